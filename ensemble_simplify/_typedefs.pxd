@@ -1,0 +1,34 @@
+"""Number types, the monotonic clock and the stop test that every kernel shares."""
+
+from cpython.exc cimport PyErr_CheckSignals
+
+ctypedef unsigned char uint8_t
+ctypedef unsigned short uint16_t
+ctypedef unsigned int uint32_t
+ctypedef unsigned long long uint64_t
+ctypedef int int32_t
+ctypedef long long int64_t
+ctypedef float float32_t
+ctypedef double float64_t
+ctypedef Py_ssize_t intp_t
+
+cdef extern from *:
+    """
+    #include <chrono>
+    static inline double es_now(void) {
+        using namespace std::chrono;
+        return duration<double>(steady_clock::now().time_since_epoch()).count();
+    }
+    """
+    # Seconds of a monotonic clock; only differences mean something.
+    double now "es_now"() noexcept nogil
+
+
+cdef inline int should_stop(double deadline) except -1 nogil:
+    """1 when ``now()`` has passed ``deadline`` (inf: never); raises KeyboardInterrupt on Ctrl-C.
+
+    Takes the GIL for a moment: poll every few milliseconds of work, not every step.
+    """
+    with gil:
+        PyErr_CheckSignals()
+    return now() >= deadline
