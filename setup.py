@@ -24,7 +24,7 @@ DIRECTIVES = {
     "wraparound": False,
     "initializedcheck": DEBUG,
     "nonecheck": DEBUG,
-    "cdivision": not DEBUG,
+    "cdivision": True,
     "embedsignature": True,
     "freethreading_compatible": True,
 }
