@@ -188,7 +188,8 @@ def apply_nodes(nodes, X):
     leaf_of_row : ndarray of shape (n_rows,), intp
         Node ids.
     """
-    X = check_array(X, dtype=np.float32, ensure_min_samples=0, input_name="X")
+    with np.errstate(invalid="ignore"):  # scikit-learn sums X, which may overflow both ways
+        X = check_array(X, dtype=np.float32, ensure_min_samples=0, input_name="X")
     _check_features(nodes, X.shape[1])
     tree = _make_tree(
         _node_records(nodes),
