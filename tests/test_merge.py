@@ -90,7 +90,7 @@ def check_valid(tree, n_codes, train_code, min_leaf):
         assert np.sum(leaves == at) >= min_leaf
     for at in np.flatnonzero(tree[:, 0] >= 0):
         left, right = tree[at + 1], tree[at + 1 + tree[at + 1, 2]]
-        assert not np.array_equal(left, right)  # no two leaves of one label
+        assert left[0] >= 0 or not np.array_equal(left, right)  # no two leaves of one label
 
 
 # ---------------------------------------------------------------- reading
