@@ -112,6 +112,7 @@ cdef cppclass Tree:
     double score
     uint64_t behaviour    # equal for trees that answer alike on every row
     int32_t n_leaves
+    bint front_only       # offered to the front, not to the population
 
 
 cdef cppclass Link:
@@ -417,10 +418,12 @@ def overlay(
 
 
 cdef class Brood:
-    """Trees bred by one call of :meth:`Population.breed`, not yet part of the population."""
+    """Trees bred by one call of :meth:`Population.breed`, not yet part of the population.
+
+    With ``keep_paths``, also those on pruning paths that only the front is offered.
+    """
 
     cdef vector[Tree] trees
-    cdef vector[Tree] front
     cdef public bint stopped
 
     def __len__(self):
@@ -483,6 +486,7 @@ cdef void hand_over(Tree& tree, vector[Tree]& group) noexcept nogil:
     group.back().score = tree.score
     group.back().behaviour = tree.behaviour
     group.back().n_leaves = tree.n_leaves
+    group.back().front_only = tree.front_only
     group.back().nodes.swap(tree.nodes)
 
 
@@ -1136,6 +1140,7 @@ cdef class Population:
         tree.nodes.clear()
         tree.n_leaves = 0
         tree.behaviour = 0
+        tree.front_only = False
         if self.metric == F1_MACRO:
             s.hits.assign(self.n_classes, 0.0)
             s.calls.assign(self.n_classes, 0.0)
@@ -1201,7 +1206,8 @@ cdef class Population:
                 top = s.path_score[step]
                 if step != best and top > self.score_at(s.path_leaves[step]):
                     self.write(s, <int32_t>step, &tree)
-                    brood.front.push_back(tree)
+                    tree.front_only = True
+                    brood.trees.push_back(tree)
 
     cdef double score_at(self, intp_t n_leaves) noexcept nogil:
         """Best score in the front with at most so many leaves."""
@@ -1403,12 +1409,11 @@ cdef class Population:
         cdef bint seen
         for brood in broods:
             with nogil:
-                for i in range(<intp_t>brood.front.size()):
-                    self.offer(brood.front[i])
                 for i in range(<intp_t>brood.trees.size()):
-                    self.offer(brood.trees[i])
-                    hand_over(brood.trees[i], self.trees)
-                brood.front.clear()
+                    if brood.trees[i].score > self.score_at(brood.trees[i].n_leaves):
+                        self.front.push_back(brood.trees[i])
+                    if not brood.trees[i].front_only:
+                        hand_over(brood.trees[i], self.trees)
                 brood.trees.clear()
         with nogil:
             self.keep_front()
@@ -1426,10 +1431,6 @@ cdef class Population:
                     behaviours.push_back(ranks[i].behaviour)
                     hand_over(self.trees[ranks[i].position], survivors)
             self.trees.swap(survivors)
-
-    cdef void offer(self, const Tree& tree) noexcept nogil:
-        if tree.score > self.score_at(tree.n_leaves):
-            self.front.push_back(tree)
 
     cdef void keep_front(self) noexcept nogil:
         """Keep the trees that no smaller one equals, by rising size, and index their scores."""

@@ -21,6 +21,7 @@ FRONT = {
     "_display",
     "_feature_budget",
     "_genesim",
+    "_ism",
     "_representer",
 }
 ROOMS = {"_forest", "_lp", "_sklearn_tree", "_thresholds"}

@@ -416,7 +416,7 @@ def test_pruned_twin_is_the_best_of_the_cost_complexity_path():
         labels = weights[:, :3].argmax(axis=1)
         hits = weights[np.arange(len(tree)), 3 + labels]
         path = [hits[leaves].sum() for leaves in weakest_links(tree, weights[:, :3])]
-        brood = world.make(prune="ccp").found([tree])
+        brood = world.make(prune="ccp", keep_paths=False).found([tree])
         best = max(path) / len(world.labels[1])
         pruned = brood.nodes(len(brood) - 1)
         got = np.mean(world.predict(pruned, world.val) == world.labels[1])
