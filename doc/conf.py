@@ -12,7 +12,6 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
@@ -21,6 +20,7 @@ templates_path = ["_templates"]
 default_role = "py:obj"
 
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 # The class template lists the members; numpydoc must not do it again.
 numpydoc_show_class_members = False
 
@@ -38,6 +38,8 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
 html_title = "ensemble_simplify"
 html_theme_options = {
     "logo": {"text": "ensemble_simplify"},
