@@ -94,4 +94,6 @@ def test_array_api_dispatch_switched_on():
         text=True,
         check=False,
     )
+    if "SkipTest" in run.stderr:
+        pytest.skip(run.stderr.strip().splitlines()[-1])
     assert run.returncode == 0, run.stderr
