@@ -29,7 +29,9 @@ ROOMS = {"_forest", "_lp", "_sklearn_tree", "_thresholds"}
 KERNELS = {path.stem for path in ROOT.glob("*.pyx")}
 # Parts of a method, each with what it stands on; only front rooms import them.
 PARTS = {
+    "_codes": {"_merge", "_sklearn_tree", "_thresholds"},
     "_grid": {"_cells"},
+    "_inducers": {"_sklearn_tree", "_thresholds"},
     "_search": {"_cells", "_dp"},
 }
 # The edges between rooms, or between kernels, that are wanted.
