@@ -210,8 +210,12 @@ def report(rows):
     means = {key: np.mean(value, axis=0) for key, value in cells.items()}
     sets = [name for name in SETS if any(key[0] == name for key in cells)]
     methods = [m for m in METHODS if any(key[1] == m for key in cells)]
-    paper = {name: dict(zip(PAPER_METHODS, row, strict=True)) for name, row in PAPER_ACCURACY.items()}
-    paper_nodes = {name: dict(zip(PAPER_METHODS, row, strict=True)) for name, row in PAPER_NODES.items()}
+    paper = {
+        name: dict(zip(PAPER_METHODS, row, strict=True)) for name, row in PAPER_ACCURACY.items()
+    }
+    paper_nodes = {
+        name: dict(zip(PAPER_METHODS, row, strict=True)) for name, row in PAPER_NODES.items()
+    }
     for title, column, table, digits in (
         ("Accuracy (ours / paper)", 0, paper, 3),
         ("Nodes, of ensembles trees (ours / paper)", 1, paper_nodes, 1),

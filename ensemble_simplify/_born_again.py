@@ -78,9 +78,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         X_, y_ = validate_data(self, X, y, dtype="float32")
         default = RandomForestClassifier(n_estimators=10, max_depth=3, random_state=0)
-        self.estimator_ = fit_or_unwrap(
-            self.estimator, X_, y_, sample_weight, default=default
-        )
+        self.estimator_ = fit_or_unwrap(self.estimator, X_, y_, sample_weight, default=default)
         self.decision_tree_ = DecisionTreeClassifier(random_state=0).fit(
             X_, self.estimator_.predict(X_)
         )

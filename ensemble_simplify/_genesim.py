@@ -286,9 +286,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_, y_index = np.unique(y, return_inverse=True)
         y_index = y_index.astype(np.int32)
-        weight = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         kept = np.flatnonzero(weight > 0)
         if not kept.size:
             raise ValueError(
@@ -296,7 +294,9 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             )
         random_state = check_random_state(self.random_state)
         rows = self._divide(X, y_index, weight, kept, random_state)
-        forests = self._first_ensemble(original, X, y, y_index, weight, rows, random_state, deadline)
+        forests = self._first_ensemble(
+            original, X, y, y_index, weight, rows, random_state, deadline
+        )
 
         axes = Axes(forests, X[rows.train])
         founders = [tree for forest in forests for tree in axes.encode_forest(forest)]
@@ -427,8 +427,10 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         train = rows.train
         X, y_index, weight = X[train], y_index[train].astype(np.float64), weight[train]
         if self.estimators == "auto":
-            makers = [lambda s, o=options: DecisionTreeClassifier(random_state=s, **o)
-                      for options in _CART_SETUPS]
+            makers = [
+                lambda s, o=options: DecisionTreeClassifier(random_state=s, **o)
+                for options in _CART_SETUPS
+            ]
         else:
             makers = [
                 lambda seed: DecisionTreeClassifier(min_samples_leaf=2, random_state=seed),
@@ -448,9 +450,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         boost_seed = random_state.randint(np.iinfo(np.int32).max)
         n_threads = effective_n_jobs(self.n_jobs)
         parts = [tasks[i::n_threads] for i in range(n_threads)] if n_threads > 1 else [tasks]
-        fitted = _run(
-            n_threads, [(_fit_trees, (part, X, y_index, deadline)) for part in parts]
-        )
+        fitted = _run(n_threads, [(_fit_trees, (part, X, y_index, deadline)) for part in parts])
         trees = [None] * len(tasks)
         for i, part in enumerate(fitted):
             trees[i :: len(parts)] = part
@@ -521,7 +521,11 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             broods = _run(
                 n_threads,
                 [
-                    (population.found, (part[16 * i : 16 * i + 16],), {"scratch": i, "seconds": left})
+                    (
+                        population.found,
+                        (part[16 * i : 16 * i + 16],),
+                        {"scratch": i, "seconds": left},
+                    )
                     for i in range(min(n_threads, -(-len(part) // 16)))
                 ],
             )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ensemble_simplify._sklearn_tree import TreeNodes, write_classifier
@@ -67,6 +68,7 @@ class _Inducer(ClassifierMixin, BaseEstimator):
         self : estimator
         """
         X, y = validate_data(self, X, y, dtype=np.float32)
+        check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         self.classes_, label = np.unique(y, return_inverse=True)
         used = weight > 0
@@ -336,9 +338,7 @@ def _discriminant_point(x, counts):
     weights = [counts[:, present[side]].sum(axis=1) for side in (~upper, upper)]
     total = [w.sum() for w in weights]
     mean = [(w @ x) / n for w, n in zip(weights, total, strict=True)]
-    variance = [
-        (w @ np.square(x - m)) / n for w, m, n in zip(weights, mean, total, strict=True)
-    ]
+    variance = [(w @ np.square(x - m)) / n for w, m, n in zip(weights, mean, total, strict=True)]
     middle = (mean[0] + mean[1]) / 2
     if min(variance) <= 1e-12 * (mean[1] - mean[0]) ** 2:
         return middle

@@ -284,9 +284,7 @@ def _best_test(codes, votes, n_codes, least):
             continue
         width = high - low + 1
         bins = codes[axis] - low
-        at = np.column_stack(
-            [np.bincount(bins, column, minlength=width) for column in votes.T]
-        )
+        at = np.column_stack([np.bincount(bins, column, minlength=width) for column in votes.T])
         rows = np.cumsum(np.bincount(bins, minlength=width))[:-1]
         left = np.cumsum(at, axis=0)[:-1]
         gain = before - _entropy(left) - _entropy(np.maximum(whole - left, 0.0))

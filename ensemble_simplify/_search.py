@@ -126,8 +126,6 @@ def solve(labels, objective, *, max_bytes, seconds=np.inf):
     while programme.split(layers[-1], lo, hi) is None:
         dirty, entries = programme.pending(layers[-1])
         layers.append(
-            programme.next_layer(
-                layers[-1], dirty, np.empty(entries, dtype=dtype), False, seconds
-            )
+            programme.next_layer(layers[-1], dirty, np.empty(entries, dtype=dtype), False, seconds)
         )
     return _cell_tree(programme.tree(layers, len(layers)))

@@ -44,7 +44,11 @@ def points_at_thresholds(trees, n_features, rng, n=2000):
         for f, t in zip(tree.tree_.feature, tree.tree_.threshold, strict=True):
             if f >= 0:
                 t = np.float32(t)
-                near = [t, np.nextafter(t, np.float32(np.inf)), np.nextafter(t, -np.float32(np.inf))]
+                near = [
+                    t,
+                    np.nextafter(t, np.float32(np.inf)),
+                    np.nextafter(t, -np.float32(np.inf)),
+                ]
                 values[f] = np.concatenate([values[f], near])
     return np.column_stack([rng.choice(v, n) for v in values])
 
@@ -86,9 +90,7 @@ def test_merging_a_tree_with_itself_is_the_tree():
             np.testing.assert_array_equal(merged.tree_.children_right, tree.tree_.children_right)
             np.testing.assert_array_equal(merged.apply(X), tree.apply(X))
             leaf = tree.tree_.feature < 0
-            np.testing.assert_allclose(
-                merged.tree_.value[leaf], tree.tree_.value[leaf], atol=1e-12
-            )
+            np.testing.assert_allclose(merged.tree_.value[leaf], tree.tree_.value[leaf], atol=1e-12)
             np.testing.assert_allclose(
                 merged.tree_.weighted_n_node_samples, k * tree.tree_.weighted_n_node_samples
             )
@@ -112,9 +114,7 @@ def test_sites_with_different_classes_and_weights():
     [
         RandomForestClassifier(4, max_depth=3, random_state=0),
         ExtraTreesClassifier(3, max_depth=3, random_state=0),
-        BaggingClassifier(
-            DecisionTreeClassifier(max_depth=3), 3, max_features=0.5, random_state=0
-        ),
+        BaggingClassifier(DecisionTreeClassifier(max_depth=3), 3, max_features=0.5, random_state=0),
     ],
     ids=lambda forest: type(forest).__name__,
 )
@@ -310,9 +310,7 @@ def test_time_limit_stops_with_a_warning():
 def test_same_result_for_any_number_of_jobs(estimators, monkeypatch):
     monkeypatch.setattr("ensemble_simplify._genesim._WORK_FOR_THREADS", 0)
     X, y = make_classification(400, 8, n_informative=5, n_classes=3, random_state=3)
-    fits = [
-        GenesimClassifier(estimators, **SMALL, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 4)
-    ]
+    fits = [GenesimClassifier(estimators, **SMALL, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 4)]
     for other in fits[1:]:
         assert len(other.pareto_front_.trees) == len(fits[0].pareto_front_.trees)
         for a, b in zip(fits[0].pareto_front_.trees, other.pareto_front_.trees, strict=True):
