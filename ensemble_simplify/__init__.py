@@ -2,5 +2,5 @@
 
 from ensemble_simplify._born_again import BornAgainClassifier
 
-__version__ = "0.1.0.dev0"
 __all__ = ["BornAgainClassifier"]
+__version__ = "0.1.0.dev0"
