@@ -276,6 +276,8 @@ class Forest:
         leaves = np.where(self.left[:, None] < 0, value, 0.0)
         magnitude = np.maximum.reduceat(np.abs(leaves).max(axis=1), self.offsets[:-1]).sum()
         vote = self.vote
+        if vote.init is not None:
+            magnitude += 2.0 * np.abs(vote.init).max()
         plain = vote.rule in ("majority", "hard") or (vote.rule == "mean" and not vote.members)
         if plain and (self.n_trees == 1 or _sums_are_exact(leaves, magnitude)):
             bound = 0.0

@@ -8,6 +8,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
 from strategies import CLASSIFIERS, cell_points, edge_points, small_data
+from threadpoolctl import threadpool_limits
 
 from ensemble_simplify._forest import _labels, read_forest, tree_estimators
 
@@ -21,6 +22,12 @@ DATA = {
     "three": lambda: load_wine(return_X_y=True),
     "four": lambda: small_data(0, n_classes=4, n_rows=90, labels="plain"),
 }
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    with threadpool_limits(1):
+        yield
 
 
 def points(forest):
@@ -45,6 +52,16 @@ def assert_same(model, truth):
     raw = raw_scores(forest, X)
     np.testing.assert_array_equal(raw, truth(X).reshape(raw.shape))
     return forest
+
+
+def assert_linear(forest):
+    X = points(forest)
+    linear = forest.linear_votes()
+    sums = linear.value[forest.apply(X)].sum(axis=1)
+    order = np.sort(sums, axis=1)
+    clear = order[:, -1] - order[:, -2] > linear.error_bound
+    assert clear.mean() > 0.2
+    np.testing.assert_array_equal(sums.argmax(axis=1)[clear], forest.predict_index(X)[clear])
 
 
 def assert_link(forest, sums, truth):
@@ -73,6 +90,7 @@ def test_hist_gradient_boosting(data, options):
     X, y = DATA[data]()
     model = HistGradientBoostingClassifier(**{"max_iter": 12, **options}).fit(X, y)
     forest = assert_same(model, model.decision_function)
+    assert_linear(forest)
     assert forest.input_dtype == "float64"
     assert forest.vote.link is None
 
@@ -125,6 +143,9 @@ class TestXGBoost:
     def _package(self):
         self.xgboost = pytest.importorskip("xgboost")
 
+    def classifier(self, **options):
+        return self.xgboost.XGBClassifier(**{"n_jobs": 1, **options})
+
     @pytest.mark.parametrize("data", DATA)
     @pytest.mark.parametrize(
         "options",
@@ -139,11 +160,12 @@ class TestXGBoost:
         X, y = DATA[data]()
         if data != "two":
             options = {k: v for k, v in options.items() if k != "base_score"}
-        model = self.xgboost.XGBClassifier(**{"n_estimators": 15, "max_depth": 3, **options})
+        model = self.classifier(**{"n_estimators": 15, "max_depth": 3, **options})
         rows = np.random.default_rng(0).choice(len(X), 80)
         rows[:20] = [np.flatnonzero(y == k % (y.max() + 1))[k // 4] for k in range(20)]
         model.fit(X[rows], y[rows])
         forest = assert_same(model, lambda P: model.predict(P, output_margin=True))
+        assert_linear(forest)
         assert forest.input_dtype == "float32"
 
     def test_random_forest(self):
@@ -153,14 +175,14 @@ class TestXGBoost:
 
     def test_float64_rows_are_cast(self):
         X, y = DATA["two"]()
-        model = self.xgboost.XGBClassifier(n_estimators=3).fit(X, y)
+        model = self.classifier(n_estimators=3).fit(X, y)
         forest = read_forest(model)
         P = edge_points(forest.threshold[forest.feature >= 0], forest.n_features, 1500)
         np.testing.assert_array_equal(forest.predict_index(P), model.predict(P))
 
     def test_early_stopping(self):
         X, y = DATA["three"]()
-        model = self.xgboost.XGBClassifier(n_estimators=40, early_stopping_rounds=2)
+        model = self.classifier(n_estimators=40, early_stopping_rounds=2)
         model.fit(X[::2], y[::2], eval_set=[(X[1::2] + 0.5, y[1::2])], verbose=False)
         assert model.get_booster().num_boosted_rounds() > model.best_iteration + 1
         forest = assert_same(model, lambda P: model.predict(P, output_margin=True))
@@ -171,13 +193,13 @@ class TestXGBoost:
         X = X.copy()
         X[::3, 0] = np.nan
         for options in ({}, {"min_child_weight": 1e6}):
-            model = self.xgboost.XGBClassifier(n_estimators=5, **options).fit(X, y)
+            model = self.classifier(n_estimators=5, **options).fit(X, y)
             assert_same(model, lambda P, model=model: model.predict(P, output_margin=True))
 
     @pytest.mark.parametrize("data", ["two", "three"])
     def test_link(self, data):
         X, y = DATA[data]()
-        model = self.xgboost.XGBClassifier(n_estimators=1, max_depth=1, learning_rate=0.0)
+        model = self.classifier(n_estimators=1, max_depth=1, learning_rate=0.0)
         forest = read_forest(model.fit(X, y))
         sums = near_ties(forest.n_scores, 3e-7).astype(np.float32)
         blank = np.zeros((len(sums), X.shape[1]), dtype=np.float32)
@@ -191,7 +213,7 @@ class TestXGBoost:
 
     def test_refused(self):
         X, y = DATA["two"]()
-        classifier = self.xgboost.XGBClassifier
+        classifier = self.classifier
         for options, message in (
             ({"booster": "dart"}, "booster='dart'"),
             ({"missing": 0.0}, "missing=0.0"),
@@ -232,6 +254,7 @@ class TestLightGBM:
         labels = np.array(["ant", "bee", "cat", "dog"])
         model = self.classifier(**options).fit(X, labels[y])
         forest = assert_same(model, lambda P: model.predict(P, raw_score=True))
+        assert_linear(forest)
         assert forest.input_dtype == "float64"
 
     def test_missing_values_and_single_leaves(self):
