@@ -1,6 +1,3 @@
 """Turn fitted tree ensembles into something simpler, with a stated guarantee."""
 
-from ensemble_simplify._born_again import BornAgainClassifier
-
 __version__ = "0.1.0.dev0"
-__all__ = ["BornAgainClassifier"]
