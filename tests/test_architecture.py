@@ -29,7 +29,7 @@ KERNELS = {path.stem for path in ROOT.glob("*.pyx")}
 # Parts of a method, each with what it stands on; only front rooms import them.
 PARTS = {
     "_grid": {"_cells"},
-    "_search": {"_cells", "_dp"},
+    "_search": {"_cells", "_dp", "_grid"},
 }
 # The edges between rooms, or between kernels, that are wanted.
 EXTRA = {
