@@ -1,11 +1,13 @@
 """Turn fitted tree ensembles into something simpler, with a stated guarantee."""
 
+from ensemble_simplify._born_again import BornAgainClassifier
 from ensemble_simplify._genesim import GenesimClassifier, merge_trees
 from ensemble_simplify._ism import InterpretableSingleModel
 
-__version__ = "0.1.0.dev0"
 __all__ = [
+    "BornAgainClassifier",
     "GenesimClassifier",
     "InterpretableSingleModel",
     "merge_trees",
 ]
+__version__ = "0.1.0.dev0"

@@ -86,7 +86,7 @@ class Axes:
 
     def decode(self, nodes):
         """`TreeNodes` of a tree in the form of the kernel, with short decimal thresholds."""
-        axis, code, size = nodes.T.astype(np.intp)
+        axis, _, size = nodes.T.astype(np.intp)
         inner = np.flatnonzero(axis >= 0)
         left = np.full(len(nodes), -1, dtype=np.intp)
         right = np.full(len(nodes), -1, dtype=np.intp)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
+from itertools import pairwise
 from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -188,7 +190,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
     3
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         "estimators": [StrOptions({"auto", "paper"}), list, tuple],
         "n_bootstraps": [Interval(Integral, 0, None, closed="left")],
         "boosting": ["boolean"],
@@ -556,7 +558,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
                     n_threads,
                     [
                         (population.breed, (int(a), int(b)), {**options, "scratch": i})
-                        for i, (a, b) in enumerate(zip(ends[:-1], ends[1:], strict=True))
+                        for i, (a, b) in enumerate(pairwise(ends))
                     ],
                 )
             )
@@ -967,7 +969,7 @@ def _check_weights(weights, n):
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (n,):
         raise ValueError(
-            f"weights has shape {weights.shape}, but there are {n} estimators. Give one weight each."
+            f"weights has shape {weights.shape}, but there are {n} estimators. Give each its weight."
         )
     if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
         raise ValueError(

@@ -32,7 +32,7 @@ PARTS = {
     "_codes": {"_merge", "_sklearn_tree", "_thresholds"},
     "_grid": {"_cells"},
     "_inducers": {"_sklearn_tree", "_thresholds"},
-    "_search": {"_cells", "_dp"},
+    "_search": {"_cells", "_dp", "_grid"},
 }
 # The edges between rooms, or between kernels, that are wanted.
 EXTRA = {

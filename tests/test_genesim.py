@@ -348,9 +348,9 @@ def test_same_result_in_another_process_whatever_the_hash_seed():
 def test_global_random_state_and_working_directory_stay_as_they_are(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X, y = load_iris(return_X_y=True)
-    before = np.random.get_state()[1].copy()
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
     GenesimClassifier(**SMALL).fit(X, y)
-    np.testing.assert_array_equal(before, np.random.get_state()[1])
+    np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
     assert not list(tmp_path.iterdir())
 
 
