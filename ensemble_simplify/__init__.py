@@ -1,12 +1,14 @@
 """Turn fitted tree ensembles into something simpler, with a stated guarantee."""
 
 from ensemble_simplify._born_again import BornAgainClassifier
+from ensemble_simplify._display import GenesimDisplay
 from ensemble_simplify._genesim import GenesimClassifier, merge_trees
 from ensemble_simplify._ism import InterpretableSingleModel
 
 __all__ = [
     "BornAgainClassifier",
     "GenesimClassifier",
+    "GenesimDisplay",
     "InterpretableSingleModel",
     "merge_trees",
 ]

@@ -175,7 +175,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
     ----------
     G. Vandewiele, K. Lannoye, O. Janssens, F. Ongenae, F. De Turck and S. Van Hoecke,
     "A genetic algorithm for interpretable model extraction from decision tree ensembles", 2017.
-    :doi:`10.1007/978-3-319-67274-8_10`
+    https://doi.org/10.1007/978-3-319-67274-8_10
 
     Examples
     --------

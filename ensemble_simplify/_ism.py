@@ -69,15 +69,15 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Let B be the tests on the path to a node. The class distribution there is estimated as
+    Let B be the tests on the path to a node. The class distribution there is estimated as ::
 
-    .. math:: P(c | B) = \\frac{1}{T} \\sum_{k=1}^T \\sum_{l} P_k(c | l) P(l | B),
+        P(c | B) = 1/T * sum over trees k, leaves l of k: P_k(c | l) * P(l | B),
 
-    over the leaves l of the T trees, where :math:`P_k(c | l)` is what tree k says in leaf l and
-    :math:`P(l | B)` is the fraction of the training rows satisfying B that end in l. A test t
-    has the information gain
+    where P_k(c | l) is what tree k says in leaf l and P(l | B) is the fraction of the training
+    rows satisfying B that end in l: the mean of what the ensemble predicts for these rows. A test
+    t has the information gain ::
 
-    .. math:: H(C | B) - P(t | B) H(C | B, t) - P(\\neg t | B) H(C | B, \\neg t).
+        H(C | B) - P(t | B) * H(C | B, t) - P(not t | B) * H(C | B, not t).
 
     A node becomes a leaf where the ensemble predicts one class for all its rows, and siblings
     with the same prediction are joined.
@@ -85,7 +85,8 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
     References
     ----------
     A. Van Assche and H. Blockeel, "Seeing the forest through the trees: learning a
-    comprehensible model from an ensemble", ECML 2007. :doi:`10.1007/978-3-540-74958-5_39`
+    comprehensible model from a first order ensemble", ILP 2007.
+    https://doi.org/10.1007/978-3-540-78469-2_26
 
     Examples
     --------
