@@ -280,6 +280,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         self : GenesimClassifier
+            Fitted.
         """
         deadline = time.monotonic() + (self.time_limit or _FOREVER)
         self._check_sizes()
@@ -333,10 +334,12 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
+            Class labels.
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float32, order="C")
@@ -348,10 +351,12 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float32, order="C")

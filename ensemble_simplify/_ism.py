@@ -140,6 +140,7 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
         Returns
         -------
         self : InterpretableSingleModel
+            Fitted.
         """
         original = X
         X, y = validate_data(self, X, y, dtype=np.float32, order="C")
@@ -199,10 +200,12 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
+            Class labels.
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float32, order="C")
@@ -214,10 +217,12 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float32, order="C")
