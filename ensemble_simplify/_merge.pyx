@@ -1081,7 +1081,11 @@ cdef class Population:
             pop_heap(s.heap.begin(), s.heap.end(), &costlier)
             s.heap.pop_back()
             node = link.node
+            if s.version[node] < 0:
+                continue
             if s.version[node] != link.version:
+                # Pruning below a node can only raise its cost, so it was not popped too late.
+                self.push_link(s, node)
                 continue
             step += 1
             if self.metric == F1_MACRO:
@@ -1102,7 +1106,6 @@ cdef class Population:
                 s.below_score[up] += d_score
                 if up != node:
                     s.version[up] += 1
-                    self.push_link(s, up)
                 up = s.parent[up]
             s.path_leaves.push_back(s.below_leaves[0])
             s.path_score.push_back(
