@@ -56,6 +56,11 @@ class CellTree:
         return cls(*(np.array(values, dtype=np.intp) for values in lists))
 
     @classmethod
+    def leaf(cls, label):
+        """The tree of one leaf."""
+        return cls.from_lists([[-1], [-1], [-1], [-1], [int(label)]])
+
+    @classmethod
     def joined(cls, axis, cut, left, right):
         """The tree with a split at its root and two trees below."""
         shift = 1 + len(left.left)
@@ -180,7 +185,7 @@ def solve(labels, objective, *, max_bytes, seconds=np.inf):
         When the time is up.
     """
     if labels.size == 1:
-        return Solution(single_leaf(int(labels.reshape(-1)[0])))
+        return Solution(CellTree.leaf(labels.reshape(-1)[0]))
     return _solve(labels, objective, None, max_bytes, monotonic() + seconds)
 
 
@@ -281,7 +286,7 @@ def _layered(programme, labels, table, limit, max_bytes, deadline):
             numbers[axis] += side.start
         grid = Grid(np.arange(part.ndim), numbers, part).simplified()
         if grid.labels.size == 1:
-            parts.append(single_leaf(int(grid.labels.reshape(-1)[0])))
+            parts.append(CellTree.leaf(grid.labels.reshape(-1)[0]))
             continue
         tree = _solve(grid.labels, "depth_then_leaves", depth - 1, max_bytes, deadline).tree
         parts.append(tree.on_grid(grid))
