@@ -522,6 +522,19 @@ cdef class Certifier:
         cdef float64_t best = -1.0
         cdef int32_t at
         cdef bint only_different = False
+        if self.n_models == 2:
+            # a model of one tree is walked leaf by leaf
+            for k in range(2):
+                split = self.nodes.data() + self.roots[self.first_tree[k]]
+                if (
+                    self.first_tree[k + 1] - self.first_tree[k] == 1
+                    and split.axis >= 0
+                    and self.n_alive[self.top[k]] > 1
+                ):
+                    self.next_axis = split.axis
+                    self.next_cut = split.cut
+                    self.next_side = 0
+                    return 1
         if self.twin.size():
             for t in range(self.first_tree[1]):
                 p = self.first_tree[1] + t
@@ -545,16 +558,6 @@ cdef class Certifier:
                 p = t + p if t < p else t - p
                 if self.twin[self.roots[t]] == self.twin[self.roots[p]]:
                     continue
-            if self.n_models == 2 and (
-                self.first_tree[self.model_of[u] + 1] - self.first_tree[self.model_of[u]] == 1
-            ):
-                # a model of one tree is walked leaf by leaf
-                self.next_axis = split.axis
-                self.next_cut = split.cut
-                self.next_side = 0
-                for k in range(n_touched):
-                    self.total[self.touched[k]] = -1.0
-                return 1
             both = self.bound.data() + t * 3 * self.width
             left = both + self.width
             right = left + self.width
