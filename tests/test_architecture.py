@@ -30,6 +30,7 @@ KERNELS = {path.stem for path in ROOT.glob("*.pyx")}
 PARTS = {
     "_grid": {"_cells"},
     "_search": {"_cells", "_dp", "_grid"},
+    "_verify": {"_certify", "_forest", "_grid", "_thresholds"},
 }
 # The edges between rooms, or between kernels, that are wanted.
 EXTRA = {
@@ -53,7 +54,7 @@ ENSEMBLE_ATTRIBUTES = {
 def allowed_imports(module):
     """Modules of the package that `module` may import, or None if it has no place here."""
     if module == "__init__":
-        return FRONT
+        return FRONT | {"_verify"}
     if module in FRONT:
         return {"_base"} | set(PARTS) | ROOMS | KERNELS
     if module in PARTS:
