@@ -17,6 +17,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libcpp.vector cimport vector
 
+from ensemble_simplify._cells import Stopped
 from ensemble_simplify._typedefs cimport intp_t, now, should_stop
 
 cdef extern from "_dp_rows.h" nogil:
@@ -58,10 +59,6 @@ cdef enum Kind:
     DEPTH_16
     SPLITS_16
     SPLITS_32
-
-
-class Stopped(Exception):
-    """The time limit was reached before the search ended."""
 
 
 # ---------------------------------------------------------------------------- intervals of cells
