@@ -4,12 +4,15 @@ from ensemble_simplify._born_again import BornAgainClassifier
 from ensemble_simplify._display import GenesimDisplay
 from ensemble_simplify._genesim import GenesimClassifier, merge_trees
 from ensemble_simplify._ism import InterpretableSingleModel
+from ensemble_simplify._verify import Verification, verify
 
 __all__ = [
     "BornAgainClassifier",
     "GenesimClassifier",
     "GenesimDisplay",
     "InterpretableSingleModel",
+    "Verification",
     "merge_trees",
+    "verify",
 ]
 __version__ = "0.1.0.dev0"

@@ -32,7 +32,10 @@ PARTS = {
     "_codes": {"_merge", "_sklearn_tree", "_thresholds"},
     "_grid": {"_cells"},
     "_inducers": {"_sklearn_tree", "_thresholds"},
-    "_search": {"_cells", "_dp", "_grid"},
+    "_search": {"_bounds", "_cells", "_dp", "_grid"},
+    "_heuristic": {"_cells", "_grid", "_search"},
+    "_planner": {"_cells", "_grid", "_heuristic", "_search"},
+    "_verify": {"_certify", "_forest", "_grid", "_thresholds"},
 }
 # The edges between rooms, or between kernels, that are wanted.
 EXTRA = {
@@ -56,7 +59,7 @@ ENSEMBLE_ATTRIBUTES = {
 def allowed_imports(module):
     """Modules of the package that `module` may import, or None if it has no place here."""
     if module == "__init__":
-        return FRONT
+        return FRONT | {"_verify"}
     if module in FRONT:
         return {"_base"} | set(PARTS) | ROOMS | KERNELS
     if module in PARTS:

@@ -1,0 +1,187 @@
+"""Which search for which ensemble: exact while memory and time allow, else the heuristic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify._cells import Stopped
+from ensemble_simplify._grid import Grid, grid_bytes
+from ensemble_simplify._heuristic import Draft
+from ensemble_simplify._search import CellTree, TooLarge, leaves_bound, n_regions, solve
+
+# Joining boxes without a time limit ends after this much forecast work (nanoseconds), so that
+# the result does not depend on the speed of the machine.
+JOIN_WORK = 1e7
+# With a time limit, an incumbent is sought before an exact search on more cells than this.
+INCUMBENT_CELLS = 1 << 14
+# Share of the time limit that bounds may take, and their time without a limit (seconds).
+BOUND_SHARE, BOUND_SECONDS = 0.1, 2.0
+# Cells of the part of a large grid on which a lower bound is sought.
+BOUND_CELLS = 1 << 15
+
+
+@dataclass(eq=False)
+class Found:
+    """What a search found.
+
+    Attributes
+    ----------
+    tree : CellTree
+        Over all axes and cuts of the grid.
+    shape : tuple
+        Cells on each axis, without cuts that do not matter where that is known.
+    optimal : bool
+    depth_bound, leaves_bound : int
+        No faithful tree is less deep or has fewer leaves; with the objective
+        ``"depth_then_leaves"`` and `optimal`, none of least depth has fewer leaves.
+    """
+
+    tree: CellTree
+    shape: tuple
+    optimal: bool
+    depth_bound: int
+    leaves_bound: int
+
+
+class OutOfTime(Exception):
+    """No faithful tree was found in time.
+
+    Attributes
+    ----------
+    n_leaves : int
+        Leaves found so far.
+    share : float
+        Part of the cells they cover.
+    """
+
+    def __init__(self, n_leaves, share):
+        super().__init__(f"{n_leaves} leaves on {share:.3%} of the cells")
+        self.n_leaves = n_leaves
+        self.share = share
+
+
+def find_tree(trees, objective, *, method, max_bytes, seconds, rng, report=None):
+    """A faithful tree of a forest: smallest if possible, else as small as time allows.
+
+    Parameters
+    ----------
+    trees : CellTrees
+    objective : {"depth", "leaves", "depth_then_leaves"}
+    method : {"auto", "exact", "heuristic"}
+    max_bytes : float
+    seconds : float
+        Time limit; inf for none.
+    rng : numpy Generator
+    report : callable or None
+        Called with messages on progress.
+
+    Raises
+    ------
+    TooLarge
+        With ``method="exact"``, if memory does not suffice.
+    OutOfTime
+        If no faithful tree was found in time.
+    """
+    deadline = monotonic() + seconds
+    grid = None
+    if method != "heuristic" or grid_bytes(trees.shape) <= max_bytes / 8:
+        grid = _labelled(trees, max_bytes, deadline, must=method == "exact")
+    if grid is not None and report:
+        report(f"{grid.n_cells} cells, {n_regions(grid.labels.shape):.3g} regions")
+    draft = Draft(trees, objective, max_bytes=max_bytes, deadline=deadline, rng=rng, report=report)
+    drafted = False
+    if (
+        method == "heuristic"
+        or grid is None
+        or (np.isfinite(seconds) and grid.n_cells > INCUMBENT_CELLS and method == "auto")
+    ):
+        _build(draft)
+        drafted = True
+        if report:
+            report(f"incumbent of {draft.n_leaves} leaves")
+    if grid is not None and method != "heuristic":
+        try:
+            tree = solve(
+                grid.labels, objective, max_bytes=max_bytes, seconds=deadline - monotonic()
+            ).tree
+            return _proven(tree.on_grid(grid), grid.labels.shape, objective)
+        except TooLarge:
+            if method == "exact":
+                raise
+        except Stopped:
+            if not drafted:
+                raise OutOfTime(0, 0.0) from None
+    if not drafted:
+        _build(draft)
+    limited = np.isfinite(seconds)
+    spare = min(BOUND_SHARE * seconds, BOUND_SECONDS)
+    draft.deadline = deadline - spare
+    draft.improve(np.inf if limited else JOIN_WORK)
+    shape = trees.shape if grid is None else grid.labels.shape
+    if draft.is_optimal:
+        return _proven(draft.tree(), shape, objective)
+    labels = _part_of_grid(trees, rng) if grid is None else grid.labels
+    leaves = max(draft.leaves_bound, leaves_bound(labels, spare, rng) if labels.size > 1 else 1)
+    leaves = max(leaves, draft.depth_bound + 1)
+    depth = max(draft.depth_bound, _least_depth(leaves))
+    return Found(draft.tree(), shape, False, depth, leaves)
+
+
+def _labelled(trees, max_bytes, deadline, must):
+    """The simplified grid of all cells, with its axes and cuts numbered; None if too large."""
+    needed = grid_bytes(trees.shape)
+    if needed > max_bytes:
+        if must:
+            raise TooLarge(needed)
+        return None
+    try:
+        labels = trees.labels(deadline)
+    except Stopped:
+        raise OutOfTime(0, 0.0) from None
+    return Grid(
+        np.arange(labels.ndim), [np.arange(n - 1) for n in labels.shape], labels
+    ).simplified()
+
+
+def _build(draft):
+    try:
+        draft.build()
+    except Stopped:
+        raise OutOfTime(draft.n_leaves, draft.share) from None
+
+
+def _proven(tree, shape, objective):
+    depth, leaves = tree.depth, tree.n_leaves
+    if objective == "leaves":
+        depth = _least_depth(leaves)
+    elif objective == "depth":
+        leaves = depth + 1
+    return Found(tree, shape, True, depth, leaves)
+
+
+def _least_depth(n_leaves):
+    """Depth that a tree of so many leaves has at least."""
+    return int(np.ceil(np.log2(n_leaves)))
+
+
+def _part_of_grid(trees, rng):
+    """Classes on a part of the grid: some positions on every axis.
+
+    A tree for the whole grid is one for the part, so its bounds hold for the whole.
+    """
+    kept = [np.arange(n) for n in trees.shape]
+    while np.prod([float(len(k)) for k in kept]) > BOUND_CELLS:
+        longest = max(range(len(kept)), key=lambda a: len(kept[a]))
+        gone = rng.integers(len(kept[longest]))
+        kept[longest] = np.delete(kept[longest], gone)
+    cells = np.stack(np.meshgrid(*kept, indexing="ij"), axis=-1).reshape(-1, len(kept))
+    labels = trees.labels_of(np.ascontiguousarray(cells, dtype=np.intp)).astype(np.uint16)
+    part = Grid(
+        np.arange(len(kept)),
+        [np.arange(len(k) - 1) for k in kept],
+        labels.reshape([len(k) for k in kept]),
+    )
+    return part.simplified().labels
