@@ -50,9 +50,7 @@ class GenesimDisplay:
     >>> display.figure_.savefig("front.png")  # doctest: +SKIP
     """
 
-    def __init__(
-        self, *, n_leaves, score, chosen, points=None, lines=None, score_name="score"
-    ):
+    def __init__(self, *, n_leaves, score, chosen, points=None, lines=None, score_name="score"):
         self.n_leaves = n_leaves
         self.score = score
         self.chosen = chosen

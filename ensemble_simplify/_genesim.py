@@ -85,8 +85,8 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         Trees that survive an iteration.
     n_iter : int, default=15
         Iterations of the genetic algorithm.
-    n_crossovers : int, default=10
-        Merges in each iteration.
+    n_crossovers : int, default=30
+        Merges in each iteration (10 in the paper).
     n_parents : int, default=2
         Trees merged at once.
     tournament_size : int, default=10
@@ -97,7 +97,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
     fitness : {"holdout", "oob"}, default="holdout"
         ``"holdout"``: score on held-out rows. ``"oob"``: all rows are training rows, and trees
         are scored by their agreement with the out-of-bag votes of a random forest; trees
-        come out larger and, on most data, a little more accurate.
+        come out larger.
     validation_fraction : float, default=0.5
         Fraction of the rows of each class held out for ``fitness="holdout"``.
     scoring : str or callable, default="accuracy"
@@ -223,7 +223,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         boosting=True,
         population_size=150,
         n_iter=15,
-        n_crossovers=10,
+        n_crossovers=30,
         n_parents=2,
         tournament_size=10,
         mutation_prob=0.25,
@@ -974,7 +974,7 @@ def _check_weights(weights, n):
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (n,):
         raise ValueError(
-            f"weights has shape {weights.shape}, but there are {n} estimators. Give each its weight."
+            f"weights has shape {weights.shape}, but there are {n} estimators. Give one for each."
         )
     if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
         raise ValueError(

@@ -22,9 +22,7 @@ from ensemble_simplify import GenesimClassifier, GenesimDisplay
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 y = y.map({0: "malignant", 1: "benign"})
-X_train, X_test, y_train, y_test = train_test_split(
-    X, y, test_size=0.4, stratify=y, random_state=0
-)
+X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_state=0)
 
 model = GenesimClassifier(random_state=0).fit(X_train, y_train)
 print(f"accuracy on the test rows: {model.score(X_test, y_test):.3f}, {model.n_leaves_} leaves")
@@ -63,9 +61,7 @@ cart = GridSearchCV(
 )
 cart = cart.fit(X_train, y_train).best_estimator_
 
-GenesimDisplay.from_estimator(
-    model, X_test, y_test, others={"CART": cart, "random forest": forest}
-)
+GenesimDisplay.from_estimator(model, X_test, y_test, others={"CART": cart, "random forest": forest})
 plt.show()
 
 # %%

@@ -71,9 +71,7 @@ def draw(ax, tree, title):
         interpolation="nearest", aspect="auto",
     )  # fmt: skip
     for k in range(leaf.max() + 1):
-        ax.contour(
-            leaf == k, levels=[0.5], colors="k", linewidths=0.7, extent=(0, 10, 0, 10)
-        )
+        ax.contour(leaf == k, levels=[0.5], colors="k", linewidths=0.7, extent=(0, 10, 0, 10))
     ax.set(title=title, xlabel="first measurement")
 
 
