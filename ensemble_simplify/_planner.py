@@ -17,6 +17,11 @@ from ensemble_simplify._search import CellTree, TooLarge, leaves_bound, n_region
 JOIN_WORK = 1e7
 # With a time limit, an incumbent is sought before an exact search on more cells than this.
 INCUMBENT_CELLS = 1 << 14
+# Grids of more cells than this are not looked at as a whole unless ``method="exact"``: their
+# tables of regions would not fit either. Nor are those whose labels would take more than this
+# share of the time limit, at so many seconds a cell, and a cell, tree and score.
+TABLE_CELLS = 1 << 24
+LABEL_SHARE, CELL_SECONDS, VOTE_SECONDS = 0.2, 3e-8, 1.5e-9
 # Share of the time limit that bounds may take, and their time without a limit (seconds).
 BOUND_SHARE, BOUND_SECONDS = 0.1, 2.0
 # Cells of the part of a large grid on which a lower bound is sought.
@@ -87,8 +92,8 @@ def find_tree(trees, objective, *, method, max_bytes, seconds, rng, report=None)
     """
     deadline = monotonic() + seconds
     grid = None
-    if method != "heuristic" or grid_bytes(trees.shape) <= max_bytes / 8:
-        grid = _labelled(trees, max_bytes, deadline, must=method == "exact")
+    if method == "exact" or _worth_a_table(trees, max_bytes, seconds):
+        grid = _labelled(trees, max_bytes, deadline)
     if grid is not None and report:
         report(f"{grid.n_cells} cells, {n_regions(grid.labels.shape):.3g} regions")
     draft = Draft(trees, objective, max_bytes=max_bytes, deadline=deadline, rng=rng, report=report)
@@ -130,20 +135,27 @@ def find_tree(trees, objective, *, method, max_bytes, seconds, rng, report=None)
     return Found(draft.tree(), shape, False, depth, leaves)
 
 
-def _labelled(trees, max_bytes, deadline, must):
-    """The simplified grid of all cells, with its axes and cuts numbered; None if too large."""
+def _worth_a_table(trees, max_bytes, seconds):
+    cells = np.prod(np.array(trees.shape, dtype=float))
+    label_seconds = cells * (CELL_SECONDS + VOTE_SECONDS * len(trees.roots) * trees.value.shape[1])
+    return (
+        cells <= TABLE_CELLS
+        and grid_bytes(trees.shape) <= max_bytes
+        and label_seconds <= LABEL_SHARE * seconds
+    )
+
+
+def _labelled(trees, max_bytes, deadline):
+    """The simplified grid of all cells, with its axes and cuts numbered."""
     needed = grid_bytes(trees.shape)
     if needed > max_bytes:
-        if must:
-            raise TooLarge(needed)
-        return None
+        raise TooLarge(needed)
     try:
         labels = trees.labels(deadline)
     except Stopped:
         raise OutOfTime(0, 0.0) from None
-    return Grid(
-        np.arange(labels.ndim), [np.arange(n - 1) for n in labels.shape], labels
-    ).simplified()
+    numbers = [np.arange(n - 1) for n in labels.shape]
+    return Grid(np.arange(labels.ndim), numbers, labels).simplified()
 
 
 def _build(draft):
