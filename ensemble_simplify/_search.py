@@ -79,9 +79,10 @@ class CellTree:
     def on_grid(self, grid):
         """The same tree over the axes and cuts that `grid` names as features and cuts."""
         axis, cut = self.axis.copy(), self.cut.copy()
-        for node in np.flatnonzero(self.left >= 0):
-            axis[node] = grid.features[self.axis[node]]
-            cut[node] = grid.cuts[self.axis[node]][self.cut[node]]
+        for a, (feature, numbers) in enumerate(zip(grid.features, grid.cuts, strict=True)):
+            here = self.axis == a
+            axis[here] = feature
+            cut[here] = numbers[self.cut[here]]
         return CellTree(self.left, self.right, axis, cut, self.label)
 
     @property
