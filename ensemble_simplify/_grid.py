@@ -177,9 +177,7 @@ class CellTrees:
     def labels_of(self, cells):
         """Class of some cells, (n, n_axes) indices."""
         leaves = np.empty((len(self.roots), len(cells)), dtype=np.intp)
-        leaves_of_cells(
-            self.left, self.right, self.axis, self.cut, self.roots, cells, leaves
-        )
+        leaves_of_cells(self.left, self.right, self.axis, self.cut, self.roots, cells, leaves)
 
         def sums(start, stop, init):
             scores = self._start(len(cells), init)

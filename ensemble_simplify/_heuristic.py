@@ -84,7 +84,9 @@ class Box:
             hi[axis] = cut
         part = Box(self.axes, self.numbers, None, depth=self.depth + 1)
         if self.labels is not None:
-            part._set_table(Grid(self.axes, self.numbers, self.labels).sub_grid(lo, hi).simplified())
+            part._set_table(
+                Grid(self.axes, self.numbers, self.labels).sub_grid(lo, hi).simplified()
+            )
             return part
         part.trees, axes, cuts = self.trees.restricted(lo, hi)
         part.axes = self.axes[axes]
@@ -116,9 +118,7 @@ class Draft:
         self.deadline = deadline
         self.rng = np.random.default_rng(seed)
         self.report = report
-        self.root = Box(
-            np.arange(len(trees.shape)), [np.arange(n - 1) for n in trees.shape], trees
-        )
+        self.root = Box(np.arange(len(trees.shape)), [np.arange(n - 1) for n in trees.shape], trees)
         self.n_leaves = 0
         self.n_boxes = 0
 

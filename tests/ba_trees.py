@@ -63,9 +63,10 @@ def read_random_forest(paths):
         for left, right, feature, threshold, label in trees:
             nodes, order = preorder(left, right, feature, threshold)
             rows = np.where(nodes.left < 0, 1, 0)
-            value = np.where(nodes.left < 0, 1, 0)[:, None] * np.eye(n_classes)[
-                np.maximum(np.array(label)[order], 0)
-            ]
+            value = (
+                np.where(nodes.left < 0, 1, 0)[:, None]
+                * np.eye(n_classes)[np.maximum(np.array(label)[order], 0)]
+            )
             for node in range(nodes.n_nodes - 1, -1, -1):
                 if nodes.left[node] >= 0:
                     sides = [nodes.left[node], nodes.right[node]]
