@@ -24,7 +24,7 @@ READABLE = 100
 class Estimate:
     """Forecast of a born-again tree; see :func:`estimate`.
 
-    Attributes
+    Parameters
     ----------
     n_trees : int
         Trees of the ensemble.
@@ -122,7 +122,7 @@ def estimate(
     >>> X, y = load_wine(return_X_y=True)
     >>> forest = RandomForestClassifier(n_estimators=3, max_depth=2, random_state=0).fit(X, y)
     >>> report = estimate(forest, X)
-    >>> report.n_leaves >= report.n_leaves_lower_bound
+    >>> bool(report.n_leaves >= report.n_leaves_lower_bound)
     True
     """
     fitted = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
@@ -147,7 +147,7 @@ def estimate(
         X = check_array(X, dtype=np.float32)
         cells = [np.searchsorted(c, X[:, j].astype(float)) for j, c in enumerate(cuts) if len(c)]
         n_occupied = len(np.unique(np.array(cells), axis=1).T) if cells else 1
-    exact = seen.n_bytes <= allowed and seen.seconds <= 3600
+    exact = bool(seen.n_bytes <= allowed and seen.seconds <= 3600)
     return Estimate(
         forest.n_trees,
         float(np.prod(np.array(seen.shape, dtype=float))),
