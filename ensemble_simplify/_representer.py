@@ -161,7 +161,7 @@ class RepresenterTree(BaseEstimator):
     >>> from ensemble_simplify import RepresenterTree
     >>> X, y = load_iris(return_X_y=True)
     >>> representer = RepresenterTree(max_leaf_nodes=4, random_state=0).fit(X, y)
-    >>> representer.decision_tree_.get_n_leaves() <= 4
+    >>> representer.n_leaves_ <= 4
     True
     """
 
@@ -358,7 +358,7 @@ class RepresenterTree(BaseEstimator):
         truth = answers if y is None else predictor.encode(y[kept])
         tree = self._grow(law, predictor, columns, seeds)
         self._prune_and_write(tree, law, predictor, columns, answers, truth, seeds)
-        self._measure(law, predictor, X, held_out, kept, seeds)
+        self._measure(law, predictor, X[held_out], answers, seeds)
         self.n_queries_ = predictor.n_queries
         return self
 
@@ -499,17 +499,18 @@ class RepresenterTree(BaseEstimator):
                 **common,
             )
 
-    def _measure(self, law, predictor, X, held_out, kept, seeds):
-        n_smeared = max(law.X.shape[0], 1000)
-        smeared = law.draw(law.everywhere(), n_smeared, int(seeds[2]))
+    def _measure(self, law, predictor, held_out, answers, seeds):
+        smeared = law.draw(law.everywhere(), max(law.X.shape[0], 1000), int(seeds[2]))
+        decisions = None if predictor.target == "proba" else predictor.decode(answers)
         self.fidelity_ = {
-            "held_out": self._agreement(X[held_out]) if held_out.any() else np.nan,
+            "held_out": self._agreement(held_out) if len(held_out) else np.nan,
             "smeared": self._agreement(smeared),
-            "train": self._agreement(X[kept]),
+            "train": self._agreement(law.X, law.weight, decisions),
         }
 
-    def _agreement(self, X, sample_weight=None):
-        model = self._predictor.decisions(X)
+    def _agreement(self, X, sample_weight=None, model=None):
+        if model is None:
+            model = self._predictor.decisions(X)
         tree = self.decision_tree_.predict(X.astype(np.float32), check_input=False)
         if self._predictor.target == "value":
             if np.ptp(model) == 0.0:  # r2_score has no answer where the predictor is constant
@@ -745,6 +746,12 @@ class _Predictor:
                 return self._checked(self._call(self.model.predict, X), X.shape[0], 1)
             return self.classes[self._ask(X).argmax(axis=1)]
         return self._ask(X)
+
+    def decode(self, answers):
+        """Labels or values of answers."""
+        if self.target == "value":
+            return answers[:, 0]
+        return self.classes[answers.argmax(axis=1)]
 
     def encode(self, y, strict=False):
         """One column a class (or the values as they are); zeros for a label that is no class."""
@@ -1075,12 +1082,12 @@ class _Node:
     mean: np.ndarray | None = None
     cost: float = np.nan
     split: _Split | None = None
-    gain: float = 0.0
+    priority: tuple = ()  # the smaller, the earlier it is split
     candidates: tuple | None = None  # children that may join the tree
     children: tuple | None = None  # children that have
 
-    def __lt__(self, other):  # the heap's order: best first, then by place in the tree
-        return (-self.gain, self.path) < (-other.gain, other.path)
+    def __lt__(self, other):
+        return self.priority < other.priority
 
 
 @dataclass(eq=False)
@@ -1130,11 +1137,11 @@ class _Grower:
     def _look_ahead(self, open_nodes, n_wanted):
         """Make and evaluate the children of the nodes that are likely to be split next.
 
-        Growing breadth first, that is all of them; best first, the better half of as many as may
-        still be split. Nodes have random numbers of their own, so the tree is the same.
+        Growing breadth first, that is all of them; best first, as many as may still be split.
+        Nodes have random numbers of their own, so the tree does not depend on the batches.
         """
         if n_wanted < np.inf:
-            open_nodes = heapq.nsmallest(int(n_wanted + 1) // 2, open_nodes)
+            open_nodes = heapq.nsmallest(int(n_wanted), open_nodes)
         parents = [node for node in open_nodes if node.candidates is None]
         per_batch = max(1, _BATCH_NUMBERS // (2 * self.n_samples * self.law.X.shape[1]))
         for begin in range(0, len(parents), per_batch):
@@ -1199,7 +1206,9 @@ class _Grower:
             and (self.min_cost == 0.0 or node.cost > self.min_cost * unit)
         ):
             node.split, decrease = self._best_split(node)
-            node.gain = node.probability * decrease
+            best_first = self.max_leaf_nodes < np.inf
+            rank = -node.probability * decrease if best_first else len(node.path)
+            node.priority = (rank, node.path)
         if node.split is None:
             node.region = node.draws = node.answers = None
 
