@@ -57,6 +57,8 @@ class RepresenterTree(BaseEstimator):
 
     It is a classifier or a regressor as `estimator` is one.
 
+    Read more in the :ref:`User Guide <representer>`.
+
     Parameters
     ----------
     estimator : estimator, FrozenEstimator, callable or None, default=None
@@ -94,8 +96,9 @@ class RepresenterTree(BaseEstimator):
         predictor's answers if there is no `y`), or on a manufactured sample, where the predictor
         is right; the smallest tree on ties. None: no pruning.
     max_depth : int or None, default=None
+        Largest depth of the tree; None: no limit.
     max_leaf_nodes : int or None, default=None
-        The tree is then grown best first, by the decrease of impurity.
+        Largest number of leaves; None: no limit. With a limit the tree is grown best first, by the decrease of impurity.
     min_train_samples : int or None, default=None
         A split must leave at least so many training rows in either child, otherwise the node is a
         leaf. None: 1 for classification, 2 for regression.
@@ -141,8 +144,9 @@ class RepresenterTree(BaseEstimator):
     n_queries_ : int
         Rows that the predictor was asked about for growing, pruning and measuring the tree.
     n_features_in_ : int
+        Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only if the columns have names that are strings.
+        Names of the columns, if all are strings.
 
     Notes
     -----
@@ -311,6 +315,7 @@ class RepresenterTree(BaseEstimator):
         Returns
         -------
         self : RepresenterTree
+            The fitted tree.
         """
         target = self._resolved_target()
         given = X
@@ -528,6 +533,7 @@ class RepresenterTree(BaseEstimator):
         X : array-like of shape (n_rows, n_features)
             Rows, best ones that were not used in fitting.
         sample_weight : array-like of shape (n_rows,) or None
+            Weights of the rows.
 
         Returns
         -------
@@ -549,6 +555,7 @@ class RepresenterTree(BaseEstimator):
         n : int
             Number of rows.
         random_state : int, RandomState instance or None, default=None
+            An int makes the rows reproducible.
 
         Returns
         -------
@@ -568,10 +575,12 @@ class RepresenterTree(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows.
 
         Returns
         -------
         y : ndarray of shape (n_rows,)
+            Labels or values.
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float32)
@@ -584,6 +593,7 @@ class RepresenterTree(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows.
 
         Returns
         -------
@@ -600,12 +610,16 @@ class RepresenterTree(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows.
         y : array-like of shape (n_rows,)
+            True targets.
         sample_weight : array-like of shape (n_rows,) or None
+            Weights of the rows.
 
         Returns
         -------
         score : float
+            Of the tree, not of the predictor.
         """
         metric = r2_score if self._type() == "regressor" else accuracy_score
         return metric(y, self.predict(X), sample_weight=sample_weight)
