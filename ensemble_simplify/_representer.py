@@ -98,7 +98,8 @@ class RepresenterTree(BaseEstimator):
     max_depth : int or None, default=None
         Largest depth of the tree; None: no limit.
     max_leaf_nodes : int or None, default=None
-        Largest number of leaves; None: no limit. With a limit the tree is grown best first, by the decrease of impurity.
+        Largest number of leaves; None: no limit. With a limit the tree is grown best first, by
+        the decrease of impurity.
     min_train_samples : int or None, default=None
         A split must leave at least so many training rows in either child, otherwise the node is a
         leaf. None: 1 for classification, 2 for regression.
