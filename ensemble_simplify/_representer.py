@@ -135,9 +135,9 @@ class RepresenterTree(BaseEstimator):
         Leaves of the tree, a split into two sets of levels counted as one split.
     path_ : Bunch
         The sequence of pruned trees from the largest: ``n_leaves``, ``costs``, ``errors`` (on the
-        rows that `select` names), ``alphas`` (the price of a leaf from which on the tree
-        is the best; -inf for a grown tree that pruning improves at no price), and
-        ``selected``, the index of the chosen one.
+        rows that `select` names), ``held_out_errors`` (nan without such rows), ``alphas`` (the
+        price of a leaf from which on the tree is the best; -inf for a grown tree that pruning
+        improves at no price), and ``selected``, the index of the chosen one.
     fidelity_ : dict
         How well the tree agrees with the predictor on ``"held_out"`` rows (nan if there are none),
         on ``"smeared"`` rows made for this purpose, and on the ``"train"`` rows:
@@ -363,7 +363,11 @@ class RepresenterTree(BaseEstimator):
             self.classes_ = predictor.classes
         truth = answers if y is None else predictor.encode(y[kept])
         tree = self._grow(law, predictor, columns, seeds)
-        self._prune_and_write(tree, law, predictor, columns, answers, truth, seeds)
+        path_errors = self._path_errors(tree, law, predictor, truth, seeds)
+        if held_out.any():
+            new = predictor.answers(X[held_out]) if y is None else predictor.encode(y[held_out])
+            path_errors[:, 1] = tree.errors(X[held_out], new, weight[held_out], predictor.target)
+        self._prune_and_write(tree, path_errors, law, predictor, columns, answers)
         self._measure(law, predictor, X[held_out], answers, seeds)
         self.n_queries_ = predictor.n_queries
         return self
@@ -464,15 +468,20 @@ class RepresenterTree(BaseEstimator):
             )
         return tree
 
-    def _prune_and_write(self, tree, law, predictor, columns, answers, truth, seeds):
-        """Choose a pruned tree and write it down as scikit-learn's."""
+    def _path_errors(self, tree, law, predictor, truth, seeds):
+        """Errors of every node on the rows that `select` names; room for held-out rows."""
         X, weight = law.X, law.weight
         if self.select == "smeared":
             X = law.draw(law.everywhere(), X.shape[0], int(seeds[1]))
             truth = predictor.answers(X)
             weight = np.ones(X.shape[0])
         errors = tree.errors(X, truth, weight, predictor.target)
+        return np.column_stack([errors, np.full(errors.size, np.nan)])
+
+    def _prune_and_write(self, tree, errors, law, predictor, columns, answers):
+        """Choose a pruned tree and write it down as scikit-learn's."""
         cut_at, self.path_ = _weakest_links(tree, errors)
+        self.path_.errors, self.path_.held_out_errors = self.path_.errors.T.copy()
         least = self.path_.errors.min()
         slack = 1e-12 * max(abs(least), 1.0)
         selected = 0
@@ -1318,7 +1327,7 @@ def _grow_one_shot(law, predictor, n_samples, max_depth, max_leaf_nodes, seeds):
 
 
 def _weakest_links(tree, errors):
-    """The sequence of trees of weakest-link pruning.
+    """The sequence of trees of weakest-link pruning, and their `errors` in one or more columns.
 
     Every node's cost is an estimate of its own, so a branch may cost more than its root alone:
     such links, and those that gain nothing, are cut first.
@@ -1362,19 +1371,19 @@ def _weakest_links(tree, errors):
                 link[t] = (cost[t] - branch_cost[t]) / (leaves[t] - 1)
             t = parent[t]
 
-    sequence = [(-np.inf, leaves[0], branch_cost[0], branch_error[0])]
+    sequence = [(-np.inf, leaves[0], branch_cost[0], branch_error[0].copy())]
     if link.min() > slack:
         sequence[0] = (0.0, *sequence[0][1:])
     else:
         while (t := int(link.argmin())) >= 0 and link[t] <= slack:
             cut(t, 1)
-        sequence.append((0.0, leaves[0], branch_cost[0], branch_error[0]))
+        sequence.append((0.0, leaves[0], branch_cost[0], branch_error[0].copy()))
     while leaves[0] > 1:
         alpha = link.min()
         step = len(sequence)
         while link[t := int(link.argmin())] <= alpha + slack:
             cut(t, step)
-        sequence.append((alpha, leaves[0], branch_cost[0], branch_error[0]))
+        sequence.append((alpha, leaves[0], branch_cost[0], branch_error[0].copy()))
     alphas, n_leaves, costs, sequence_errors = zip(*sequence, strict=True)
     return cut_at, Bunch(
         alphas=np.array(alphas),

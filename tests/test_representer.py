@@ -425,18 +425,30 @@ def test_reproducible_by_seed(iris):
     assert forest.random_state is None
 
 
+def held_out_rows(tree, X, y):
+    """Rows that are no base rows."""
+    seen = {r.tobytes() for r in tree._law_arguments["X"]}
+    new = np.array([r.tobytes() not in seen for r in X])
+    return X[new], y[new]
+
+
 def test_held_out_rows_are_seen_by_nobody(iris):
     X, y, _ = iris
+    X = X + np.linspace(0, 1e-3, 150)[:, None]  # no row twice
     tree = RepresenterTree(validation_fraction=0.3, random_state=0).fit(X, y)
     assert tree.decision_tree_.tree_.n_node_samples[0] == 105
     assert 0.8 < tree.fidelity_["held_out"] <= 1.0
     rare = np.where(np.arange(150) == 7, 9, y)  # a class of one row is never set aside
+    path = tree.path_
+    wrong = 1 - tree.score(*held_out_rows(tree, X, y))
+    assert path.held_out_errors[path.selected] == pytest.approx(wrong)
     small = RandomForestClassifier(3)
     for seed in range(5):
         tree = RepresenterTree(small, validation_fraction=0.9, random_state=seed).fit(X, rare)
         assert tree.classes_.tolist() == [0, 1, 2, 9]
     tree = RepresenterTree(small, validation_fraction=0, random_state=0).fit(X, y)
     assert np.isnan(tree.fidelity_["held_out"])
+    assert np.isnan(tree.path_.held_out_errors).all()
 
 
 def test_sample(iris):
