@@ -117,8 +117,10 @@ axes.legend(frameon=False)
 plt.show()
 
 # %%
-# The paper pruned by Gini costs, here the costs are misclassification rates; otherwise the
-# experiment is the paper's.
+# Between 30 and 100 leaves the error is the paper's 22 to 21 %; with more leaves it keeps falling,
+# slowly, to between 19 and 20 %. The paper pruned by Gini costs, here the costs are
+# misclassification rates; its figure does not say how many leaves its axis covers. The conclusion
+# stands: a readable tree stays far above the Bayes rule, however good its data.
 #
 # References
 # ----------
