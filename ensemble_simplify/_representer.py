@@ -37,7 +37,7 @@ from ensemble_simplify._sklearn_tree import (
 from ensemble_simplify._smear import DECAYING, NEIGHBORS, SMEAR, Smearer, best_split, windows
 
 # Manufactured numbers held at once: rows go to the predictor in batches of about this size.
-_BATCH_NUMBERS = 2**24
+_BATCH_NUMBERS = 2**22
 
 # Rows of one big sample, as a multiple of the training rows.
 _ONE_SHOT = 20
