@@ -146,7 +146,7 @@ class RepresenterTree(BaseEstimator):
         Rows that the predictor was asked about for growing, pruning and measuring the tree.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, if all are strings.
 
     Notes
