@@ -83,8 +83,8 @@ class RepresenterTree(BaseEstimator):
         For ``sampler="neighbors"``: whether farther values are less likely.
     sampling : {"per_node", "one_shot"}, default="per_node"
         "one_shot" draws one big sample and grows scikit-learn's own tree on it: as good or better
-        for small trees, see the user guide. `min_train_samples`, `min_cost`, `reuse` and the
-        splits of `categorical_features` are of "per_node" only.
+        for small trees, see the user guide. `min_train_samples`, `min_cost`, `reuse`, `time_limit`
+        and splits into sets of levels are of "per_node" only.
     n_samples : int or None, default=None
         Manufactured rows in each node, or in all for "one_shot". None: the number of training rows,
         or 20 times that for "one_shot".
@@ -121,7 +121,8 @@ class RepresenterTree(BaseEstimator):
     verbose : int, default=0
         Print progress.
     time_limit : float or None, default=None
-        Seconds for growing. What is grown by then is the tree; a ``ConvergenceWarning`` tells.
+        Seconds for growing; None: no limit. What is grown by then is the tree, and a
+        ``ConvergenceWarning`` tells. Looked at between two batches of questions.
 
     Attributes
     ----------
