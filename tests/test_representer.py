@@ -24,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ensemble_simplify import RepresenterTree
 from ensemble_simplify._representer import (
@@ -572,6 +573,20 @@ def test_better_than_the_usual_surrogate(friedman):
         random_state=0,
     ).fit(X, y)
     assert np.mean((tree.predict(new) - f) ** 2) < 0.7 * np.mean((usual.predict(new) - f) ** 2)
+
+
+WEIGHTS = (
+    "other random rows are manufactured from a repeated row than from a row of weight two, and the "
+    "forest's bootstrap samples differ too"
+)
+
+
+@parametrize_with_checks(
+    [RepresenterTree(RandomForestRegressor(3, max_depth=2, random_state=0))],
+    expected_failed_checks=lambda _: {"check_sample_weight_equivalence_on_dense_data": WEIGHTS},
+)
+def test_scikit_learn_conventions_of_a_regressor(estimator, check):
+    check(estimator)
 
 
 # ---------------------------------------------------------------------- bad input
