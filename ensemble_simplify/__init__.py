@@ -2,16 +2,21 @@
 
 from ensemble_simplify._born_again import BornAgainClassifier
 from ensemble_simplify._display import GenesimDisplay
+from ensemble_simplify._estimate import Estimate, estimate
 from ensemble_simplify._genesim import GenesimClassifier, merge_trees
 from ensemble_simplify._ism import InterpretableSingleModel
+from ensemble_simplify._representer import RepresenterTree
 from ensemble_simplify._verify import Verification, verify
 
 __all__ = [
     "BornAgainClassifier",
+    "Estimate",
     "GenesimClassifier",
     "GenesimDisplay",
     "InterpretableSingleModel",
+    "RepresenterTree",
     "Verification",
+    "estimate",
     "merge_trees",
     "verify",
 ]

@@ -22,7 +22,7 @@ from ensemble_simplify._base import (
 )
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._grid import grid_shape, trees_over_axes
-from ensemble_simplify._planner import OutOfTime, find_tree
+from ensemble_simplify._planner import OutOfTime, find_front, find_tree
 from ensemble_simplify._search import TooLarge, n_regions
 from ensemble_simplify._sklearn_tree import TreeNodes, apply_nodes, write_classifier
 from ensemble_simplify._thresholds import cut_points, shortest_decimal
@@ -247,7 +247,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
     def _search(self, forest, cuts, rng):
         """A faithful tree over the cells that the cuts make."""
         trees = trees_over_axes(forest, cuts)
-        allowed = available_memory() * MEMORY_SHARE if self.max_memory is None else self.max_memory
+        allowed = self._memory()
         seconds = np.inf if self.time_limit is None else self.time_limit
         name = f"estimator={type(self.estimator_).__name__}(...)"
         self._report(f"{forest.n_trees} trees, {_count(_cells(trees.shape))} cells before merging")
@@ -262,14 +262,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
                 report=self._report if self.verbose else None,
             )
         except TooLarge as error:
-            raise ValueError(
-                f"{name} divides the feature space into {_count(_cells(trees.shape))} cells "
-                f"({_count(float(n_regions(trees.shape)))} regions); the exact search needs about "
-                f"{_count(float(error.n_bytes))} bytes, and max_memory allows "
-                f"{_count(float(allowed))}. Use method='auto' or 'heuristic', fewer or shallower "
-                "trees, or features of fewer distinct values (for instance by KBinsDiscretizer), "
-                "or raise max_memory."
-            ) from error
+            raise ValueError(self._too_large(trees.shape, error.n_bytes, allowed)) from error
         except OutOfTime as error:
             forecast = ""
             if error.share > 0:
@@ -283,6 +276,19 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
                 "or shallower trees, or features of fewer distinct values (for instance by "
                 "KBinsDiscretizer), or raise time_limit."
             ) from error
+
+    def _memory(self):
+        return available_memory() * MEMORY_SHARE if self.max_memory is None else self.max_memory
+
+    def _too_large(self, shape, n_bytes, allowed):
+        return (
+            f"estimator={type(self.estimator_).__name__}(...) divides the feature space into "
+            f"{_count(_cells(shape))} cells ({_count(float(n_regions(shape)))} regions); the exact "
+            f"search needs about {_count(float(n_bytes))} bytes, and max_memory allows "
+            f"{_count(float(allowed))}. Use method='auto' or 'heuristic', fewer or shallower "
+            "trees, or features of fewer distinct values (for instance by KBinsDiscretizer), or "
+            "raise max_memory."
+        )
 
     def _report(self, message):
         if self.verbose:
@@ -349,6 +355,44 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         return verify(
             self.estimator_, self.decision_tree_, voting=self.voting, time_limit=time_limit
         )
+
+    def front(self, *, time_limit=None):
+        """Fewest leaves for every depth: what a shallower tree costs.
+
+        Parameters
+        ----------
+        time_limit : float or None, default=None
+            Seconds; None: no limit.
+
+        Returns
+        -------
+        list of (int, int)
+            Pairs (depth, leaves) of the trees with the ensemble's function that no other such
+            tree beats in both, from the least depth to the fewest leaves.
+
+        Raises
+        ------
+        ValueError
+            If the exact search does not fit into `max_memory`.
+        TimeoutError
+            When the time is over first.
+        """
+        check_is_fitted(self)
+        forest = read_forest(self.estimator_, voting=self.voting)
+        trees = trees_over_axes(
+            forest, cut_points(forest.feature, forest.threshold, forest.n_features)
+        )
+        allowed = self._memory()
+        seconds = np.inf if time_limit is None else time_limit
+        try:
+            return find_front(trees, max_bytes=allowed, seconds=seconds)
+        except TooLarge as error:
+            raise ValueError(self._too_large(trees.shape, error.n_bytes, allowed)) from error
+        except OutOfTime as error:
+            raise TimeoutError(
+                f"time_limit={time_limit} seconds were over before the front was complete. "
+                "Raise time_limit, or use fewer or shallower trees."
+            ) from error
 
     def predict(self, X):
         """Predict classes: those that the ensemble would predict.

@@ -28,6 +28,7 @@ cdef struct Frame:
     int32_t hi
     int32_t side        # which half is being searched: 0 left, 1 right
     int32_t half        # 0: the first, 1: the second
+    int32_t node        # its number in a tree that is grown
     intp_t n_saved      # trees saved before the first half was entered
 
 
@@ -106,3 +107,7 @@ cdef class Certifier:
     cdef int _point_out(self, const intp_t *cell) except -1 nogil
     cdef int _flush(self) except -1 nogil
     cdef int _look(self) except -1 nogil
+    cdef intp_t _ask(self, intp_t model) except -1 nogil
+    cdef int _grow(
+        self, vector[Node] &tree, float64_t deadline, int64_t max_nodes
+    ) except -1 nogil

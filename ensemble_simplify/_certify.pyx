@@ -24,6 +24,8 @@ cdef enum:
     # Boxes between two looks at the clock, and cells judged at a time.
     POLL = 256
     JUDGED = 256
+    MERGED = -2
+    MAX_NODES = 2147483646
     # Above so many labels, bounds are kept for labels instead of pairs of labels.
     MAX_PAIRED = 8
 
@@ -54,6 +56,32 @@ def bound_entries(value):
     pairs = [(a, b) for a in range(n_labels) for b in range(n_labels) if a != b]
     first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     return np.ascontiguousarray(value[:, first] - value[:, second])
+
+
+cdef intp_t merge_leaves(vector[Node] &tree) noexcept nogil:
+    """Merge sibling leaves of one label in pre-order nodes; return how many nodes stay.
+
+    Nodes that go get `left` MERGED; the others their number among those that stay.
+    """
+    cdef intp_t i
+    cdef intp_t n = 0
+    cdef int32_t right
+    for i in range(<intp_t> tree.size() - 1, -1, -1):
+        right = tree[i].right
+        if (
+            tree[i].axis >= 0
+            and tree[i + 1].axis < 0
+            and tree[right].axis < 0
+            and tree[i + 1].cut == tree[right].cut
+        ):
+            tree[i].axis = -1
+            tree[i].cut = tree[right].cut
+            tree[i + 1].left = tree[right].left = MERGED
+    for i in range(<intp_t> tree.size()):
+        if tree[i].left != MERGED:
+            tree[i].left = <int32_t> n
+            n += 1
+    return n
 
 
 cdef class Certifier:
@@ -108,8 +136,8 @@ cdef class Certifier:
         cdef const float64_t[:, ::1] scores_ = scores
         if value.shape[1] < 2:
             raise ValueError("value must have a column for each of at least two labels")
-        if n_nodes >= 2**31 - 1:
-            raise ValueError(f"the trees have {n_nodes} nodes; at most 2**31 - 2 are possible")
+        if n_nodes > MAX_NODES:
+            raise ValueError(f"the trees have {n_nodes} nodes; at most {MAX_NODES} are possible")
         self.n_axes = cells.shape[0]
         self.n_trees = roots_.shape[0]
         self.n_models = len(exact)
@@ -452,7 +480,7 @@ cdef class Certifier:
         return label[best]
 
     cdef intp_t label_of(self, intp_t model, const intp_t *cell) except -1 nogil:
-        cdef intp_t label, k
+        cdef intp_t label
         self._load(cell, cell)
         self._bound_units()
         if self.n_alive[self.top[model]] == 1:
@@ -460,13 +488,7 @@ cdef class Certifier:
                 if self.alive[self.top[model] * self.n_labels + label]:
                     return label
         label = self._decide(model)
-        if label >= 0:
-            return label
-        with gil:
-            cells = np.empty((1, self.n_axes), dtype=np.intp)
-            for k in range(self.n_axes):
-                cells[0, k] = cell[k]
-            return self.judge(model, cells)[0]
+        return label if label >= 0 else self._ask(model)
 
     cdef int _flush(self) except -1 nogil:
         """Judge the cells put aside; 1 if one of them refutes."""
@@ -518,7 +540,7 @@ cdef class Certifier:
         cdef const float64_t *left
         cdef const float64_t *right
         cdef const uint8_t *alive
-        cdef float64_t off_left, off_right, spread, low, high, score
+        cdef float64_t off_left, off_right, spread, score
         cdef float64_t best = -1.0
         cdef int32_t at
         cdef bint only_different = False
@@ -596,11 +618,7 @@ cdef class Certifier:
         for k in range(n_touched):
             split = self.nodes.data() + self.roots[self.touched[k]]
             at = self.first_cut[split.axis] + split.cut
-            low = self.gain_left[at]
-            high = self.gain_right[at]
-            if low > high:
-                low, high = high, low
-            score = 4.0 * low + high + 0.001 * self.total[at]
+            score = self.gain_left[at] + self.gain_right[at] + 0.001 * self.total[at]
             if score > best:
                 best = score
                 self.next_axis = split.axis
@@ -733,6 +751,73 @@ cdef class Certifier:
             else:
                 self._narrow(top.axis, top.cut + 1, top.hi)
 
+    cdef int _grow(
+        self, vector[Node] &tree, float64_t deadline, int64_t max_nodes
+    ) except -1 nogil:
+        """Put the pre-order nodes of a tree of the loaded box in `tree`; 0 at a limit.
+
+        Leaves keep their label as `cut`.
+        """
+        cdef Frame frame
+        cdef Frame *top
+        cdef Node node
+        cdef intp_t label
+        self.n_boxes = 0
+        self.n_pending = 0
+        while True:
+            if self.n_boxes >= max_nodes or self.n_boxes == MAX_NODES:
+                return 0
+            self.n_boxes += 1
+            if self.n_boxes % POLL == 0 and should_stop(deadline):
+                return 0
+            self._bound_units()
+            node.left = node.right = node.axis = node.cut = -1
+            label = -1
+            if self.n_alive[self.top[0]] == 1:
+                label = self._settled(0)
+            elif self._choose():
+                frame.axis = node.axis = self.next_axis
+                frame.cut = node.cut = self.next_cut
+                frame.side = 0
+                frame.half = 0
+                frame.lo = self.lo[frame.axis]
+                frame.hi = self.hi[frame.axis]
+                frame.n_saved = self.n_saved
+                frame.node = <int32_t> tree.size()
+                tree.push_back(node)
+                self.stack.push_back(frame)
+                self._narrow(frame.axis, frame.lo, frame.cut)
+                continue
+            else:
+                label = self._decide(0)
+                if label < 0:
+                    label = self._ask(0)
+            node.cut = <int32_t> label
+            tree.push_back(node)
+            while not self.stack.empty():
+                top = &self.stack.back()
+                self._undo(top.n_saved)
+                self.lo[top.axis] = top.lo
+                self.hi[top.axis] = top.hi
+                if top.half == 0:
+                    top.half = 1
+                    break
+                self.stack.pop_back()
+            if self.stack.empty():
+                return 1
+            top = &self.stack.back()
+            tree[top.node].right = <int32_t> tree.size()
+            self._narrow(top.axis, top.cut + 1, top.hi)
+
+    cdef intp_t _ask(self, intp_t model) except -1 nogil:
+        """What the judge says of a model at the first cell of the box."""
+        cdef intp_t a
+        with gil:
+            cell = np.empty((1, self.n_axes), dtype=np.intp)
+            for a in range(self.n_axes):
+                cell[0, a] = self.lo[a]
+            return self.judge(model, cell)[0]
+
     cdef intp_t possible(
         self, intp_t model, const intp_t *lo, const intp_t *hi, uint8_t *labels
     ) except -1 nogil:
@@ -787,6 +872,62 @@ cdef class Certifier:
         if outcome == PROVEN:
             return True, ((self.target,) if self.n_models == 1 else ()), cells
         return None, (), cells
+
+    def grow(
+        self, const intp_t[::1] lo, const intp_t[::1] hi, seconds=INFINITY, max_leaves=None
+    ):
+        """Grow a tree that equals the model on a box, by the halvings of a proof.
+
+        Every leaf is a proven box. The tree is small for the time it takes (a microsecond a
+        leaf or less), not smallest: sibling leaves of one label are merged, nothing else.
+
+        Parameters
+        ----------
+        lo, hi : intp arrays of shape (n_axes,)
+            First and last cell on every axis.
+        seconds : float
+            Time limit.
+        max_leaves : int or None
+            Limit on the number of leaves, before any are merged.
+
+        Returns
+        -------
+        (left, right, axis, cut, label) : tuple of intp arrays of shape (n_nodes,), or None
+            Pre-order nodes, -1 where it does not apply; None if a limit came first.
+        """
+        cdef const intp_t *first = &lo[0] if self.n_axes else NULL
+        cdef const intp_t *last = &hi[0] if self.n_axes else NULL
+        cdef float64_t deadline = now() + <float64_t> seconds
+        cdef int64_t limit = (2**62) if max_leaves is None else 2 * max_leaves - 1
+        cdef vector[Node] tree
+        cdef int done
+        cdef intp_t i, n, number = 0
+        self._check(lo, hi)
+        if self.n_models != 1:
+            raise ValueError("a tree is grown for one model, but two are loaded")
+        with nogil:
+            self._load(first, last)
+            done = self._grow(tree, deadline, limit)
+            if done:
+                number = merge_leaves(tree)
+        if not done:
+            return None
+        nodes = np.full((5, number), -1, dtype=np.intp)
+        cdef intp_t[:, ::1] nodes_ = nodes
+        with nogil:
+            n = 0
+            for i in range(<intp_t> tree.size()):
+                if tree[i].left == MERGED:
+                    continue
+                if tree[i].axis >= 0:
+                    nodes_[0, n] = n + 1
+                    nodes_[1, n] = tree[tree[i].right].left
+                    nodes_[2, n] = tree[i].axis
+                    nodes_[3, n] = tree[i].cut
+                else:
+                    nodes_[4, n] = tree[i].cut
+                n += 1
+        return tuple(nodes)
 
     def labels_possible(self, intp_t model, const intp_t[::1] lo, const intp_t[::1] hi):
         """Mark the labels that a model may have on a box, by bounds alone.

@@ -448,10 +448,10 @@ cdef class Programme:
                     pairs += (
                         self.cuts_below(box, i, self.intervals[i][a].start + self.intervals[i][a].length - 1)
                         - self.cuts_below(box, i, self.intervals[i][a].start))
-                inner = 1.0
+                inner = 2.0
                 for j in range(self.n_inner):
-                    inner += (0.15 if j < self.n_lead else 0.35) * (block.n_cells[j] - 1)
-                cost += 100.0 + 150.0 * pairs + block.size * (inner + 0.6 * pairs)
+                    inner += (0.3 if j < self.n_lead else 0.7) * (block.n_cells[j] - 1)
+                cost += 200.0 + 300.0 * pairs + block.size * (inner + 1.2 * pairs)
         self.n_states = place
         self.cost = cost
 

@@ -22,6 +22,8 @@ ROW = 30
 # need more.
 INT16_SPLITS = 16382
 INT16_DEPTH = 14
+# More splits than any region is away from the whole grid.
+EVERYWHERE = 1 << 30
 # Cells tried for a fooling set.
 FOOLING_CELLS = 50_000
 
@@ -249,6 +251,36 @@ def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf):
 def _reserve(n_bytes, max_bytes):
     if n_bytes > max_bytes:
         raise TooLarge(n_bytes)
+
+
+def pareto_front(labels, *, max_bytes, seconds=np.inf):
+    """Fewest leaves at every depth at which fewer leaves become possible.
+
+    Returns
+    -------
+    list of (depth, n_leaves)
+        From the least depth to the least number of leaves.
+    """
+    if labels.size == 1:
+        return [(0, 1)]
+    deadline = monotonic() + seconds
+    programme = lay_out(labels, deadline)
+    dtype = np.int16 if labels.size <= INT16_SPLITS else np.int32
+    room = programme.largest_block()
+    _reserve(np.dtype(dtype).itemsize * (programme.n_states + room), max_bytes)
+    layer = programme.first_layer(np.empty(programme.n_states, dtype), deadline - monotonic())
+    block = np.empty(room, dtype)
+    whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
+    front, depth = [], 0
+    while True:
+        depth += 1
+        split = programme.split(layer, *whole)
+        if split is not None and (not front or split[2] + 1 < front[-1][1]):
+            front.append((depth, split[2] + 1))
+        dirty, entries = programme.pending(layer, EVERYWHERE)
+        if entries == 0:
+            return front
+        layer = programme.next_layer(layer, dirty, EVERYWHERE, block, True, deadline - monotonic())
 
 
 def _least_depth(programme, labels, deadline):

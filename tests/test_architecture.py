@@ -20,6 +20,7 @@ FRONT = {
     "_born_again",
     "_cultivated",
     "_display",
+    "_estimate",
     "_feature_budget",
     "_genesim",
     "_ism",
