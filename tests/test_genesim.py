@@ -469,3 +469,35 @@ def test_frozen_model_with_other_column_names():
     other = DecisionTreeClassifier().fit(pandas.DataFrame(X.values, columns=list("abcd")), y)
     with pytest.raises(ValueError, match=r"estimators\[0\] was fitted on the features"):
         GenesimClassifier([FrozenEstimator(other)]).fit(X, y)
+
+
+# ---------------------------------------------------------------- display
+
+
+def test_display_of_the_front():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from ensemble_simplify import GenesimDisplay
+
+    X, y = load_wine(return_X_y=True)
+    model = GenesimClassifier(**SMALL, selection="one_se").fit(X[::2], y[::2])
+    display = GenesimDisplay.from_estimator(model)
+    np.testing.assert_array_equal(display.n_leaves, model.pareto_front_.n_leaves)
+    assert display.n_leaves[display.chosen] == model.n_leaves_
+    assert display.lines == {"first population, voting": model.ensemble_score_}
+    others = {
+        "CART": DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2]),
+        "forest": RandomForestClassifier(5, random_state=0).fit(X[::2], y[::2]),
+    }
+    ax = matplotlib.pyplot.figure().subplots()
+    display = GenesimDisplay.from_estimator(model, X[1::2], y[1::2], others=others, ax=ax)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+    assert display.score[display.chosen] == model.score(X[1::2], y[1::2])
+    assert display.points["CART"][0] == others["CART"].get_n_leaves()
+    assert display.lines == {"forest": others["forest"].score(X[1::2], y[1::2])}
+    matplotlib.pyplot.close("all")
+    with pytest.raises(ValueError, match="given together"):
+        GenesimDisplay.from_estimator(model, X)
+    with pytest.raises(ValueError, match=r"others=\['CART'\]"):
+        GenesimDisplay.from_estimator(model, others={"CART": others["CART"]})
