@@ -13,7 +13,7 @@ from joblib import effective_n_jobs
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Bunch, gen_even_slices
+from sklearn.utils import gen_even_slices
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
@@ -140,6 +140,14 @@ class ModuleTree:
         )
 
 
+class LeafSet(NamedTuple):
+    """The leaves that rows end in."""
+
+    weights: csr_array
+    values: np.ndarray
+    nodes: np.ndarray
+
+
 class LeafShare(NamedTuple):
     """One leaf in the explanation of a row."""
 
@@ -181,7 +189,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Nodes with less mass (sum of fractions times sample weights) are leaves.
     min_fraction : float, default=0.01
         A fraction of a row smaller than this goes the way of the larger one, in fitting and
-        predicting. 0 divides rows without limit, as in the paper, and is slower.
+        predicting; equal parts stay divided. 0 divides rows without limit, as in the paper, and
+        is slower.
     trivial_threshold : bool, default=True
         Whether a neighbourhood may include the largest value, a threshold that sends all rows
         left, as in the paper. False helps with features of few distinct values.
@@ -493,7 +502,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        proba = self.predict_proba(X)
+        return self.classes_[np.argmax(proba, axis=1)]
 
     def predict_spread(self, X):
         """How much the leaves that a row ends in disagree.
@@ -527,8 +537,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        leaf_set : Bunch
-            ``weights``, sparse array of shape (n_samples, n_leaves): the fraction of each row in
+        leaf_set : LeafSet
+            A named tuple. ``weights``, sparse array of shape (n_samples, n_leaves): the fraction of each row in
             each leaf, rows summing to one; ``values``, ndarray of shape (n_leaves, n_classes):
             class shares in the leaves; ``nodes``, ndarray of shape (n_leaves,): their numbers in
             `modules_`. ``weights @ values`` is `predict_proba`.
@@ -548,7 +558,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         weights = csr_array(
             (fractions, (rows, np.searchsorted(leaves, nodes))), shape=(len(X), len(leaves))
         )
-        return Bunch(weights=weights, values=self.modules_.value[leaves], nodes=leaves)
+        return LeafSet(weights, self.modules_.value[leaves], leaves)
 
     def predict_with_abstention(self, X, max_spread, *, abstain_label=None):
         """Predict only rows about which the leaves agree.

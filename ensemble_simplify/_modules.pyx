@@ -219,6 +219,18 @@ cdef inline intp_t lower_bound(const int32_t* cut, intp_t n, int32_t code) noexc
     return low
 
 
+cdef inline double left_part(double fraction, double share, double smallest) noexcept nogil:
+    # What of a row's fraction goes left; too small a part goes with the larger one. Equal parts
+    # are kept, however small: preferring a side would make the labels' order matter.
+    cdef double to_left = fraction * share
+    cdef double to_right = fraction - to_left
+    if to_left >= smallest - DUST and to_right >= smallest - DUST:
+        return to_left
+    if fabs(to_left - to_right) <= 1e-9 * fraction:
+        return to_left
+    return 0.0 if to_left < to_right else fraction
+
+
 cdef double gini(const double* class_mass, intp_t n_classes, double mass) noexcept nogil:
     cdef double squares = 0.0
     cdef intp_t c
@@ -599,7 +611,7 @@ cdef int choose_options(
     for c in range(g.n_classes):
         turn += c * g.scans[best].contrast[c]
         norm_best += g.scans[best].contrast[c] * g.scans[best].contrast[c]
-    turn = -1.0 if turn < 0.0 else 1.0
+    turn = -1.0 if turn < -TIE else 1.0
     reference.resize(g.n_classes)
     for c in range(g.n_classes):
         reference[c] = turn * g.scans[best].contrast[c]
@@ -634,7 +646,7 @@ cdef int choose_options(
             dot += reference[c] * g.scans[j].contrast[c]
         if g.n_classes == 2:
             dot = g.scans[j].contrast[1]
-        g.flip.push_back(dot < 0.0)
+        g.flip.push_back(dot < -TIE)
     return 0
 
 
@@ -646,15 +658,8 @@ cdef int divide_rows(Grower* g, Pending* left, Pending* right) except -1 nogil:
     left.class_mass.resize(g.n_classes)
     right.class_mass.resize(g.n_classes)
     for i in range(node.n_rows):
-        to_left = node.fraction[i] * g.share[i]
+        to_left = left_part(node.fraction[i], g.share[i], g.min_fraction)
         to_right = node.fraction[i] - to_left
-        if to_left < g.min_fraction or to_right < g.min_fraction:
-            if to_left < to_right:
-                to_left = 0.0
-                to_right = node.fraction[i]
-            else:
-                to_left = node.fraction[i]
-                to_right = 0.0
         mass = g.weight[node.rows[i]]
         label = g.label[i]
         g.to_left[i] = -1
@@ -832,7 +837,7 @@ cdef int _grow(
     g.weight = weight
     g.robust = robust
     g.trivial = trivial
-    g.min_fraction = min_fraction if min_fraction > DUST else DUST
+    g.min_fraction = max(min_fraction, 2.0 * DUST)
     g.list_below = list_below
     g.out_of_memory = False
     g.bin_start.resize(g.n_features + 1)
@@ -1079,7 +1084,7 @@ cdef class Router:
         self.cut_start = cut_start
         self.cut_threshold = cut_threshold
         self.cut_suffix = cut_suffix
-        self.min_fraction = max(min_fraction, DUST)
+        self.min_fraction = max(min_fraction, 2.0 * DUST)
 
     def mean(self, const double[:, ::1] X, double[:, ::1] proba):  # OUT: proba
         """Weighted mean of the leaf values of each row; `proba` comes in as zeros."""
@@ -1223,15 +1228,8 @@ cdef class Router:
                 for i in range(segment.count):
                     r = row[segment.start + i]
                     f = fraction[segment.start + i]
-                    to_left = f * share[i]
+                    to_left = left_part(f, share[i], self.min_fraction)
                     to_right = f - to_left
-                    if to_left < self.min_fraction or to_right < self.min_fraction:
-                        if to_left < to_right:
-                            to_left = 0.0
-                            to_right = f
-                        else:
-                            to_left = f
-                            to_right = 0.0
                     if to_right > 0.0:
                         row[top + n_right] = r
                         fraction[top + n_right] = to_right
