@@ -123,6 +123,12 @@ class ModuleTree:
             at = self.left[at] if goes_left else self.right[at]
         return steps
 
+    def n_leaves_below(self, node):
+        """Leaves in the subtree of `node`; in pre-order it is a run of nodes."""
+        deeper = self.depth[node + 1 :] > self.depth[node]
+        size = len(deeper) if deeper.all() else int(np.argmin(deeper))
+        return int(np.count_nonzero(self.left[node : node + 1 + size] < 0))
+
     def router(self, min_fraction):
         """The compiled router of this tree."""
         return Router(
@@ -538,10 +544,10 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         leaf_set : LeafSet
-            A named tuple. ``weights``, sparse array of shape (n_samples, n_leaves): the fraction of each row in
-            each leaf, rows summing to one; ``values``, ndarray of shape (n_leaves, n_classes):
-            class shares in the leaves; ``nodes``, ndarray of shape (n_leaves,): their numbers in
-            `modules_`. ``weights @ values`` is `predict_proba`.
+            A named tuple. ``weights``, sparse array of shape (n_samples, n_leaves): the fraction
+            of each row in each leaf, rows summing to one; ``values``, ndarray of shape
+            (n_leaves, n_classes): class shares in the leaves; ``nodes``, ndarray of shape
+            (n_leaves,): their numbers in `modules_`. ``weights @ values`` is `predict_proba`.
 
         See Also
         --------
@@ -749,9 +755,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
                         max_options=max_options,
                     )
                 row.append(
-                    LeafShare(
-                        node, float(fractions[place]), leaf_set.values[column], rules[node]
-                    )
+                    LeafShare(node, float(fractions[place]), leaf_set.values[column], rules[node])
                 )
             explanations.append(row)
         return explanations
@@ -793,7 +797,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
                 )
                 continue
             if tree.depth[node] >= limit:
-                lines.append(f"{bar}... {_n_leaves_below(tree, node)} leaves")
+                lines.append(f"{bar}... {tree.n_leaves_below(node)} leaves")
                 continue
             for left in (False, True):
                 decisions = self.describe_module(
@@ -838,10 +842,3 @@ def _with_values(grown, values, n_codes):
         cut_threshold=flat[first[feature_of_cut] + code],
         **grown,
     )
-
-
-def _n_leaves_below(tree, node):
-    """Leaves in the subtree of a node; in pre-order it is a run of nodes."""
-    deeper = tree.depth[node + 1 :] > tree.depth[node]
-    stop = node + 1 + (len(deeper) if deeper.all() else int(np.argmin(deeper)))
-    return int(np.count_nonzero(tree.left[node:stop] < 0))

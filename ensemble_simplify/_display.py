@@ -178,9 +178,9 @@ class AbstentionDisplay:
 class ModuleTreeDisplay:
     """Drawing of a tree of modules.
 
-    Each module lists its options as "x_j <= about t"; a row goes left as far as they hold. Lines
-    are as thick as the share of the node's mass that takes them. Leaves are coloured by their
-    most frequent class, the stronger the purer.
+    Each module lists its options as "x_j <= about t"; a row goes left ("yes") as far as they
+    hold. Lines are as thick as the share of the node's mass that takes them. Leaves are coloured
+    by their most frequent class, the stronger the purer.
 
     Use :meth:`from_estimator`.
 
@@ -259,7 +259,9 @@ class ModuleTreeDisplay:
                     ranges=ranges,
                 )
                 labels[node] = "\n".join(decisions)
-                edges += [(node, child, tree.mass[child] / tree.mass[node]) for child in (left, right)]
+                edges += [
+                    (node, child, tree.mass[child] / tree.mass[node]) for child in (left, right)
+                ]
                 pending += [(node, True), (right, False), (left, False)]
                 continue
             best = int(np.argmax(tree.value[node]))
@@ -267,9 +269,7 @@ class ModuleTreeDisplay:
             label = f"{estimator.classes_[best]}: {tree.value[node, best]:.2f}\n"
             label += f"mass {tree.mass[node]:.1f}"
             if left >= 0:
-                inside = [leaf for leaf in tree.leaves if (node, True) in tree.path(leaf)]
-                inside += [leaf for leaf in tree.leaves if (node, False) in tree.path(leaf)]
-                label += f"\n{len(inside)} leaves"
+                label += f"\n{tree.n_leaves_below(node)} leaves"
             labels[node] = label
             positions[node] = (n_slots, depth)
             n_slots += 1
@@ -302,17 +302,24 @@ class ModuleTreeDisplay:
             n_slots = 1 + max(x for x, _ in self.positions.values())
             levels = 1 + max(level for _, level in self.positions.values())
             height = 1.5 * fontsize / 72 * max(map(len, lines.values())) + 0.6
-            _, ax = plt.subplots(figsize=(n_slots * slot + 0.2, levels * height))
-        for parent, child, share in self.edges:
+            size = (n_slots * slot + 0.2, levels * height)
+            _, ax = plt.subplots(figsize=size, layout="constrained")
+        for number, (parent, child, share) in enumerate(self.edges):
             (x0, y0), (x1, y1) = self.positions[parent], self.positions[child]
             ax.plot([x0, x1], [-y0, -y1], color="0.6", linewidth=0.5 + 5 * share, zorder=1)
+            if number < 2:
+                answer = (
+                    {"ha": "left", "text": " no"} if number else {"ha": "right", "text": "yes "}
+                )
+                middle = ((x0 + x1) / 2, -(y0 + y1) / 2 + 0.08)
+                ax.annotate(xy=middle, fontsize=fontsize, va="bottom", **answer)
         for node, label in self.labels.items():
             color = "white"
             if node in self.classes:
                 best, share = self.classes[node]
                 weight = 0.15 + 0.5 * share
                 base = np.array(plt.matplotlib.colors.to_rgb(f"C{best % 10}"))
-                color = tuple(1 - weight * (1 - base))
+                color = tuple(1 - weight * (1 - base))  # towards white
             x, y = self.positions[node]
             ax.text(
                 x,

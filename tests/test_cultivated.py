@@ -13,7 +13,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify import CultivatedForestClassifier
+from ensemble_simplify import (
+    AbstentionDisplay,
+    CultivatedForestClassifier,
+    ModuleTreeDisplay,
+)
 
 
 def noisy_data(seed=0, n=400, p=4, n_classes=2):
@@ -38,9 +42,7 @@ def test_without_modules_it_is_scikit_learns_tree(n_classes, max_depth):
     ).fit(X, y)
     np.testing.assert_allclose(clf.predict_proba(X), reference.predict_proba(X), atol=1e-12)
     assert clf.n_leaves_ == reference.get_n_leaves()
-    np.testing.assert_allclose(
-        clf.feature_importances_, reference.feature_importances_, atol=1e-12
-    )
+    np.testing.assert_allclose(clf.feature_importances_, reference.feature_importances_, atol=1e-12)
     assert np.all(clf.predict_spread(X) == 0)
 
     # Walk both trees side by side: same features; thresholds in the same gap of the data.
@@ -386,6 +388,59 @@ def test_importances_find_the_informative_features():
     importances = CultivatedForestClassifier().fit(X, y).feature_importances_
     assert importances.sum() == pytest.approx(1)
     assert set(np.argsort(importances)[-2:]) == {2, 4}
+
+
+# -- pictures -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pyplot():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    yield pyplot
+    pyplot.close("all")
+
+
+def test_abstention_display(pyplot):
+    X, y = noisy_data(n=600)
+    clf = CultivatedForestClassifier().fit(X[:400], y[:400])
+    display = AbstentionDisplay.from_estimator(clf, X[400:], y[400:])
+    spread = clf.predict_spread(X[400:])
+    correct = clf.predict(X[400:]) == y[400:]
+    for threshold, coverage, accuracy in zip(
+        display.thresholds, display.coverage, display.accuracy, strict=True
+    ):
+        kept = spread <= threshold
+        assert coverage == pytest.approx(kept.mean())
+        assert accuracy == pytest.approx(correct[kept].mean())
+    certainty = np.abs(clf.predict_proba(X[400:])[:, 1] - 0.5)
+    kept = certainty >= np.sort(certainty)[100]
+    place = np.argmin(np.abs(display.margin_coverage - kept.mean()))
+    assert display.margin_accuracy[place] == pytest.approx(correct[kept].mean())
+    assert len(display.axes_) == 2
+    assert display.axes_[0].get_title(loc="left") == "CultivatedForestClassifier"
+    _, axes = pyplot.subplots(1, 2)
+    assert display.plot(axes=axes).figure_ is axes[0].figure
+    with pytest.raises(ValueError, match="proba has 1 column"):
+        AbstentionDisplay.from_predictions(y, y, np.zeros(len(y)), np.ones((len(y), 1)))
+
+
+def test_module_tree_display(pyplot):
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    clf = CultivatedForestClassifier(max_options=2).fit(X, y)
+    display = ModuleTreeDisplay.from_estimator(clf, max_depth=2)
+    tree = clf.modules_
+    drawn = sorted(display.labels)
+    assert all(tree.depth[node] <= 2 for node in drawn)
+    assert len(display.edges) == len(drawn) - 1
+    assert sum(tree.mass[node] for node in display.classes) == pytest.approx(len(X))
+    assert "<= about" in display.labels[0] or "> about" in display.labels[0]
+    texts = {text.get_text() for text in display.ax_.texts}
+    assert {"yes ", " no", *display.labels.values()} == texts
+    _, ax = pyplot.subplots()
+    leaf = CultivatedForestClassifier().fit(X, np.zeros(len(X)))
+    assert ModuleTreeDisplay.from_estimator(leaf, ax=ax).ax_ is ax
 
 
 # -- conventions --------------------------------------------------------------------------------

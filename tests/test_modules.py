@@ -251,9 +251,7 @@ def test_equals_the_reference_grower(
     fresh = random_data(seed + 1, 20, p, n_classes, levels, missing)[0]
     expected = reference_fractions(fresh, nodes, params["min_fraction"])
     leaf_set = clf.predict_set(fresh)
-    np.testing.assert_allclose(
-        leaf_set.weights.toarray(), expected[:, leaf_set.nodes], atol=1e-9
-    )
+    np.testing.assert_allclose(leaf_set.weights.toarray(), expected[:, leaf_set.nodes], atol=1e-9)
 
 
 def reference_fractions(X, nodes, min_fraction):
@@ -328,9 +326,7 @@ def test_fractions_sum_to_one_on_every_level(load, min_fraction):
     for depth in range(clf.depth_ + 1):
         level = (tree.depth == depth) | ((tree.left < 0) & (tree.depth < depth))
         assert tree.mass[level].sum() == pytest.approx(len(X), rel=1e-12)
-        np.testing.assert_allclose(
-            tree.mass[level] @ tree.value[level], np.bincount(y), rtol=1e-10
-        )
+        np.testing.assert_allclose(tree.mass[level] @ tree.value[level], np.bincount(y), rtol=1e-10)
     weights = clf.predict_set(X).weights
     np.testing.assert_allclose(weights.sum(axis=1), 1.0, atol=1e-12)
     # What the training rows leave in the leaves is what prediction routes there.
@@ -404,4 +400,6 @@ def test_module_share_equals_the_gate():
     share = np.empty(len(X))
     clf.modules_.router(0.0).share(0, X, share)
     weights = clf.predict_set(X).weights.toarray()
-    np.testing.assert_allclose(share[np.abs(share - 0.5) < 0.49], weights[np.abs(share - 0.5) < 0.49, 0])
+    np.testing.assert_allclose(
+        share[np.abs(share - 0.5) < 0.49], weights[np.abs(share - 0.5) < 0.49, 0]
+    )
