@@ -40,7 +40,22 @@ class AbstentionDisplay:
     Attributes
     ----------
     axes_ : ndarray of two matplotlib Axes
+        The left and the right plot.
     figure_ : matplotlib Figure
+        Figure that holds them.
+
+    See Also
+    --------
+    CultivatedForestClassifier.predict_with_abstention : Predict and abstain.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ensemble_simplify import AbstentionDisplay, CultivatedForestClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = CultivatedForestClassifier().fit(X[::2], y[::2])
+    >>> display = AbstentionDisplay.from_estimator(clf, X[1::2], y[1::2])
+    >>> display.figure_.savefig("abstention.png")  # doctest: +SKIP
     """
 
     def __init__(
@@ -198,7 +213,22 @@ class ModuleTreeDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes
+        Axes with the drawing.
     figure_ : matplotlib Figure
+        Figure that holds them.
+
+    See Also
+    --------
+    CultivatedForestClassifier.export_text : The tree as text.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ensemble_simplify import CultivatedForestClassifier, ModuleTreeDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = CultivatedForestClassifier(max_depth=2, max_options=2).fit(X, y)
+    >>> display = ModuleTreeDisplay.from_estimator(clf)
+    >>> display.figure_.savefig("tree.png")  # doctest: +SKIP
     """
 
     def __init__(self, *, labels, positions, edges, classes):
