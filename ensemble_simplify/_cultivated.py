@@ -339,6 +339,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         CultivatedForestClassifier
+            Unfitted.
         """
         if name not in PRESETS:
             raise ValueError(
@@ -367,6 +368,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         self : CultivatedForestClassifier
+            The fitted estimator.
         """
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
         check_classification_targets(y)
@@ -487,10 +489,12 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows; NaN means missing.
 
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
         """
         X = self._check_X(X)
         proba = np.zeros((len(X), len(self.classes_)))
@@ -503,10 +507,12 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows; NaN means missing.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
+            Ties go to the first class.
         """
         proba = self.predict_proba(X)
         return self.classes_[np.argmax(proba, axis=1)]
@@ -523,10 +529,12 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows; NaN means missing.
 
         Returns
         -------
         spread : ndarray of shape (n_samples,)
+            0 where all leaves of the row agree.
         """
         X = self._check_X(X)
         mean = np.zeros((len(X), len(self.classes_)))
@@ -540,6 +548,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows; NaN means missing.
 
         Returns
         -------
@@ -572,6 +581,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows; NaN means missing.
         max_spread : float
             Rows with a larger `predict_spread` get the abstain label.
         abstain_label : label, default=None
@@ -692,8 +702,12 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         ----------
         node : int
             Number of the node in `modules_`.
-        feature_names, decimals, max_options
-            As in `describe_module`.
+        feature_names : sequence of str, default=None
+            None: the names seen in `fit`, or x0, x1, ...
+        decimals : int, default=2
+            Digits after the point.
+        max_options : int or None, default=3
+            Write at most this many options of a module, the best ones.
 
         Returns
         -------
@@ -725,10 +739,15 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows; NaN means missing.
         n_leaves : int, default=3
             Most leaves of a row.
-        feature_names, decimals, max_options
-            As in `describe_module`.
+        feature_names : sequence of str, default=None
+            None: the names seen in `fit`, or x0, x1, ...
+        decimals : int, default=2
+            Digits after the point.
+        max_options : int or None, default=3
+            Write at most this many options of a module, the best ones.
 
         Returns
         -------
@@ -767,10 +786,16 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
+        feature_names : sequence of str, default=None
+            None: the names seen in `fit`, or x0, x1, ...
+        decimals : int, default=2
+            Digits after the point.
         max_depth : int or None, default=10
             Modules deeper than this are cut short.
-        feature_names, decimals, max_options, ranges
-            As in `describe_module`.
+        max_options : int or None, default=5
+            Write at most this many options of a module, the best ones.
+        ranges : bool, default=False
+            Add the least and the largest of an option's thresholds.
 
         Returns
         -------

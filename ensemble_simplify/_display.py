@@ -84,7 +84,9 @@ class AbstentionDisplay:
         estimator : CultivatedForestClassifier
             Fitted.
         X : array-like of shape (n_samples, n_features)
+            Rows.
         y : array-like of shape (n_samples,)
+            Their labels.
         axes : sequence of two matplotlib Axes, default=None
             None draws into a new figure.
         name : str, default=None
@@ -95,6 +97,7 @@ class AbstentionDisplay:
         Returns
         -------
         display : AbstentionDisplay
+            With `axes_` and `figure_`.
         """
         return cls.from_predictions(
             y,
@@ -120,12 +123,17 @@ class AbstentionDisplay:
             As `predict_spread` gives it.
         proba : array-like of shape (n_samples, n_classes)
             Probabilities, for the margin; at least two classes.
-        axes, name, min_coverage
-            As in :meth:`from_estimator`.
+        axes : sequence of two matplotlib Axes, default=None
+            None draws into a new figure.
+        name : str, default=None
+            Written above the plots.
+        min_coverage : float, default=0.1
+            Do not draw accuracies on a smaller share of the rows: they are mostly chance.
 
         Returns
         -------
         display : AbstentionDisplay
+            With `axes_` and `figure_`.
         """
         correct = np.asarray(y_true) == np.asarray(y_pred)
         best_two = np.sort(np.asarray(proba), axis=1)[:, -2:]
@@ -153,12 +161,15 @@ class AbstentionDisplay:
 
         Parameters
         ----------
-        axes, min_coverage
-            As in :meth:`from_estimator`.
+        axes : sequence of two matplotlib Axes, default=None
+            None draws into a new figure.
+        min_coverage : float, default=0.1
+            Do not draw accuracies on a smaller share of the rows: they are mostly chance.
 
         Returns
         -------
         display : AbstentionDisplay
+            With `axes_` and `figure_`.
         """
         import matplotlib.pyplot as plt
 
@@ -258,15 +269,23 @@ class ModuleTreeDisplay:
             Fitted.
         max_depth : int, default=3
             Modules at this depth are drawn as boxes that say how many leaves are below.
-        feature_names, decimals, max_options, ranges
-            As in `CultivatedForestClassifier.describe_module`.
+        feature_names : sequence of str, default=None
+            None: the names seen in `fit`, or x0, x1, ...
+        decimals : int, default=2
+            Digits after the point.
+        max_options : int or None, default=3
+            Write at most this many options of a module, the best ones.
+        ranges : bool, default=False
+            Add the least and the largest of an option's thresholds.
         fontsize : float, default=8
+            In points.
         ax : matplotlib Axes, default=None
             None draws into a new figure that is large enough.
 
         Returns
         -------
         display : ModuleTreeDisplay
+            With `ax_` and `figure_`.
         """
         tree = estimator.modules_
         labels, positions, edges, classes = {}, {}, [], {}
@@ -311,12 +330,15 @@ class ModuleTreeDisplay:
 
         Parameters
         ----------
-        fontsize, ax
-            As in :meth:`from_estimator`.
+        fontsize : float, default=8
+            In points.
+        ax : matplotlib Axes, default=None
+            None draws into a new figure that is large enough.
 
         Returns
         -------
         display : ModuleTreeDisplay
+            With `ax_` and `figure_`.
         """
         import matplotlib.pyplot as plt
 
