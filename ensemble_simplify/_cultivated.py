@@ -24,6 +24,7 @@ from ensemble_simplify._modules import Router, grow
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
 MISSING_BIN = 65535
 MOST_BINS = 65535  # codes 0..65534
+CHUNK = 2_000_000  # values ranked at once
 ROWS_PER_TASK = 1024  # prediction is not shared out below this
 
 PRESETS = {
@@ -390,12 +391,13 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             self.splitter_ = "exact" if len(X) <= EXACT_ROWS else "histogram"
         n_threads = effective_n_jobs(self.n_jobs)
         max_codes = self._max_codes(len(X))
-        columns = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(_encode)(column, weight, max_codes) for column in X.T
+        # Some columns at a time: many small ones are cheap together, large ones need memory.
+        n_chunks = min(X.shape[1], max(n_threads, X.size // CHUNK))
+        encoded = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+            delayed(_encode)(np.ascontiguousarray(X[:, part].T), weight, max_codes)
+            for part in gen_even_slices(X.shape[1], n_chunks)
         )
-        values = [value for value, _ in columns]
-        codes = np.stack([code for _, code in columns])
-        n_codes = np.array([len(value) for value in values], dtype=np.intp)
+        values, n_codes, codes = (np.concatenate(part) for part in zip(*encoded, strict=True))
         histogram = self.splitter_ == "histogram"
         k_mass, k_value = self._neighborhood(weight.sum())
         grown = grow(
@@ -840,30 +842,53 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         return "\n".join(lines) + "\n"
 
 
-def _encode(column, weight, max_codes):
-    """Values of a feature (upper ends of bins where there are too many) and each row's code."""
-    known = ~np.isnan(column)
-    values = np.unique(column[known])
-    if max_codes is not None and len(values) > max_codes:
-        order = np.argsort(column[known], kind="stable")
-        mass = np.cumsum(weight[known][order])
+def _encode(columns, weight, max_codes):
+    """Rank every value among the distinct values of its feature.
+
+    Parameters
+    ----------
+    columns : ndarray of float64, shape (n_columns, n_samples)
+    weight : ndarray of float64, shape (n_samples,)
+    max_codes : int or None
+        A feature with more distinct values than this is cut into that many bins of equal mass.
+
+    Returns
+    -------
+    values : ndarray of float64, shape (sum(n_codes),)
+        Distinct values of each feature, or the largest value in each of its bins.
+    n_codes : ndarray of intp, shape (n_columns,)
+    codes : ndarray of int32 (uint16 for bins), shape (n_columns, n_samples)
+    """
+    dtype, missing = (np.int32, -1) if max_codes is None else (np.uint16, MISSING_BIN)
+    order = np.argsort(columns, axis=1)  # missing values last
+    ranked = np.take_along_axis(columns, order, axis=1)
+    first = np.empty(columns.shape, dtype=bool)  # of equal values
+    first[:, 0] = ~np.isnan(ranked[:, 0])
+    first[:, 1:] = ranked[:, 1:] > ranked[:, :-1]
+    n_codes = np.count_nonzero(first, axis=1)
+    fine = n_codes if max_codes is None else np.where(n_codes <= max_codes, n_codes, 0)
+    codes = np.empty(columns.shape, dtype=dtype)
+    np.put_along_axis(codes, order, (np.cumsum(first, axis=1) - 1).astype(dtype), axis=1)
+    values = np.split(ranked[first], np.cumsum(n_codes)[:-1])
+    for j in np.flatnonzero(fine < n_codes):
+        mass = np.cumsum(weight[order[j]])[: np.count_nonzero(~np.isnan(ranked[j]))]
         ends = np.searchsorted(mass, mass[-1] * np.arange(1, max_codes + 1) / max_codes)
-        values = np.unique(column[known][order[np.minimum(ends, len(order) - 1)]])
-    codes = np.searchsorted(values, column).astype(np.int32 if max_codes is None else np.uint16)
-    codes[~known] = -1 if max_codes is None else MISSING_BIN
-    return values, codes
+        values[j] = np.unique(ranked[j, np.minimum(ends, len(mass) - 1)])
+        n_codes[j] = len(values[j])
+        codes[j] = np.searchsorted(values[j], columns[j])
+    codes[np.isnan(columns)] = missing
+    return np.concatenate(values), n_codes, codes
 
 
 def _with_values(grown, values, n_codes):
     """A ModuleTree: the kernel's arrays with codes replaced by values of X."""
     first = np.concatenate([[0], np.cumsum(n_codes)])
-    flat = np.concatenate([*values, np.empty(0)])
     feature = grown["option_feature"]
     center = grown.pop("option_center")
     code = grown.pop("cut_code")
     feature_of_cut = np.repeat(feature, np.diff(grown["cut_start"]))
     return ModuleTree(
-        option_threshold=flat[first[feature] + center],
-        cut_threshold=flat[first[feature_of_cut] + code],
+        option_threshold=values[first[feature] + center],
+        cut_threshold=values[first[feature_of_cut] + code],
         **grown,
     )

@@ -596,6 +596,7 @@ cdef int choose_options(
     cdef intp_t j, c, place
     cdef double dot, norm, norm_best, turn
     cdef vector[double] reference
+    cdef vector[uint64_t] key
     g.option.clear()
     g.flip.clear()
     for j in range(g.n_features):
@@ -630,15 +631,13 @@ cdef int choose_options(
                     norm += g.scans[j].contrast[c] * g.scans[j].contrast[c]
                 if fabs(dot) < align * sqrt(norm * norm_best) - TIE or norm <= 0.0:
                     continue
-            # Insertion by impurity, equal ones in order of the features.
-            place = <intp_t> g.option.size()
-            g.option.push_back(j)
-            while place > 1 and g.scans[j].impurity < g.scans[g.option[place - 1]].impurity - TIE:
-                g.option[place] = g.option[place - 1]
-                place -= 1
-            g.option[place] = j
-            if max_options > 0 and <intp_t> g.option.size() > max_options:
-                g.option.pop_back()
+            # By impurity, equal ones (to 11 digits) in order of the features.
+            key.push_back((<uint64_t> (g.scans[j].impurity * 1e11 + 0.5) << 24) | <uint64_t> j)
+        sort(key.begin(), key.end())
+        for place in range(<intp_t> key.size()):
+            if max_options > 0 and <intp_t> g.option.size() >= max_options:
+                break
+            g.option.push_back(<intp_t> (key[place] & 0xFFFFFF))
     for place in range(<intp_t> g.option.size()):
         j = g.option[place]
         dot = 0.0
