@@ -922,6 +922,19 @@ cdef class Programme:
             a[i], b[i] = lo[self.axis[i]], hi[self.axis[i]]
         return self.value_of(layer, a, b)
 
+    def solved(self, Layer layer):
+        """Whether the value of the whole grid is finite."""
+        whole = [n - 1 for n in self.shape]
+        cdef Kind kind = layer.kind
+        value = self.value(layer, [0] * self.n_axes, whole)
+        if kind == DEPTH_8:
+            return value < es_infinite(<uint8_t> 0)
+        if kind == DEPTH_16:
+            return value < es_infinite(<uint16_t> 0)
+        if kind == SPLITS_16:
+            return value < es_infinite(<int16_t> 0)
+        return value < es_infinite(<int32_t> 0)
+
     def split(self, Layer layer, lo, hi):
         """Best split of a region as (axis, cut, value), by the values of its parts; or None."""
         cdef intp_t a[MAX_AXES]
@@ -946,7 +959,7 @@ cdef class Programme:
 
         Returns
         -------
-        left, right, axis, cut, label : lists
+        left, right, axis, cut, label : lists of int
             Nodes in pre-order; -1 where it does not apply.
         """
         cdef:

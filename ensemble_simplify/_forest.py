@@ -10,6 +10,7 @@ This is the only module that knows where an ensemble keeps its trees.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -34,10 +35,10 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._thresholds import FLOAT32_MAX, float32_floor
+from ensemble_simplify._thresholds import FLOAT32_MAX, float32_below, float32_floor
 
 # Rows times trees that `predict_index` routes at once.
-_BATCH = 1 << 22
+_BATCH = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +212,8 @@ class Forest:
         sums : callable
             ``sums(start, stop, init)`` returns a float64 array of shape (n_rows,
             n_scores): `init` (None: zeros) plus the leaf votes of trees ``start,
-            ..., stop - 1``, added one tree after the other in float64.
+            ..., stop - 1``, added one tree after the other in float64. May be called
+            several times: once for each member, or (XGBoost) for each tree.
 
         Returns
         -------
@@ -271,17 +273,19 @@ class Forest:
         value = np.zeros((self.n_nodes, self.n_classes))
         if not self._add_linear(self.vote, np.arange(self.n_classes), None, value):
             return None
-        magnitude = np.maximum.reduceat(np.abs(value).max(axis=1), self.offsets[:-1]).sum()
+        leaves = np.where(self.left[:, None] < 0, value, 0.0)
+        magnitude = np.maximum.reduceat(np.abs(leaves).max(axis=1), self.offsets[:-1]).sum()
         vote = self.vote
-        if (vote.rule in ("mean", "majority", "hard") and _sums_are_exact(value, magnitude)) or (
-            vote.rule == "mean" and self.n_trees == 1
-        ):
+        if vote.init is not None:
+            magnitude += 2.0 * np.abs(vote.init).max()
+        plain = vote.rule in ("majority", "hard") or (vote.rule == "mean" and not vote.members)
+        if plain and (self.n_trees == 1 or _sums_are_exact(leaves, magnitude)):
             bound = 0.0
         else:
             eps = float(np.finfo(vote.dtype).eps)
             bound = 8.0 * (self.n_trees + 16) * eps * float(magnitude)
             if vote.link is not None:
-                bound += 16.0 * eps / abs(vote.scale)
+                bound += _link_margin(vote)
         return LinearVotes(value, vote.tie_upper, bound)
 
     def _add_linear(self, vote, columns, factor, out):
@@ -398,24 +402,32 @@ def _labels(vote, sums):
     scores = _scores(vote, sums)
     if vote.rule == "additive" and vote.n_scores == 1:
         scores = scores[:, 0]
-        if vote.link == "sigmoid":
-            upper = _sigmoid(scores, vote.scale)
-            return (upper > 1 - upper).astype(np.intp)
-        return (scores >= 0 if vote.tie_upper else scores > 0).astype(np.intp)
-    if vote.link == "softmax":
-        scores = _softmax(scores)
-    return scores.argmax(axis=1)
+        label = (scores >= 0 if vote.tie_upper else scores > 0).astype(np.intp)
+        if vote.link is not None:
+            close = np.abs(scores) < _link_margin(vote)
+            upper = _sigmoid(scores[close], vote.scale)
+            # LightGBM's test; XGBoost's, above one half, is the same.
+            label[close] = upper > 1 - upper
+        return label
+    label = scores.argmax(axis=1)
+    if vote.rule == "additive" and vote.link is not None:
+        first_two = np.partition(scores, -2, axis=1)[:, -2:]
+        close = first_two[:, 1] - first_two[:, 0] < _link_margin(vote)
+        label[close] = _softmax(scores[close]).argmax(axis=1)
+    return label
+
+
+def _link_margin(vote):
+    """Scores that differ by more keep their order through the sigmoid or softmax."""
+    return 64.0 * float(np.finfo(vote.dtype).eps) / abs(vote.scale)
 
 
 def _exp(x):
-    """The exponential, rounded to the type of `x`."""
-    with np.errstate(over="ignore"):
-        return np.exp(x.astype(np.float64)).astype(x.dtype)
+    # The C library's exponential, which the packages use; NumPy has its own.
+    return np.array([math.exp(v) for v in x.ravel().tolist()], dtype=x.dtype).reshape(x.shape)
 
 
 def _sigmoid(scores, slope):
-    # XGBoost stops the exponent at 88.7 and asks for more than 0.5, LightGBM for more than the
-    # rest; both agree with `p > 1 - p` on this.
     one = scores.dtype.type(1)
     return one / (one + _exp(-scores.dtype.type(slope) * scores))
 
@@ -753,7 +765,14 @@ class _Reader:
                 )
         self.input_dtype = "float64"
         model = treelite.frontend.from_lightgbm(estimator.booster_)
+        start = len(self.trees)
         vote, classes = self._boosted(model, estimator, columns)
+        # LightGBM takes numbers up to 1e-35 for zero.
+        zero = np.float32(1e-35)
+        for tree in self.trees[start:]:
+            t = tree.threshold
+            t = np.where((t >= -zero) & (t < 0), np.nextafter(-zero, np.float32(-1)), t)
+            tree.threshold = np.where((t >= 0) & (t < zero), zero, t).astype(np.float64)
         slope = re.search(r"^objective=.*sigmoid:(\S+)", text, re.M)
         return replace(vote, scale=float(slope[1]) if slope else 1.0), classes
 
@@ -780,9 +799,8 @@ class _Reader:
                     f"{_name(estimator)} has trees with vectors in their leaves or unknown tests, "
                     "which are not supported. Fit it with its default options."
                 )
-            threshold = float32_floor(nodes.get_field("threshold"))
-            below = np.nextafter(threshold.astype(np.float32), np.float32(-np.inf))
-            strict = (sign == 2) & (threshold == nodes.get_field("threshold"))
+            threshold = nodes.get_field("threshold")
+            threshold = np.where(sign == 2, float32_below(threshold), float32_floor(threshold))
             value = np.array(nodes.get_field("leaf_value"), dtype=np.float64)[:, None]
             self.trees.append(
                 _Tree(
@@ -790,7 +808,7 @@ class _Reader:
                     left=np.array(nodes.get_field("cleft")),
                     right=np.array(nodes.get_field("cright")),
                     feature=np.array(nodes.get_field("split_index")),
-                    threshold=np.where(strict, below, threshold),
+                    threshold=threshold,
                     value=_spread(value, [score], n_scores),
                     n_features=estimator.n_features_in_,
                     columns=columns,
@@ -986,9 +1004,9 @@ def read_forest(estimator, *, voting="estimator"):
     -----
     Leaf values of GradientBoosting are scaled before they are added; a build of
     scikit-learn that fuses the two steps (not on x86-64) may round differently.
-    Sums of XGBoost and LightGBM are reproduced bit for bit; the exponential in their sigmoid
-    or softmax is NumPy's, so a score within 1e-6 (XGBoost) or 1e-14 (LightGBM) of a tie relies
-    on both rounding it alike.
+    Sums of XGBoost and LightGBM are reproduced bit for bit; the exponential of their sigmoid or
+    softmax is the C library's, so for scores within 1e-5 (XGBoost) or 1e-13 (LightGBM) of a tie
+    the label relies on the package using the same one.
     HistGradientBoosting and LightGBM compare float64 rows: for them the forest is
     faithful on rows that float32 can represent.
     """
