@@ -650,7 +650,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         return [str(name) for name in feature_names]
 
     def describe_module(
-        self, node, *, left=True, feature_names=None, decimals=2, max_options=5, ranges=False
+        self, node, *, left=True, feature_names=None, decimals=None, max_options=5, ranges=False
     ):
         """Decisions of a module, each read as "x_j <= about t".
 
@@ -662,8 +662,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             What leads to its left child, or to its right one.
         feature_names : sequence of str, default=None
             None: the names seen in `fit`, or x0, x1, ...
-        decimals : int, default=2
-            Digits after the point.
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
         max_options : int or None, default=5
             Write at most this many options, the best ones.
         ranges : bool, default=False
@@ -689,15 +689,15 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             sign = "<=" if left != tree.option_flip[option] else ">"
             about = "about " if len(cuts) > 1 else ""
             text = f"{names[tree.option_feature[option]]} {sign} {about}"
-            text += f"{tree.option_threshold[option]:.{decimals}f}"
+            text += _number(tree.option_threshold[option], decimals)
             if ranges and len(cuts) > 1:
-                text += f" ({cuts[0]:.{decimals}f} to {cuts[-1]:.{decimals}f})"
+                text += f" ({_number(cuts[0], decimals)} to {_number(cuts[-1], decimals)})"
             decisions.append(text)
         if len(written) < len(options):
             decisions.append(f"and {len(options) - len(written)} more")
         return decisions
 
-    def leaf_rule(self, node, *, feature_names=None, decimals=2, max_options=3):
+    def leaf_rule(self, node, *, feature_names=None, decimals=None, max_options=3):
         """The decisions that lead to a leaf (or any node), as one line.
 
         Parameters
@@ -706,8 +706,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             Number of the node in `modules_`.
         feature_names : sequence of str, default=None
             None: the names seen in `fit`, or x0, x1, ...
-        decimals : int, default=2
-            Digits after the point.
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
         max_options : int or None, default=3
             Write at most this many options of a module, the best ones.
 
@@ -735,7 +735,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             return "every row"
         return " and ".join(s[0] if len(s) == 1 else f"[{', '.join(s)}]" for s in steps)
 
-    def explain(self, X, *, n_leaves=3, feature_names=None, decimals=2, max_options=3):
+    def explain(self, X, *, n_leaves=3, feature_names=None, decimals=None, max_options=3):
         """The leaves with the largest fractions of each row, and their rules.
 
         Parameters
@@ -746,8 +746,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             Most leaves of a row.
         feature_names : sequence of str, default=None
             None: the names seen in `fit`, or x0, x1, ...
-        decimals : int, default=2
-            Digits after the point.
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
         max_options : int or None, default=3
             Write at most this many options of a module, the best ones.
 
@@ -782,7 +782,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         return explanations
 
     def export_text(
-        self, *, feature_names=None, decimals=2, max_depth=10, max_options=5, ranges=False
+        self, *, feature_names=None, decimals=None, max_depth=10, max_options=5, ranges=False
     ):
         """The tree as text.
 
@@ -790,8 +790,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         ----------
         feature_names : sequence of str, default=None
             None: the names seen in `fit`, or x0, x1, ...
-        decimals : int, default=2
-            Digits after the point.
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
         max_depth : int or None, default=10
             Modules deeper than this are cut short.
         max_options : int or None, default=5
@@ -840,6 +840,13 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
                 child = tree.left[node] if left else tree.right[node]
                 pending.append((child, vote + ", ".join(decisions)))
         return "\n".join(lines) + "\n"
+
+
+def _number(value, decimals):
+    """A threshold as text."""
+    if decimals is None:
+        decimals = 0 if value == 0 else max(0, 2 - int(np.floor(np.log10(abs(value)))))
+    return f"{value:.{decimals}f}"
 
 
 def _encode(columns, weight, max_codes):

@@ -255,7 +255,7 @@ class ModuleTreeDisplay:
         *,
         max_depth=3,
         feature_names=None,
-        decimals=2,
+        decimals=None,
         max_options=3,
         ranges=False,
         fontsize=8,
@@ -271,8 +271,8 @@ class ModuleTreeDisplay:
             Modules at this depth are drawn as boxes that say how many leaves are below.
         feature_names : sequence of str, default=None
             None: the names seen in `fit`, or x0, x1, ...
-        decimals : int, default=2
-            Digits after the point.
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
         max_options : int or None, default=3
             Write at most this many options of a module, the best ones.
         ranges : bool, default=False

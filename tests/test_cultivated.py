@@ -366,6 +366,18 @@ def test_explanations_name_the_heaviest_leaves():
         clf.leaf_rule(10**6)
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (0.012345, "0.0123"), (-1.5, "-1.50"), (106.04, "106"), (12345.6, "12346")],
+)
+def test_thresholds_have_three_significant_digits(value, text):
+    X = np.array([value - 1, value, value + 1, value + 2]).repeat(5)[:, None]
+    clf = CultivatedForestClassifier(robust_splits=False, option_modules=False, max_depth=1)
+    clf.fit(X, X[:, 0] > value)
+    assert clf.describe_module(0) == [f"x0 <= {text}"]
+    assert clf.describe_module(0, decimals=1) == [f"x0 <= {value:.1f}"]
+
+
 def test_rules_of_a_sharp_tree_hold_in_its_leaves():
     X, y = noisy_data()
     clf = CultivatedForestClassifier(option_modules=False, robust_splits=False, max_depth=3)
