@@ -501,7 +501,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         X = self._check_X(X)
         proba = np.zeros((len(X), len(self.classes_)))
         self._share_out("mean", X, proba)
-        return proba
+        return np.minimum(proba, 1.0, out=proba)  # a sum of fractions can be one bit too large
 
     def predict(self, X):
         """Most probable class of each row.

@@ -71,11 +71,12 @@ plt.show()
 # %%
 # In use: a label for the doubtful rows, and for a doctor the leaves between which the row hangs.
 
-clf = CultivatedForestClassifier(max_options=3, max_depth=4).fit(X.iloc[10:], y[10:])
-print(clf.predict_with_abstention(X.iloc[:10], max_spread=0.2, abstain_label="ask"))
-doubtful = int(np.argmax(clf.predict_spread(X.iloc[:10])))
-for share in clf.explain(X.iloc[[doubtful]], n_leaves=3, max_options=2)[0]:
-    print(
-        f"\n{share.fraction:.2f} in {dict(zip(clf.classes_, share.proba.round(2), strict=True))}:"
-    )
+new = np.arange(len(X)) % 10 == 0
+clf = CultivatedForestClassifier(max_options=3, max_depth=4).fit(X[~new], y[~new])
+print(clf.predict_with_abstention(X[new], max_spread=0.2, abstain_label="ask a doctor"))
+
+doubtful = X[new].iloc[[clf.predict_spread(X[new]).argmax()]]
+for share in clf.explain(doubtful, n_leaves=3, max_options=2)[0]:
+    likely = f"{share.proba[0]:.2f} {clf.classes_[0]}, {share.proba[1]:.2f} {clf.classes_[1]}"
+    print(f"\n{share.fraction:.2f} of the recording in a leaf with {likely}:")
     print(share.rule.replace(" and [", "\nand ["))

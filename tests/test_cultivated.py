@@ -255,6 +255,8 @@ def test_spread_and_set(load):
     proba, spread, leaf_set = clf.predict_proba(X), clf.predict_spread(X), clf.predict_set(X)
     weights, values = leaf_set.weights.toarray(), leaf_set.values
     np.testing.assert_allclose(weights @ values, proba, atol=1e-12)
+    assert proba.max() <= 1
+    assert proba.min() >= 0
     variance = np.einsum("il,ilc->ic", weights, (values[None] - proba[:, None]) ** 2)
     np.testing.assert_allclose(spread, np.sqrt(variance.sum(axis=1) / 2), atol=1e-9)
     if len(clf.classes_) == 2:
