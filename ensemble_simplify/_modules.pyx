@@ -124,6 +124,7 @@ cdef enum:
     POLL = 4000000                  # entries between two looks at the clock
 
 cdef double TIE = 1e-12             # impurities this near are equal
+cdef double TINY = 1e-300
 cdef double DUST = 1e-12            # fractions of a row that are never told apart from 0
 
 
@@ -139,7 +140,7 @@ cdef cppclass Pending:
     vector[int32_t] rows            # (n_rows,) numbers in the training set, ascending
     vector[double] fraction         # (n_rows,) share of each row, in (0, 1]
     vector[double] class_mass       # (n_classes,)
-    vector[int32_t] lists           # (n_features, n_rows), see above
+    vector[int32_t] lists           # (n_features, n_rows + 1), see above; the last is unused
     vector[int32_t] list_length     # (n_features,) without missing values; 0: constant feature
     vector[double] histogram        # (total number of bins, n_classes)
 
@@ -151,6 +152,7 @@ cdef cppclass Scratch:
     vector[double] below            # mass at or below each code
     vector[double] below_class      # the same, for classes 1..n_classes-1
     vector[int32_t] member          # a local row having the code; in histograms the code
+    vector[double] impurity         # of the cut at each code
     vector[double] class_sum
     vector[uint64_t] key
 
@@ -187,7 +189,7 @@ cdef cppclass Grower:
     Pending* right
     vector[Scratch] scratch
     vector[Scan] scans
-    vector[double] w                # (n_rows,) mass of each row of the node
+    vector[double] w                # (n_rows, 2) mass of each row of the node, and in class 1
     vector[int32_t] label
     vector[double] share            # (n_rows,) fraction that goes left
     vector[int32_t] to_left         # (n_rows,) local number in the child, -1: absent
@@ -247,7 +249,7 @@ cdef double gini(const double* class_mass, intp_t n_classes, double mass) noexce
 
 cdef intp_t codes_from_list(Grower* g, intp_t j, Scratch* s) noexcept nogil:
     cdef Pending* node = g.node
-    cdef const int32_t* entry = node.lists.data() + j * node.n_rows
+    cdef const int32_t* entry = node.lists.data() + j * (node.n_rows + 1)
     cdef const double* w = g.w.data()
     cdef const int32_t* label = g.label.data()
     cdef double* below = s.below.data()
@@ -272,9 +274,8 @@ cdef intp_t codes_from_list(Grower* g, intp_t j, Scratch* s) noexcept nogil:
                 member[m] = i
                 m += 1
             i = entry[e] & LOCAL_ROW
-            total += w[i]
-            if label[i]:
-                total_one += w[i]
+            total += w[2 * i]
+            total_one += w[2 * i + 1]
         below_class[m] = total_one
     else:
         for c in range(others):
@@ -287,9 +288,9 @@ cdef intp_t codes_from_list(Grower* g, intp_t j, Scratch* s) noexcept nogil:
                 member[m] = i
                 m += 1
             i = entry[e] & LOCAL_ROW
-            total += w[i]
+            total += w[2 * i]
             if label[i]:
-                total_class[label[i] - 1] += w[i]
+                total_class[label[i] - 1] += w[2 * i]
         for c in range(others):
             below_class[m * others + c] = total_class[c]
     below[m] = total
@@ -326,6 +327,18 @@ cdef intp_t codes_from_histogram(Grower* g, intp_t j, Scratch* s) noexcept nogil
     return m
 
 
+cdef inline double two_class_impurity(
+    double left, double left_one, double mass, double mass_one
+) noexcept nogil:
+    cdef double right = mass - left
+    cdef double right_one = mass_one - left_one
+    if right <= 0.0:
+        return 2.0 * left_one * (left - left_one) / left
+    return 2.0 * (
+        left_one * (left - left_one) * right + right_one * (right - right_one) * left
+    ) / (left * right)
+
+
 cdef inline double impurity_at(Scratch* s, intp_t q, intp_t last, intp_t others) noexcept nogil:
     # Mass-weighted Gini impurity of the two sides of the cut at code q, times the mass.
     cdef double mass = s.below[last]
@@ -335,13 +348,7 @@ cdef inline double impurity_at(Scratch* s, intp_t q, intp_t last, intp_t others)
     cdef double result = 0.0
     cdef intp_t c
     if others == 1:
-        a = s.below_class[q]
-        b = s.below_class[last] - a
-        if left > 0.0:
-            result = 2.0 * a * (left - a) / left
-        if right > 0.0:
-            result += 2.0 * b * (right - b) / right
-        return result
+        return two_class_impurity(left, s.below_class[q], mass, s.below_class[last])
     first_left = left
     first_right = right
     squares_left = 0.0
@@ -358,6 +365,24 @@ cdef inline double impurity_at(Scratch* s, intp_t q, intp_t last, intp_t others)
     if right > 0.0:
         result += right - (squares_right + first_right * first_right) / right
     return result
+
+
+cdef void two_class_impurities(
+    const double* below, const double* below_one, double* impurity, intp_t last
+) noexcept nogil:
+    # impurity_at for all cuts; a loop that compilers vectorise.
+    cdef double mass = below[last]
+    cdef double mass_one = below_one[last]
+    cdef double left, one, right
+    cdef intp_t q
+    for q in range(last):
+        left = below[q]
+        one = below_one[q]
+        right = mass - left
+        right = right if right > TINY else TINY
+        impurity[q] = 2.0 * (
+            one * (left - one) * right + (mass_one - one) * (right - (mass_one - one)) * left
+        ) / (left * right)
 
 
 cdef void scan_feature(void* context, intp_t j, int thread) noexcept nogil:
@@ -381,10 +406,17 @@ cdef void scan_feature(void* context, intp_t j, int thread) noexcept nogil:
         return
     last = m - 1
     mass = s.below[last]
+    if others == 1:
+        two_class_impurities(
+            s.below.data(), s.below_class.data(), s.impurity.data(), last
+        )
+    else:
+        for q in range(last):
+            s.impurity[q] = impurity_at(s, q, last, others)
     best = 0
-    least = impurity_at(s, 0, last, others)
+    least = s.impurity[0]
     for q in range(1, last):
-        value = impurity_at(s, q, last, others)
+        value = s.impurity[q]
         if value < least - TIE * mass:
             least = value
             best = q
@@ -474,7 +506,7 @@ cdef void presort_feature(void* context, intp_t j, int thread) noexcept nogil:
     cdef Grower* g = <Grower*> context
     cdef Pending* node = g.node
     cdef vector[uint64_t]* key = &g.scratch[thread].key
-    cdef int32_t* entry = node.lists.data() + j * node.n_rows
+    cdef int32_t* entry = node.lists.data() + j * (node.n_rows + 1)
     cdef intp_t i, length
     cdef int32_t code
     length = 0
@@ -500,27 +532,28 @@ cdef void filter_feature(void* context, intp_t j, int thread) noexcept nogil:
     cdef Grower* g = <Grower*> context
     cdef Pending* node = g.node
     cdef Pending* child
-    cdef const int32_t* entry = node.lists.data() + j * node.n_rows
+    cdef const int32_t* entry = node.lists.data() + j * (node.n_rows + 1)
     cdef const int32_t* place
     cdef int32_t* target
     cdef intp_t length = node.list_length[j]
     cdef intp_t side, e, kept
-    cdef int32_t first, local
+    cdef int32_t first, local, keep
     for side in range(2):
         child = g.right if side else g.left
         if child.is_leaf:
             continue
         place = g.to_right.data() if side else g.to_left.data()
-        target = child.lists.data() + j * child.n_rows
+        target = child.lists.data() + j * (child.n_rows + 1)
         kept = 0
         first = 0
         for e in range(length):
+            # Without branches: rows that are not in the child are overwritten by the next.
             first |= entry[e] & FIRST_OF_CODE
             local = place[entry[e] & LOCAL_ROW]
-            if local >= 0:
-                target[kept] = local | first
-                kept += 1
-                first = 0
+            keep = local >= 0
+            target[kept] = local | first
+            kept += keep
+            first &= keep - 1
         child.list_length[j] = <int32_t> kept
 
 
@@ -851,8 +884,9 @@ cdef int _grow(
         g.scratch[i].below.resize(most_codes)
         g.scratch[i].below_class.resize(most_codes * n_classes)
         g.scratch[i].member.resize(most_codes)
+        g.scratch[i].impurity.resize(most_codes)
         g.scratch[i].class_sum.resize(n_classes)
-    g.w.resize(n_samples)
+    g.w.resize(2 * n_samples)
     g.label.resize(n_samples)
     g.share.resize(n_samples)
     g.to_left.resize(n_samples)
@@ -917,8 +951,9 @@ cdef int _grow(
         g.k = neighborhood(k_mass, k_value, node.mass)
         g.impurity = gini(node.class_mass.data(), n_classes, node.mass)
         for i in range(node.n_rows):
-            g.w[i] = node.fraction[i] * weight[node.rows[i]]
             g.label[i] = <int32_t> y[node.rows[i]]
+            g.w[2 * i] = node.fraction[i] * weight[node.rows[i]]
+            g.w[2 * i + 1] = g.w[2 * i] if g.label[i] == 1 else 0.0
         out.crew.run(scan_feature, g, g.n_features, together)
         check_memory(g)
         choose_options(
@@ -976,7 +1011,7 @@ cdef int _grow(
             for side in range(2):
                 child = g.right if side else g.left
                 if not child.is_leaf:
-                    child.lists.resize(g.n_features * child.n_rows)
+                    child.lists.resize(g.n_features * (child.n_rows + 1))
                     child.list_length.resize(g.n_features)
             if not (g.left.is_leaf and g.right.is_leaf):
                 out.crew.run(filter_feature, g, g.n_features, together)
@@ -1029,7 +1064,7 @@ cdef void settle(Grower* g, Pending* node, intp_t max_depth, double min_mass) no
 
 cdef int presort(Grower* g, Pending* node, EsCrew* crew) except -1 nogil:
     cdef Pending* current = g.node
-    node.lists.resize(g.n_features * node.n_rows)
+    node.lists.resize(g.n_features * (node.n_rows + 1))
     node.list_length.resize(g.n_features)
     g.node = node
     crew.run(presort_feature, g, g.n_features, node.n_rows * g.n_features > TOGETHER)
