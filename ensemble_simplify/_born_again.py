@@ -224,7 +224,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         allowed = available_memory() * MEMORY_SHARE if self.max_memory is None else self.max_memory
         cuts = cut_points(forest.feature, forest.threshold, forest.n_features)
         shape = [len(c) + 1 for c in cuts if len(c)]
-        needed = grid_bytes(shape, forest.n_classes)
+        needed = grid_bytes(shape)
         try:
             if needed > allowed:
                 raise TooLarge(needed)
