@@ -238,7 +238,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Decrease of impurity owed to each feature, summing to one.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, when X had string column names.
 
     See Also

@@ -17,7 +17,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from ensemble_simplify import AbstentionDisplay, CultivatedForestClassifier
 
-table = pd.read_csv(Path(__file__).parent / "data" / "parkinsons.csv")
+here = Path(globals().get("__file__", "gallery")).resolve().parent
+table = pd.read_csv(here / "data" / "parkinsons.csv")
 X = table.drop(columns="target")
 y = np.where(table["target"] == 1, "Parkinson", "healthy")
 

@@ -18,8 +18,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from ensemble_simplify import AbstentionDisplay, CultivatedForestClassifier
 
-file = Path(__file__).parent.parent / "data" / "parkinsons.csv"
-parkinsons = np.loadtxt(file, delimiter=",", skiprows=1)
+here = Path(globals().get("__file__", "gallery")).resolve().parent
+parkinsons = np.loadtxt(here.parent / "data" / "parkinsons.csv", delimiter=",", skiprows=1)
 sets = {
     "Parkinsons": (parkinsons[:, :-1], parkinsons[:, -1]),
     "Breast cancer": load_breast_cancer(return_X_y=True),
