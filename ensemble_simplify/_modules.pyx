@@ -124,7 +124,7 @@ cdef enum:
     POLL = 4000000                  # entries between two looks at the clock
 
 cdef double TIE = 1e-12             # impurities this near are equal
-cdef double TINY = 1e-300
+cdef double TINY = 1e-100
 cdef double DUST = 1e-12            # fractions of a row that are never told apart from 0
 
 
@@ -330,10 +330,12 @@ cdef intp_t codes_from_histogram(Grower* g, intp_t j, Scratch* s) noexcept nogil
 cdef inline double two_class_impurity(
     double left, double left_one, double mass, double mass_one
 ) noexcept nogil:
+    # Next to a great mass a dust fraction on the right can round to nothing, or less.
     cdef double right = mass - left
     cdef double right_one = mass_one - left_one
-    if right <= 0.0:
-        return 2.0 * left_one * (left - left_one) / left
+    right = right if right > TINY else TINY
+    right_one = right_one if right_one < right else right
+    right_one = right_one if right_one > 0.0 else 0.0
     return 2.0 * (
         left_one * (left - left_one) * right + right_one * (right - right_one) * left
     ) / (left * right)
@@ -373,16 +375,9 @@ cdef void two_class_impurities(
     # impurity_at for all cuts; a loop that compilers vectorise.
     cdef double mass = below[last]
     cdef double mass_one = below_one[last]
-    cdef double left, one, right
     cdef intp_t q
     for q in range(last):
-        left = below[q]
-        one = below_one[q]
-        right = mass - left
-        right = right if right > TINY else TINY
-        impurity[q] = 2.0 * (
-            one * (left - one) * right + (mass_one - one) * (right - (mass_one - one)) * left
-        ) / (left * right)
+        impurity[q] = two_class_impurity(below[q], below_one[q], mass, mass_one)
 
 
 cdef void scan_feature(void* context, intp_t j, int thread) noexcept nogil:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from ensemble_simplify import CultivatedForestClassifier
@@ -403,3 +404,16 @@ def test_module_share_equals_the_gate():
     np.testing.assert_allclose(
         share[np.abs(share - 0.5) < 0.49], weights[np.abs(share - 0.5) < 0.49, 0]
     )
+
+
+def test_dust_beside_a_great_mass():
+    # One row of tiny weight beyond all others: its mass rounds to nothing in the sums.
+    rng = np.random.default_rng(0)
+    X = np.append(rng.normal(size=300), 100.0)[:, None]
+    y = np.append((X[:300, 0] + rng.normal(size=300) > 0).astype(int), 1)
+    weight = np.append(np.full(300, 1e6), 1e-12)
+    clf = CultivatedForestClassifier(robust_splits=False, max_depth=2, trivial_threshold=False)
+    clf.fit(X, y, sample_weight=weight)
+    without = clone(clf).fit(X[:300], y[:300], sample_weight=weight[:300])
+    np.testing.assert_allclose(clf.predict_proba(X), without.predict_proba(X), atol=1e-9)
+    assert np.all(clf.modules_.option_impurity >= 0)
