@@ -191,7 +191,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         the square root of the node's mass, a fixed number, or a function of the mass
         (tabulated on some thousands of masses and interpolated).
     max_depth : int or None, default=14
-        Most modules on a path.
+        Most modules on a path. Without a limit (None) fractions are divided until
+        `min_samples_split` stops them; do not make both small.
     min_samples_split : float, default=6
         Nodes with less mass (sum of fractions times sample weights) are leaves.
     min_fraction : float, default=0.01
@@ -278,7 +279,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         "max_options": [Interval(Integral, 1, None, closed="left"), None],
         "k": [StrOptions({"sqrt"}), Interval(Real, 0, None, closed="neither"), callable],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-        "min_samples_split": [Interval(Real, 0, None, closed="left")],
+        "min_samples_split": [Interval(Real, 0, None, closed="neither")],
         "min_fraction": [Interval(Real, 0, 0.5, closed="left")],
         "trivial_threshold": ["boolean"],
         "align": [Interval(Real, 0, 1, closed="both")],

@@ -469,6 +469,28 @@ def test_pickle_and_clone():
     assert not hasattr(clone(clf), "modules_")
 
 
+@pytest.mark.parametrize("splitter", ["exact", "histogram"])
+@pytest.mark.parametrize(("n", "p", "n_classes"), [(1, 1, 1), (2, 1, 2), (7, 2, 7), (300, 3, 50)])
+@pytest.mark.parametrize("parameters", [{}, {"k": 1e-3}, {"align": 0}, {"align": 1}])
+def test_extreme_shapes(splitter, n, p, n_classes, parameters):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, p))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    clf = CultivatedForestClassifier(splitter=splitter, **parameters)
+    clf.fit(X, np.arange(n) % n_classes)
+    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
+    assert clf.predict_set(X).weights.shape == (n, clf.n_leaves_)
+    assert clf.export_text().count("class: ") >= 1
+
+
+@pytest.mark.parametrize("value", [np.nan, 1.0])
+def test_features_that_say_nothing(value):
+    X, y = np.full((20, 2), value), np.arange(20) % 2
+    clf = CultivatedForestClassifier().fit(X, y)
+    assert clf.n_leaves_ == 1
+    np.testing.assert_allclose(clf.predict_proba(X), 0.5)
+
+
 def test_better_than_one_sharp_tree():
     X, y = load_breast_cancer(return_X_y=True)
     auc = [
