@@ -208,7 +208,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Without effect for two classes.
     splitter : {"auto", "exact", "histogram"}, default="auto"
         "exact" looks at every distinct value. "histogram" first gathers the values of each
-        feature in bins of equal mass, which needs less time and memory for many rows. "auto" is
+        feature in bins of equal mass, which needs less memory for many rows. "auto" is
         "exact" up to 50 000 rows.
     max_bins : int or None, default=None
         Most bins of a feature for histograms, at most 65535. None means ``8 * sqrt(n_samples)``,
