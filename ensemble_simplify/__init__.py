@@ -3,11 +3,19 @@
 from ensemble_simplify._born_again import BornAgainClassifier
 from ensemble_simplify._cultivated import CultivatedForestClassifier
 from ensemble_simplify._display import AbstentionDisplay, ModuleTreeDisplay
+from ensemble_simplify._estimate import Estimate, estimate
+from ensemble_simplify._representer import RepresenterTree
+from ensemble_simplify._verify import Verification, verify
 
 __all__ = [
     "AbstentionDisplay",
     "BornAgainClassifier",
     "CultivatedForestClassifier",
+    "Estimate",
     "ModuleTreeDisplay",
+    "RepresenterTree",
+    "Verification",
+    "estimate",
+    "verify",
 ]
 __version__ = "0.1.0.dev0"
