@@ -11,6 +11,10 @@ from libcpp.vector cimport vector
 from ensemble_simplify._typedefs cimport float64_t, intp_t, uint8_t, uint64_t
 
 
+class Stopped(Exception):
+    """The time limit was reached before the search ended."""
+
+
 cdef struct Painter:
     # trees
     const intp_t *left

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._cells import changes_across, leaves_of_cells, paint, restrict
+from ensemble_simplify._cells import Stopped, changes_across, leaves_of_cells, paint, restrict
 
 # Cells labelled at a time: their scores stay in the processor's cache.
 SLAB = 1 << 15
@@ -143,8 +144,10 @@ class CellTrees:
         )
         return trees, axes, cuts
 
-    def labels(self):
+    def labels(self, deadline=np.inf):
         """Class of every cell, as an array of `shape`, by the forest's own arithmetic.
+
+        Raises `Stopped` when ``time.monotonic()`` passes `deadline`.
 
         Cost: one addition a cell, tree and score, O(cells * trees * scores); memory: the
         labels (2 bytes a cell) and one slab of scores.
@@ -152,6 +155,8 @@ class CellTrees:
         labels = np.empty(int(np.prod(self.shape, dtype=np.int64)), dtype=np.uint16)
         position = 0
         for first, last in _slabs(self.shape):
+            if monotonic() >= deadline:
+                raise Stopped
             first, last = np.array(first, dtype=np.intp), np.array(last, dtype=np.intp)
             n = int(np.prod(last - first + 1, dtype=np.int64))
 

@@ -8,13 +8,13 @@ the trees prove its class.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from heapq import heappop, heappush
 from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._cells import class_counts
-from ensemble_simplify._dp import Stopped
+from ensemble_simplify._cells import Stopped, class_counts
 from ensemble_simplify._grid import CellTrees, Grid
 from ensemble_simplify._search import CellTree, TooLarge, n_regions, solve
 
@@ -23,7 +23,8 @@ TABLE_CELLS = 1 << 17
 SAMPLE = 512
 # Regions of a box that is solved exactly at once.
 TAIL_REGIONS = 1_000_000
-# Boxes with more leaves than this are not joined: their solution would not pay.
+# Boxes of up to this many cells may be joined again and solved as one.
+JOIN_CELLS = 1 << 21
 PROGRESS_SECONDS = 1.0
 
 
@@ -33,6 +34,8 @@ class Box:
 
     Attributes
     ----------
+    lo, hi : intp arrays
+        First and last cell on each axis of the whole grid.
     axes : intp array
         Axes of the whole grid on which the box is still divided.
     numbers : list of intp arrays
@@ -41,57 +44,54 @@ class Box:
         The trees restricted to the box, over these cuts; None once there is a table.
     labels : array or None
         The class of each cell, for small boxes.
-    depth : int
-        Splits above it.
     axis, cut : int
         Its split, in numbers of the whole grid; -1 if it has no parts.
     parts : tuple of Box
     tree : CellTree or None
-        A faithful tree over the whole grid's axes and cuts, for boxes without parts.
-    exact : bool
-        Whether `tree` is proven smallest.
+        A smallest faithful tree over the whole grid's axes and cuts, for boxes without parts.
     """
 
+    lo: np.ndarray
+    hi: np.ndarray
     axes: np.ndarray
     numbers: list
     trees: CellTrees | None
     labels: np.ndarray | None = None
-    depth: int = 0
     axis: int = -1
     cut: int = -1
     parts: tuple = ()
     tree: CellTree | None = None
-    exact: bool = False
-    size: tuple = field(default=(0, 0))
 
-    def tabulate(self):
+    @property
+    def shape(self):
+        """Cells on each axis that is left."""
+        return tuple(len(cuts) + 1 for cuts in self.numbers)
+
+    def tabulate(self, deadline):
         """Replace the trees by a table of classes, without the cuts that do not matter."""
-        grid = Grid(self.axes, self.numbers, self.trees.labels()).simplified()
-        self._set_table(grid)
-        return self
-
-    def _set_table(self, grid):
+        grid = Grid(self.axes, self.numbers, self.trees.labels(deadline)).simplified()
         self.axes, self.numbers, self.labels = grid.features, grid.cuts, grid.labels
         self.trees = None
 
-    def part(self, axis, cut, upper):
-        """One side of a split on a local axis and cut."""
-        shape = self.trees.shape if self.labels is None else self.labels.shape
-        lo, hi = [0] * len(shape), [n - 1 for n in shape]
+    def divide(self, axis, cut):
+        """Split the box on a local axis and cut."""
+        self.axis, self.cut = int(self.axes[axis]), int(self.numbers[axis][cut])
+        self.parts = (self._part(axis, cut, False), self._part(axis, cut, True))
+        self.trees = self.labels = None
+
+    def _part(self, axis, cut, upper):
+        lo, hi = self.lo.copy(), self.hi.copy()
+        first, last = [0] * len(self.shape), [n - 1 for n in self.shape]
         if upper:
-            lo[axis] = cut + 1
+            lo[self.axis], first[axis] = self.cut + 1, cut + 1
         else:
-            hi[axis] = cut
-        part = Box(self.axes, self.numbers, None, depth=self.depth + 1)
+            hi[self.axis], last[axis] = self.cut, cut
         if self.labels is not None:
-            part._set_table(
-                Grid(self.axes, self.numbers, self.labels).sub_grid(lo, hi).simplified()
-            )
-            return part
-        part.trees, axes, cuts = self.trees.restricted(lo, hi)
-        part.axes = self.axes[axes]
-        part.numbers = [self.numbers[a][c] for a, c in zip(axes, cuts, strict=True)]
-        return part
+            grid = Grid(self.axes, self.numbers, self.labels).sub_grid(first, last).simplified()
+            return Box(lo, hi, grid.features, grid.cuts, None, grid.labels)
+        trees, axes, cuts = self.trees.restricted(first, last)
+        numbers = [self.numbers[a][c] for a, c in zip(axes, cuts, strict=True)]
+        return Box(lo, hi, self.axes[axes], numbers, trees)
 
 
 class Draft:
@@ -106,21 +106,39 @@ class Draft:
         Memory for the exact solution of boxes.
     deadline : float
         By ``time.monotonic``.
-    seed : int
-        Of the samples of cells by which large boxes are divided.
+    rng : numpy Generator
+        For the samples of cells by which large boxes are divided.
     report : callable or None
-        Called with the number of leaves from time to time.
+        Called with a message from time to time.
     """
 
-    def __init__(self, trees, objective, *, max_bytes, deadline, seed=0, report=None):
+    def __init__(self, trees, objective, *, max_bytes, deadline, rng, report=None):
         self.objective = objective
         self.max_bytes = max_bytes
         self.deadline = deadline
-        self.rng = np.random.default_rng(seed)
+        self.rng = rng
         self.report = report
-        self.root = Box(np.arange(len(trees.shape)), [np.arange(n - 1) for n in trees.shape], trees)
+        self.trees = trees
+        shape = np.array(trees.shape, dtype=np.intp)
+        self.root = Box(
+            np.zeros_like(shape),
+            shape - 1,
+            np.arange(len(shape)),
+            [np.arange(n - 1) for n in shape],
+            trees,
+        )
         self.n_leaves = 0
-        self.n_boxes = 0
+        # the part of the feature space, in cells, that has its tree
+        self.share = 0.0
+        self.n_offers = 0
+        # bounds for every faithful tree: those of the boxes solved exactly
+        self.depth_bound = 0
+        self.leaves_bound = 1
+
+    @property
+    def is_optimal(self):
+        """Whether the whole grid was solved as one box."""
+        return self.root.tree is not None
 
     # ------------------------------------------------------------------------- divide greedily
 
@@ -135,37 +153,106 @@ class Draft:
         stack = [self.root]
         told = monotonic()
         while stack:
-            box = stack.pop()
-            self._check_time()
-            self.n_boxes += 1
-            parts = self._divide_or_solve(box)
             # deep first, so that memory holds one path
-            stack.extend(parts)
+            box = stack.pop()
+            if monotonic() >= self.deadline:
+                raise Stopped
+            if box.labels is None and _n_cells(box.shape) <= TABLE_CELLS:
+                box.tabulate(self.deadline)
+            if (
+                box.labels is not None
+                and n_regions(box.shape) <= TAIL_REGIONS
+                and self._solve(box, np.inf) is not None
+            ):
+                self.n_leaves += box.tree.n_leaves
+                self.share += _n_cells(box.hi - box.lo + 1) / _n_cells(self.trees.shape)
+                continue
+            if box.labels is None:
+                box.divide(*self._sampled_split(box))
+            else:
+                box.divide(*_purest_split(*_table_counts(box.labels)))
+            stack.extend(box.parts)
             if self.report and monotonic() - told > PROGRESS_SECONDS:
                 told = monotonic()
-                self.report(self.n_leaves, len(stack))
+                self.report(f"{self.n_leaves} leaves on {self.share:.1%} of the cells")
 
-    def _check_time(self):
-        if monotonic() >= self.deadline:
-            raise Stopped
+    def _solve(self, box, max_work):
+        """Solve a box exactly: the work it took, or None if more memory or work than allowed."""
+        try:
+            solution = solve(
+                box.labels,
+                self.objective,
+                max_bytes=self.max_bytes,
+                seconds=self.deadline - monotonic(),
+                max_work=max_work,
+            )
+        except TooLarge:
+            return None
+        tree = solution.tree
+        box.tree = tree.on_grid(Grid(box.axes, box.numbers, box.labels))
+        box.trees = box.labels = None
+        # no tree of a box is larger than one of the whole
+        if self.objective != "leaves":
+            self.depth_bound = max(self.depth_bound, tree.depth)
+        if self.objective == "leaves":
+            self.leaves_bound = max(self.leaves_bound, tree.n_leaves)
+        return solution.work
 
-    def _divide_or_solve(self, box):
-        if box.labels is None and _n_cells(box.trees.shape) <= TABLE_CELLS:
-            box.tabulate()
-        if box.labels is not None:
-            if n_regions(box.labels.shape) <= TAIL_REGIONS and self._solve(box):
-                self.n_leaves += box.tree.n_leaves
-                return ()
-            axis, cut = _purest_split(*_table_counts(box.labels))
-        else:
-            axis, cut = self._sampled_split(box)
-        box.parts = (box.part(axis, cut, False), box.part(axis, cut, True))
-        box.axis, box.cut = int(box.axes[axis]), int(box.numbers[axis][cut])
-        box.trees = None
-        return box.parts[::-1]
+    # ---------------------------------------------------------------------------------- improve
+
+    def improve(self, max_work):
+        """Join neighbouring boxes and solve them as one, small ones first.
+
+        Ends when nothing is left to join, when the deadline has passed, or when the forecasts of
+        the work done add up to `max_work` nanoseconds.
+        """
+        above = {}
+        ready = []
+        stack = [self.root]
+        while stack:
+            box = stack.pop()
+            stack.extend(box.parts)
+            for part in box.parts:
+                above[id(part)] = box
+            self._offer(ready, box)
+        told = monotonic()
+        while ready and max_work > 0:
+            _, _, box = heappop(ready)
+            joined = self._whole(box)
+            if joined is None:
+                continue
+            try:
+                joined.tabulate(self.deadline)
+                work = self._solve(joined, max_work)
+            except Stopped:
+                return
+            if work is None:
+                continue
+            max_work -= work
+            self.n_leaves += joined.tree.n_leaves - sum(p.tree.n_leaves for p in box.parts)
+            box.tree, box.parts, box.axis, box.cut = joined.tree, (), -1, -1
+            if box is not self.root:
+                self._offer(ready, above[id(box)])
+            if self.report and monotonic() - told > PROGRESS_SECONDS:
+                told = monotonic()
+                self.report(f"{self.n_leaves} leaves")
+
+    def _offer(self, ready, box):
+        if box.parts and all(part.tree is not None for part in box.parts):
+            size = sum(part.tree.n_leaves for part in box.parts)
+            self.n_offers += 1
+            heappush(ready, (size, self.n_offers, box))
+
+    def _whole(self, box):
+        """A box with its trees, or None if it has too many cells for a table."""
+        trees, axes, cuts = self.trees.restricted(box.lo, box.hi)
+        if _n_cells(trees.shape) > JOIN_CELLS:
+            return None
+        numbers = [np.array(c, dtype=np.intp) for c in cuts]
+        return Box(box.lo, box.hi, np.array(axes, dtype=np.intp), numbers, trees)
 
     def _sampled_split(self, box):
-        shape = np.array(box.trees.shape)
+        shape = np.array(box.shape)
         cells = self.rng.integers(0, shape, size=(SAMPLE, len(shape)), dtype=np.intp)
         labels = box.trees.labels_of(cells)
         first = np.concatenate([[0], np.cumsum(shape)])
@@ -183,21 +270,6 @@ class Draft:
             axis = int(np.searchsorted(first, best, side="right")) - 1
             return axis, best - int(first[axis])
         return _purest_split(counts.reshape(-1, n_classes), tuple(shape))
-
-    def _solve(self, box):
-        """Solve a box exactly; False if that takes more memory than allowed."""
-        try:
-            solution = solve(
-                box.labels,
-                self.objective,
-                max_bytes=self.max_bytes,
-                seconds=self.deadline - monotonic(),
-            )
-        except TooLarge:
-            return False
-        box.tree = solution.tree.on_grid(Grid(box.axes, box.numbers, box.labels))
-        box.exact = True
-        return True
 
     # ----------------------------------------------------------------------------- the tree
 
