@@ -18,7 +18,8 @@ time; theirs, what the program reports (CPU time after reading). Peaks: resident
 process; ours includes Python with scikit-learn, given as ``start``.
 
 On Breast-Cancer the program needs minutes and up to more than 24 GB; it is run on folds 1 and 5
-only, unless ``--all`` is given. ``--cache FILE`` keeps what was run, so that it can be run in pieces::
+only, unless ``--all`` is given. ``--cache FILE`` keeps what was run, so that it can be done in
+pieces::
 
     --sets Seeds HTRU2   --folds 1 2 3   --objectives leaves   --seconds 100
 """
