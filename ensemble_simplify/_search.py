@@ -7,18 +7,39 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._cells import change_masks
+from ensemble_simplify._bounds import fooling_set, sensitivity
+from ensemble_simplify._cells import Stopped, change_masks
 from ensemble_simplify._dp import Programme
 from ensemble_simplify._grid import Grid
 
 # Outer boxes a layout may have: each costs some tens of bytes and a microsecond.
 MAX_BOXES = 1 << 20
+# Nanoseconds that an outer box costs at least, in a layout and in a pass.
+BOX_COST = 100
 # Entries a row should at least have for the vector loops to pay.
 ROW = 30
 # Numbers of splits that int16 holds (twice that must not overflow), and a depth that cannot
 # need more.
 INT16_SPLITS = 16382
 INT16_DEPTH = 14
+# More splits than any region is away from the whole grid.
+EVERYWHERE = 1 << 30
+# Cells tried for a fooling set.
+FOOLING_CELLS = 50_000
+
+
+class TooLarge(Exception):
+    """The search needs more memory than it may use.
+
+    Attributes
+    ----------
+    n_bytes : int
+        What it needs at least.
+    """
+
+    def __init__(self, n_bytes):
+        super().__init__(f"needs {n_bytes} bytes")
+        self.n_bytes = n_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +61,11 @@ class CellTree:
         return cls(*(np.array(values, dtype=np.intp) for values in lists))
 
     @classmethod
+    def leaf(cls, label):
+        """The tree of one leaf."""
+        return cls.from_lists([[-1], [-1], [-1], [-1], [int(label)]])
+
+    @classmethod
     def joined(cls, axis, cut, left, right):
         """The tree with a split at its root and two trees below."""
         shift = 1 + len(left.left)
@@ -58,9 +84,10 @@ class CellTree:
     def on_grid(self, grid):
         """The same tree over the axes and cuts that `grid` names as features and cuts."""
         axis, cut = self.axis.copy(), self.cut.copy()
-        for node in np.flatnonzero(self.left >= 0):
-            axis[node] = grid.features[self.axis[node]]
-            cut[node] = grid.cuts[self.axis[node]][self.cut[node]]
+        for a, (feature, numbers) in enumerate(zip(grid.features, grid.cuts, strict=True)):
+            here = self.axis == a
+            axis[here] = feature
+            cut[here] = numbers[self.cut[here]]
         return CellTree(self.left, self.right, axis, cut, self.label)
 
     @property
@@ -83,7 +110,7 @@ def n_regions(shape):
     return product
 
 
-def lay_out(labels):
+def lay_out(labels, deadline=np.inf):
     """The cheapest `Programme` found for a grid, by its own forecast.
 
     Axes become outer axes one at a time, each time the one that lowers the cost of a pass
@@ -107,54 +134,62 @@ def lay_out(labels):
             row *= intervals[inner[-n_row]]
         return Programme(labels, masks, word, shift, outer, inner, n_row)
 
-    best, outer, boxes = layout([]), [], 1
+    best, cost, outer, boxes = layout([]), np.inf, [], 1
+    if best is not None:
+        cost = best.cost
     while True:
-        trials = [
-            (a, layout([*outer, a]))
+        if monotonic() >= deadline:
+            raise Stopped
+        axes = [
+            a
             for a in range(n_axes)
-            if a not in outer and boxes * intervals[a] <= MAX_BOXES
+            if a not in outer
+            and boxes * intervals[a] <= MAX_BOXES
+            and boxes * intervals[a] * BOX_COST < cost
         ]
-        trials = [(a, trial) for a, trial in trials if trial is not None]
-        if not trials:
+        trials = [(a, trial) for a in axes if (trial := layout([*outer, a])) is not None]
+        if trials:
+            a, trial = min(trials, key=lambda pair: pair[1].cost)
+            if trial.cost >= cost:
+                break
+            best, cost = trial, trial.cost
+        elif best is None and axes:
+            # too many regions to count: more outer axes first
+            a = max(axes, key=lambda axis: intervals[axis])
+        else:
             break
-        a, trial = min(trials, key=lambda pair: pair[1].cost)
-        if best is not None and trial.cost >= best.cost:
-            break
-        best = trial
         outer.append(a)
         boxes *= intervals[a]
+    if best is None:
+        raise TooLarge(n_regions(shape))
     return best
-
-
-def single_leaf(label):
-    """The tree of a grid with one class."""
-    none = np.array([-1], dtype=np.intp)
-    return CellTree(none, none, none, none, np.array([label], dtype=np.intp))
-
-
-class TooLarge(Exception):
-    """The search needs more memory than it may use.
-
-    Attributes
-    ----------
-    n_bytes : int
-        What it needs at least.
-    """
-
-    def __init__(self, n_bytes):
-        super().__init__(f"needs {n_bytes} bytes")
-        self.n_bytes = n_bytes
 
 
 @dataclass(eq=False)
 class Solution:
-    """A smallest tree, and what it took."""
+    """A smallest tree, the regions stored for it, and the forecast of a pass over them in ns."""
 
     tree: CellTree
-    n_states: int = 0
+    n_states: int = 1
+    work: float = 0.0
 
 
-def solve(labels, objective, *, max_bytes, seconds=np.inf):
+def leaves_bound(labels, seconds, rng):
+    """A number of leaves that every faithful tree of a grid has, by a fooling set.
+
+    Cells with many neighbours of other classes are tried first.
+    """
+    flat = labels.reshape(-1)
+    shape = np.array(labels.shape, dtype=np.intp)
+    faces = np.zeros(flat.size, dtype=np.uint8)
+    sensitivity(flat, shape, faces)
+    order = np.lexsort((rng.random(flat.size), -faces.astype(np.int16)))[:FOOLING_CELLS]
+    # every cut that matters needs a split of its own
+    cuts = sum(labels.shape) - labels.ndim
+    return max(cuts + 1, fooling_set(flat, shape, order.astype(np.int64), seconds))
+
+
+def solve(labels, objective, *, max_bytes, seconds=np.inf, max_work=np.inf):
     """The smallest tree of a grid, proven optimal.
 
     Parameters
@@ -165,25 +200,29 @@ def solve(labels, objective, *, max_bytes, seconds=np.inf):
         Memory for the tables.
     seconds : float
         Time limit.
+    max_work : float
+        Largest forecast work of one pass, in nanoseconds.
 
     Raises
     ------
     TooLarge
-        Before anything large is allocated.
+        Before anything large is allocated or long is begun.
     Stopped
         When the time is up.
     """
     if labels.size == 1:
-        return Solution(single_leaf(int(labels.reshape(-1)[0])))
-    return _solve(labels, objective, None, max_bytes, monotonic() + seconds)
+        return Solution(CellTree.leaf(labels.reshape(-1)[0]))
+    return _solve(labels, objective, None, max_bytes, monotonic() + seconds, max_work)
 
 
-def _solve(labels, objective, depth, max_bytes, deadline):
-    """`solve` for more than one class; `depth` as in `_layered`."""
+def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf):
+    """`solve` for more than one class; `depth` as `limit` in `_layered`."""
     n_words = -(-sum(n - 1 for n in labels.shape) // 64)
     _reserve(8 * n_words * labels.size, max_bytes)
-    programme = lay_out(labels)
+    programme = lay_out(labels, deadline)
     n_states = programme.n_states
+    if programme.cost > max_work:
+        raise TooLarge(n_states)
     if objective == "depth":
         # the codes above the largest class mark mixed and unsolved regions
         dtypes = [np.uint8 if labels.max() < 254 else np.uint16]
@@ -195,17 +234,17 @@ def _solve(labels, objective, depth, max_bytes, deadline):
         _reserve(np.dtype(dtype).itemsize * n_states, max_bytes)
         table = np.empty(n_states, dtype=dtype)
         if objective == "depth_then_leaves":
+            if depth is None:
+                depth = _least_depth(programme, labels, deadline)
             tree = _layered(programme, labels, table, depth, max_bytes, deadline)
         else:
             layer = programme.solve(table, deadline - monotonic())
             # None: too many splits for the number type
             tree = (
-                CellTree.from_lists(programme.tree([layer], 1))
-                if programme.solved(layer)
-                else None
+                CellTree.from_lists(programme.tree([layer], 1)) if programme.solved(layer) else None
             )
         if tree is not None:
-            return Solution(tree, n_states)
+            return Solution(tree, n_states, programme.cost)
     raise TooLarge(8 * n_states)
 
 
@@ -214,30 +253,61 @@ def _reserve(n_bytes, max_bytes):
         raise TooLarge(n_bytes)
 
 
+def pareto_front(labels, *, max_bytes, seconds=np.inf):
+    """Fewest leaves at every depth at which fewer leaves become possible.
+
+    Returns
+    -------
+    list of (depth, n_leaves)
+        From the least depth to the least number of leaves.
+    """
+    if labels.size == 1:
+        return [(0, 1)]
+    deadline = monotonic() + seconds
+    programme = lay_out(labels, deadline)
+    dtype = np.int16 if labels.size <= INT16_SPLITS else np.int32
+    room = programme.largest_block()
+    _reserve(np.dtype(dtype).itemsize * (programme.n_states + room), max_bytes)
+    layer = programme.first_layer(np.empty(programme.n_states, dtype), deadline - monotonic())
+    block = np.empty(room, dtype)
+    whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
+    front, depth = [], 0
+    while True:
+        depth += 1
+        split = programme.split(layer, *whole)
+        if split is not None and (not front or split[2] + 1 < front[-1][1]):
+            front.append((depth, split[2] + 1))
+        dirty, entries = programme.pending(layer, EVERYWHERE)
+        if entries == 0:
+            return front
+        layer = programme.next_layer(layer, dirty, EVERYWHERE, block, True, deadline - monotonic())
+
+
+def _least_depth(programme, labels, deadline):
+    table = np.empty(programme.n_states, dtype=np.uint8 if labels.max() < 254 else np.uint16)
+    layer = programme.solve(table, deadline - monotonic())
+    return programme.value(layer, [0] * labels.ndim, [n - 1 for n in labels.shape])
+
+
 def _layered(programme, labels, table, limit, max_bytes, deadline):
-    """Fewest leaves at least depth, by layers of growing depth.
+    """Fewest leaves at depth at most `limit`, by layers of growing depth.
 
-    Layer d holds, for every region, the fewest splits of its trees of depth at most d. Only
-    blocks that changed are stored again. When memory ends, layers are overwritten, and the two
-    sides of the best split are solved anew, each a smaller problem.
-
-    Parameters
-    ----------
-    limit : int or None
-        Fewest leaves at depth at most `limit`; None: at the least depth there is.
+    Layer d holds, for every region, the fewest splits of its trees of depth at most d. It is
+    needed only for regions that the splits above can have cut out: those that differ from the
+    grid in at most ``limit - d`` sides. Only blocks that changed are stored again. When memory
+    ends, layers are overwritten, and the two sides of the best split are solved anew, each a
+    smaller problem.
 
     Returns
     -------
     CellTree, or None if the number type of `table` may be too small.
     """
-    lo, hi = [0] * labels.ndim, [n - 1 for n in labels.shape]
     layers = [programme.first_layer(table, deadline - monotonic())]
     used = table.nbytes
     depth = 1
-    while depth != limit:
-        if limit is None and programme.split(layers[-1], lo, hi) is not None:
-            break
-        dirty, entries = programme.pending(layers[-1])
+    while depth < limit:
+        reach = limit - depth
+        dirty, entries = programme.pending(layers[-1], reach)
         if entries == 0:
             # more depth changes nothing
             break
@@ -245,7 +315,12 @@ def _layered(programme, labels, table, limit, max_bytes, deadline):
         in_place = len(layers) != depth or used + fresh > max_bytes
         room = programme.largest_block() if in_place else entries
         layer = programme.next_layer(
-            layers[-1], dirty, np.empty(room, dtype=table.dtype), in_place, deadline - monotonic()
+            layers[-1],
+            dirty,
+            reach,
+            np.empty(room, dtype=table.dtype),
+            in_place,
+            deadline - monotonic(),
         )
         if in_place:
             layers = [layer]
@@ -257,7 +332,8 @@ def _layered(programme, labels, table, limit, max_bytes, deadline):
         return None
     if len(layers) == depth:
         return CellTree.from_lists(programme.tree(layers, depth))
-    axis, cut, _ = programme.split(layers[-1], lo, hi)
+    whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
+    axis, cut, _ = programme.split(layers[-1], *whole)
     del layers, layer
     parts = []
     for side in (slice(None, cut + 1), slice(cut + 1, None)):
@@ -268,7 +344,7 @@ def _layered(programme, labels, table, limit, max_bytes, deadline):
             numbers[axis] += side.start
         grid = Grid(np.arange(part.ndim), numbers, part).simplified()
         if grid.labels.size == 1:
-            parts.append(single_leaf(int(grid.labels.reshape(-1)[0])))
+            parts.append(CellTree.leaf(grid.labels.reshape(-1)[0]))
             continue
         tree = _solve(grid.labels, "depth_then_leaves", depth - 1, max_bytes, deadline).tree
         parts.append(tree.on_grid(grid))

@@ -200,10 +200,13 @@ class Space:
         trees = [trees_over_axes(forest, cuts) for forest in forests]
         begin = [0, forests[0].n_nodes]
         roots, left, right = (
-            np.concatenate([part[k] + start for part, start in zip(trees, begin, strict=False)])
-            for k in range(3)
+            np.concatenate(
+                [getattr(part, name) + start for part, start in zip(trees, begin, strict=False)]
+            )
+            for name in ("roots", "left", "right")
         )
-        axis, cut = (np.concatenate([part[k] for part in trees]) for k in (3, 4))
+        axis = np.concatenate([part.axis for part in trees])
+        cut = np.concatenate([part.cut for part in trees])
         exact = [_exact_rule(f, c) for f, c in zip(forests, self.columns, strict=True)]
         scores = _stacked([forest.value for forest in forests])
         twin = None

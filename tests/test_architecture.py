@@ -20,6 +20,7 @@ FRONT = {
     "_born_again",
     "_cultivated",
     "_display",
+    "_estimate",
     "_feature_budget",
     "_genesim",
     "_representer",
@@ -29,7 +30,9 @@ KERNELS = {path.stem for path in ROOT.glob("*.pyx")}
 # Parts of a method, each with what it stands on; only front rooms import them.
 PARTS = {
     "_grid": {"_cells"},
-    "_search": {"_cells", "_dp", "_grid"},
+    "_search": {"_bounds", "_cells", "_dp", "_grid"},
+    "_heuristic": {"_cells", "_grid", "_search"},
+    "_planner": {"_cells", "_grid", "_heuristic", "_search"},
     "_verify": {"_certify", "_forest", "_grid", "_thresholds"},
 }
 # The edges between rooms, or between kernels, that are wanted.
