@@ -131,16 +131,14 @@ def test_integer_programme_agrees(voting, n_classes):
         value = forest.linear_votes().value
         cuts = cuts_of(forest)
         trees = trees_over_axes(forest, cuts)
-        left, right, axis, cut = trees[1:]
+        nodes = trees.left, trees.right, trees.axis, trees.cut, trees.roots, value
         shape = grid_shape(cuts)[1]
         space = Space([forest])
         rng = np.random.default_rng(seed)
         for lo, hi in random_boxes(shape, rng, 4):
             label = space.judge(0, lo[None])[0]
             leads = {
-                rival: largest_lead(
-                    left, right, axis, cut, trees[0], value, shape, lo, hi, rival, label
-                )
+                rival: largest_lead(*nodes, shape, lo, hi, rival, label)
                 for rival in range(n_classes)
                 if rival != label
             }
