@@ -26,7 +26,7 @@ from ensemble_simplify._planner import OutOfTime, find_front, find_tree
 from ensemble_simplify._search import TooLarge, n_regions
 from ensemble_simplify._sklearn_tree import TreeNodes, apply_nodes, write_classifier
 from ensemble_simplify._thresholds import cut_points, shortest_decimal
-from ensemble_simplify._verify import verify
+from ensemble_simplify._verify import Space, verify
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
@@ -247,6 +247,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
     def _search(self, forest, cuts, rng):
         """A faithful tree over the cells that the cuts make."""
         trees = trees_over_axes(forest, cuts)
+        space = Space([forest], cuts)
         allowed = self._memory()
         seconds = np.inf if self.time_limit is None else self.time_limit
         name = f"estimator={type(self.estimator_).__name__}(...)"
@@ -254,6 +255,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         try:
             return find_tree(
                 trees,
+                lambda left, n: space.certifier.grow(*space.whole, left, n),
                 self.objective,
                 method=self.method,
                 max_bytes=allowed,
