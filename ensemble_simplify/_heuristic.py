@@ -340,26 +340,38 @@ class Draft:
 
     def tree(self):
         """The tree of the draft as it stands."""
-        # parts before wholes
         order, stack = [], [self.root]
         while stack:
             box = stack.pop()
             order.append(box)
             stack.extend(box.parts)
-        done = {}
+        # parts before wholes; siblings of one class are one leaf
+        trees, size = {}, {}
         for box in reversed(order):
-            if box.tree is not None:
-                done[id(box)] = box.tree
-            else:
-                left, right = (done.pop(id(part)) for part in box.parts)
-                done[id(box)] = _joined(box.axis, box.cut, left, right)
-        return done[id(self.root)]
-
-
-def _joined(axis, cut, left, right):
-    if left.n_leaves == right.n_leaves == 1 and left.label[0] == right.label[0]:
-        return left
-    return CellTree.joined(axis, cut, left, right)
+            tree = box.tree
+            if tree is None:
+                one, two = (trees[id(part)] for part in box.parts)
+                if one and two and one.n_leaves == two.n_leaves == 1 and one.label == two.label:
+                    tree = one
+            trees[id(box)] = tree
+            size[id(box)] = (
+                1 + sum(size[id(part)] for part in box.parts) if tree is None else len(tree.left)
+            )
+        nodes = np.full((5, size[id(self.root)]), -1, dtype=np.intp)
+        stack = [(self.root, 0)]
+        while stack:
+            box, at = stack.pop()
+            tree = trees[id(box)]
+            if tree is None:
+                right = at + 1 + size[id(box.parts[0])]
+                nodes[:4, at] = at + 1, right, box.axis, box.cut
+                stack += [(box.parts[0], at + 1), (box.parts[1], right)]
+                continue
+            here = nodes[:, at : at + len(tree.left)]
+            here[0] = np.where(tree.left >= 0, tree.left + at, -1)
+            here[1] = np.where(tree.right >= 0, tree.right + at, -1)
+            here[2:] = tree.axis, tree.cut, tree.label
+        return CellTree(*nodes)
 
 
 def _n_cells(shape):

@@ -26,7 +26,9 @@ JOIN_WORK = 1e7
 # The same for solving the parts of a tree that was grown on a large grid.
 REFINE_WORK = 3e9
 # A grown tree has at most so many leaves, and is solved in parts if it has at most so many.
-MAX_LEAVES, REFINED_LEAVES = 4_000_000, 200_000
+MAX_LEAVES, REFINED_LEAVES = 1_000_000, 200_000
+# Seconds that writing out a leaf takes.
+LEAF_SECONDS = 3e-5
 # Grids of more cells than this are not looked at as a whole unless ``method="exact"``: their
 # tables of regions would not fit either. Nor are those whose labels would take more than this
 # share of the time limit, at so many seconds a cell, and a cell, tree and score.
@@ -34,6 +36,8 @@ TABLE_CELLS = 1 << 24
 LABEL_SHARE, CELL_SECONDS, VOTE_SECONDS = 0.2, 3e-8, 1.5e-9
 # Passes of an exact search over its regions, and bytes a region.
 PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (5, 6)}
+# Share of the time that an exact search may take that can end without a result.
+EXACT_SHARE = 0.7
 # Share of the time limit that bounds may take, and their time without a limit (seconds).
 BOUND_SHARE, BOUND_SECONDS = 0.1, 2.0
 # Cells of the part of a large grid on which a lower bound is sought.
@@ -130,8 +134,13 @@ def find_tree(trees, grow, objective, *, method, max_bytes, seconds, rng, report
                 report(f"incumbent: depth {incumbent.depth}, {incumbent.n_leaves} leaves")
     if grid is not None and method != "heuristic":
         try:
+            # with an incumbent, leave time to improve it
+            share = 1.0 if incumbent is None or method == "exact" else EXACT_SHARE
             tree = solve(
-                grid.labels, objective, max_bytes=max_bytes, seconds=deadline - monotonic()
+                grid.labels,
+                objective,
+                max_bytes=max_bytes,
+                seconds=share * (deadline - monotonic()),
             ).tree
             return _proven(tree.on_grid(grid), grid.labels.shape, objective)
         except TooLarge:
@@ -141,7 +150,8 @@ def find_tree(trees, grow, objective, *, method, max_bytes, seconds, rng, report
             if incumbent is None:
                 raise OutOfTime(0, 0.0) from None
     spare = min(BOUND_SHARE * seconds, BOUND_SECONDS)
-    options["deadline"] = deadline - spare
+    n_leaves = 0 if incumbent is None else incumbent.n_leaves
+    options["deadline"] = deadline - spare - LEAF_SECONDS * n_leaves
     draft = Draft(trees, objective, **options)
     if grid is not None:
         incumbent = _better(incumbent, _drafted(draft, limited, incumbent), objective)
@@ -226,7 +236,7 @@ class Forecast:
     leaves_bound: int
 
 
-def forecast(trees, objective, *, max_bytes, seconds, rng):
+def forecast(trees, grow, objective, *, max_bytes, seconds, rng):
     """Look at a forest for a moment, and extrapolate."""
     deadline = monotonic() + seconds
     shape = trees.shape
@@ -245,9 +255,11 @@ def forecast(trees, objective, *, max_bytes, seconds, rng):
             labels = None
     passes, width = PASSES[objective]
     draft = Draft(trees, objective, max_bytes=max_bytes, deadline=deadline, rng=rng)
+    grown = None if labels is not None else grow(seconds / 2, MAX_LEAVES)
     try:
-        draft.build()
-        n_leaves = float(draft.n_leaves)
+        if grown is None:
+            draft.build()
+        n_leaves = float(draft.n_leaves if grown is None else CellTree.from_lists(grown).n_leaves)
     except Stopped:
         n_leaves = draft.n_leaves / draft.share if draft.share > 0 else np.nan
     part = _part_of_grid(trees, rng) if labels is None else labels
