@@ -1,7 +1,7 @@
 """The parametric cut against enumeration of every closed set."""
 
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -123,7 +123,7 @@ def check_path(problem, exact=True):
         for v in np.flatnonzero(keep):
             assert problem.parent[v] < 0 or keep[problem.parent[v]]
     slopes = [Fraction(int(g), int(c)) for g, c, _ in edges if c > 0]
-    assert all(a < b for a, b in zip(slopes, slopes[1:], strict=False))
+    assert all(a < b for a, b in pairwise(slopes))
     assert len(cuts) <= 2 * max(1, len(edges))
     points = [problem.gain_cost(s) for s in problem.closed_sets()]
     if exact:
