@@ -3,8 +3,8 @@
 Environment variables
 ---------------------
 ENSEMBLE_SIMPLIFY_DEBUG_CYTHON=1
-    Build the kernels with bounds, wraparound and initialisation checks, for
-    running the tests; slow.
+    Build the kernels with bounds, initialisation and None checks, for running
+    the tests; slow. Switching it on or off rebuilds every kernel.
 """
 
 import os
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError, LinkError, PlatformError
 
 PACKAGE = Path("ensemble_simplify")
 DEBUG = os.environ.get("ENSEMBLE_SIMPLIFY_DEBUG_CYTHON", "0") not in ("", "0")
@@ -29,51 +30,71 @@ DIRECTIVES = {
     "freethreading_compatible": True,
 }
 
-MISSING_COMPILER = """
-ensemble_simplify could not be built: its kernels need a C++ compiler, and
-{command} failed.
+# -ffp-contract=off: votes must be added with the roundings the ensemble itself makes.
+COMPILE_ARGS = (
+    ["/O2", "/std:c++17"] if sys.platform == "win32" else ["-O3", "-std=c++17", "-ffp-contract=off"]
+)
 
-Install one and run pip again:
+NO_COMPILER = """ensemble_simplify could not be built: {command} failed.
+
+Its kernels are compiled on your machine and need a C++17 compiler and the
+headers of Python. Install them and run pip again:
     Debian, Ubuntu   apt-get install g++ python3-dev
     Fedora           dnf install gcc-c++ python3-devel
     macOS            xcode-select --install
     Windows          "Desktop development with C++" of the Visual Studio Build Tools
-"""
+If a compiler is installed, its own message stands above."""
 
 
 class BuildKernels(build_ext):
-    """build_ext that says what to install when no compiler answers."""
+    """build_ext that translates the kernels itself and says what a missing compiler means.
+
+    Generated C++ stays in the build directory, beside a note of the settings it
+    was made with; under other settings everything is built anew.
+    """
 
     def build_extensions(self):
-        from setuptools.errors import CompileError, PlatformError
+        import Cython
+        from Cython.Build import cythonize
 
+        build_temp = Path(self.build_temp)
+        note = build_temp / "settings.txt"
+        settings = repr((Cython.__version__, DIRECTIVES, COMPILE_ARGS))
+        if not note.exists() or note.read_text(encoding="utf-8") != settings:
+            self.force = True
+            note.unlink(missing_ok=True)
+        translated = cythonize(
+            self.extensions,
+            compiler_directives=DIRECTIVES,
+            build_dir=str(build_temp / "cython"),
+            force=bool(self.force),
+        )
+        sources = {extension.name: extension.sources for extension in translated}
+        for extension in self.extensions:
+            extension.sources = sources[extension.name]
         try:
             super().build_extensions()
-        except (CompileError, PlatformError, FileNotFoundError):
-            command = " ".join(getattr(self.compiler, "compiler_cxx", None) or ["the compiler"])
-            print(MISSING_COMPILER.format(command=command), file=sys.stderr)
-            raise
+        except (CompileError, LinkError, PlatformError, FileNotFoundError) as error:
+            command = (getattr(self.compiler, "compiler_cxx", None) or ["the compiler"])[0]
+            raise CompileError(NO_COMPILER.format(command=command)) from error
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(settings, encoding="utf-8")
+
+    def copy_extensions_to_source(self):
+        """Replace the modules in the source tree even where those look newer."""
+        self.force = True
+        super().copy_extensions_to_source()
 
 
-def kernels():
-    """One extension per .pyx file; none are cythonized for a source archive."""
-    if "sdist" in sys.argv:
-        return []
-    from Cython.Build import cythonize
-
-    msvc = sys.platform == "win32"
-    # -ffp-contract=off: votes must be added with the roundings the ensemble itself makes.
-    flags = ["/O2", "/std:c++17"] if msvc else ["-O3", "-std=c++17", "-ffp-contract=off"]
-    extensions = [
+setup(
+    ext_modules=[
         Extension(
             f"ensemble_simplify.{path.stem}",
             [path.as_posix()],
             language="c++",
-            extra_compile_args=flags,
+            extra_compile_args=COMPILE_ARGS,
         )
         for path in sorted(PACKAGE.glob("*.pyx"))
-    ]
-    return cythonize(extensions, compiler_directives=DIRECTIVES, nthreads=0, force=DEBUG)
-
-
-setup(ext_modules=kernels(), cmdclass={"build_ext": BuildKernels})
+    ],
+    cmdclass={"build_ext": BuildKernels},
+)

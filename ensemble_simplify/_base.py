@@ -36,8 +36,9 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
             check_is_fitted(fitted)
         except NotFittedError as error:
             raise NotFittedError(
-                f"estimator=FrozenEstimator({type(fitted).__name__}(...)) holds an ensemble that is "
-                "not fitted. Fit it first, or pass it without FrozenEstimator to have it fitted here."
+                f"estimator=FrozenEstimator({type(fitted).__name__}(...)) holds an ensemble that "
+                "is not fitted. Fit it first, or pass it without FrozenEstimator to have it "
+                "fitted here."
             ) from error
         expected = getattr(fitted, "n_features_in_", X.shape[1])
         if expected != X.shape[1]:

@@ -1,0 +1,123 @@
+/* The inner loops of the born-again programme, on contiguous runs of regions.
+
+   The number type says what is counted: unsigned types hold depths (two sides join to the
+   deeper one), signed types hold numbers of splits (two sides join to their sum). */
+#pragma once
+#include <cstdint>
+#include <limits>
+
+template <class T> struct Value {
+    static constexpr bool is_depth = std::numeric_limits<T>::is_signed == false;
+    /* while classes are swept: more than one class */
+    static constexpr T mixed = std::numeric_limits<T>::max();
+    /* no tree, or a value too large for the type; twice it must not overflow */
+    static constexpr T infinite = is_depth ? std::numeric_limits<T>::max() - 1
+                                           : std::numeric_limits<T>::max() / 2 - 1;
+};
+
+template <class T> static inline T es_mixed(T) { return Value<T>::mixed; }
+template <class T> static inline T es_infinite(T) { return Value<T>::infinite; }
+
+template <class T> static inline T es_join(T a, T b) {
+    if (Value<T>::is_depth) return a > b ? a : b;
+    return (T)(a + b);
+}
+
+template <class T> static inline T es_plus_one(T a) {
+    return a >= Value<T>::infinite ? Value<T>::infinite : (T)(a + 1);
+}
+
+template <class T> static inline T es_merge(T a, T b) { return a == b ? a : Value<T>::mixed; }
+
+/* acc[i] = min(acc[i], join(a[i], b[i])) */
+template <class T>
+static inline void es_join_min(T *__restrict acc, const T *__restrict a, const T *__restrict b,
+                               intptr_t n) {
+    for (intptr_t i = 0; i < n; i++) {
+        T s = es_join<T>(a[i], b[i]);
+        acc[i] = s < acc[i] ? s : acc[i];
+    }
+}
+
+/* the same through index maps; a null map is the identity */
+template <class T>
+static inline void es_join_min_mapped(T *__restrict acc, const T *__restrict a,
+                                      const int32_t *__restrict ia, const T *__restrict b,
+                                      const int32_t *__restrict ib, intptr_t n) {
+    if (!ia && !ib) {
+        es_join_min<T>(acc, a, b, n);
+    } else if (!ia) {
+        for (intptr_t i = 0; i < n; i++) {
+            T s = es_join<T>(a[i], b[ib[i]]);
+            acc[i] = s < acc[i] ? s : acc[i];
+        }
+    } else if (!ib) {
+        for (intptr_t i = 0; i < n; i++) {
+            T s = es_join<T>(a[ia[i]], b[i]);
+            acc[i] = s < acc[i] ? s : acc[i];
+        }
+    } else {
+        for (intptr_t i = 0; i < n; i++) {
+            T s = es_join<T>(a[ia[i]], b[ib[i]]);
+            acc[i] = s < acc[i] ? s : acc[i];
+        }
+    }
+}
+
+/* out[i] = the common class of a[i] and b[i], or mixed */
+template <class T>
+static inline void es_merge_mapped(T *__restrict out, const T *__restrict a,
+                                   const int32_t *__restrict ia, const T *__restrict b,
+                                   const int32_t *__restrict ib, intptr_t n) {
+    for (intptr_t i = 0; i < n; i++)
+        out[i] = es_merge<T>(a[ia ? ia[i] : i], b[ib ? ib[i] : i]);
+}
+
+/* One row in place: entry e is the best of acc[e] and of its splits inside the row
+   (left[x], right[x]) for start[e] <= x < start[e + 1], plus one; 0 where one class. */
+template <class T>
+static inline void es_finish_row(T *row, const T *acc, const int32_t *start, const int32_t *left,
+                                 const int32_t *right, intptr_t n) {
+    for (intptr_t e = 0; e < n; e++) {
+        if (row[e] != Value<T>::mixed) {
+            row[e] = 0;
+            continue;
+        }
+        T best = acc[e];
+        for (int32_t x = start[e]; x < start[e + 1]; x++) {
+            T s = es_join<T>(row[left[x]], row[right[x]]);
+            best = s < best ? s : best;
+        }
+        row[e] = es_plus_one<T>(best);
+    }
+}
+
+/* One row of the next layer: as above, but from the layer below; 0 stays 0.
+   Returns whether anything differs from the layer below. */
+template <class T>
+static inline int es_next_row(T *__restrict row, const T *__restrict below,
+                              const T *__restrict acc, const int32_t *start, const int32_t *left,
+                              const int32_t *right, intptr_t n) {
+    int changed = 0;
+    for (intptr_t e = 0; e < n; e++) {
+        T best = acc[e];
+        for (int32_t x = start[e]; x < start[e + 1]; x++) {
+            T s = es_join<T>(below[left[x]], below[right[x]]);
+            best = s < best ? s : best;
+        }
+        T value = below[e] == 0 ? (T)0 : es_plus_one<T>(best);
+        changed |= value != below[e];
+        row[e] = value;
+    }
+    return changed;
+}
+
+static inline int es_popcount(uint64_t x) {
+#if defined(__GNUC__) || defined(__clang__)
+    return __builtin_popcountll(x);
+#else
+    x = x - ((x >> 1) & 0x5555555555555555ull);
+    x = (x & 0x3333333333333333ull) + ((x >> 2) & 0x3333333333333333ull);
+    return (int)((((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full) * 0x0101010101010101ull) >> 56);
+#endif
+}

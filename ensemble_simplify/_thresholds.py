@@ -1,0 +1,108 @@
+"""Float32-exact thresholds: the one definition of "the entire feature space".
+
+scikit-learn casts rows to float32 before it compares them with a float64
+threshold ``t``. For a float32 number, ``x <= t`` is the same test as
+``x <= float32_floor(t)``; so the feature space of an ensemble is the finite
+product of the finite float32 numbers, and two thresholds with the same floor
+are the same split.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Context, Decimal
+
+import numpy as np
+
+#: The largest finite float32, as a float.
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+def float32_floor(t):
+    """Round thresholds down to float32.
+
+    Parameters
+    ----------
+    t : array-like of float64
+        Thresholds; infinities are allowed, NaN is not.
+
+    Returns
+    -------
+    ndarray of float64
+        The largest float32 not above each threshold. ``-inf`` sends every
+        finite row right; anything from ``FLOAT32_MAX`` up sends every one left.
+    """
+    t = np.asarray(t, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        nearest = t.astype(np.float32)
+        below = np.nextafter(nearest, np.float32(-np.inf))
+    # + 0.0 turns -0.0 into 0.0: the same split.
+    return np.where(nearest > t, below, nearest).astype(np.float64) + 0.0
+
+
+def cut_points(feature, threshold, n_features):
+    """Sorted distinct cut points of every feature.
+
+    Parameters
+    ----------
+    feature : array-like of int, shape (n_nodes,)
+        Feature of each node; negative in leaves.
+    threshold : array-like of float64, shape (n_nodes,)
+    n_features : int
+
+    Returns
+    -------
+    list of ndarray of float64
+        One sorted array a feature, holding float32 values. Thresholds that
+        split no finite float32 row are left out.
+    """
+    feature = np.asarray(feature)
+    floor = float32_floor(threshold)
+    splits = (feature >= 0) & (floor >= -FLOAT32_MAX) & (floor < FLOAT32_MAX)
+    feature, floor = feature[splits], floor[splits]
+    order = np.argsort(feature, kind="stable")
+    ends = np.searchsorted(feature[order], np.arange(n_features), side="right")
+    return [np.unique(part) for part in np.split(floor[order], ends[:-1])] if n_features else []
+
+
+def representatives(cuts):
+    """One float32-valued point for every cell of an axis.
+
+    Parameters
+    ----------
+    cuts : ndarray of float64, shape (n_cuts,)
+        Sorted distinct cut points of a feature, from `cut_points`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_cuts + 1,)
+        Cell ``i`` is ``(cuts[i - 1], cuts[i]]``: its point is ``cuts[i]``. The
+        point of the last cell is ``FLOAT32_MAX``.
+    """
+    return np.append(np.asarray(cuts, dtype=np.float64), FLOAT32_MAX)
+
+
+def shortest_decimal(lo):
+    """Return the threshold with the fewest digits that splits like `lo`.
+
+    Parameters
+    ----------
+    lo : float
+        A float32-exact threshold.
+
+    Returns
+    -------
+    float
+        The double with the fewest significant decimal digits in ``[lo, next)``,
+        ``next`` being the float32 after `lo`; the smallest of them.
+        Thresholds that split nothing come back unchanged.
+    """
+    lo = float(lo)
+    if lo == 0.0 or not -FLOAT32_MAX <= lo < FLOAT32_MAX:
+        return lo
+    after = float(np.nextafter(np.float32(lo), np.float32(np.inf)))
+    exact = Decimal(lo)
+    for digits in range(1, 17):
+        short = float(Context(prec=digits, rounding=ROUND_CEILING).plus(exact))
+        if lo <= short < after:
+            return short
+    return lo

@@ -1,0 +1,196 @@
+"""Slow and obvious answers to compare with.
+
+A grid of cells is given by its labels: ``labels[i, j, ...]`` is the class of the cell with index i
+on the first axis, j on the second, and so on. A tree splits an axis between two neighbouring
+cells; it is faithful when every leaf holds cells of one class only.
+"""
+
+from functools import partial
+from itertools import product
+from math import inf
+
+import numpy as np
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+# Born-again trees: exhaustive recursion over boxes
+#
+# A box is a tuple of (first cell, last cell), one pair an axis.
+
+
+def whole_box(labels):
+    """Return the box of all cells."""
+    return tuple((0, size - 1) for size in labels.shape)
+
+
+def is_uniform(labels, box):
+    """Tell whether all cells of a box have the same class."""
+    inside = labels[tuple(slice(first, last + 1) for first, last in box)]
+    return bool((inside == inside.flat[0]).all())
+
+
+def splits(box):
+    """Yield (axis, k, left box, right box) for each way to split a box after cell k of an axis."""
+    for axis, (first, last) in enumerate(box):
+        for k in range(first, last):
+            left = (*box[:axis], (first, k), *box[axis + 1 :])
+            right = (*box[:axis], (k + 1, last), *box[axis + 1 :])
+            yield axis, k, left, right
+
+
+def _min_depth(labels, memo, box):
+    if box not in memo:
+        if is_uniform(labels, box):
+            memo[box] = 0
+        else:
+            depth = partial(_min_depth, labels, memo)
+            memo[box] = min(1 + max(depth(left), depth(right)) for _, _, left, right in splits(box))
+    return memo[box]
+
+
+def _min_leaves(labels, memo, box):
+    if box not in memo:
+        if is_uniform(labels, box):
+            memo[box] = 1
+        else:
+            leaves = partial(_min_leaves, labels, memo)
+            memo[box] = min(leaves(left) + leaves(right) for _, _, left, right in splits(box))
+    return memo[box]
+
+
+def _min_leaves_within(labels, memo, box, depth):
+    """Fewest leaves of the faithful trees of at most this depth; inf where there are none."""
+    if (box, depth) not in memo:
+        if is_uniform(labels, box):
+            memo[box, depth] = 1
+        elif depth == 0:
+            memo[box, depth] = inf
+        else:
+            leaves = partial(_min_leaves_within, labels, memo, depth=depth - 1)
+            memo[box, depth] = min(
+                leaves(left) + leaves(right) for _, _, left, right in splits(box)
+            )
+    return memo[box, depth]
+
+
+def min_depth(labels):
+    """Return the smallest depth of a faithful tree."""
+    return _min_depth(labels, {}, whole_box(labels))
+
+
+def min_leaves(labels):
+    """Return the smallest number of leaves of a faithful tree."""
+    return _min_leaves(labels, {}, whole_box(labels))
+
+
+def min_leaves_at_min_depth(labels):
+    """Return the smallest number of leaves among the faithful trees of smallest depth."""
+    return _min_leaves_within(labels, {}, whole_box(labels), min_depth(labels))
+
+
+def pareto_front(labels):
+    """Return all (depth, leaves) of faithful trees that no other beats in both, by depth."""
+    fewest = min_leaves(labels)
+    memo = {}
+    depth = min_depth(labels)
+    front = [(depth, _min_leaves_within(labels, memo, whole_box(labels), depth))]
+    while front[-1][1] > fewest:
+        depth += 1
+        leaves = _min_leaves_within(labels, memo, whole_box(labels), depth)
+        if leaves < front[-1][1]:
+            front.append((depth, leaves))
+    return front
+
+
+# Born-again trees: every single tree of a really tiny grid
+#
+# A tree is a class (a leaf) or a tuple (axis, k, left, right).
+
+
+def brute_force_trees(labels):
+    """Yield every faithful tree of a grid, one by one; for grids of a dozen cells.
+
+    All trees are there, also those that split a box of one class.
+    """
+    if labels.size > 16:
+        raise ValueError(f"{labels.size} cells have too many trees to list. Use at most 16.")
+    return _trees(labels, whole_box(labels))
+
+
+def _trees(labels, box):
+    if is_uniform(labels, box):
+        yield int(labels[tuple(first for first, _ in box)])
+    for axis, k, left_box, right_box in splits(box):
+        for left in _trees(labels, left_box):
+            for right in _trees(labels, right_box):
+                yield axis, k, left, right
+
+
+def tree_depth(tree):
+    """Return the depth of a tree of `brute_force_trees`."""
+    if isinstance(tree, int):
+        return 0
+    return 1 + max(tree_depth(tree[2]), tree_depth(tree[3]))
+
+
+def tree_leaves(tree):
+    """Return the number of leaves of a tree of `brute_force_trees`."""
+    if isinstance(tree, int):
+        return 1
+    return tree_leaves(tree[2]) + tree_leaves(tree[3])
+
+
+def tree_labels(tree, shape):
+    """Return the grid of classes that a tree of `brute_force_trees` predicts."""
+    labels = np.empty(shape, dtype=np.intp)
+    for cell in product(*map(range, shape)):
+        node = tree
+        while not isinstance(node, int):
+            axis, k, left, right = node
+            node = left if cell[axis] <= k else right
+        labels[cell] = node
+    return labels
+
+
+# Ensembles: labels of cells, and rows that are hard to get right
+
+
+def labels_by_predict(estimator, cuts):
+    """Return the class index of every cell, asking nothing but ``estimator.predict``.
+
+    Cell i of an axis with cut points c holds the float32 values in (c[i - 1], c[i]] and is
+    represented by c[i]; the last cell by the largest float32.
+    """
+    points = [[*map(float, axis), FLOAT32_MAX] for axis in cuts]
+    rows = np.array(list(product(*points)), dtype=np.float64)
+    index = {label: i for i, label in enumerate(estimator.classes_.tolist())}
+    predicted = estimator.predict(rows).tolist()
+    labels = np.array([index[label] for label in predicted], dtype=np.intp)
+    return labels.reshape([len(axis) for axis in points])
+
+
+def adversarial_rows(cuts, rng, n):
+    """Return n float64 rows on and just beside cut points, far out, and inside random cells."""
+    columns = []
+    for axis in cuts:
+        axis = np.asarray(axis, dtype=np.float64)
+        single = axis.astype(np.float32)
+        with np.errstate(over="ignore"):  # the neighbour of the largest float32 is inf
+            single_neighbours = [np.nextafter(single, np.float32(end)) for end in (-np.inf, np.inf)]
+        special = np.concatenate(
+            [
+                axis,
+                *single_neighbours,
+                np.nextafter(axis, -np.inf),
+                np.nextafter(axis, np.inf),
+                [0.0, -0.0, 1e-45, -1e-45, 1.0, -1.0, FLOAT32_MAX, -FLOAT32_MAX],
+            ]
+        )
+        bounds = np.concatenate([[-FLOAT32_MAX], axis, [FLOAT32_MAX]])
+        cell = rng.integers(axis.size + 1, size=n)
+        low, high = bounds[cell], bounds[cell + 1]
+        inside = high - rng.random(n) * (high - low)
+        column = np.where(rng.random(n) < 0.7, rng.choice(special, size=n), inside)
+        columns.append(np.clip(column, -FLOAT32_MAX, FLOAT32_MAX))
+    return np.stack(columns, axis=1)
