@@ -262,7 +262,6 @@ cdef class Items:
         const float64_t[::1] weight,
         const float64_t[::1] cost,   # (n_resources,)
         float64_t[::1] own,          # OUT (n_contracted,), zeros on entry
-        float64_t[::1] solo,         # OUT (n_contracted,), zeros on entry: cost if nothing is shared
     ):
         cdef intp_t n_rows = weight.shape[0]
         cdef intp_t n_nodes = needs.shape[0]
@@ -317,7 +316,6 @@ cdef class Items:
                         key_a[i] ^= a
                         key_b[i] ^= b
                         degree[i] += 1
-                        solo[representative[h]] += cost[r] * weight[i]
                 seen.clear()
                 second.clear()
                 begin = <int32_t>self.price.size()
