@@ -17,6 +17,7 @@ NAME = "ensemble_simplify"
 
 FRONT = {
     "_born_again",
+    "_budget_forest",
     "_cultivated",
     "_display",
     "_feature_budget",
@@ -25,6 +26,8 @@ FRONT = {
 }
 ROOMS = {"_forest", "_lp", "_sklearn_tree", "_thresholds"}
 KERNELS = {path.stem for path in ROOT.glob("*.pyx")}
+# Optimisation problems: what an estimator solves, on top of the LP room and the kernels.
+PROBLEMS = {"_budget_problem"}
 # The edges between rooms, or between kernels, that are wanted.
 EXTRA = {
     "_forest": {"_thresholds"},
@@ -49,7 +52,9 @@ def allowed_imports(module):
     if module == "__init__":
         return FRONT
     if module in FRONT:
-        return {"_base"} | ROOMS | KERNELS
+        return {"_base"} | PROBLEMS | ROOMS | KERNELS
+    if module in PROBLEMS:
+        return {"_lp"} | KERNELS
     if module == "_base":
         return ROOMS | KERNELS
     if module in ROOMS:
