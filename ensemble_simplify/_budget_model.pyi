@@ -66,14 +66,15 @@ class Items:
         self, start: NDArray[np.int64], items: NDArray[np.int32], price: NDArray[np.float64]
     ) -> None: ...
 
-def add_free(
+def extend_free(
     parent: NDArray[np.int32],
     gain: NDArray[np.int64],
     own: NDArray[np.int64],
     start: NDArray[np.int64],
     items: NDArray[np.int32],
     price: NDArray[np.int64],
-    keep: NDArray[np.uint8],
+    last: NDArray[np.int32],
+    until: NDArray[np.int32],
 ) -> None: ...
 def drop_idle(
     parent: NDArray[np.intp],

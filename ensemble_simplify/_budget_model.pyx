@@ -391,44 +391,30 @@ cdef class Items:
             self.arc_item.swap(empty_b)
 
 
-def add_free(
+def extend_free(
     const int32_t[::1] parent,
     const int64_t[::1] gain,
     const int64_t[::1] own,
     const int64_t[::1] start,
     const int32_t[::1] items,
     const int64_t[::1] price,
-    uint8_t[::1] keep,  # IN / OUT
+    const int32_t[::1] last,  # (n_items,): last pruning of a path in which the item is paid
+    int32_t[::1] until,       # IN / OUT: last pruning in which the node is kept
 ):
-    """Grow an optimal set to the largest with the same gain and cost."""
-    cdef intp_t n = parent.shape[0]
-    cdef vector[uint8_t] paid
-    cdef vector[int64_t] worth
-    cdef vector[uint8_t] free
+    """Keep nodes of no gain for as long as their parents are kept and others pay their items."""
     cdef intp_t v, k
+    cdef int32_t free
     with nogil:
-        paid.assign(price.shape[0], 0)
-        worth.assign(n, 0)
-        free.assign(n, 0)
-        for v in range(n):
-            if keep[v]:
-                for k in range(start[v], start[v + 1]):
-                    paid[items[k]] = 1
-        for v in range(n - 1, -1, -1):
-            if keep[v] or own[v] > 0:
+        for v in range(parent.shape[0]):
+            if gain[v] != 0 or own[v] != 0:
                 continue
-            free[v] = 1
+            free = until[parent[v]] if parent[v] >= 0 else 0x7FFFFFFF
             for k in range(start[v], start[v + 1]):
-                if not paid[items[k]] and price[items[k]] > 0:
-                    free[v] = 0
+                if free <= until[v]:
                     break
-            if free[v]:
-                worth[v] += gain[v]
-                if parent[v] >= 0 and worth[v] > 0:
-                    worth[parent[v]] += worth[v]
-        for v in range(n):
-            if free[v] and worth[v] >= 0 and (parent[v] < 0 or keep[parent[v]]):
-                keep[v] = 1
+                if price[items[k]] > 0:
+                    free = min(free, last[items[k]])
+            until[v] = max(until[v], free)
 
 
 def drop_idle(

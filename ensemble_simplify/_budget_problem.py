@@ -24,10 +24,10 @@ from ensemble_simplify._budget_model import (
     ALWAYS,
     Items,
     acquired_features,
-    add_free,
     best_subtrees,
     contract,
     drop_idle,
+    extend_free,
     group_rows,
     needed_resources,
     node_sums,
@@ -55,26 +55,24 @@ def to_integers(*arrays):
     *arrays : ndarray of int64
         ``array * scale``, rounded.
     """
-    values = np.concatenate([np.ravel(a) for a in arrays])
+    values = np.concatenate([np.ravel(a) for a in arrays]).astype(np.float64)
+    scale = _decimal_scale(values)
+    return scale, *(np.rint(np.asarray(a) * scale).astype(np.int64) for a in arrays)
+
+
+def _decimal_scale(values):
+    """The factor of `to_integers`."""
     total = np.abs(values).sum()
     if total == 0:
-        return 1.0, *(np.zeros(np.shape(a), dtype=np.int64) for a in arrays)
+        return 1.0
     for digits in range(7):
         scaled = values * 10.0**digits
         if total * 10.0**digits > _RESOLUTION:
             break
         whole = np.rint(scaled)
-        if np.all(np.abs(scaled - whole) <= 1e-10 * np.abs(scaled)):
-            divisor = float(np.gcd.reduce(np.abs(whole).astype(np.int64)))
-            scale = 10.0**digits / divisor
-            break
-    else:
-        scale = _RESOLUTION / total
-    if total * scale > 2 * _RESOLUTION or not np.all(
-        np.abs(values * scale - np.rint(values * scale)) <= 1e-10 * np.abs(values * scale)
-    ):
-        scale = _RESOLUTION / total
-    return scale, *(np.rint(np.asarray(a) * scale).astype(np.int64) for a in arrays)
+        if np.all(np.abs(scaled - whole) <= 1e-12 * np.abs(scaled)):
+            return 10.0**digits / float(np.gcd.reduce(np.abs(whole).astype(np.int64)))
+    return _RESOLUTION / total
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +90,8 @@ class BudgetPath:
         Pairs (lam, loss + lam * cost at the optimum): each is a line below all prunings.
     edge_of : ndarray of int32, shape (n_contracted,)
         The contracted node is kept in prunings ``0, ..., edge_of``; -1: in none.
+    largest : ndarray of int32, shape (n_contracted,)
+        The same where nodes that change neither loss nor cost are kept as well.
     """
 
     lams: np.ndarray
@@ -100,6 +100,7 @@ class BudgetPath:
     proven: np.ndarray
     supports: np.ndarray
     edge_of: np.ndarray
+    largest: np.ndarray
 
     def bound(self, budget):
         """Loss that no pruning of cost at most `budget` can go below."""
@@ -255,21 +256,19 @@ class PruningProblem:
         )
 
     def expand(self, chosen, ties="keep"):
-        """Splits kept by an optimal set of contracted nodes.
+        """Splits kept by a set of contracted nodes.
 
         Parameters
         ----------
         chosen : ndarray of bool or uint8, shape (n_contracted,)
         ties : {"keep", "prune"}
-            Among sets of equal loss and cost, take the largest or the smallest.
+            "prune": subtrees that gain nothing become leaves.
 
         Returns
         -------
         ndarray of uint8, shape (n_nodes,)
         """
-        chosen = np.array(chosen, dtype=np.uint8)
-        if ties == "keep":
-            add_free(*self.closure, chosen)
+        chosen = np.asarray(chosen, dtype=np.uint8)
         keep = np.append(chosen, np.uint8(0))[np.maximum(self.representative, -1)]
         keep[self.representative == ALWAYS] = 1
         if ties == "prune":
@@ -368,7 +367,23 @@ class PruningProblem:
             proven=edges[:, 2].astype(bool),
             supports=np.array(supports),
             edge_of=edge_of,
+            largest=self._largest(edge_of),
         )
+
+    def _largest(self, edge_of):
+        """Until when a node may stay for nothing: it gains nothing, and others pay what it needs."""
+        _, gain, own, start, items, price = self.closure
+        last = self._last_payer(edge_of, items, start, price)
+        largest = edge_of.copy()
+        extend_free(self.c_parent, gain, own, start, items, price, last, largest)
+        return largest
+
+    @staticmethod
+    def _last_payer(edge_of, items, start, price):
+        """The last pruning of a path in which some node needs an item; -1: none."""
+        last = np.full(price.shape[0], -1, dtype=np.int32)
+        np.maximum.at(last, items, np.repeat(edge_of, np.diff(start)))
+        return last
 
     @property
     def _per_row(self):
@@ -391,8 +406,7 @@ class PruningProblem:
     def _shared_costs(self, edge_of, n_edges):
         """Costs of the prunings of a path when trees share what they buy."""
         kept = edge_of >= 0
-        last = np.full(self.c_price.shape[0], -1, dtype=np.int64)
-        np.maximum.at(last, self.c_items, np.repeat(edge_of, np.diff(self.c_start)))
+        last = self._last_payer(edge_of, self.c_items, self.c_start, self.c_price)
         amount = np.concatenate([self.c_own[kept], self.c_price])
         until = np.concatenate([edge_of[kept], last])
         paid = until >= 0
@@ -403,7 +417,7 @@ class PruningProblem:
 
     def at_vertex(self, path, k, ties="keep"):
         """Splits kept by pruning `k` of a path."""
-        return self.expand(path.edge_of >= k, ties)
+        return self.expand((path.largest if ties == "keep" else path.edge_of) >= k, ties)
 
     def cut(self, lam, ties="keep", time_limit=None):
         """The optimal pruning at one price level, by one minimum cut.

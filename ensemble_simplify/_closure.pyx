@@ -680,7 +680,7 @@ def solve_cut(
     Returns
     -------
     finished : bool
-        False when the clock ran out; `keep` is then not filled.
+        False when the clock ran out; nothing is kept then.
     """
     cdef float64_t deadline = now() + seconds
     cdef Part part
@@ -692,6 +692,8 @@ def solve_cut(
     cdef size_t k
     with nogil:
         take(parent, gain, own, start, items, price, active, &part)
+        for k in range(<size_t>keep.shape[0]):
+            keep[k] = 0
         if part.node.size():
             wire(&part, &net)
             for v in range(net.n):
@@ -710,8 +712,6 @@ def solve_cut(
                 net.to_sink[net.n + w] = net.capacity[w]
             late = push_relabel(&part, &net, deadline)
             if not late:
-                for k in range(<size_t>keep.shape[0]):
-                    keep[k] = 0
                 for v in range(net.n):
                     keep[part.node[v]] = net.height[v] == net.far
     return not late

@@ -34,7 +34,7 @@ from sklearn.utils.validation import (
 
 from ensemble_simplify._base import fit_or_unwrap
 from ensemble_simplify._budget_model import node_sums, order_nodes
-from ensemble_simplify._budget_problem import BudgetPath, PruningProblem
+from ensemble_simplify._budget_problem import PruningProblem
 from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._sklearn_tree import pruned_copy, read_nodes, write_tree
 
@@ -712,22 +712,17 @@ class FeatureBudgetPruner(BaseEstimator):
                 high = keep
 
     def _path_bunch(self, path):
-        problem = self._problem
-        n = len(path.lams)
-        node = np.flatnonzero(problem.split)
-        until = np.append(path.edge_of, -1)[np.maximum(problem.representative[node], -1)]
-        until = np.where(problem.representative[node] == -2, n, until)
-        counts = np.bincount(np.minimum(until, n - 1) + 1, minlength=n + 1)[1:]
-        n_splits = counts[::-1].cumsum()[::-1]
-        last = np.full(self.n_features_in_, -1)
-        np.maximum.at(last, problem.feature[node], np.minimum(until, n - 1))
-        n_features = np.bincount(last + 1, minlength=n + 1)[1:][::-1].cumsum()[::-1]
+        n_splits, n_features = [], []
+        for k in range(len(path.lams)):
+            keep = self._problem.at_vertex(path, k, self.ties) > 0
+            n_splits.append(np.count_nonzero(keep))
+            n_features.append(len(np.unique(self._problem.feature[keep])))
         return Bunch(
             lams=path.lams,
             costs=path.costs,
             errors=path.losses,
-            n_splits=n_splits,
-            n_features=n_features,
+            n_splits=np.array(n_splits),
+            n_features=np.array(n_features),
         )
 
     def _set_pruning(self, keep):

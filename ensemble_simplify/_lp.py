@@ -161,7 +161,10 @@ class LinearProgram:
         self._highs.run()
         status = _STATUS.get(self._highs.getModelStatus(), "error")
         info = self._highs.getInfo()
-        feasible = info.primal_solution_status == highspy.kSolutionStatusFeasible
+        # HiGHS has nothing to say about a model without columns.
+        feasible = (
+            info.primal_solution_status == highspy.kSolutionStatusFeasible or not self.n_columns
+        )
         point = self._highs.getSolution()
         objective = info.objective_function_value if feasible else np.nan
         if self._is_mip:

@@ -59,7 +59,7 @@ def test_new_costs_and_columns():
     assert program.solve().objective == pytest.approx(whole.solve().objective)
 
 
-def test_start_of_an_integer_program_is_kept_when_no_time_is_left():
+def test_start_of_an_integer_program_is_kept_when_time_is_short():
     rng = np.random.default_rng(0)
     weight = rng.uniform(1, 2, 60)
     A = sparse.csr_array(weight[None, :])
@@ -68,7 +68,7 @@ def test_start_of_an_integer_program_is_kept_when_no_time_is_left():
     start = np.zeros(60)
     start[:9] = 1
     program.start_from(start)
-    found = program.solve(time_limit=10.0)
+    found = program.solve(time_limit=0.5)
     assert found.objective <= -(weight[:9] + 0.1).sum() + 1e-9
     assert found.bound <= found.objective + 1e-9
 
@@ -84,6 +84,11 @@ def test_time_limit_counts_from_the_call():
     program = LinearProgram(cost, A, row_upper=upper, upper=1.0)
     for _ in range(3):
         assert program.solve(time_limit=60.0).status == "optimal"
+
+
+def test_no_columns():
+    found = LinearProgram([], sparse.csr_array((0, 0))).solve()
+    assert (found.status, found.objective, found.x.size) == ("optimal", 0.0, 0)
 
 
 def test_no_rows():
