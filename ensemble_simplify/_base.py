@@ -1,11 +1,16 @@
-"""What the estimators share: getting a fitted ensemble out of ``estimator=``."""
+"""What the estimators share: getting a fitted ensemble, checking weights and labels, memory."""
 
 from __future__ import annotations
 
+import os
+import re
+from pathlib import Path
+
+import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
 
 
 def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
@@ -56,3 +61,61 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
             "sample weights. Leave sample_weight out or use an ensemble that supports it."
         )
     return fitted.fit(X, y, sample_weight=sample_weight)
+
+
+def check_weights(sample_weight, X):
+    """Validated weights of rows, or None.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative or not finite, or all are zero.
+    """
+    if sample_weight is None:
+        return None
+    sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if sample_weight.min() < 0:
+        raise ValueError(
+            f"sample_weight has a negative entry, {sample_weight.min()}. Weights must be at least 0."
+        )
+    if not sample_weight.any():
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number; sample_weight is all zero."
+        )
+    return sample_weight
+
+
+def class_index(y, classes):
+    """Position of each label in `classes` (sorted).
+
+    Raises
+    ------
+    ValueError
+        If a label is not among them: a frozen ensemble was fitted on other classes.
+    """
+    index = np.searchsorted(classes, y)
+    found = classes[np.minimum(index, len(classes) - 1)] == y
+    if not np.all(found):
+        unknown = np.asarray(y)[~found][0]
+        raise ValueError(
+            f"y holds the label {unknown!r}, which the ensemble has never seen. Its classes are "
+            f"{list(classes)}. Pass rows of these classes."
+        )
+    return index
+
+
+def available_memory():
+    """Free memory of this machine, in bytes (4 GiB where the system does not tell)."""
+    limits = []
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        match = re.search(r"MemAvailable:\s+(\d+) kB", meminfo.read_text())
+        if match:
+            limits.append(1024 * int(match[1]))
+    elif "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        # half of what is installed, where the share in use is not known
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+    group, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+    if group.exists() and used.exists() and group.read_text().strip().isdigit():
+        limits.append(max(int(group.read_text()) - int(used.read_text()), 0))
+    return min(limits, default=4 << 30)

@@ -219,7 +219,6 @@ cdef class Programme:
                 self.n_boxes *= n_intervals(self.size[i])
         self._number_intervals()
         self._merge_boxes(masks)
-        self._prepare_rows()
         self._place_blocks()
 
     cdef _number_intervals(self):
@@ -288,7 +287,10 @@ cdef class Programme:
                 for i in range(self.n_outer):
                     a = at // self.box_stride[i]
                     at -= a * self.box_stride[i]
-                    bit = self.shift[i] + self.intervals[i][a].start + self.intervals[i][a].length - 1
+                    n = self.intervals[i][a].start + self.intervals[i][a].length
+                    if n == self.size[i]:
+                        continue
+                    bit = self.shift[i] + n - 1
                     self.mask[box, self.word[i] + (bit >> 6)] &= ~(one << (bit & 63))
             # a border slab that repeats its neighbour can go: the smaller box stands for both
             for box in range(self.n_boxes):
@@ -343,45 +345,44 @@ cdef class Programme:
                 block.row_size = block.size
         block.n_rows = block.size // block.row_size
 
-    cdef _prepare_rows(self):
+    cdef void prepare_rows(self) noexcept nogil:
         """Splits inside a row, for every shape that a row can take."""
         cdef:
-            intp_t n_row = self.n_inner - self.n_lead
             intp_t shapes = 1
-            intp_t shape, rest, j, e, size, at, iv, n, start, length, k, stride
+            intp_t shape, rest, j, i, e, size, id, k, stride
             intp_t cells[MAX_AXES]
-            intp_t ids[MAX_AXES]
             RowProgram *program
-        for j in range(n_row):
-            shapes *= self.size[self.n_outer + self.n_lead + j]
+            Interval iv
+        if self.programs.size():
+            return
+        for j in range(self.n_lead, self.n_inner):
+            shapes *= self.size[self.n_outer + j]
         self.programs.resize(shapes)
         for shape in range(shapes):
             rest = shape
             size = 1
-            for j in range(n_row - 1, -1, -1):
-                n = self.size[self.n_outer + self.n_lead + j]
-                cells[j] = rest % n + 1
-                rest //= n
-                ids[j] = n_intervals(cells[j])
-                size *= ids[j]
+            for j in range(self.n_inner - 1, self.n_lead - 1, -1):
+                i = self.n_outer + j
+                cells[j] = rest % self.size[i] + 1
+                rest //= self.size[i]
+                size *= n_intervals(cells[j])
             program = &self.programs[shape]
             program.start.push_back(0)
-            starts = [[(s, le) for le in range(1, cells[j] + 1) for s in range(cells[j] - le + 1)]
-                      for j in range(n_row)]
             for e in range(size):
                 rest = e
                 stride = 1
-                for j in range(n_row - 1, -1, -1):
-                    iv = rest % ids[j]
-                    rest //= ids[j]
-                    start, length = starts[j][iv]
-                    for k in range(1, length):
-                        program.left.push_back(
-                            e + (interval_id(cells[j], start, k) - iv) * stride)
-                        program.right.push_back(
-                            e + (interval_id(cells[j], start + k, length - k) - iv) * stride)
-                    stride *= ids[j]
-                program.start.push_back(program.left.size())
+                for j in range(self.n_inner - 1, self.n_lead - 1, -1):
+                    id = rest % n_intervals(cells[j])
+                    rest //= n_intervals(cells[j])
+                    iv = interval_of(cells[j], id)
+                    for k in range(1, iv.length):
+                        program.left.push_back(<int32_t> (
+                            e + (interval_id(cells[j], iv.start, k) - id) * stride))
+                        program.right.push_back(<int32_t> (
+                            e + (interval_id(cells[j], iv.start + k, iv.length - k) - id)
+                            * stride))
+                    stride *= n_intervals(cells[j])
+                program.start.push_back(<int32_t> program.left.size())
 
     cdef inline RowProgram *program(self, const Block *block) noexcept nogil:
         cdef intp_t j, shape = 0
@@ -921,6 +922,19 @@ cdef class Programme:
             a[i], b[i] = lo[self.axis[i]], hi[self.axis[i]]
         return self.value_of(layer, a, b)
 
+    def solved(self, Layer layer):
+        """Whether the value of the whole grid is finite."""
+        whole = [n - 1 for n in self.shape]
+        cdef Kind kind = layer.kind
+        value = self.value(layer, [0] * self.n_axes, whole)
+        if kind == DEPTH_8:
+            return value < es_infinite(<uint8_t> 0)
+        if kind == DEPTH_16:
+            return value < es_infinite(<uint16_t> 0)
+        if kind == SPLITS_16:
+            return value < es_infinite(<int16_t> 0)
+        return value < es_infinite(<int32_t> 0)
+
     def split(self, Layer layer, lo, hi):
         """Best split of a region as (axis, cut, value), by the values of its parts; or None."""
         cdef intp_t a[MAX_AXES]
@@ -945,7 +959,7 @@ cdef class Programme:
 
         Returns
         -------
-        left, right, axis, cut, label : lists
+        left, right, axis, cut, label : lists of int
             Nodes in pre-order; -1 where it does not apply.
         """
         cdef:
@@ -991,7 +1005,7 @@ cdef class Programme:
                 cut.append(-1)
                 label.append(self.labels[place])
                 continue
-            best = self.split_of(layers[min(budget, len(layers)) - 1], lo, hi)
+            best = self.split_of(pure if len(layers) == 1 else layers[budget - 1], lo, hi)
             if best.axis < 0:
                 raise RuntimeError("no split found for a region that was reported solvable")
             axis.append(self.axis[best.axis])
@@ -1020,6 +1034,7 @@ cdef class Programme:
     # ------------------------------------------------------------------------------------ helpers
 
     cdef void start(self, Work *work, double seconds) noexcept nogil:
+        self.prepare_rows()
         work.until_poll = POLL
         work.deadline = now() + seconds
 

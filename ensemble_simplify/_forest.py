@@ -10,6 +10,8 @@ This is the only module that knows where an ensemble keeps its trees.
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -23,6 +25,7 @@ from sklearn.ensemble import (
     ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
     VotingClassifier,
@@ -32,10 +35,10 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._thresholds import float32_floor
+from ensemble_simplify._thresholds import FLOAT32_MAX, float32_below, float32_floor
 
 # Rows times trees that `predict_index` routes at once.
-_BATCH = 1 << 22
+_BATCH = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +52,7 @@ class Vote:
         ``"majority"``: counts of tree labels, first argmax;
         ``"samme"``: AdaBoost; sums divided by `scale`, the sum of the weights;
         ``"additive"``: boosting, sums from `init`; with one score, class 1 iff
-        it is above zero, or at zero if `tie_upper`;
+        it is above zero, or at zero if `tie_upper`, else first argmax; after `link` if given;
         ``"soft"`` and ``"hard"``: a `VotingClassifier` over `members`.
     start, stop : int
         Its trees are ``start, ..., stop - 1``.
@@ -63,11 +66,15 @@ class Vote:
     init : ndarray of shape (n_scores of the forest,) or None
         Where the sums start.
     scale : float
-        Divisor of ``"mean"`` and ``"samme"``.
+        Divisor of ``"mean"`` and ``"samme"``; slope of the sigmoid.
     tie_upper : bool
         Whether the upper of two classes wins a tie.
     columns : ndarray of int or None
         Of a member: the class index, in the vote around it, of each of its classes.
+    link : {None, "sigmoid", "softmax"}
+        What turns the sums of ``"additive"`` into the probabilities that are compared.
+    dtype : {"float64", "float32"}
+        Type in which the sums of ``"additive"`` are rounded, tree after tree (float32: XGBoost).
     """
 
     rule: str
@@ -80,6 +87,8 @@ class Vote:
     scale: float = 1.0
     tie_upper: bool = False
     columns: np.ndarray | None = None
+    link: str | None = None
+    dtype: str = "float64"
 
 
 class LinearVotes(NamedTuple):
@@ -159,22 +168,28 @@ class Forest:
         ndarray of intp, shape (n_rows, n_trees)
             Node numbers over the whole forest.
         """
-        X = _finite_float32(X)
+        return np.ascontiguousarray(self._route(_finite_float32(X)).T)
+
+    def _route(self, X):
+        """Leaves of float32 rows, of shape (n_trees, n_rows)."""
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"X has {X.shape[1]} features, but the ensemble was fitted on "
                 f"{self.n_features}. Pass the columns it was fitted on."
             )
-        leaves = np.tile(self.offsets[:-1], X.shape[0])
+        n_rows = X.shape[0]
+        entries, threshold = X.ravel(), self.threshold.astype(np.float32)
+        children = np.stack([self.right, self.left], axis=1).ravel()
+        leaves = np.repeat(self.offsets[:-1], n_rows)
         active = np.flatnonzero(self.left[leaves] >= 0)
-        node, row = leaves[active], active // self.n_trees
+        node, row = leaves[active], active % n_rows * self.n_features
         while active.size:
-            goes_left = X[row, self.feature[node]] <= self.threshold[node]
-            node = np.where(goes_left, self.left[node], self.right[node])
-            inner = self.left[node] >= 0
+            goes_left = entries.take(row + self.feature.take(node)) <= threshold.take(node)
+            node = children.take(2 * node + goes_left)
+            inner = self.left.take(node) >= 0
             leaves[active[~inner]] = node[~inner]
             active, node, row = active[inner], node[inner], row[inner]
-        return leaves.reshape(X.shape[0], self.n_trees)
+        return leaves.reshape(self.n_trees, n_rows)
 
     def leaf_votes(self, X):
         """Return what every tree adds to the scores of every row.
@@ -197,7 +212,8 @@ class Forest:
         sums : callable
             ``sums(start, stop, init)`` returns a float64 array of shape (n_rows,
             n_scores): `init` (None: zeros) plus the leaf votes of trees ``start,
-            ..., stop - 1``, added one tree after the other in float64.
+            ..., stop - 1``, added one tree after the other in float64. May be called
+            several times: once for each member, or (XGBoost) for each tree.
 
         Returns
         -------
@@ -222,18 +238,18 @@ class Forest:
         X = _finite_float32(X)
         step = max(1, _BATCH // max(1, self.n_trees))
         parts = [
-            self.decide(self._sums_of(self.apply(X[i : i + step])))
+            self.decide(self._sums_of(self._route(X[i : i + step])))
             for i in range(0, X.shape[0], step)
         ]
         return np.concatenate(parts)
 
     def _sums_of(self, leaves):
         def sums(start, stop, init):
-            total = np.zeros((leaves.shape[0], self.n_scores))
+            total = np.zeros((leaves.shape[1], self.n_scores))
             if init is not None:
                 total += init
             for tree in range(start, stop):
-                total += self.value[leaves[:, tree]]
+                total += self.value[leaves[tree]]
             return total
 
         return sums
@@ -257,14 +273,19 @@ class Forest:
         value = np.zeros((self.n_nodes, self.n_classes))
         if not self._add_linear(self.vote, np.arange(self.n_classes), None, value):
             return None
-        magnitude = np.maximum.reduceat(np.abs(value).max(axis=1), self.offsets[:-1]).sum()
+        leaves = np.where(self.left[:, None] < 0, value, 0.0)
+        magnitude = np.maximum.reduceat(np.abs(leaves).max(axis=1), self.offsets[:-1]).sum()
         vote = self.vote
-        if (vote.rule in ("mean", "majority", "hard") and _sums_are_exact(value, magnitude)) or (
-            vote.rule == "mean" and self.n_trees == 1
-        ):
+        if vote.init is not None:
+            magnitude += 2.0 * np.abs(vote.init).max()
+        plain = vote.rule in ("majority", "hard") or (vote.rule == "mean" and not vote.members)
+        if plain and (self.n_trees == 1 or _sums_are_exact(leaves, magnitude)):
             bound = 0.0
         else:
-            bound = 8.0 * (self.n_trees + 16) * np.finfo(np.float64).eps * magnitude
+            eps = float(np.finfo(vote.dtype).eps)
+            bound = 8.0 * (self.n_trees + 16) * eps * float(magnitude)
+            if vote.link is not None:
+                bound += _link_margin(vote)
         return LinearVotes(value, vote.tie_upper, bound)
 
     def _add_linear(self, vote, columns, factor, out):
@@ -331,6 +352,11 @@ def _scores(vote, sums):
         for member in vote.members:
             total = total + _member_scores(member, vote, sums)
         return total / vote.scale
+    if vote.dtype == "float32":
+        total = vote.init[: vote.n_scores].astype(np.float32)
+        for tree in range(vote.start, vote.stop):
+            total = total + sums(tree, tree + 1, None)[:, : vote.n_scores].astype(np.float32)
+        return total
     total = sums(vote.start, vote.stop, vote.init)[:, : vote.n_scores]
     if vote.rule in ("mean", "samme"):
         return total / vote.scale
@@ -376,8 +402,42 @@ def _labels(vote, sums):
     scores = _scores(vote, sums)
     if vote.rule == "additive" and vote.n_scores == 1:
         scores = scores[:, 0]
-        return (scores >= 0 if vote.tie_upper else scores > 0).astype(np.intp)
-    return scores.argmax(axis=1)
+        label = (scores >= 0 if vote.tie_upper else scores > 0).astype(np.intp)
+        if vote.link is not None:
+            close = np.abs(scores) < _link_margin(vote)
+            upper = _sigmoid(scores[close], vote.scale)
+            # LightGBM's test; XGBoost's, above one half, is the same.
+            label[close] = upper > 1 - upper
+        return label
+    label = scores.argmax(axis=1)
+    if vote.rule == "additive" and vote.link is not None:
+        first_two = np.partition(scores, -2, axis=1)[:, -2:]
+        close = first_two[:, 1] - first_two[:, 0] < _link_margin(vote)
+        label[close] = _softmax(scores[close]).argmax(axis=1)
+    return label
+
+
+def _link_margin(vote):
+    """Scores that differ by more keep their order through the sigmoid or softmax."""
+    return 64.0 * float(np.finfo(vote.dtype).eps) / abs(vote.scale)
+
+
+def _exp(x):
+    # The C library's exponential, which the packages use; NumPy has its own.
+    return np.array([math.exp(v) for v in x.ravel().tolist()], dtype=x.dtype).reshape(x.shape)
+
+
+def _sigmoid(scores, slope):
+    one = scores.dtype.type(1)
+    return one / (one + _exp(-scores.dtype.type(slope) * scores))
+
+
+def _softmax(scores):
+    powers = _exp(scores - scores.max(axis=1, keepdims=True))
+    total = np.zeros(scores.shape[0])
+    for k in range(scores.shape[1]):
+        total += powers[:, k]
+    return powers / total.astype(scores.dtype)[:, None]
 
 
 def _one_hot(label, n_classes):
@@ -444,6 +504,7 @@ class _Reader:
 
     def __init__(self):
         self.trees = []
+        self.input_dtype = "float32"
 
     def read(self, estimator, columns=None):
         """Add the trees of `estimator`; return its vote and its classes (None for regression)."""
@@ -462,10 +523,7 @@ class _Reader:
         check_is_fitted(estimator)
         _one_output(estimator)
         if np.any(getattr(estimator, "is_categorical_", False)):
-            raise ValueError(
-                f"{_name(estimator)} has categorical splits, which are not supported. "
-                "Encode the categories as numbers or one-hot columns."
-            )
+            raise ValueError(_CATEGORICAL.format(_name(estimator)))
         tree = estimator.tree_
         value = np.array(tree.value[:, 0, :], dtype=np.float64, order="C")
         self.trees.append(
@@ -651,6 +709,185 @@ class _Reader:
         vote = Vote(rule, start, len(self.trees), len(classes), tuple(votes), weights)
         return vote, classes
 
+    def hist_gradient_boosting(self, estimator, columns):
+        """HistGradientBoosting: raw sums in float64, a tie goes to class 0."""
+        if np.any(getattr(estimator, "is_categorical_", None)):
+            raise ValueError(_CATEGORICAL.format(_name(estimator)))
+        treelite = _import_treelite(estimator)
+        self.input_dtype = "float64"
+        return self._boosted(treelite.sklearn.import_model(estimator), estimator, columns)
+
+    def xgboost(self, estimator, columns):
+        """XGBoost: float32 sums of trees from the base score, then sigmoid or softmax."""
+        treelite = _import_treelite(estimator)
+        booster = estimator.get_booster()
+        if estimator.booster not in (None, "gbtree"):
+            raise ValueError(
+                f"{_name(estimator)} has booster={estimator.booster!r}, which is not supported. "
+                "Use booster='gbtree'."
+            )
+        if estimator.missing is not None and np.isfinite(estimator.missing):
+            raise ValueError(
+                f"{_name(estimator)} has missing={estimator.missing!r}: it treats a number as "
+                "missing, which is not supported. Use missing=nan."
+            )
+        try:
+            booster = booster[: estimator.best_iteration + 1]
+        except AttributeError:
+            booster = estimator.get_booster()
+        start = len(self.trees)
+        vote, classes = self._boosted(treelite.frontend.from_xgboost(booster), estimator, columns)
+        init = vote.init.astype(np.float32)
+        if len(init) == 1:
+            init = _base_margin(booster, init, self.trees[start:], estimator)
+        return replace(vote, init=init.astype(np.float64), dtype="float32"), classes
+
+    def lightgbm(self, estimator, columns):
+        """LightGBM: float64 sums of trees, then sigmoid or softmax."""
+        treelite = _import_treelite(estimator)
+        text = estimator.booster_.model_to_string()
+        kinds = [
+            int(kind)
+            for line in re.findall(r"^decision_type=(.*)$", text, re.M)
+            for kind in line.split()
+        ]
+        if any(kind >> 2 & 3 == 1 for kind in kinds):
+            raise ValueError(
+                f"{_name(estimator)} was fitted with zero_as_missing=True, which is not supported. "
+                "Fit it without."
+            )
+        options = estimator.get_params()
+        for name, refused in (("boosting_type", "rf"), ("pred_early_stop", True)):
+            if options.get(name) == refused:
+                raise ValueError(
+                    f"{_name(estimator)} has {name}={refused!r}, which is not supported. "
+                    "Fit it without."
+                )
+        self.input_dtype = "float64"
+        model = treelite.frontend.from_lightgbm(estimator.booster_)
+        start = len(self.trees)
+        vote, classes = self._boosted(model, estimator, columns)
+        # LightGBM takes numbers up to 1e-35 for zero.
+        zero = np.float32(1e-35)
+        for tree in self.trees[start:]:
+            t = tree.threshold
+            t = np.where((t >= -zero) & (t < 0), np.nextafter(-zero, np.float32(-1)), t)
+            tree.threshold = np.where((t >= 0) & (t < zero), zero, t).astype(np.float64)
+        slope = re.search(r"^objective=.*sigmoid:(\S+)", text, re.M)
+        return replace(vote, scale=float(slope[1]) if slope else 1.0), classes
+
+    def _boosted(self, model, estimator, columns):
+        """Add the trees of a treelite model, copied: it frees its arrays."""
+        classes = estimator.classes_
+        n_scores = 1 if len(classes) == 2 else len(classes)
+        header = model.get_header_accessor()
+        link = header.get_field("postprocessor")
+        init = np.array(header.get_field("base_scores"), dtype=np.float64)
+        if link != ("sigmoid" if n_scores == 1 else "softmax") or len(init) != n_scores:
+            raise ValueError(
+                f"{_name(estimator)} has {len(classes)} classes and ends in {link!r}, which is not "
+                "supported. Fit it on at least two classes with its default objective."
+            )
+        start = len(self.trees)
+        for index, score in enumerate(header.get_field("class_id")):
+            nodes = model.get_tree_accessor(index)
+            kind, sign = nodes.get_field("node_type"), nodes.get_field("cmp")
+            if (kind == 2).any():
+                raise ValueError(_CATEGORICAL.format(_name(estimator)))
+            if nodes.get_field("leaf_vector").size or not np.isin(sign[kind == 1], (2, 3)).all():
+                raise ValueError(
+                    f"{_name(estimator)} has trees with vectors in their leaves or unknown tests, "
+                    "which are not supported. Fit it with its default options."
+                )
+            threshold = nodes.get_field("threshold")
+            threshold = np.where(sign == 2, float32_below(threshold), float32_floor(threshold))
+            value = np.array(nodes.get_field("leaf_value"), dtype=np.float64)[:, None]
+            self.trees.append(
+                _Tree(
+                    name=f"a tree of {_name(estimator)}",
+                    left=np.array(nodes.get_field("cleft")),
+                    right=np.array(nodes.get_field("cright")),
+                    feature=np.array(nodes.get_field("split_index")),
+                    threshold=threshold,
+                    value=_spread(value, [score], n_scores),
+                    n_features=estimator.n_features_in_,
+                    columns=columns,
+                )
+            )
+        histogram = isinstance(estimator, HistGradientBoostingClassifier)
+        return (
+            Vote(
+                "additive",
+                start,
+                len(self.trees),
+                n_scores,
+                init=init,
+                link=None if histogram else link,
+            ),
+            classes,
+        )
+
+
+_CATEGORICAL = (
+    "{} has categorical splits, which are not supported. Encode the categories as numbers or "
+    "one-hot columns."
+)
+
+
+def _import_treelite(estimator):
+    try:
+        import treelite
+        import treelite.sklearn
+    except ImportError as error:
+        raise ImportError(
+            f"Reading {_name(estimator)} needs treelite. Install it with "
+            'pip install "ensemble-simplify[boosting]".'
+        ) from error
+    return treelite
+
+
+def _base_margin(booster, guess, trees, estimator):
+    """Where XGBoost starts its sums: the float32 near `guess` that reproduces its margins."""
+    rows = np.concatenate([_leaf_rows(tree) for tree in trees[:20]])
+
+    def margins(trees, base=None):
+        if base is not None:
+            base = np.full(rows.shape[0], base)
+        return booster.inplace_predict(
+            rows, iteration_range=trees, predict_type="margin", base_margin=base
+        )
+
+    ranges = ((0, 1), (0, 0))
+    truth = [margins(part) for part in ranges]
+    up = down = guess
+    for _ in range(8):
+        for base in (up, down):
+            found = (margins(part, base[0]) for part in ranges)
+            if all(map(np.array_equal, truth, found)):
+                return base
+        up, down = np.nextafter(up, np.float32(np.inf)), np.nextafter(down, np.float32(-np.inf))
+    raise ValueError(
+        f"The base score of {_name(estimator)} could not be found from its predictions. "
+        "Move it to the CPU (set_params(device='cpu')) or fit it with base_score=0.5."
+    )
+
+
+def _leaf_rows(tree):
+    """One row for every leaf of a tree that a row can reach."""
+    rows, todo = [], [(0, np.full(tree.n_features, FLOAT32_MAX))]
+    while todo:
+        node, row = todo.pop()
+        if tree.left[node] < 0:
+            rows.append(row)
+            continue
+        feature = tree.feature[node]
+        if row[feature] > tree.threshold[node]:
+            todo.append((tree.right[node], row))
+            row = row.copy()
+            row[feature] = tree.threshold[node]
+        todo.append((tree.left[node], row))
+    return np.array(rows, dtype=np.float32)
+
 
 def _is_one_tree(vote):
     return vote.rule == "mean" and not vote.members and vote.stop - vote.start == 1
@@ -686,12 +923,24 @@ _READERS = (
     ((AdaBoostClassifier,), ("predict", "decision_function"), _Reader.adaboost),
     ((GradientBoostingClassifier,), ("predict", "decision_function"), _Reader.gradient_boosting),
     ((GradientBoostingRegressor,), ("predict",), _Reader.gradient_boosting),
+    (
+        (HistGradientBoostingClassifier,),
+        ("predict", "_raw_predict"),
+        _Reader.hist_gradient_boosting,
+    ),
     ((VotingClassifier,), ("predict", "predict_proba"), _Reader.voting),
 )
 
+# The same for classes of packages that are not imported here, by module and name.
+_FOREIGN_READERS = {
+    ("xgboost", "XGBClassifier"): _Reader.xgboost,
+    ("lightgbm", "LGBMClassifier"): _Reader.lightgbm,
+}
+
 _SUPPORTED = (
     "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
-    "AdaBoostClassifier and VotingClassifier of these"
+    "AdaBoostClassifier, HistGradientBoostingClassifier, XGBClassifier, LGBMClassifier and "
+    "VotingClassifier of these"
 )
 
 
@@ -701,19 +950,28 @@ def _owner(kind, method):
 
 
 def _reader_of(estimator):
-    for kinds, methods, read in _READERS:
-        for kind in kinds:
-            if isinstance(estimator, kind):
-                for method in methods:
-                    if _owner(type(estimator), method) is not _owner(kind, method):
-                        raise TypeError(
-                            f"{_name(estimator)} is not supported: it replaces the method "
-                            f"{method} of {kind.__name__}. Supported: {_SUPPORTED}."
-                        )
-                return read
+    for kind, methods, read in _candidates(type(estimator)):
+        for method in methods:
+            if _owner(type(estimator), method) is not _owner(kind, method):
+                raise TypeError(
+                    f"{_name(estimator)} is not supported: it replaces the method {method} of "
+                    f"{kind.__name__}. Supported: {_SUPPORTED}."
+                )
+        return read
     raise TypeError(
         f"An ensemble of type {_name(estimator)} is not supported. Supported: {_SUPPORTED}."
     )
+
+
+def _candidates(found):
+    for kinds, methods, read in _READERS:
+        for kind in kinds:
+            if issubclass(found, kind):
+                yield kind, methods, read
+    for kind in found.__mro__:
+        read = _FOREIGN_READERS.get((kind.__module__.partition(".")[0], kind.__name__))
+        if read is not None:
+            yield kind, ("predict", "predict_proba"), read
 
 
 def read_forest(estimator, *, voting="estimator"):
@@ -746,6 +1004,11 @@ def read_forest(estimator, *, voting="estimator"):
     -----
     Leaf values of GradientBoosting are scaled before they are added; a build of
     scikit-learn that fuses the two steps (not on x86-64) may round differently.
+    Sums of XGBoost and LightGBM are reproduced bit for bit; the exponential of their sigmoid or
+    softmax is the C library's, so for scores within 1e-5 (XGBoost) or 1e-13 (LightGBM) of a tie
+    the label relies on the package using the same one.
+    HistGradientBoosting and LightGBM compare float64 rows: for them the forest is
+    faithful on rows that float32 can represent.
     """
     if voting not in ("estimator", "hard"):
         raise ValueError(f"voting={voting!r} is not one of 'estimator', 'hard'.")
@@ -755,7 +1018,7 @@ def read_forest(estimator, *, voting="estimator"):
     if voting == "hard":
         _count_labels(reader.trees, vote, classes, estimator)
         vote = Vote("majority", 0, len(reader.trees), len(classes))
-    return _assemble(reader.trees, vote, classes, estimator)
+    return _assemble(reader, vote, classes, estimator)
 
 
 def tree_estimators(estimator):
@@ -773,6 +1036,11 @@ def tree_estimators(estimator):
     """
     reader = _Reader()
     reader.read(estimator)
+    if any(tree.estimator is None for tree in reader.trees):
+        raise TypeError(
+            f"{_name(_thawed(estimator))} does not hold scikit-learn trees (it is or holds a "
+            "HistGradientBoosting, XGBoost or LightGBM ensemble). Use another ensemble."
+        )
     return [(tree.estimator, tree.columns) for tree in reader.trees]
 
 
@@ -800,8 +1068,9 @@ def _count_labels(trees, vote, classes, estimator):
     count(vote, np.arange(len(classes)))
 
 
-def _assemble(trees, vote, classes, estimator):
+def _assemble(reader, vote, classes, estimator):
     """Join trees to a `Forest`, after checking that they are trees."""
+    trees = reader.trees
     sizes = np.array([tree.left.shape[0] for tree in trees], dtype=np.intp)
     if (sizes == 0).any():
         raise ValueError(f"{_name(estimator)} holds a tree without nodes. Fit it again.")
@@ -874,6 +1143,7 @@ def _assemble(trees, vote, classes, estimator):
         threshold=np.where(inner, float32_floor(threshold), -2.0),
         value=value,
         vote=_padded_vote(vote, n_scores),
+        input_dtype=reader.input_dtype,
     )
 
 

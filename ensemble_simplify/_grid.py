@@ -74,6 +74,14 @@ def grid_shape(cuts):
     return np.array(axes, dtype=np.intp), [len(cuts[j]) + 1 for j in axes]
 
 
+def grid_bytes(shape, n_classes):
+    """Bytes that labelling and simplifying a grid of this shape takes at most."""
+    n_cells = 1
+    for n in shape:
+        n_cells *= int(n)
+    return (2 if n_classes <= 256 else 4) * n_cells
+
+
 def trees_over_axes(forest, cuts):
     """The forest's trees in terms of cells.
 

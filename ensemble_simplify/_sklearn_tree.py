@@ -304,8 +304,8 @@ def write_classifier(
 
     if empty.any():
         pseudo_weight = _pseudo_weight(leaf_weight, n_node_samples[0], empty)
-        leaf_weight[empty] = pseudo_weight
         leaf_class_weights[empty] = pseudo_weight * leaf_proba[empty]
+        leaf_weight = leaf_class_weights.sum(axis=1)
         class_weights = nodes._sum_up(leaf_class_weights)
     weight = nodes._sum_up(leaf_weight)
     fractions = class_weights / weight[:, None]
@@ -435,7 +435,8 @@ def write_tree(
     rows = _check_integers("n_node_samples", n_node_samples, shape)
     weight = _check_finite("weighted_n_node_samples", weighted_n_node_samples, shape)
     impurity = _check_finite("impurity", impurity, shape)
-    _check_statistics(nodes, rows, weight, impurity)
+    least_scale = 0.0 if classes is None else 1.0
+    _check_statistics(nodes, rows, weight, impurity, least_scale=least_scale)
     names = _check_feature_names(feature_names, n_features)
 
     records = _node_records(nodes)
@@ -621,20 +622,18 @@ def _walk(left, right, root):
     n_nodes = left.size
     if not 0 <= root < n_nodes:
         raise ValueError(f"root={root} is not a node: nodes are 0 to {n_nodes - 1}.")
-    inner = np.flatnonzero(left >= 0)
-    parents = np.bincount(left[inner], minlength=n_nodes)
-    parents += np.bincount(right[inner], minlength=n_nodes)
-    parents[root] += 1
-    if (wrong := np.flatnonzero(parents > 1)).size:
-        raise ValueError(
-            f"node {wrong[0]} is reached more than once from the root, node {root}. Every node of "
-            "a tree must be reached exactly once."
-        )
     left, right = left.tolist(), right.tolist()
+    seen = [False] * n_nodes
     order = []
     stack = [int(root)]
     while stack:
         node = stack.pop()
+        if seen[node]:
+            raise ValueError(
+                f"node {node} is reached more than once from the root, node {root}. Every node of "
+                "a tree must be reached exactly once."
+            )
+        seen[node] = True
         order.append(node)
         if left[node] >= 0:
             stack.append(right[node])
@@ -720,8 +719,11 @@ def _check_features(nodes, n_features):
         )
 
 
-def _check_statistics(nodes, rows, weight, impurity):
-    """Row counts and weights add up, and no split increases the impurity."""
+def _check_statistics(nodes, rows, weight, impurity, *, least_scale):
+    """Check that row counts and weights add up and that no split increases the impurity.
+
+    Impurities may be off by a small part of the largest one, or of `least_scale`.
+    """
     if (wrong := np.flatnonzero(rows < 0)).size:
         i = wrong[0]
         raise ValueError(f"n_node_samples[{i}]={rows[i]}. Row counts must not be negative.")
@@ -751,7 +753,7 @@ def _check_statistics(nodes, rows, weight, impurity):
         )
     share = weight[left] / weight[inner]
     below = share * impurity[left] + (1.0 - share) * impurity[right]
-    slack = _CONSISTENCY_TOLERANCE * (impurity[inner] + impurity.max())
+    slack = _CONSISTENCY_TOLERANCE * max(impurity.max(), least_scale)
     if (wrong := inner[below > impurity[inner] + slack]).size:
         i = wrong[0]
         raise ValueError(

@@ -39,6 +39,14 @@ def float32_floor(t):
     return np.where(nearest > t, below, nearest).astype(np.float64) + 0.0
 
 
+def float32_below(t):
+    """Like `float32_floor`, for ensembles that send a row left iff ``x < t``."""
+    floor = float32_floor(t)
+    with np.errstate(over="ignore"):
+        below = np.nextafter(floor.astype(np.float32), np.float32(-np.inf))
+    return np.where(floor < t, floor, below).astype(np.float64)
+
+
 def cut_points(feature, threshold, n_features):
     """Sorted distinct cut points of every feature.
 

@@ -1,0 +1,51 @@
+"""Configuration of Sphinx; see doc/developers.rst for the command."""
+
+import ensemble_simplify
+
+project = "ensemble_simplify"
+author = "The ensemble_simplify developers"
+copyright = "2026, The ensemble_simplify developers"
+version = release = ensemble_simplify.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+exclude_patterns = ["_build", "auto_examples/**/*.ipynb", "auto_examples/**/*.py"]
+templates_path = ["_templates"]
+default_role = "py:obj"
+
+autosummary_generate = True
+toc_object_entries_show_parents = "hide"
+# The class template lists the members; numpydoc must not do it again.
+numpydoc_show_class_members = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"[\\/]plot_",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("ensemble_simplify",),
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 1000,
+    "show_signature": False,
+    "write_computation_times": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_title = "ensemble_simplify"
+html_theme_options = {
+    "logo": {"text": "ensemble_simplify"},
+    "navigation_with_keys": False,
+    "show_prev_next": False,
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+}
+html_sidebars = {"index": [], "install": [], "api": [], "developers": [], "whats_new": []}
+html_show_sourcelink = False

@@ -1,0 +1,275 @@
+"""Born-again search over a labelled grid: plan, solve, read out the tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify._cells import change_masks
+from ensemble_simplify._dp import Programme
+from ensemble_simplify._grid import Grid
+
+# Outer boxes a layout may have: each costs some tens of bytes and a microsecond.
+MAX_BOXES = 1 << 20
+# Entries a row should at least have for the vector loops to pay.
+ROW = 30
+# Numbers of splits that int16 holds (twice that must not overflow), and a depth that cannot
+# need more.
+INT16_SPLITS = 16382
+INT16_DEPTH = 14
+
+
+@dataclass(frozen=True, eq=False)
+class CellTree:
+    """A tree over the cells of a grid: pre-order nodes, -1 where it does not apply.
+
+    A cell goes left iff its index on `axis` is at most `cut`.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    axis: np.ndarray
+    cut: np.ndarray
+    label: np.ndarray
+
+    @classmethod
+    def from_lists(cls, lists):
+        """From the lists (left, right, axis, cut, label)."""
+        return cls(*(np.array(values, dtype=np.intp) for values in lists))
+
+    @classmethod
+    def joined(cls, axis, cut, left, right):
+        """The tree with a split at its root and two trees below."""
+        shift = 1 + len(left.left)
+
+        def moved(child, by):
+            return np.where(child >= 0, child + by, -1)
+
+        return cls(
+            np.concatenate([[1], moved(left.left, 1), moved(right.left, shift)]),
+            np.concatenate([[shift], moved(left.right, 1), moved(right.right, shift)]),
+            np.concatenate([[axis], left.axis, right.axis]),
+            np.concatenate([[cut], left.cut, right.cut]),
+            np.concatenate([[-1], left.label, right.label]),
+        )
+
+    def on_grid(self, grid):
+        """The same tree over the axes and cuts that `grid` names as features and cuts."""
+        axis, cut = self.axis.copy(), self.cut.copy()
+        for node in np.flatnonzero(self.left >= 0):
+            axis[node] = grid.features[self.axis[node]]
+            cut[node] = grid.cuts[self.axis[node]][self.cut[node]]
+        return CellTree(self.left, self.right, axis, cut, self.label)
+
+    @property
+    def n_leaves(self):
+        return (len(self.left) + 1) // 2
+
+    @property
+    def depth(self):
+        depth = np.zeros(len(self.left), dtype=np.intp)
+        for node in np.flatnonzero(self.left >= 0):
+            depth[self.left[node]] = depth[self.right[node]] = depth[node] + 1
+        return int(depth.max())
+
+
+def n_regions(shape):
+    """Boxes of cells of a grid: the states of the plain dynamic programme."""
+    product = 1
+    for n in shape:
+        product *= int(n) * (int(n) + 1) // 2
+    return product
+
+
+def lay_out(labels):
+    """The cheapest `Programme` found for a grid, by its own forecast.
+
+    Axes become outer axes one at a time, each time the one that lowers the cost of a pass
+    most: O(axes^2) layouts, each O(cells + outer boxes).
+    """
+    shape = labels.shape
+    n_axes = len(shape)
+    bits = np.concatenate([[0], np.cumsum([n - 1 for n in shape])]).astype(np.intp)
+    word, shift = bits[:-1] // 64, bits[:-1] % 64
+    masks = np.zeros((labels.size, int(bits[-1]) // 64 + 1), dtype=np.uint64)
+    change_masks(labels.reshape(-1), np.array(shape, dtype=np.intp), word, shift, masks)
+    intervals = [n * (n + 1) // 2 for n in shape]
+
+    def layout(outer):
+        inner = sorted(set(range(n_axes)) - set(outer), key=lambda a: shape[a])
+        if not inner or n_regions([shape[a] for a in inner]) >= 2**62:
+            return None
+        n_row, row = 1, intervals[inner[-1]]
+        while row < ROW and n_row < len(inner):
+            n_row += 1
+            row *= intervals[inner[-n_row]]
+        return Programme(labels, masks, word, shift, outer, inner, n_row)
+
+    best, outer, boxes = layout([]), [], 1
+    while True:
+        trials = [
+            (a, layout([*outer, a]))
+            for a in range(n_axes)
+            if a not in outer and boxes * intervals[a] <= MAX_BOXES
+        ]
+        trials = [(a, trial) for a, trial in trials if trial is not None]
+        if not trials:
+            break
+        a, trial = min(trials, key=lambda pair: pair[1].cost)
+        if best is not None and trial.cost >= best.cost:
+            break
+        best = trial
+        outer.append(a)
+        boxes *= intervals[a]
+    return best
+
+
+def single_leaf(label):
+    """The tree of a grid with one class."""
+    none = np.array([-1], dtype=np.intp)
+    return CellTree(none, none, none, none, np.array([label], dtype=np.intp))
+
+
+class TooLarge(Exception):
+    """The search needs more memory than it may use.
+
+    Attributes
+    ----------
+    n_bytes : int
+        What it needs at least.
+    """
+
+    def __init__(self, n_bytes):
+        super().__init__(f"needs {n_bytes} bytes")
+        self.n_bytes = n_bytes
+
+
+@dataclass(eq=False)
+class Solution:
+    """A smallest tree, and what it took."""
+
+    tree: CellTree
+    n_states: int = 0
+
+
+def solve(labels, objective, *, max_bytes, seconds=np.inf):
+    """The smallest tree of a grid, proven optimal.
+
+    Parameters
+    ----------
+    labels : array, from ``Grid.simplified``
+    objective : {"depth", "leaves", "depth_then_leaves"}
+    max_bytes : float
+        Memory for the tables.
+    seconds : float
+        Time limit.
+
+    Raises
+    ------
+    TooLarge
+        Before anything large is allocated.
+    Stopped
+        When the time is up.
+    """
+    if labels.size == 1:
+        return Solution(single_leaf(int(labels.reshape(-1)[0])))
+    return _solve(labels, objective, None, max_bytes, monotonic() + seconds)
+
+
+def _solve(labels, objective, depth, max_bytes, deadline):
+    """`solve` for more than one class; `depth` as in `_layered`."""
+    n_words = -(-sum(n - 1 for n in labels.shape) // 64)
+    _reserve(8 * n_words * labels.size, max_bytes)
+    programme = lay_out(labels)
+    n_states = programme.n_states
+    if objective == "depth":
+        # the codes above the largest class mark mixed and unsolved regions
+        dtypes = [np.uint8 if labels.max() < 254 else np.uint16]
+    else:
+        dtypes = [np.int16, np.int32]
+    for dtype in dtypes:
+        if np.iinfo(dtype).max // 2 - 1 <= labels.max():
+            continue
+        _reserve(np.dtype(dtype).itemsize * n_states, max_bytes)
+        table = np.empty(n_states, dtype=dtype)
+        if objective == "depth_then_leaves":
+            tree = _layered(programme, labels, table, depth, max_bytes, deadline)
+        else:
+            layer = programme.solve(table, deadline - monotonic())
+            # None: too many splits for the number type
+            tree = (
+                CellTree.from_lists(programme.tree([layer], 1))
+                if programme.solved(layer)
+                else None
+            )
+        if tree is not None:
+            return Solution(tree, n_states)
+    raise TooLarge(8 * n_states)
+
+
+def _reserve(n_bytes, max_bytes):
+    if n_bytes > max_bytes:
+        raise TooLarge(n_bytes)
+
+
+def _layered(programme, labels, table, limit, max_bytes, deadline):
+    """Fewest leaves at least depth, by layers of growing depth.
+
+    Layer d holds, for every region, the fewest splits of its trees of depth at most d. Only
+    blocks that changed are stored again. When memory ends, layers are overwritten, and the two
+    sides of the best split are solved anew, each a smaller problem.
+
+    Parameters
+    ----------
+    limit : int or None
+        Fewest leaves at depth at most `limit`; None: at the least depth there is.
+
+    Returns
+    -------
+    CellTree, or None if the number type of `table` may be too small.
+    """
+    lo, hi = [0] * labels.ndim, [n - 1 for n in labels.shape]
+    layers = [programme.first_layer(table, deadline - monotonic())]
+    used = table.nbytes
+    depth = 1
+    while depth != limit:
+        if limit is None and programme.split(layers[-1], lo, hi) is not None:
+            break
+        dirty, entries = programme.pending(layers[-1])
+        if entries == 0:
+            # more depth changes nothing
+            break
+        fresh = entries * table.itemsize
+        in_place = len(layers) != depth or used + fresh > max_bytes
+        room = programme.largest_block() if in_place else entries
+        layer = programme.next_layer(
+            layers[-1], dirty, np.empty(room, dtype=table.dtype), in_place, deadline - monotonic()
+        )
+        if in_place:
+            layers = [layer]
+        else:
+            layers.append(layer)
+            used += fresh
+        depth += 1
+    if table.dtype == np.int16 and labels.size > INT16_SPLITS and depth > INT16_DEPTH:
+        return None
+    if len(layers) == depth:
+        return CellTree.from_lists(programme.tree(layers, depth))
+    axis, cut, _ = programme.split(layers[-1], lo, hi)
+    del layers, layer
+    parts = []
+    for side in (slice(None, cut + 1), slice(cut + 1, None)):
+        part = labels[(slice(None),) * axis + (side,)]
+        # cuts carry their numbers, so that the part's tree can be told in ours
+        numbers = [np.arange(n - 1) for n in part.shape]
+        if side.start is not None:
+            numbers[axis] += side.start
+        grid = Grid(np.arange(part.ndim), numbers, part).simplified()
+        if grid.labels.size == 1:
+            parts.append(single_leaf(int(grid.labels.reshape(-1)[0])))
+            continue
+        tree = _solve(grid.labels, "depth_then_leaves", depth - 1, max_bytes, deadline).tree
+        parts.append(tree.on_grid(grid))
+    return CellTree.joined(axis, cut, *parts)

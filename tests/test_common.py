@@ -1,0 +1,99 @@
+"""scikit-learn's own checks on every public estimator."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.utils.estimator_checks import (
+    check_dataframe_column_names_consistency,
+    check_param_validation,
+    parametrize_with_checks,
+)
+
+import ensemble_simplify
+
+SMALL_FOREST = RandomForestClassifier(n_estimators=5, max_depth=2, random_state=0)
+
+# Constructor parameters that keep the checks cheap; defaults for estimators not named here.
+INIT_PARAMS = {
+    "BornAgainClassifier": {"estimator": SMALL_FOREST},
+    "CultivatedForestClassifier": {"max_depth": 5},
+    "FeatureBudgetPruner": {"estimator": SMALL_FOREST},
+    "GenesimClassifier": {"n_bootstraps": 3, "population_size": 6, "n_iter": 2, "n_crossovers": 2},
+    "RepresenterTree": {"estimator": SMALL_FOREST},
+}
+
+BOOTSTRAP_WEIGHTS = (
+    "a forest that draws bootstrap samples answers differently to a repeated row and to a row of "
+    "weight two; scikit-learn expects the same failure of RandomForestClassifier"
+)
+
+# estimator -> check -> why it cannot pass.
+EXPECTED_FAILURES = {
+    name: {"check_sample_weight_equivalence_on_dense_data": BOOTSTRAP_WEIGHTS}
+    for name in ("BornAgainClassifier", "FeatureBudgetPruner", "RepresenterTree")
+}
+
+
+def _tested_estimators():
+    """One cheap instance of every public estimator."""
+    public = (
+        getattr(ensemble_simplify, name) for name in getattr(ensemble_simplify, "__all__", ())
+    )
+    return [
+        estimator(**INIT_PARAMS.get(estimator.__name__, {}))
+        for estimator in public
+        if isinstance(estimator, type) and issubclass(estimator, BaseEstimator)
+    ]
+
+
+def _expected_failures(estimator):
+    return EXPECTED_FAILURES.get(type(estimator).__name__, {})
+
+
+def _name(estimator):
+    return type(estimator).__name__
+
+
+@parametrize_with_checks(_tested_estimators(), expected_failed_checks=_expected_failures)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", _tested_estimators(), ids=_name)
+def test_parameters_are_validated(estimator):
+    check_param_validation(_name(estimator), estimator)
+
+
+@pytest.mark.parametrize("estimator", _tested_estimators(), ids=_name)
+def test_column_names_are_kept_and_compared(estimator):
+    check_dataframe_column_names_consistency(_name(estimator), estimator)
+
+
+ARRAY_API_CHECK = """
+from sklearn.utils.estimator_checks import check_array_api_input
+from test_common import _tested_estimators
+for estimator in _tested_estimators():
+    check_array_api_input(type(estimator).__name__, estimator, array_namespace="numpy")
+"""
+
+
+@pytest.mark.skipif(not _tested_estimators(), reason="no public estimator")
+def test_array_api_dispatch_switched_on():
+    """SciPy reads SCIPY_ARRAY_API once, when it is imported; hence a fresh interpreter."""
+    path = os.pathsep.join([os.path.dirname(__file__), *filter(None, sys.path)])
+    run = subprocess.run(
+        [sys.executable, "-c", ARRAY_API_CHECK],
+        env={**os.environ, "SCIPY_ARRAY_API": "1", "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "SkipTest" in run.stderr:
+        pytest.skip(run.stderr.strip().splitlines()[-1])
+    assert run.returncode == 0, run.stderr

@@ -1,0 +1,80 @@
+"""Every public name is documented, and its docstring is one that numpydoc can read."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from sklearn.base import BaseEstimator
+
+import ensemble_simplify
+
+PUBLIC = sorted(
+    name
+    for name, value in vars(ensemble_simplify).items()
+    if not name.startswith("_") and not isinstance(value, ModuleType)
+)
+API_PAGE = Path(__file__).resolve().parent.parent / "doc" / "api.rst"
+
+# Codes of numpydoc.validate that must not occur.
+LAYOUT = {"GL03", "GL05", "GL06", "GL07", "GL08", "GL10", "SS01", "SS02", "SS03", "SS06"}
+PARAMETERS = {"PR01", "PR02", "PR03", "PR04", "PR07", "PR10"}
+RETURNS = {"RT01", "RT03"}
+
+
+def public_methods():
+    """Names Class.method of the public methods that the package itself defines."""
+    for name in PUBLIC:
+        value = getattr(ensemble_simplify, name)
+        if isinstance(value, type):
+            for method, function in vars(value).items():
+                inside = getattr(function, "__module__", "").startswith("ensemble_simplify")
+                if inside and not method.startswith("_") and callable(function):
+                    yield f"{name}.{method}"
+
+
+def errors(name, codes):
+    validate = pytest.importorskip("numpydoc.validate").validate
+    found = validate(f"ensemble_simplify.{name}")["errors"]
+    return [f"{code} {text}" for code, text in found if code in codes]
+
+
+def sections(name):
+    document = inspect.getdoc(getattr(ensemble_simplify, name)) or ""
+    return set(re.findall(r"^(\S[^\n]*)\n-{3,}$", document, re.MULTILINE))
+
+
+def test_all_lists_the_public_names():
+    assert sorted(getattr(ensemble_simplify, "__all__", [])) == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_reference_lists_the_name(name):
+    entries = [line.strip() for line in API_PAGE.read_text(encoding="utf-8").splitlines()]
+    assert name in entries, f"add {name} to an autosummary of doc/api.rst"
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_docstring(name):
+    value = getattr(ensemble_simplify, name)
+    codes = LAYOUT | PARAMETERS | {"EX01"} | (set() if isinstance(value, type) else RETURNS)
+    assert errors(name, codes) == []
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_docstring_has_its_sections(name):
+    value = getattr(ensemble_simplify, name)
+    wanted = {"Examples"}
+    if inspect.signature(value).parameters:
+        wanted.add("Parameters")
+    if isinstance(value, type) and issubclass(value, BaseEstimator):
+        wanted |= {"Attributes", "References"}
+    assert wanted <= sections(name)
+
+
+@pytest.mark.parametrize("name", list(public_methods()))
+def test_method_docstring(name):
+    assert errors(name, LAYOUT | PARAMETERS | RETURNS) == []
