@@ -30,7 +30,6 @@ from ensemble_simplify._budget_model import (
     extend_free,
     group_rows,
     needed_resources,
-    node_sums,
     order_nodes,
     stopping_nodes,
 )
@@ -163,9 +162,7 @@ class PruningProblem:
 
         inner = self.split.astype(bool)
         gain = np.zeros(n_nodes)
-        gain[inner] = (
-            loss_of_node[inner] - loss_of_node[left[inner]] - loss_of_node[right[inner]]
-        )
+        gain[inner] = loss_of_node[inner] - loss_of_node[left[inner]] - loss_of_node[right[inner]]
         self.gain_scale, self.gain = to_integers(gain)
         self.needs = np.empty((n_nodes, 2), dtype=np.int32)
         needed_resources(self.parent, self.order, feature, self.resources, self.needs)
@@ -371,7 +368,7 @@ class PruningProblem:
         )
 
     def _largest(self, edge_of):
-        """Until when a node may stay for nothing: it gains nothing, and others pay what it needs."""
+        """Until when a node may stay for nothing: it gains nothing, others pay what it needs."""
         _, gain, own, start, items, price = self.closure
         last = self._last_payer(edge_of, items, start, price)
         largest = edge_of.copy()
@@ -428,9 +425,7 @@ class PruningProblem:
         """
         chosen = np.empty(self.n_contracted, dtype=np.uint8)
         limit = np.inf if time_limit is None else float(time_limit)
-        finished = solve_cut(
-            *self.closure, self.c_active, float(lam) / self._to_lam, chosen, limit
-        )
+        finished = solve_cut(*self.closure, self.c_active, float(lam) / self._to_lam, chosen, limit)
         return self.expand(chosen, ties) if finished else None
 
     # Between two prunings of the path.
@@ -460,9 +455,9 @@ class PruningProblem:
         parent = self.c_parent[nodes]
         parent = np.where(parent >= 0, place[np.maximum(parent, 0)], -1).astype(np.int32)
         gain, own, price = self.c_gain[nodes], self.c_own[nodes], self.c_price[used]
-        solo = own + np.bincount(
-            node_of_arc, weights=price[items], minlength=len(nodes)
-        ).astype(np.int64)
+        solo = own + np.bincount(node_of_arc, weights=price[items], minlength=len(nodes)).astype(
+            np.int64
+        )
         room = budget * self._per_row - self._total_cost(low)
         best_gain, best = 0, None
         active = np.ones(len(nodes), dtype=np.uint8)
@@ -681,7 +676,7 @@ class PruningProblem:
         """
         deadline = np.inf if time_limit is None else monotonic() + time_limit
         trees = self._single_trees(lam)
-        _, _, _, _, items, price = self.closure
+        price = self.closure[5]
         level = float(lam) / self._to_lam
         # Rows: (tree, item), then one of convexity for each tree with nodes.
         first_row = np.concatenate(([0], np.cumsum([len(t.items) for t in trees])))
@@ -723,9 +718,7 @@ class PruningProblem:
                 rounds += 1
                 dual = solution.row_dual
                 found = parallel(
-                    delayed(_price_tree)(
-                        tree, dual[first_row[t] : first_row[t + 1]] * self._money
-                    )
+                    delayed(_price_tree)(tree, dual[first_row[t] : first_row[t + 1]] * self._money)
                     for t, tree in enumerate(trees)
                 )
                 gap = sum(
@@ -762,9 +755,7 @@ class PruningProblem:
         level = float(lam) / self._to_lam
         node = np.flatnonzero(self.representative >= 0)
         tree_of = np.full(self.n_contracted, -1)
-        tree_of[self.representative[node]] = (
-            np.searchsorted(self.offsets, node, side="right") - 1
-        )
+        tree_of[self.representative[node]] = np.searchsorted(self.offsets, node, side="right") - 1
         tree_of = np.where(self.c_active.astype(bool), tree_of, -1)
         price = self.closure[5]
         trees = []

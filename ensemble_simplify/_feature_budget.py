@@ -26,13 +26,16 @@ from sklearn.utils import Bunch, ClassifierTags, RegressorTags, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ensemble_simplify._base import fit_or_unwrap
+from ensemble_simplify._base import (
+    check_weights,
+    class_index,
+    column_index,
+    fit_or_unwrap,
+    read_feature_costs,
+    read_price,
+)
 from ensemble_simplify._budget_model import node_sums, order_nodes
 from ensemble_simplify._budget_problem import PruningProblem
 from ensemble_simplify._forest import read_forest, tree_estimators
@@ -181,7 +184,7 @@ class FeatureBudgetPruner(BaseEstimator):
 
     _doc_link_module = "ensemble_simplify"
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict = {  # noqa: RUF012
         "estimator": [HasMethods(["fit", "predict"]), None],
         "feature_costs": ["array-like", dict, None],
         "groups": [dict, None],
@@ -283,11 +286,7 @@ class FeatureBudgetPruner(BaseEstimator):
         )
         if not regression:
             check_classification_targets(y)
-        weight = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
-        if weight.sum() <= 0:
-            raise ValueError("sample_weight is zero for every row. Give some rows weight.")
+        weight = _weights(sample_weight, X)
         prices, resources = self._read_prices(X.shape[1])
 
         default = RandomForestClassifier(40, max_features=None, random_state=self.random_state)
@@ -299,7 +298,7 @@ class FeatureBudgetPruner(BaseEstimator):
             target = y
         else:
             self.classes_ = forest.classes
-            target = self._class_index(y)
+            target = class_index(y, self.classes_)
         leaf = forest.apply(X)
         counted = self._counted_rows(len(X), forest.n_trees)
         loss_of_node, unit, value = self._node_losses(forest, leaf, target, weight, counted)
@@ -379,48 +378,10 @@ class FeatureBudgetPruner(BaseEstimator):
                 f"{theirs[wrong]!r}. Pass the columns it was fitted on, in their order."
             )
 
-    def _column(self, key, parameter):
-        """Index of a column given by name or index."""
-        names = getattr(self, "feature_names_in_", None)
-        if isinstance(key, str):
-            if names is None:
-                raise ValueError(
-                    f"{parameter} names the column {key!r}, but X has no column names. "
-                    "Pass a DataFrame, or use column indices."
-                )
-            found = np.flatnonzero(names == key)
-            if not found.size:
-                raise ValueError(
-                    f"{parameter} names the column {key!r}, which X does not have. Its columns "
-                    f"are {', '.join(map(str, names[:8]))}{', ...' if len(names) > 8 else ''}."
-                )
-            return int(found[0])
-        if not isinstance(key, Integral) or not 0 <= key < self.n_features_in_:
-            raise ValueError(
-                f"{parameter} has the column {key!r}. Columns are names, or indices from 0 to "
-                f"{self.n_features_in_ - 1}."
-            )
-        return int(key)
-
     def _read_prices(self, n_features):
         """Prices of resources, and the resources of each feature."""
-        if self.feature_costs is None:
-            costs = np.ones(n_features)
-        elif isinstance(self.feature_costs, Mapping):
-            costs = np.zeros(n_features)
-            for key, cost in self.feature_costs.items():
-                costs[self._column(key, "feature_costs")] = _price(
-                    cost, f"feature_costs[{key!r}]"
-                )
-        else:
-            costs = np.asarray(self.feature_costs, dtype=np.float64)
-            if costs.shape != (n_features,):
-                raise ValueError(
-                    f"feature_costs has shape {costs.shape}, but X has {n_features} features. "
-                    "Give one price a feature."
-                )
-            for k, cost in enumerate(costs):
-                _price(cost, f"feature_costs[{k}]")
+        names = getattr(self, "feature_names_in_", None)
+        costs = read_feature_costs(self.feature_costs, n_features, names)
         resources = np.full((n_features, 2), -1, dtype=np.int32)
         prices = []
         for k in np.flatnonzero(costs > 0):
@@ -441,11 +402,11 @@ class FeatureBudgetPruner(BaseEstimator):
                 )
             else:
                 cost = self.group_costs
-            cost = _price(cost, f"group_costs[{name!r}]")
+            cost = read_price(cost, f"group_costs[{name!r}]")
             if isinstance(members, str) or not isinstance(members, Iterable):
                 raise ValueError(f"groups[{name!r}]={members!r} is not a list of columns.")
             for key in members:
-                k = self._column(key, f"groups[{name!r}]")
+                k = column_index(key, f"groups[{name!r}]", n_features, names)
                 if k in owner:
                     raise ValueError(
                         f"The column {key!r} is in the groups {owner[k]!r} and {name!r}. A column "
@@ -469,17 +430,6 @@ class FeatureBudgetPruner(BaseEstimator):
                 "group a positive price."
             )
         return np.array(prices), resources
-
-    def _class_index(self, y):
-        index = np.searchsorted(self.classes_, y)
-        index = np.minimum(index, len(self.classes_) - 1)
-        unseen = np.flatnonzero(self.classes_[index] != y)
-        if unseen.size:
-            raise ValueError(
-                f"y has the label {y[unseen[0]]!r}, which the ensemble was not fitted on. Its "
-                f"labels are {list(self.classes_[:8])!r}."
-            )
-        return index
 
     def _counted_rows(self, n_rows, n_trees):
         """Mask of the rows on which each tree is judged; empty: all of them."""
@@ -862,8 +812,8 @@ class FeatureBudgetPruner(BaseEstimator):
         """
         self._need_path()
         X, y = self._validate(X, y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        target = y if self._forest.classes is None else self._class_index(y)
+        weight = _weights(sample_weight, X)
+        target = y if self._forest.classes is None else class_index(y, self.classes_)
         leaf = self._forest.apply(X)
         errors, costs = [], []
         for k in range(len(self._path.lams)):
@@ -893,8 +843,8 @@ class FeatureBudgetPruner(BaseEstimator):
         """
         scores = self.path_scores(X, y, sample_weight)
         X, y = self._validate(X, y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        target = y if self._forest.classes is None else self._class_index(y)
+        weight = _weights(sample_weight, X)
+        target = y if self._forest.classes is None else class_index(y, self.classes_)
         unpruned = self._forest_error(self._forest.apply(X), target, weight)
         allowed = min(unpruned, scores.errors[0]) + max_loss
         good = np.flatnonzero(scores.errors <= allowed + 1e-12)
@@ -1037,10 +987,8 @@ class FeatureBudgetPruner(BaseEstimator):
         return validate_data(self, X, y, reset=False, dtype=np.float64, y_numeric=regression)
 
 
-def _price(cost, name):
-    if not isinstance(cost, Real) or not np.isfinite(cost) or cost < 0:
-        raise ValueError(f"{name}={cost!r} is not a price. Give a finite number, zero or more.")
-    return float(cost)
+def _weights(sample_weight, X):
+    return np.ones(X.shape[0]) if sample_weight is None else check_weights(sample_weight, X)
 
 
 def _fetched(values, name, n_rows):

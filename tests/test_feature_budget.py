@@ -2,7 +2,7 @@
 
 import pickle
 import warnings
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
@@ -198,7 +198,7 @@ def test_path_is_nested_sorted_and_equal_to_cuts(pruner):
     assert path.costs[-1] == pytest.approx(0.0, abs=1e-12)
     for ties in ("keep", "prune"):
         keeps = [problem.at_vertex(path, k, ties) for k in range(len(path.lams))]
-        for a, b in zip(keeps, keeps[1:], strict=False):
+        for a, b in pairwise(keeps):
             assert np.all(b <= a)
         assert [problem.loss(k) for k in keeps] == pytest.approx(path.losses, abs=1e-9)
         assert [problem.cost(k) for k in keeps] == pytest.approx(path.costs, abs=1e-9)
@@ -672,13 +672,13 @@ def test_bad_rows(forest, cancer):
         FeatureBudgetPruner(frozen).fit(X[:, :5], y)
     with pytest.raises(ValueError, match="weight"):
         FeatureBudgetPruner(frozen).fit(X, y, np.zeros(len(X)))
-    with pytest.raises(ValueError, match="[Nn]egative"):
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
         FeatureBudgetPruner(frozen).fit(X, y, -np.ones(len(X)))
-    with pytest.raises(ValueError, match="minimum of 1"):
+    with pytest.raises(ValueError, match=r"minimum of 1"):
         FeatureBudgetPruner(frozen).fit(X[:0], y[:0])
     huge = X.copy()
     huge[3, 4] = 1e300
-    with pytest.raises(ValueError, match="float32|infinity"):
+    with pytest.raises(ValueError, match=r"float32|infinity"):
         FeatureBudgetPruner(frozen).fit(huge, y)
     with pytest.raises(ValueError, match="fitted on"):
         FeatureBudgetPruner(frozen, errors="oob").fit(X[:50], y[:50])
@@ -688,7 +688,7 @@ def test_bad_rows(forest, cancer):
         FeatureBudgetPruner(named).fit(frame[frame.columns[::-1]], y)
     with pytest.raises(ValueError, match="does not have"):
         FeatureBudgetPruner(named, feature_costs={"weight": 1.0}).fit(frame, y)
-    with pytest.raises(ValueError, match="output|shape"):
+    with pytest.raises(ValueError, match=r"output|shape"):
         FeatureBudgetPruner(RandomForestClassifier(3)).fit(X, np.column_stack([y, y]))
 
 
