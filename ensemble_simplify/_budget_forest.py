@@ -57,14 +57,18 @@ class _BudgetTree(DecisionTreeClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
         y : array-like of shape (n_samples,)
+            Labels, or target values.
         sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the rows.
         check_input : bool, default=True
             Whether to check the rows again.
 
         Returns
         -------
         self : _BudgetTree
+            The estimator itself.
         """
         if check_input:
             X, y = validate_data(self, X, y, dtype=np.float32, order="C")
@@ -137,6 +141,7 @@ class BudgetForestClassifier(BaggingClassifier):
     power : float, default=2.0
         Exponent of "powers", above 1.
     max_depth : int or None, default=None
+        Largest number of splits on a path; None: no limit.
     min_samples_leaf : int, default=1
         Rows that each side of a split must have.
     max_samples : int or float, default=1.0
@@ -144,6 +149,7 @@ class BudgetForestClassifier(BaggingClassifier):
     n_jobs : int or None, default=None
         Trees grown in parallel.
     random_state : int, RandomState instance or None, default=None
+        For the bootstrap samples.
 
     Attributes
     ----------
@@ -244,12 +250,16 @@ class BudgetForestClassifier(BaggingClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
         y : array-like of shape (n_samples,)
+            Labels, or target values.
         sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the rows.
 
         Returns
         -------
         self : BudgetForestClassifier
+            The estimator itself.
         """
         # Finite, dense rows; bagging itself would let anything through to the trees.
         checked, _ = validate_data(self, X, y, dtype=np.float32)

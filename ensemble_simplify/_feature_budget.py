@@ -266,12 +266,14 @@ class FeatureBudgetPruner(BaseEstimator):
             Rows on which errors and costs are counted (and the ensemble is fitted, unless it is
             frozen).
         y : array-like of shape (n_samples,)
+            Labels, or target values.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows in errors and costs, and in fitting the ensemble.
 
         Returns
         -------
         self : FeatureBudgetPruner
+            The estimator itself.
         """
         if self.lam is not None and self.budget is not None:
             raise ValueError(
@@ -758,7 +760,9 @@ class FeatureBudgetPruner(BaseEstimator):
         Parameters
         ----------
         lam : float or None
+            Error that one unit of cost is worth.
         budget : float, str or None
+            Highest mean cost of a row, or a share of the unpruned cost, as "60%".
 
         Returns
         -------
@@ -783,8 +787,11 @@ class FeatureBudgetPruner(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
         y : array-like of shape (n_samples,)
+            Labels, or target values.
         sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the rows.
 
         Returns
         -------
@@ -795,33 +802,50 @@ class FeatureBudgetPruner(BaseEstimator):
         pruner = clone(self).set_params(lam=None, budget=None, solver="min_cut")
         return pruner.fit(X, y, sample_weight).path_
 
-    def path_scores(self, X, y, sample_weight=None):
+    def path_scores(self, X, y, sample_weight=None, *, sharing=None):
         """Error and cost of other rows for every pruning on the path.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
         y : array-like of shape (n_samples,)
+            Labels, or target values.
         sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the rows.
+        sharing : {"ensemble", "tree"} or None, default=None
+            Whose path; None: the one of this estimator. Costs are always what a row pays when
+            trees share what they buy.
 
         Returns
         -------
         scores : Bunch
             ``lams``; ``errors``, of the pruned ensembles: shares of wrong labels, or mean squared
-            errors; ``costs``, mean costs of a row.
+            errors; ``costs``, mean costs of a row; ``unpruned_error`` and ``unpruned_cost``.
         """
-        self._need_path()
+        check_is_fitted(self, "pruned_estimator_")
+        problem, path = self._problem, self._path
+        shared = (self.sharing if sharing is None else sharing) == "ensemble"
+        if path is None or shared != problem.shared:
+            problem = copy(problem)
+            problem.shared = shared
+            path = problem.path(self.time_limit)
         X, y = self._validate(X, y)
         weight = _weights(sample_weight, X)
         target = y if self._forest.classes is None else class_index(y, self.classes_)
         leaf = self._forest.apply(X)
-        errors, costs = [], []
-        for k in range(len(self._path.lams)):
-            keep = self._problem.at_vertex(self._path, k, self.ties)
-            stopped = self._problem.stops(keep)[leaf]
-            errors.append(self._forest_error(stopped, target, weight))
-            costs.append(np.average(self._pay(self._problem.acquired(leaf, keep)), weights=weight))
-        return Bunch(lams=self._path.lams, errors=np.array(errors), costs=np.array(costs))
+
+        def measure(keep):
+            error = self._forest_error(problem.stops(keep)[leaf], target, weight)
+            paid = self._pay(problem.acquired(leaf, keep))
+            return error, float(np.average(paid, weights=weight))
+
+        points = [measure(problem.at_vertex(path, k, self.ties)) for k in range(len(path.lams))]
+        errors, costs = np.array(points).T
+        error, cost = measure(problem.split)
+        return Bunch(
+            lams=path.lams, errors=errors, costs=costs, unpruned_error=error, unpruned_cost=cost
+        )
 
     def select(self, X, y, *, max_loss=0.01, sample_weight=None):
         """The cheapest pruning that loses at most `max_loss` on validation rows.
@@ -831,10 +855,12 @@ class FeatureBudgetPruner(BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Rows that the ensemble was not fitted on.
         y : array-like of shape (n_samples,)
+            Labels, or target values.
         max_loss : float, default=0.01
             Tolerated rise of the ensemble's error over the pruning at ``lam -> 0``, or over the
             unpruned ensemble where that has the lower error.
         sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the rows.
 
         Returns
         -------
@@ -842,11 +868,7 @@ class FeatureBudgetPruner(BaseEstimator):
             A fitted copy at that pruning.
         """
         scores = self.path_scores(X, y, sample_weight)
-        X, y = self._validate(X, y)
-        weight = _weights(sample_weight, X)
-        target = y if self._forest.classes is None else class_index(y, self.classes_)
-        unpruned = self._forest_error(self._forest.apply(X), target, weight)
-        allowed = min(unpruned, scores.errors[0]) + max_loss
+        allowed = min(scores.unpruned_error, scores.errors[0]) + max_loss
         good = np.flatnonzero(scores.errors <= allowed + 1e-12)
         return self.at(lam=float(scores.lams[good[np.argmin(scores.costs[good])]]))
 
@@ -856,10 +878,12 @@ class FeatureBudgetPruner(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            Labels, or values in regression.
         """
         check_is_fitted(self, "pruned_estimator_")
         self._validate(X)
@@ -872,10 +896,12 @@ class FeatureBudgetPruner(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            One column a class, as in `classes_`.
         """
         check_is_fitted(self, "pruned_estimator_")
         self._validate(X)
@@ -887,12 +913,16 @@ class FeatureBudgetPruner(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
         y : array-like of shape (n_samples,)
+            Labels, or target values.
         sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the rows.
 
         Returns
         -------
         float
+            The score.
         """
         measure = r2_score if is_regressor(self) else accuracy_score
         return measure(y, self.predict(X), sample_weight=sample_weight)
@@ -903,10 +933,12 @@ class FeatureBudgetPruner(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         ndarray of bool, shape (n_samples, n_features)
+            True where the row uses the feature.
         """
         check_is_fitted(self, "pruned_estimator_")
         return self._problem.acquired(self._forest.apply(self._validate(X)), self._keep)
@@ -917,10 +949,12 @@ class FeatureBudgetPruner(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
         ndarray of float64, shape (n_samples,)
+            Cost of each row.
         """
         return self._pay(self.acquired_features(X))
 
@@ -972,13 +1006,6 @@ class FeatureBudgetPruner(BaseEstimator):
         if forest.classes is not None:
             answer = self.classes_[answer]
         return Bunch(prediction=answer, acquired=known, cost=self._pay(known))
-
-    def _need_path(self):
-        check_is_fitted(self, "pruned_estimator_")
-        if self._path is None:
-            raise ValueError(
-                f"solver={self.solver!r} does not compute the path. Use solver='min_cut'."
-            )
 
     def _validate(self, X, y=None):
         if y is None:

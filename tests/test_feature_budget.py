@@ -30,7 +30,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
 
-from ensemble_simplify import FeatureBudgetPruner
+from ensemble_simplify import BudgetPathDisplay, FeatureBudgetPruner
 from ensemble_simplify._forest import tree_estimators
 
 
@@ -698,3 +698,30 @@ def test_trees_of_one_leaf():
     pruner = FeatureBudgetPruner(FrozenEstimator(model), budget=0.5).fit(X, np.zeros(8))
     assert pruner.cost_ == pruner.error_ == 0
     assert pruner.is_budget_optimal_
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_display(cancer, regression):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    X, y = load_diabetes(return_X_y=True) if regression else cancer
+    model = RandomForestRegressor if regression else RandomForestClassifier
+    model = model(6, max_depth=4, random_state=0).fit(X[::2], y[::2])
+    pruner = FeatureBudgetPruner(FrozenEstimator(model), budget="50%").fit(X[::2], y[::2])
+    _, ax = plt.subplots()
+    display = BudgetPathDisplay.from_estimator(pruner, X[1::2], y[1::2], ax=ax, linewidth=3)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+    assert [line.get_linewidth() for line in display.lines_] == [3, 3]
+    shared, alone = display.curves.values()
+    scores = pruner.path_scores(X[1::2], y[1::2])
+    assert np.array_equal(shared.costs, scores.costs)
+    other = clone(pruner).set_params(sharing="tree", budget=None).fit(X[::2], y[::2])
+    assert np.array_equal(alone.errors, other.path_scores(X[1::2], y[1::2]).errors)
+    error = np.mean((pruner.predict(X[1::2]) - y[1::2]) ** 2)
+    assert display.chosen == (pytest.approx(pruner.feature_cost(X[1::2]).mean()), error)
+    assert display.unpruned[0] >= display.chosen[0]
+    assert display.plot().ax_ is not ax
+    plt.close("all")
