@@ -69,9 +69,10 @@ class BuildKernels(build_ext):
             build_dir=str(build_temp / "cython"),
             force=bool(self.force),
         )
-        sources = {extension.name: extension.sources for extension in translated}
+        by_name = {extension.name: extension for extension in translated}
         for extension in self.extensions:
-            extension.sources = sources[extension.name]
+            extension.sources = by_name[extension.name].sources
+            extension.depends = by_name[extension.name].depends
         try:
             super().build_extensions()
         except (CompileError, LinkError, PlatformError, FileNotFoundError) as error:

@@ -78,7 +78,8 @@ def check_weights(sample_weight, X):
     sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if sample_weight.min() < 0:
         raise ValueError(
-            f"sample_weight has a negative entry, {sample_weight.min()}. Weights must be at least 0."
+            f"sample_weight has a negative entry, {sample_weight.min()}. Weights must be at "
+            "least 0."
         )
     if not sample_weight.any():
         raise ValueError(

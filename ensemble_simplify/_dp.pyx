@@ -91,6 +91,11 @@ cdef inline Interval interval_of(intp_t n, intp_t id) noexcept nogil:
     return iv
 
 
+cdef inline intp_t sides_of(Interval iv, intp_t n) noexcept nogil:
+    """How many ends of an interval are not ends of the axis."""
+    return (iv.start > 0) + (iv.start + iv.length < n)
+
+
 # ------------------------------------------------------------------------------------- the layout
 
 cdef struct Child:
@@ -117,6 +122,7 @@ cdef struct Block:
     intp_t row_size
     intp_t n_rows
     intp_t size
+    intp_t n_map        # sum of n_ids
 
 
 cdef struct Split:
@@ -133,7 +139,7 @@ cdef struct Work:
     vector[Child] children
     vector[intp_t] maps
     vector[int32_t] row_maps
-    vector[intp_t] cell_map
+    vector[intp_t] cell_map   # of one axis
     intp_t until_poll
     double deadline
 
@@ -188,6 +194,7 @@ cdef class Programme:
         vector[vector[Interval]] intervals
         uint64_t[:, ::1] mask
         int32_t[::1] canon
+        uint8_t[::1] sides
         int64_t[::1] offset
         # row programmes by the shape of the row
         vector[RowProgram] programs
@@ -241,6 +248,7 @@ cdef class Programme:
             uint64_t one = 1
         self.mask = np.zeros((self.n_boxes, n_words), dtype=np.uint64)
         self.canon = np.empty(self.n_boxes, dtype=np.int32)
+        self.sides = np.empty(self.n_boxes, dtype=np.uint8)
         # unit boxes: the union over the cells of all inner axes (cells in C order of the grid)
         for i in range(n_axes):
             contribution[self.axis[i]] = self.box_stride[i] if i < self.n_outer else 0
@@ -295,6 +303,12 @@ cdef class Programme:
             # a border slab that repeats its neighbour can go: the smaller box stands for both
             for box in range(self.n_boxes):
                 self.canon[box] = <int32_t> box
+                self.sides[box] = 0
+                at = box
+                for i in range(self.n_outer):
+                    a = at // self.box_stride[i]
+                    at -= a * self.box_stride[i]
+                    self.sides[box] += sides_of(self.intervals[i][a], self.size[i])
                 at = box
                 for i in range(self.n_outer):
                     a = at // self.box_stride[i]
@@ -310,6 +324,27 @@ cdef class Programme:
                     self.canon[box] = self.canon[
                         box + (interval_id(self.size[i], b, n - 1) - a) * self.box_stride[i]]
                     break
+            for box in range(self.n_boxes):
+                at = self.canon[box]
+                self.sides[at] = min(self.sides[at], self.sides[box])
+
+    cdef void spread_sides(self) noexcept nogil:
+        """Let no part of a box be further from the whole grid than one split.
+
+        Boxes of one function can have several canonical boxes, so that counting sides is not
+        enough.
+        """
+        cdef:
+            Work work
+            intp_t step, box, i, part
+        for step in range(self.n_boxes):
+            box = self.n_boxes - 1 - step
+            if self.canon[box] != box:
+                continue
+            self.list_parts(box, &work)
+            for i in range(<intp_t> work.children.size()):
+                part = work.children[i].box
+                self.sides[part] = <uint8_t> min(self.sides[part], self.sides[box] + 1)
 
     cdef inline bint has_cut(self, intp_t box, intp_t i, intp_t cut) noexcept nogil:
         cdef intp_t bit = self.shift[i] + cut
@@ -335,10 +370,12 @@ cdef class Programme:
         cdef intp_t j, n
         block.size = 1
         block.row_size = 1
+        block.n_map = 0
         for j in range(self.n_inner - 1, -1, -1):
             n = self.cuts_below(box, self.n_outer + j, self.size[self.n_outer + j] - 1) + 1
             block.n_cells[j] = n
             block.n_ids[j] = n_intervals(n)
+            block.n_map += block.n_ids[j]
             block.stride[j] = block.size
             block.size *= block.n_ids[j]
             if j >= self.n_lead:
@@ -423,8 +460,8 @@ cdef class Programme:
 
     # ------------------------------------------------------------------------------ one block
 
-    cdef void open_box(self, intp_t box, Work *work) noexcept nogil:
-        """Describe a box's block and find the two sides of each of its outer splits."""
+    cdef void open_box(self, intp_t box, Work *work, intp_t most) noexcept nogil:
+        """Describe a box's block and map the two sides of its outer splits (the first `most`)."""
         cdef:
             intp_t at = box
             intp_t i, a
@@ -438,7 +475,7 @@ cdef class Programme:
             at -= a * self.box_stride[i]
             work.lo[i] = self.intervals[i][a].start
         self.list_parts(box, work)
-        for a in range(<intp_t> work.children.size()):
+        for a in range(min(<intp_t> work.children.size(), 2 * most)):
             self.map_child(work, &work.children[a])
 
     cdef void map_child(self, Work *work, Child *child) noexcept nogil:
@@ -446,7 +483,7 @@ cdef class Programme:
         cdef:
             Block other
             Block *block = &work.block
-            intp_t j, i, n, cell, c, start, length, e, rest, m, first
+            intp_t j, i, n, c, start, length, e, m, first
             intp_t box = work.box
             intp_t part = child.box
         self.describe(part, &other)
@@ -459,37 +496,46 @@ cdef class Programme:
                 child.same = False
                 if j >= self.n_lead:
                     child.same_row = False
-        if not child.same:
-            # where each kept interval of ours lies in the part's block
-            for j in range(self.n_inner):
-                i = self.n_outer + j
-                n = block.n_cells[j]
-                work.cell_map.clear()
-                work.cell_map.push_back(0)
-                for c in range(self.size[i] - 1):
-                    if self.has_cut(box, i, c):
-                        work.cell_map.push_back(
-                            work.cell_map.back() + self.has_cut(part, i, c))
-                for length in range(1, n + 1):
-                    for start in range(n - length + 1):
-                        first = work.cell_map[start]
-                        work.maps.push_back(other.stride[j] * interval_id(
-                            other.n_cells[j], first,
-                            work.cell_map[start + length - 1] - first + 1))
-            if not child.same_row:
-                child.row = work.row_maps.size()
-                first = child.lead
-                for j in range(self.n_lead):
-                    first += block.n_ids[j]
-                for e in range(block.row_size):
-                    rest = e
-                    cell = 0
-                    m = first
-                    for j in range(self.n_lead, self.n_inner):
-                        cell += work.maps[m + rest // block.stride[j]]
-                        rest = rest % block.stride[j]
-                        m += block.n_ids[j]
-                    work.row_maps.push_back(<int32_t> cell)
+        if child.same:
+            return
+        # where each kept interval of ours lies in the part's block
+        m = child.lead
+        work.maps.resize(m + block.n_map)
+        for j in range(self.n_inner):
+            i = self.n_outer + j
+            n = block.n_cells[j]
+            work.cell_map[0] = 0
+            e = 0
+            for c in range(self.size[i] - 1):
+                if self.has_cut(box, i, c):
+                    work.cell_map[e + 1] = work.cell_map[e] + self.has_cut(part, i, c)
+                    e += 1
+            for length in range(1, n + 1):
+                for start in range(n - length + 1):
+                    first = work.cell_map[start]
+                    work.maps[m] = other.stride[j] * interval_id(
+                        other.n_cells[j], first, work.cell_map[start + length - 1] - first + 1)
+                    m += 1
+        if child.same_row:
+            return
+        # the entries of a row: sums over its axes
+        child.row = work.row_maps.size()
+        work.row_maps.resize(child.row + block.row_size)
+        m = child.lead + block.n_map
+        e = 1
+        work.row_maps[child.row] = 0
+        first = child.lead + block.n_map
+        for j in range(self.n_lead, self.n_inner):
+            first -= block.n_ids[j]
+        for j in range(self.n_lead, self.n_inner):
+            n = block.n_ids[j]
+            # backwards, so that what is still to be read is not overwritten
+            for c in range(e - 1, -1, -1):
+                for m in range(n - 1, -1, -1):
+                    work.row_maps[child.row + c * n + m] = <int32_t> (
+                        work.row_maps[child.row + c] + work.maps[first + m])
+            e *= n
+            first += n
 
     cdef inline intp_t lead_place(
             self, const Work *work, const Child *child, intp_t row) noexcept nogil:
@@ -664,19 +710,44 @@ cdef class Programme:
             first = last
         return 0
 
+    cdef inline intp_t row_sides(self, const Work *work, intp_t row) noexcept nogil:
+        """Sides in which all regions of a row differ from the whole grid, at least."""
+        cdef:
+            const Block *here = &work.block
+            intp_t j, id, rest = row, row_stride
+            intp_t sides = self.sides[work.box]
+        for j in range(self.n_lead):
+            row_stride = here.stride[j] // here.row_size
+            id = rest // row_stride
+            rest -= id * row_stride
+            sides += sides_of(interval_of(here.n_cells[j], id), here.n_cells[j])
+        return sides
+
     cdef int next_block(
-            self, Work *work, value_t **below, value_t *block, value_t *acc) except -1 nogil:
-        """The next layer of a block. 0: equals the layer below; 1: differs; 2: out of time."""
+            self, Work *work, value_t **below, value_t *block, value_t *acc,
+            intp_t reach) except -1 nogil:
+        """The next layer of a block, as far as it is at most `reach` splits from the whole grid.
+
+        Returns 0: equals the layer below; 1: differs; 2: out of time.
+        """
         cdef:
             const value_t *old = below[work.box]
             intp_t n = work.block.row_size
             intp_t step = max(1, CHUNK // n)
-            intp_t first = 0, last, row
+            intp_t first = 0, last, row, e
             int changed = 0
             RowProgram *program = self.program(&work.block)
             value_t *here
         while first < work.block.n_rows:
-            last = min(first + step, work.block.n_rows)
+            if self.row_sides(work, first) > reach:
+                for e in range(first * n, (first + 1) * n):
+                    block[e] = old[e]
+                first += 1
+                continue
+            last = first + 1
+            while (last < work.block.n_rows and last < first + step
+                   and self.row_sides(work, last) <= reach):
+                last += 1
             self.join_outer(work, below, acc, first, last)
             here = acc
             for row in range(first, last):
@@ -805,7 +876,7 @@ cdef class Programme:
             acc.resize(self.chunk_size())
             for box in range(self.n_boxes):
                 if self.canon[box] == box:
-                    self.open_box(box, &work)
+                    self.open_box(box, &work, self.n_boxes)
                     if self.solve_block(&work, where, acc.data()):
                         stopped = True
                         break
@@ -821,12 +892,16 @@ cdef class Programme:
             value_t infinite = es_infinite(<value_t> 0)
             intp_t i
         with nogil:
+            self.spread_sides()
             for i in range(table.shape[0]):
                 table[i] = infinite if table[i] == mixed else 0
         return layer
 
-    def pending(self, Layer below):
-        """Which blocks the next layer can change, and how many entries they have."""
+    def pending(self, Layer below, intp_t reach):
+        """Which blocks the next layer can change, and how many entries they have.
+
+        Only regions that `reach` splits can cut out of the grid count.
+        """
         cdef:
             bytearray result = bytearray(self.n_boxes)
             uint8_t[::1] dirty = result
@@ -837,7 +912,7 @@ cdef class Programme:
             int64_t entries = 0
         with nogil:
             for box in range(self.n_boxes):
-                if self.canon[box] != box:
+                if self.canon[box] != box or self.sides[box] > reach:
                     continue
                 dirty[box] = changed[box]
                 if not dirty[box]:
@@ -850,14 +925,17 @@ cdef class Programme:
         return result, entries
 
     def next_layer(
-            self, Layer below, const uint8_t[::1] dirty, value_t[::1] table, bint in_place,
-            double seconds):
+            self, Layer below, const uint8_t[::1] dirty, intp_t reach, value_t[::1] table,
+            bint in_place, double seconds):
         """Fewest splits among trees one level deeper than in the layer below.
+
+        Right for regions that `reach` splits can cut out of the grid; others are left as they
+        were.
 
         Parameters
         ----------
         below : Layer
-        dirty : from `pending`
+        dirty, reach : from and as for `pending`
         table : array
             Room for the dirty blocks' entries; with `in_place`, for the largest block.
         in_place : bool
@@ -886,9 +964,9 @@ cdef class Programme:
                 where[box] = old[box]
                 if self.canon[box] != box or not dirty[box]:
                     continue
-                self.open_box(box, &work)
+                self.open_box(box, &work, self.n_boxes)
                 block = &table[place]
-                outcome = self.next_block(&work, old, block, acc.data())
+                outcome = self.next_block(&work, old, block, acc.data(), reach)
                 if outcome == 2:
                     stopped = True
                     break
@@ -1034,6 +1112,10 @@ cdef class Programme:
     # ------------------------------------------------------------------------------------ helpers
 
     cdef void start(self, Work *work, double seconds) noexcept nogil:
+        cdef intp_t i
+        for i in range(self.n_axes):
+            if self.size[i] > <intp_t> work.cell_map.size():
+                work.cell_map.resize(self.size[i])
         self.prepare_rows()
         work.until_poll = POLL
         work.deadline = now() + seconds
@@ -1096,7 +1178,7 @@ cdef class Programme:
         with nogil:
             for box in range(self.n_boxes):
                 if self.canon[box] == box:
-                    self.open_box(box, &work)
+                    self.open_box(box, &work, 1)
                     self.sweep_block(&work, where)
                     if self.poll(&work, 2 * work.block.size):
                         stopped = True

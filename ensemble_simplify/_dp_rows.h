@@ -112,12 +112,9 @@ static inline int es_next_row(T *__restrict row, const T *__restrict below,
     return changed;
 }
 
+/* in plain arithmetic: without special CPU flags the compiler's own is a call */
 static inline int es_popcount(uint64_t x) {
-#if defined(__GNUC__) || defined(__clang__)
-    return __builtin_popcountll(x);
-#else
     x = x - ((x >> 1) & 0x5555555555555555ull);
     x = (x & 0x3333333333333333ull) + ((x >> 2) & 0x3333333333333333ull);
     return (int)((((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full) * 0x0101010101010101ull) >> 56);
-#endif
 }

@@ -13,12 +13,28 @@ from ensemble_simplify._grid import Grid
 
 # Outer boxes a layout may have: each costs some tens of bytes and a microsecond.
 MAX_BOXES = 1 << 20
+# Nanoseconds that an outer box costs at least, in a layout and in a pass.
+BOX_COST = 100
 # Entries a row should at least have for the vector loops to pay.
 ROW = 30
 # Numbers of splits that int16 holds (twice that must not overflow), and a depth that cannot
 # need more.
 INT16_SPLITS = 16382
 INT16_DEPTH = 14
+
+
+class TooLarge(Exception):
+    """The search needs more memory than it may use.
+
+    Attributes
+    ----------
+    n_bytes : int
+        What it needs at least.
+    """
+
+    def __init__(self, n_bytes):
+        super().__init__(f"needs {n_bytes} bytes")
+        self.n_bytes = n_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +54,11 @@ class CellTree:
     def from_lists(cls, lists):
         """From the lists (left, right, axis, cut, label)."""
         return cls(*(np.array(values, dtype=np.intp) for values in lists))
+
+    @classmethod
+    def leaf(cls, label):
+        """The tree of one leaf."""
+        return cls.from_lists([[-1], [-1], [-1], [-1], [int(label)]])
 
     @classmethod
     def joined(cls, axis, cut, left, right):
@@ -107,43 +128,33 @@ def lay_out(labels):
             row *= intervals[inner[-n_row]]
         return Programme(labels, masks, word, shift, outer, inner, n_row)
 
-    best, outer, boxes = layout([]), [], 1
+    best, cost, outer, boxes = layout([]), np.inf, [], 1
+    if best is not None:
+        cost = best.cost
     while True:
-        trials = [
-            (a, layout([*outer, a]))
+        axes = [
+            a
             for a in range(n_axes)
-            if a not in outer and boxes * intervals[a] <= MAX_BOXES
+            if a not in outer
+            and boxes * intervals[a] <= MAX_BOXES
+            and boxes * intervals[a] * BOX_COST < cost
         ]
-        trials = [(a, trial) for a, trial in trials if trial is not None]
-        if not trials:
+        trials = [(a, trial) for a in axes if (trial := layout([*outer, a])) is not None]
+        if trials:
+            a, trial = min(trials, key=lambda pair: pair[1].cost)
+            if trial.cost >= cost:
+                break
+            best, cost = trial, trial.cost
+        elif best is None and axes:
+            # too many regions to count: more outer axes first
+            a = max(axes, key=lambda axis: intervals[axis])
+        else:
             break
-        a, trial = min(trials, key=lambda pair: pair[1].cost)
-        if best is not None and trial.cost >= best.cost:
-            break
-        best = trial
         outer.append(a)
         boxes *= intervals[a]
+    if best is None:
+        raise TooLarge(n_regions(shape))
     return best
-
-
-def single_leaf(label):
-    """The tree of a grid with one class."""
-    none = np.array([-1], dtype=np.intp)
-    return CellTree(none, none, none, none, np.array([label], dtype=np.intp))
-
-
-class TooLarge(Exception):
-    """The search needs more memory than it may use.
-
-    Attributes
-    ----------
-    n_bytes : int
-        What it needs at least.
-    """
-
-    def __init__(self, n_bytes):
-        super().__init__(f"needs {n_bytes} bytes")
-        self.n_bytes = n_bytes
 
 
 @dataclass(eq=False)
@@ -174,7 +185,7 @@ def solve(labels, objective, *, max_bytes, seconds=np.inf):
         When the time is up.
     """
     if labels.size == 1:
-        return Solution(single_leaf(int(labels.reshape(-1)[0])))
+        return Solution(CellTree.leaf(labels.reshape(-1)[0]))
     return _solve(labels, objective, None, max_bytes, monotonic() + seconds)
 
 
@@ -195,14 +206,14 @@ def _solve(labels, objective, depth, max_bytes, deadline):
         _reserve(np.dtype(dtype).itemsize * n_states, max_bytes)
         table = np.empty(n_states, dtype=dtype)
         if objective == "depth_then_leaves":
+            if depth is None:
+                depth = _least_depth(programme, labels, deadline)
             tree = _layered(programme, labels, table, depth, max_bytes, deadline)
         else:
             layer = programme.solve(table, deadline - monotonic())
             # None: too many splits for the number type
             tree = (
-                CellTree.from_lists(programme.tree([layer], 1))
-                if programme.solved(layer)
-                else None
+                CellTree.from_lists(programme.tree([layer], 1)) if programme.solved(layer) else None
             )
         if tree is not None:
             return Solution(tree, n_states)
@@ -214,30 +225,31 @@ def _reserve(n_bytes, max_bytes):
         raise TooLarge(n_bytes)
 
 
+def _least_depth(programme, labels, deadline):
+    table = np.empty(programme.n_states, dtype=np.uint8 if labels.max() < 254 else np.uint16)
+    layer = programme.solve(table, deadline - monotonic())
+    return programme.value(layer, [0] * labels.ndim, [n - 1 for n in labels.shape])
+
+
 def _layered(programme, labels, table, limit, max_bytes, deadline):
-    """Fewest leaves at least depth, by layers of growing depth.
+    """Fewest leaves at depth at most `limit`, by layers of growing depth.
 
-    Layer d holds, for every region, the fewest splits of its trees of depth at most d. Only
-    blocks that changed are stored again. When memory ends, layers are overwritten, and the two
-    sides of the best split are solved anew, each a smaller problem.
-
-    Parameters
-    ----------
-    limit : int or None
-        Fewest leaves at depth at most `limit`; None: at the least depth there is.
+    Layer d holds, for every region, the fewest splits of its trees of depth at most d. It is
+    needed only for regions that the splits above can have cut out: those that differ from the
+    grid in at most ``limit - d`` sides. Only blocks that changed are stored again. When memory
+    ends, layers are overwritten, and the two sides of the best split are solved anew, each a
+    smaller problem.
 
     Returns
     -------
     CellTree, or None if the number type of `table` may be too small.
     """
-    lo, hi = [0] * labels.ndim, [n - 1 for n in labels.shape]
     layers = [programme.first_layer(table, deadline - monotonic())]
     used = table.nbytes
     depth = 1
-    while depth != limit:
-        if limit is None and programme.split(layers[-1], lo, hi) is not None:
-            break
-        dirty, entries = programme.pending(layers[-1])
+    while depth < limit:
+        reach = limit - depth
+        dirty, entries = programme.pending(layers[-1], reach)
         if entries == 0:
             # more depth changes nothing
             break
@@ -245,7 +257,12 @@ def _layered(programme, labels, table, limit, max_bytes, deadline):
         in_place = len(layers) != depth or used + fresh > max_bytes
         room = programme.largest_block() if in_place else entries
         layer = programme.next_layer(
-            layers[-1], dirty, np.empty(room, dtype=table.dtype), in_place, deadline - monotonic()
+            layers[-1],
+            dirty,
+            reach,
+            np.empty(room, dtype=table.dtype),
+            in_place,
+            deadline - monotonic(),
         )
         if in_place:
             layers = [layer]
@@ -257,7 +274,8 @@ def _layered(programme, labels, table, limit, max_bytes, deadline):
         return None
     if len(layers) == depth:
         return CellTree.from_lists(programme.tree(layers, depth))
-    axis, cut, _ = programme.split(layers[-1], lo, hi)
+    whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
+    axis, cut, _ = programme.split(layers[-1], *whole)
     del layers, layer
     parts = []
     for side in (slice(None, cut + 1), slice(cut + 1, None)):
@@ -268,7 +286,7 @@ def _layered(programme, labels, table, limit, max_bytes, deadline):
             numbers[axis] += side.start
         grid = Grid(np.arange(part.ndim), numbers, part).simplified()
         if grid.labels.size == 1:
-            parts.append(single_leaf(int(grid.labels.reshape(-1)[0])))
+            parts.append(CellTree.leaf(grid.labels.reshape(-1)[0]))
             continue
         tree = _solve(grid.labels, "depth_then_leaves", depth - 1, max_bytes, deadline).tree
         parts.append(tree.on_grid(grid))

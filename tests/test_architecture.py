@@ -1,7 +1,8 @@
 """The directions of imports between the modules of ensemble_simplify.
 
 Front rooms (the estimators) may use every room below them; reading, writing,
-LP and kernels do not know one another, except for the edges in `EXTRA`.
+LP and kernels do not know one another, except for the edges in `EXTRA`. Parts
+are the Python halves of a method, between its front room and its kernels.
 """
 
 from __future__ import annotations
@@ -26,8 +27,12 @@ FRONT = {
 }
 ROOMS = {"_forest", "_lp", "_sklearn_tree", "_thresholds"}
 KERNELS = {path.stem for path in ROOT.glob("*.pyx")}
-# Optimisation problems: what an estimator solves, on top of the LP room and the kernels.
-PROBLEMS = {"_budget_problem"}
+# Parts of a method, each with what it stands on; only front rooms import them.
+PARTS = {
+    "_budget_problem": {"_budget_model", "_closure", "_lp"},
+    "_grid": {"_cells"},
+    "_search": {"_cells", "_dp", "_grid"},
+}
 # The edges between rooms, or between kernels, that are wanted.
 EXTRA = {
     "_forest": {"_thresholds"},
@@ -52,9 +57,9 @@ def allowed_imports(module):
     if module == "__init__":
         return FRONT
     if module in FRONT:
-        return {"_base"} | PROBLEMS | ROOMS | KERNELS
-    if module in PROBLEMS:
-        return {"_lp"} | KERNELS
+        return {"_base"} | set(PARTS) | ROOMS | KERNELS
+    if module in PARTS:
+        return PARTS[module]
     if module == "_base":
         return ROOMS | KERNELS
     if module in ROOMS:
@@ -174,6 +179,8 @@ def test_source_keeps_the_directions(path):
         ("_sklearn_tree", ".py", "from ensemble_simplify import read_forest"),
         ("_base", ".py", "from ensemble_simplify._born_again import BornAgainClassifier"),
         ("_lp", ".py", "from . import _forest"),
+        ("_grid", ".py", "from ensemble_simplify._search import solve"),
+        ("_forest", ".py", "from ensemble_simplify._grid import Grid"),
         ("__init__", ".py", "from ensemble_simplify._forest import read_forest"),
         ("_typedefs", ".pxd", "from ensemble_simplify._cells cimport Axis"),
         ("_typedefs", ".pxd", "cimport ensemble_simplify._dp"),
@@ -213,6 +220,7 @@ def test_forbidden_attribute_is_found(module, text):
     [
         ("_born_again", ".py", "from ensemble_simplify._forest import read_forest\nimport numpy"),
         ("_born_again", ".py", "from ensemble_simplify import _lp, _sklearn_tree"),
+        ("_born_again", ".py", "from ensemble_simplify._grid import Grid"),
         ("_forest", ".py", "from ensemble_simplify._thresholds import float32_floor"),
         ("_sklearn_tree", ".py", "from sklearn.tree._tree import NODE_DTYPE, Tree"),
         ("__init__", ".py", "from ensemble_simplify._born_again import BornAgainClassifier"),
