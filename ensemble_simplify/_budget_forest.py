@@ -169,7 +169,7 @@ class BudgetForestClassifier(BaggingClassifier):
     References
     ----------
     .. [1] F. Nan, J. Wang and V. Saligrama, "Feature-budgeted random forest", ICML 2015.
-       :arxiv:`1502.05925`
+       https://doi.org/10.48550/arXiv.1502.05925
 
     Examples
     --------

@@ -168,7 +168,7 @@ class FeatureBudgetPruner(BaseEstimator):
     References
     ----------
     .. [1] F. Nan, J. Wang and V. Saligrama, "Optimally pruning decision tree ensembles with
-       feature cost", 2016. :arxiv:`1601.00955`
+       feature cost", 2016. https://doi.org/10.48550/arXiv.1601.00955
 
     Examples
     --------

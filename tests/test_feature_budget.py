@@ -124,9 +124,9 @@ def test_tiny_forests_against_enumeration_and_both_programs(block):
         slopes = np.diff(path.lams)
         assert np.all(slopes > 0)
         for k, (error, cost) in enumerate(zip(path.errors, path.costs, strict=True)):
-            at = pruner.at(lam=path.lams[k])
-            assert at.error_ == pytest.approx(error, abs=1e-9)
-            assert at.cost_ == pytest.approx(cost, abs=1e-9)
+            keep = problem.at_vertex(pruner._path, k, options["ties"])
+            assert problem.loss(keep) == pytest.approx(error, abs=1e-9)
+            assert problem.cost(keep) == pytest.approx(cost, abs=1e-9)
             # No pruning of that cost or less has a lower error.
             assert error <= points[points[:, 1] <= cost + 1e-9, 0].min() + 1e-9
         # A budget anywhere: within it, and the bound holds.
