@@ -276,6 +276,7 @@ cdef class Items:
         cdef vector[int32_t] stamp
         cdef unordered_map[uint64_t, int32_t] seen
         cdef vector[uint64_t] second
+        cdef vector[float64_t] price
         cdef intp_t t, h, r, k, j, i, u
         cdef uint64_t a, b
         cdef int32_t c, w
@@ -318,7 +319,7 @@ cdef class Items:
                         degree[i] += 1
                 seen.clear()
                 second.clear()
-                begin = <int32_t>self.price.size()
+                begin = <int32_t>price.size()
                 for i in range(n_rows):
                     item_of_row[i] = -1
                     if degree[i] < 2:
@@ -327,18 +328,18 @@ cdef class Items:
                     a = key_a[i]
                     while True:
                         if seen.count(a) == 0:
-                            w = <int32_t>self.price.size()
+                            w = <int32_t>price.size()
                             seen[a] = w
                             second.push_back(key_b[i])
-                            self.price.push_back(0.0)
+                            price.push_back(0.0)
                             break
                         w = seen[a]
                         if second[w - begin] == key_b[i]:
                             break
                         a = scramble(a + 1)
                     item_of_row[i] = w
-                    self.price[w] += cost[r] * weight[i]
-                stamp.assign(self.price.size() - begin, -1)
+                    price[w] += cost[r] * weight[i]
+                stamp.assign(price.size() - begin, -1)
                 for k in range(start[r], start[r + 1]):
                     h = user[k]
                     c = representative[h]
@@ -353,6 +354,7 @@ cdef class Items:
                             self.arc_node.push_back(c)
                             self.arc_item.push_back(w)
                     own[c] += paid
+            self.price.swap(price)
 
     @property
     def n_items(self):

@@ -9,9 +9,10 @@ many kept nodes need it. At a price level lam
 
 This is a maximum-weight closure: one minimum s-t cut solves it. All numbers are integers.
 
-The cut is found by the first phase of FIFO push-relabel (a maximum preflow; no flow is
-returned to the source), started from the preflow that is optimal for a single tree and
-kept on course by global relabelling. An arc from a node to an item has the capacity of
+The cut is found by the first phase of push-relabel (a maximum preflow; no flow is returned to
+the source), started from the preflow that is optimal for a single tree, always discharging a
+vertex of lowest height, and kept on course by global relabelling. On these shallow networks the
+lowest height does less than half the work of first in, first out. An arc from a node to an item has the capacity of
 the item, which loses nothing and keeps the numbers small.
 
 As lam grows the optimal sets only shrink. So between two known optimal sets only the
@@ -71,7 +72,7 @@ cdef cppclass Network:
     vector[int32_t] back
     vector[int32_t] child_start
     vector[int32_t] child
-    vector[int32_t] queue
+    vector[int32_t] queue       # of the search, then the next vertex of the same height
     vector[uint8_t] queued
 
 
@@ -370,43 +371,40 @@ cdef int64_t discharge_item(Part* part, Network* net, int32_t w, int32_t* touche
     return work
 
 
-cdef int fill_queue(Network* net) noexcept nogil:
-    # Active vertices, to be discharged first in first out; returns how many.
-    cdef int32_t total = net.n + net.m
-    cdef int32_t x
-    cdef int32_t count = 0
-    for x in range(total):
-        net.queued[x] = net.excess[x] > 0 and net.height[x] < net.far
-        if net.queued[x]:
-            net.queue[count] = x
-            count += 1
-    return count
-
-
 cdef int push_relabel(Part* part, Network* net, float64_t deadline) except -1 nogil:
     # Maximum preflow. Afterwards the vertices of height `far` are those that cannot reach
     # the sink: the largest optimal set. Returns 1 when the clock ran out.
     cdef int32_t total = net.n + net.m
-    cdef int64_t limit = 2 * (<int64_t>part.item.size() + total)
+    cdef int64_t limit = <int64_t>part.item.size() + total
     cdef int64_t work
     cdef intp_t polled = 0
-    cdef int32_t head, count, x, y, k
+    cdef int32_t x, y, k, lowest
     cdef int32_t n_touched
     cdef vector[int32_t] touched
+    cdef vector[int32_t] head       # stacks of active vertices by height
     # A discharge stops by itself when it has touched this many.
     touched.resize(total + 2)
     start_flow(part, net)
     while True:
         relabel_all(part, net)
-        count = fill_queue(net)
-        if count == 0:
+        head.assign(net.far, -1)
+        lowest = net.far
+        for x in range(total):
+            net.queued[x] = net.excess[x] > 0 and net.height[x] < net.far
+            if net.queued[x]:
+                net.queue[x] = head[net.height[x]]
+                head[net.height[x]] = x
+                lowest = min(lowest, net.height[x])
+        if lowest == net.far:
             return 0
-        head = 0
         work = 0
-        while count and work < limit:
-            x = net.queue[head]
-            head = head + 1 if head + 1 < total else 0
-            count -= 1
+        while work < limit:
+            while lowest < net.far and head[lowest] < 0:
+                lowest += 1
+            if lowest == net.far:
+                break
+            x = head[lowest]
+            head[lowest] = net.queue[x]
             net.queued[x] = 0
             n_touched = 0
             if x < net.n:
@@ -420,8 +418,9 @@ cdef int push_relabel(Part* part, Network* net, float64_t deadline) except -1 no
                 y = touched[k]
                 if not net.queued[y] and net.height[y] < net.far and net.excess[y] > 0:
                     net.queued[y] = 1
-                    net.queue[(head + count) % total] = y
-                    count += 1
+                    net.queue[y] = head[net.height[y]]
+                    head[net.height[y]] = y
+                    lowest = min(lowest, net.height[y])
             polled += 1
             if polled == POLL:
                 polled = 0
