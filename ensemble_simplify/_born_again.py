@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,15 +21,17 @@ from ensemble_simplify._base import (
     fit_or_unwrap,
 )
 from ensemble_simplify._forest import read_forest
-from ensemble_simplify._grid import grid_bytes, label_grid
-from ensemble_simplify._search import TooLarge, n_regions, solve
+from ensemble_simplify._grid import grid_shape, trees_over_axes
+from ensemble_simplify._planner import OutOfTime, find_front, find_tree
+from ensemble_simplify._search import TooLarge, n_regions
 from ensemble_simplify._sklearn_tree import TreeNodes, apply_nodes, write_classifier
 from ensemble_simplify._thresholds import cut_points, shortest_decimal
+from ensemble_simplify._verify import verify
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
-# Cells looked at for the probabilities of a leaf that no training row reaches.
-CELLS_PER_LEAF = 16
+# Points looked at for the probabilities of a leaf that no training row reaches.
+POINTS_PER_LEAF = 16
 
 
 class BornAgainClassifier(ClassifierMixin, BaseEstimator):
@@ -55,17 +59,28 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
     objective : {"depth", "leaves", "depth_then_leaves"}, default="depth_then_leaves"
         What is smallest: the depth, the number of leaves, or the number of leaves among
         the trees of smallest depth.
+    method : {"auto", "exact", "heuristic"}, default="auto"
+        ``"exact"`` proves the tree smallest, or raises an error if memory or time do not suffice.
+        ``"heuristic"`` divides the feature space greedily, solves the parts exactly, and joins
+        parts while time remains: a tree with exactly the same function, and bounds on how much
+        smaller one could be. ``"auto"`` is exact where memory and time suffice, heuristic
+        elsewhere.
     voting : {"estimator", "hard"}, default="estimator"
         Whose function the tree has: ``"estimator"``, what the ensemble's own ``predict``
         answers (with ``n_jobs=None``, where its sums do not depend on the timing of threads);
         ``"hard"``, the majority of the trees' labels, ties to the first class, as in [1]_.
     max_memory : float or None, default=None
         Memory the search may use, in bytes. None: half of what is free when ``fit`` starts.
+    time_limit : float or None, default=None
+        Time for the search, in seconds, without the fitting of the ensemble. When it is over,
+        the best tree so far is returned with its bounds and a ``ConvergenceWarning``. None: no
+        limit.
     random_state : int, RandomState instance or None, default=None
-        Seeds the default ensemble, and which cells are looked at for the probabilities of leaves
-        that no training row reaches. An ensemble that is given keeps its own.
+        Seeds the default ensemble, the samples of cells by which the heuristic divides, and which
+        points are looked at for the probabilities of leaves that no training row reaches. An
+        ensemble that is given keeps its own.
     verbose : int, default=0
-        If positive, the sizes of the problem and of the tree are printed.
+        If positive, the size of the problem, the best tree so far and its bound are printed.
 
     Attributes
     ----------
@@ -74,7 +89,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
     decision_tree_ : DecisionTreeClassifier
         The tree, an ordinary fitted scikit-learn tree. Its node weights and impurities come
         from the training rows; a leaf's probabilities are the mean of the ensemble's over the
-        training rows in it (over some of its cells where there is none), changed as little as
+        training rows in it (over random points where there is none), changed as little as
         makes the leaf's class the most probable one.
     depth_ : int
         Depth of the tree.
@@ -85,11 +100,13 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
     n_leaves_lower_bound_ : int
         No tree with the same function, and of depth `depth_` if depth comes first, has fewer
         leaves. Equal to `n_leaves_` where leaves are minimised.
-    status_ : {"optimal"}
-        ``"optimal"``: the objective is proven to be smallest.
-    n_cells_ : int
-        Number of cells, after cuts across which no prediction changes were removed.
-    n_regions_ : int
+    status_ : {"optimal", "feasible"}
+        ``"optimal"``: the objective is proven to be smallest; ``"feasible"``: the tree has the
+        ensemble's function, but a smaller one may exist.
+    n_cells_ : int or float
+        Number of cells; cuts across which no prediction changes are not counted, unless there are
+        too many cells to look at each.
+    n_regions_ : int or float
         Number of boxes of these cells.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -103,7 +120,8 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
     TypeError
         If the ensemble is of a kind that cannot be read.
     ValueError
-        If the search does not fit into `max_memory`, or a parameter is out of range.
+        If the search does not fit into `max_memory` (``method="exact"``), if no tree with the
+        ensemble's function was found within `time_limit`, or a parameter is out of range.
 
     See Also
     --------
@@ -140,8 +158,10 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: dict = {  # noqa: RUF012
         "estimator": [HasMethods(["fit", "predict"]), None],
         "objective": [StrOptions({"depth", "leaves", "depth_then_leaves"})],
+        "method": [StrOptions({"auto", "exact", "heuristic"})],
         "voting": [StrOptions({"estimator", "hard"})],
         "max_memory": [Interval(Real, 0, None, closed="neither"), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -153,15 +173,19 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         estimator=None,
         *,
         objective="depth_then_leaves",
+        method="auto",
         voting="estimator",
         max_memory=None,
+        time_limit=None,
         random_state=None,
         verbose=0,
     ):
         self.estimator = estimator
         self.objective = objective
+        self.method = method
         self.voting = voting
         self.max_memory = max_memory
+        self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
 
@@ -181,6 +205,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         self : BornAgainClassifier
+            The fitted estimator.
         """
         given = X
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
@@ -199,16 +224,16 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
 
-        grid, solution = self._search(forest)
-        self.status_ = "optimal"
-        tree = solution.tree
-        nodes = _over_features(tree, grid)
+        cuts = cut_points(forest.feature, forest.threshold, forest.n_features)
+        found = self._search(forest, cuts, rng)
+        tree = found.tree
+        nodes = _over_features(tree, grid_shape(cuts)[0], cuts)
         leaf_of_row = apply_nodes(nodes, X)
         leaf_label = tree.label[nodes.leaves]
         self.decision_tree_ = write_classifier(
             nodes,
             leaf_label,
-            self._leaf_probabilities(rows, tree, nodes, leaf_of_row, leaf_label, grid, rng),
+            self._leaf_probabilities(rows, nodes, leaf_of_row, rng),
             leaf_of_row,
             y_index,
             self.classes_,
@@ -216,39 +241,60 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
             feature_names=getattr(self, "feature_names_in_", None),
             sample_weight=sample_weight,
         )
-        self._set_sizes(tree)
+        self._set_sizes(found)
         return self
 
-    def _search(self, forest):
-        """The grid of the forest's cells, and its smallest tree."""
-        allowed = available_memory() * MEMORY_SHARE if self.max_memory is None else self.max_memory
-        cuts = cut_points(forest.feature, forest.threshold, forest.n_features)
-        shape = [len(c) + 1 for c in cuts if len(c)]
-        needed = grid_bytes(shape, forest.n_classes)
+    def _search(self, forest, cuts, rng):
+        """A faithful tree over the cells that the cuts make."""
+        trees = trees_over_axes(forest, cuts)
+        allowed = self._memory()
+        seconds = np.inf if self.time_limit is None else self.time_limit
+        name = f"estimator={type(self.estimator_).__name__}(...)"
+        self._report(f"{forest.n_trees} trees, {_count(_cells(trees.shape))} cells before merging")
         try:
-            if needed > allowed:
-                raise TooLarge(needed)
-            grid = label_grid(forest, cuts).simplified()
-            shape = grid.labels.shape
-            self.n_cells_, self.n_regions_ = grid.n_cells, n_regions(shape)
-            if self.verbose:
-                print(
-                    f"[BornAgainClassifier] {forest.n_trees} trees, {grid.n_cells} cells, "
-                    f"{self.n_regions_:.3g} regions"
-                )
-            solution = solve(grid.labels, self.objective, max_bytes=allowed - needed)
+            return find_tree(
+                trees,
+                self.objective,
+                method=self.method,
+                max_bytes=allowed,
+                seconds=seconds,
+                rng=np.random.default_rng(rng.randint(1 << 31)),
+                report=self._report if self.verbose else None,
+            )
         except TooLarge as error:
+            raise ValueError(self._too_large(trees.shape, error.n_bytes, allowed)) from error
+        except OutOfTime as error:
+            forecast = ""
+            if error.share > 0:
+                forecast = (
+                    f" It had {error.n_leaves:,} leaves on {error.share:.2g} of the cells: "
+                    f"expect {_count(error.n_leaves / error.share)} leaves or so."
+                )
             raise ValueError(
-                f"estimator={type(self.estimator_).__name__}(...) divides the feature space into "
-                f"{_count(np.prod(shape, dtype=float))} cells ({_count(float(n_regions(shape)))} "
-                f"regions); the search needs about {_count(float(error.n_bytes))} bytes, and "
-                f"max_memory allows {_count(float(allowed))}. Use fewer or shallower trees, or "
-                "features of fewer distinct values (for instance by KBinsDiscretizer), or raise "
-                "max_memory."
+                f"time_limit={self.time_limit} seconds were over before a tree with the function "
+                f"of {name} was found, on {_count(_cells(trees.shape))} cells.{forecast} Use fewer "
+                "or shallower trees, or features of fewer distinct values (for instance by "
+                "KBinsDiscretizer), or raise time_limit."
             ) from error
-        return grid, solution
 
-    def _leaf_probabilities(self, rows, tree, nodes, leaf_of_row, leaf_label, grid, rng):
+    def _memory(self):
+        return available_memory() * MEMORY_SHARE if self.max_memory is None else self.max_memory
+
+    def _too_large(self, shape, n_bytes, allowed):
+        return (
+            f"estimator={type(self.estimator_).__name__}(...) divides the feature space into "
+            f"{_count(_cells(shape))} cells ({_count(float(n_regions(shape)))} regions); the exact "
+            f"search needs about {_count(float(n_bytes))} bytes, and max_memory allows "
+            f"{_count(float(allowed))}. Use method='auto' or 'heuristic', fewer or shallower "
+            "trees, or features of fewer distinct values (for instance by KBinsDiscretizer), or "
+            "raise max_memory."
+        )
+
+    def _report(self, message):
+        if self.verbose:
+            print(f"[{type(self).__name__}] {message}")
+
+    def _leaf_probabilities(self, rows, nodes, leaf_of_row, rng):
         """Mean probabilities of the ensemble in every leaf, or None if it gives none."""
         if not hasattr(self.estimator_, "predict_proba"):
             return None
@@ -258,29 +304,95 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         count = np.bincount(position, minlength=nodes.n_leaves)
         empty = np.flatnonzero(count == 0)
         if len(empty):
-            cells = _some_cells(tree, grid.labels.shape, nodes.leaves[empty], rng)
-            points = np.zeros((len(cells), self.n_features_in_))
-            for a, j in enumerate(grid.features):
-                points[:, j] = _inside(grid.cuts[a])[cells[:, a]]
+            points = _points_in_leaves(nodes, nodes.leaves[empty], self.n_features_in_, rng)
             if hasattr(rows, "iloc"):
                 points = type(rows)(points, columns=rows.columns)
             proba = self.estimator_.predict_proba(points)
-            total[empty] = proba.reshape(len(empty), CELLS_PER_LEAF, -1).sum(axis=1)
-            count[empty] = CELLS_PER_LEAF
+            total[empty] = proba.reshape(len(empty), POINTS_PER_LEAF, -1).sum(axis=1)
+            count[empty] = POINTS_PER_LEAF
         proba = total / count[:, None]
         return proba / proba.sum(axis=1, keepdims=True)
 
-    def _set_sizes(self, tree):
-        self.depth_, self.n_leaves_ = tree.depth, tree.n_leaves
-        self.depth_lower_bound_ = self.depth_
-        self.n_leaves_lower_bound_ = self.n_leaves_
-        if self.objective == "leaves":
-            # a tree of n leaves is at least log2(n) deep
-            self.depth_lower_bound_ = int(np.ceil(np.log2(self.n_leaves_)))
-        elif self.objective == "depth":
-            self.n_leaves_lower_bound_ = self.depth_ + 1
-        if self.verbose:
-            print(f"[BornAgainClassifier] depth {self.depth_}, {self.n_leaves_} leaves, optimal")
+    def _set_sizes(self, found):
+        self.depth_, self.n_leaves_ = found.tree.depth, found.tree.n_leaves
+        self.depth_lower_bound_ = found.depth_bound
+        self.n_leaves_lower_bound_ = found.leaves_bound
+        self.n_cells_ = _cells(found.shape)
+        self.n_regions_ = n_regions(found.shape)
+        self.status_ = "optimal" if found.optimal else "feasible"
+        self._report(
+            f"depth {self.depth_} (at least {self.depth_lower_bound_}), {self.n_leaves_} leaves "
+            f"(at least {self.n_leaves_lower_bound_}), {self.status_}"
+        )
+        if not found.optimal and self.method != "heuristic":
+            reason = "max_memory" if self.time_limit is None else "time_limit or max_memory"
+            warnings.warn(
+                f"{reason} ended the search: the tree has the ensemble's function, depth "
+                f"{self.depth_} and {self.n_leaves_} leaves; every such tree has at least depth "
+                f"{self.depth_lower_bound_} and {self.n_leaves_lower_bound_} leaves.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def verify(self, *, time_limit=None):
+        """Prove that the tree and the ensemble agree on every finite input.
+
+        The proof does not use the search: it bounds the votes of the ensemble on the box of
+        each leaf, and divides the box where the bounds do not tell.
+
+        Parameters
+        ----------
+        time_limit : float or None, default=None
+            Seconds; None: no limit.
+
+        Returns
+        -------
+        Verification
+            True in a condition iff they are proven equal; otherwise with a row on which they
+            differ, if one was found. See :func:`verify`.
+        """
+        check_is_fitted(self)
+        return verify(
+            self.estimator_, self.decision_tree_, voting=self.voting, time_limit=time_limit
+        )
+
+    def front(self, *, time_limit=None):
+        """Fewest leaves for every depth: what a shallower tree costs.
+
+        Parameters
+        ----------
+        time_limit : float or None, default=None
+            Seconds; None: no limit.
+
+        Returns
+        -------
+        list of (int, int)
+            Pairs (depth, leaves) of the trees with the ensemble's function that no other such
+            tree beats in both, from the least depth to the fewest leaves.
+
+        Raises
+        ------
+        ValueError
+            If the exact search does not fit into `max_memory`.
+        TimeoutError
+            When the time is over first.
+        """
+        check_is_fitted(self)
+        forest = read_forest(self.estimator_, voting=self.voting)
+        trees = trees_over_axes(
+            forest, cut_points(forest.feature, forest.threshold, forest.n_features)
+        )
+        allowed = self._memory()
+        seconds = np.inf if time_limit is None else time_limit
+        try:
+            return find_front(trees, max_bytes=allowed, seconds=seconds)
+        except TooLarge as error:
+            raise ValueError(self._too_large(trees.shape, error.n_bytes, allowed)) from error
+        except OutOfTime as error:
+            raise TimeoutError(
+                f"time_limit={time_limit} seconds were over before the front was complete. "
+                "Raise time_limit, or use fewer or shallower trees."
+            ) from error
 
     def predict(self, X):
         """Predict classes: those that the ensemble would predict.
@@ -293,8 +405,10 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
+            Class labels.
         """
-        return self.decision_tree_.predict(self._rows(X), check_input=False)
+        X = self._rows(X)
+        return self.decision_tree_.predict(X, check_input=False)
 
     def predict_proba(self, X):
         """Predict probabilities: the ensemble's, averaged over the leaf of each row.
@@ -309,7 +423,8 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        return self.decision_tree_.predict_proba(self._rows(X), check_input=False)
+        X = self._rows(X)
+        return self.decision_tree_.predict_proba(X, check_input=False)
 
     def _rows(self, X):
         check_is_fitted(self)
@@ -321,6 +436,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         int
+            Same as `depth_`.
         """
         check_is_fitted(self)
         return self.depth_
@@ -331,43 +447,51 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         int
+            Same as `n_leaves_`.
         """
         check_is_fitted(self)
         return self.n_leaves_
 
 
-def _over_features(tree, grid):
+def _over_features(tree, axes, cuts):
     """The tree's splits as features and thresholds: the shortest decimals that split alike."""
-    inner = np.flatnonzero(tree.left >= 0)
     feature = np.full(len(tree.left), -1, dtype=np.intp)
     threshold = np.zeros(len(tree.left))
-    for a in range(len(grid.cuts)):
-        here = inner[tree.axis[inner] == a]
-        feature[here] = grid.features[a]
-        shortest = np.array([shortest_decimal(c) for c in grid.cuts[a]])
-        threshold[here] = shortest[tree.cut[here]]
+    for a, j in enumerate(axes):
+        here = np.flatnonzero(tree.axis == a)
+        used, place = np.unique(tree.cut[here], return_inverse=True)
+        feature[here] = j
+        threshold[here] = np.array([shortest_decimal(cuts[j][cut]) for cut in used])[place]
     return TreeNodes(tree.left, tree.right, feature, threshold)
 
 
-def _some_cells(tree, shape, leaves, rng):
-    """CELLS_PER_LEAF random cells of each leaf, one after the other."""
-    lo = np.zeros((len(tree.left), len(shape)), dtype=np.intp)
-    hi = np.empty_like(lo)
-    hi[0] = np.array(shape, dtype=np.intp) - 1
-    for node in np.flatnonzero(tree.left >= 0):
-        left, right, a = tree.left[node], tree.right[node], tree.axis[node]
+def _points_in_leaves(nodes, leaves, n_features, rng):
+    """POINTS_PER_LEAF random points of each leaf, one leaf after the other.
+
+    Where a leaf is unbounded, it is cut off a little outside the tree's thresholds.
+    """
+    lo = np.zeros((nodes.n_nodes, n_features))
+    hi = np.ones((nodes.n_nodes, n_features))
+    inner = np.flatnonzero(nodes.left >= 0)
+    for j in np.unique(nodes.feature[inner]):
+        thresholds = nodes.threshold[inner[nodes.feature[inner] == j]]
+        margin = max(np.ptp(thresholds), abs(thresholds[0]) * 1e-3, 1e-30)
+        lo[0, j], hi[0, j] = thresholds.min() - margin, thresholds.max() + margin
+    for node in inner:
+        left, right, j = nodes.left[node], nodes.right[node], nodes.feature[node]
         lo[left] = lo[right] = lo[node]
         hi[left] = hi[right] = hi[node]
-        hi[left, a] = tree.cut[node]
-        lo[right, a] = tree.cut[node] + 1
-    first = np.repeat(lo[leaves], CELLS_PER_LEAF, axis=0)
-    last = np.repeat(hi[leaves], CELLS_PER_LEAF, axis=0)
-    return rng.randint(first, last + 1)
+        hi[left, j] = lo[right, j] = nodes.threshold[node]
+    first = np.repeat(lo[leaves], POINTS_PER_LEAF, axis=0)
+    last = np.repeat(hi[leaves], POINTS_PER_LEAF, axis=0)
+    limit = np.finfo(np.float32).max
+    return np.clip(first + (last - first) * rng.random_sample(first.shape), -limit, limit)
 
 
-def _inside(cuts):
-    """A value in every cell of an axis, near its cuts."""
-    return np.append(cuts, np.nextafter(np.float32(cuts[-1]), np.float32(np.inf)))
+def _cells(shape):
+    """Number of cells, as an int where 64 bits hold it."""
+    number = float(np.prod(np.array(shape, dtype=float)))
+    return int(number) if number < 2**53 else number
 
 
 def _count(number):

@@ -6,8 +6,13 @@ Grids are stored in C order: the last axis is contiguous.
 """
 
 from libc.stdlib cimport free, malloc
+from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport float64_t, intp_t, uint8_t, uint64_t
+
+
+class Stopped(Exception):
+    """The time limit was reached before the search ended."""
 
 
 cdef struct Painter:
@@ -223,3 +228,172 @@ def change_masks(
                         if labels[i] != labels[i + after]:
                             masks[i, word[a] + (bit >> 6)] |= one << (bit & 63)
             before *= shape[a]
+
+
+def class_counts(const label_t[::1] labels, const intp_t[::1] shape, intp_t[:, ::1] counts):
+    """Count the cells of each class at each position of each axis.
+
+    Parameters
+    ----------
+    labels : (n_cells,) array
+    shape : (n_axes,) array
+    counts : (sum of shape, n_classes) array of zeros, changed in place
+        Positions of the first axis, then of the second, and so on.
+    """
+    cdef:
+        intp_t n_axes = shape.shape[0]
+        intp_t a, b, k, i, base = 0, before = 1, after = labels.shape[0]
+        const label_t *run
+    with nogil:
+        for a in range(n_axes):
+            after = after // shape[a]
+            for b in range(before):
+                for k in range(shape[a]):
+                    run = &labels[(b * shape[a] + k) * after]
+                    for i in range(after):
+                        counts[base + k, run[i]] += 1
+            before *= shape[a]
+            base += shape[a]
+
+
+def leaves_of_cells(
+    const intp_t[::1] left,
+    const intp_t[::1] right,
+    const intp_t[::1] axis,
+    const intp_t[::1] cut,
+    const intp_t[::1] roots,
+    const intp_t[:, ::1] cells,
+    intp_t[:, ::1] leaves,  # OUT
+):
+    """Leaf of each tree in which each cell lies; ``leaves`` has shape (n_trees, n_cells)."""
+    cdef intp_t t, c, node
+    with nogil:
+        for t in range(roots.shape[0]):
+            for c in range(cells.shape[0]):
+                node = roots[t]
+                while axis[node] >= 0:
+                    node = left[node] if cells[c, axis[node]] <= cut[node] else right[node]
+                leaves[t, c] = node
+
+
+cdef struct Reach:
+    const intp_t *left
+    const intp_t *right
+    const intp_t *axis
+    const intp_t *cut
+    intp_t *lo
+    intp_t *hi
+
+
+cdef intp_t reach_node(
+        Reach *r, intp_t node, vector[intp_t] *out, vector[vector[uint8_t]] *used) noexcept nogil:
+    """Copy what a box reaches of a subtree, decided splits passed through; its new number."""
+    cdef intp_t axis, cut, saved, new, child
+    while True:
+        axis = r.axis[node]
+        if axis < 0:
+            break
+        cut = r.cut[node]
+        if r.hi[axis] <= cut:
+            node = r.left[node]
+        elif r.lo[axis] > cut:
+            node = r.right[node]
+        else:
+            break
+    # a node is five numbers: left, right, axis, cut, origin
+    new = out.size() // 5
+    for child in range(4):
+        out.push_back(-1)
+    out.push_back(node)
+    if axis < 0:
+        return new
+    used[0][axis][cut] = 1
+    out[0][5 * new + 2] = axis
+    out[0][5 * new + 3] = cut
+    saved = r.hi[axis]
+    r.hi[axis] = cut
+    child = reach_node(r, r.left[node], out, used)
+    out[0][5 * new] = child
+    r.hi[axis] = saved
+    saved = r.lo[axis]
+    r.lo[axis] = cut + 1
+    child = reach_node(r, r.right[node], out, used)
+    out[0][5 * new + 1] = child
+    r.lo[axis] = saved
+    return new
+
+
+def restrict(
+    const intp_t[::1] left,
+    const intp_t[::1] right,
+    const intp_t[::1] axis,
+    const intp_t[::1] cut,
+    const intp_t[::1] roots,
+    const intp_t[::1] first,
+    const intp_t[::1] last,
+):
+    """The parts of trees that a box of cells reaches, over the cuts they still use.
+
+    Parameters
+    ----------
+    left, right, axis, cut, roots : trees over axes, as for `paint`
+    first, last : (n_axes,) arrays
+        The box.
+
+    Returns
+    -------
+    roots : list of int
+    nodes : list of lists
+        ``[left, right, axis, cut, origin]`` of each node; axes and cuts are renumbered.
+    axes : list of int
+        The axes still used.
+    cuts : list of lists
+        The cuts still used of each of these axes, in the numbers of the given trees.
+    """
+    cdef:
+        intp_t n_axes = first.shape[0]
+        intp_t a, c, t, i, n
+        vector[intp_t] lo, hi, out, new_roots, axis_rank
+        vector[vector[uint8_t]] used
+        vector[vector[intp_t]] rank
+        Reach r
+    lo.resize(n_axes + 1)
+    hi.resize(n_axes + 1)
+    used.resize(n_axes)
+    rank.resize(n_axes)
+    axis_rank.resize(n_axes + 1)
+    with nogil:
+        for a in range(n_axes):
+            lo[a] = first[a]
+            hi[a] = last[a]
+            used[a].resize(last[a] + 1)
+        r.left = &left[0]
+        r.right = &right[0]
+        r.axis = &axis[0]
+        r.cut = &cut[0]
+        r.lo = lo.data()
+        r.hi = hi.data()
+        for t in range(roots.shape[0]):
+            new_roots.push_back(reach_node(&r, roots[t], &out, &used))
+    axes, cuts = [], []
+    for a in range(n_axes):
+        rank[a].resize(used[a].size())
+        kept = []
+        for c in range(<intp_t> used[a].size()):
+            rank[a][c] = len(kept)
+            if used[a][c]:
+                kept.append(c)
+        if kept:
+            axis_rank[a] = len(axes)
+            axes.append(a)
+            cuts.append(kept)
+    n = out.size() // 5
+    nodes = []
+    for i in range(n):
+        a = out[5 * i + 2]
+        if a >= 0:
+            nodes.append([out[5 * i], out[5 * i + 1], axis_rank[a], rank[a][out[5 * i + 3]],
+                          out[5 * i + 4]])
+        else:
+            nodes.append([-1, -1, -1, -1, out[5 * i + 4]])
+    return new_roots, nodes, axes, cuts

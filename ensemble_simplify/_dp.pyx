@@ -17,6 +17,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libcpp.vector cimport vector
 
+from ensemble_simplify._cells import Stopped
 from ensemble_simplify._typedefs cimport intp_t, now, should_stop
 
 cdef extern from "_dp_rows.h" nogil:
@@ -58,10 +59,6 @@ cdef enum Kind:
     DEPTH_16
     SPLITS_16
     SPLITS_32
-
-
-class Stopped(Exception):
-    """The time limit was reached before the search ended."""
 
 
 # ---------------------------------------------------------------------------- intervals of cells
@@ -451,10 +448,10 @@ cdef class Programme:
                     pairs += (
                         self.cuts_below(box, i, self.intervals[i][a].start + self.intervals[i][a].length - 1)
                         - self.cuts_below(box, i, self.intervals[i][a].start))
-                inner = 1.0
+                inner = 2.0
                 for j in range(self.n_inner):
-                    inner += (0.15 if j < self.n_lead else 0.35) * (block.n_cells[j] - 1)
-                cost += 100.0 + 150.0 * pairs + block.size * (inner + 0.6 * pairs)
+                    inner += (0.3 if j < self.n_lead else 0.7) * (block.n_cells[j] - 1)
+                cost += 200.0 + 300.0 * pairs + block.size * (inner + 1.2 * pairs)
         self.n_states = place
         self.cost = cost
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._cells import changes_across, paint
+from ensemble_simplify._cells import Stopped, changes_across, leaves_of_cells, paint, restrict
 
 # Cells labelled at a time: their scores stay in the processor's cache.
 SLAB = 1 << 15
@@ -74,24 +76,139 @@ def grid_shape(cuts):
     return np.array(axes, dtype=np.intp), [len(cuts[j]) + 1 for j in axes]
 
 
-def grid_bytes(shape, n_classes):
+def grid_bytes(shape):
     """Bytes that labelling and simplifying a grid of this shape takes at most."""
     n_cells = 1
     for n in shape:
         n_cells *= int(n)
-    return (2 if n_classes <= 256 else 4) * n_cells
+    return 4 * n_cells
+
+
+@dataclass(frozen=True, eq=False)
+class CellTrees:
+    """Trees over the cells of a grid, with the votes of their leaves.
+
+    A cell goes left iff its index on `axis` is at most `cut`; `axis` is -1 in leaves.
+
+    Attributes
+    ----------
+    roots : intp array of shape (n_trees,)
+    left, right, axis, cut : intp arrays of shape (n_nodes,)
+    value : float64 array of shape (n_nodes, n_scores)
+    shape : tuple
+        Cells on each axis.
+    decide : callable
+        ``Forest.decide`` of the forest the trees come from.
+    """
+
+    roots: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    axis: np.ndarray
+    cut: np.ndarray
+    value: np.ndarray
+    shape: tuple
+    decide: Callable
+
+    def restricted(self, lo, hi):
+        """The trees on the box lo..hi (inclusive), over the cuts they still use there.
+
+        Returns
+        -------
+        trees : CellTrees
+        axes : list of int
+            Our axes that are left.
+        cuts : list of lists
+            Our cuts that are left on each of them.
+        """
+        roots, nodes, axes, cuts = restrict(
+            self.left,
+            self.right,
+            self.axis,
+            self.cut,
+            self.roots,
+            np.asarray(lo, dtype=np.intp),
+            np.asarray(hi, dtype=np.intp),
+        )
+        nodes = np.array(nodes, dtype=np.intp).T
+        left, right, axis, cut = np.ascontiguousarray(nodes[:4])
+        trees = CellTrees(
+            np.array(roots, dtype=np.intp),
+            left,
+            right,
+            axis,
+            cut,
+            self.value[nodes[4]],
+            tuple(len(c) + 1 for c in cuts),
+            self.decide,
+        )
+        return trees, axes, cuts
+
+    def labels(self, deadline=np.inf):
+        """Class of every cell, as an array of `shape`, by the forest's own arithmetic.
+
+        Raises `Stopped` when ``time.monotonic()`` passes `deadline`.
+
+        Cost: one addition a cell, tree and score, O(cells * trees * scores); memory: the
+        labels (2 bytes a cell) and one slab of scores.
+        """
+        labels = np.empty(int(np.prod(self.shape, dtype=np.int64)), dtype=np.uint16)
+        position = 0
+        for first, last in _slabs(self.shape):
+            if monotonic() >= deadline:
+                raise Stopped
+            first, last = np.array(first, dtype=np.intp), np.array(last, dtype=np.intp)
+            n = int(np.prod(last - first + 1, dtype=np.int64))
+
+            def sums(start, stop, init, n=n, first=first, last=last):
+                scores = self._start(n, init)
+                paint(
+                    self.left,
+                    self.right,
+                    self.axis,
+                    self.cut,
+                    self.value,
+                    self.roots[start:stop],
+                    first,
+                    last,
+                    scores,
+                )
+                return scores
+
+            labels[position : position + n] = self.decide(sums)
+            position += n
+        return labels.reshape(self.shape)
+
+    def labels_of(self, cells):
+        """Class of some cells, (n, n_axes) indices."""
+        leaves = np.empty((len(self.roots), len(cells)), dtype=np.intp)
+        leaves_of_cells(self.left, self.right, self.axis, self.cut, self.roots, cells, leaves)
+
+        def sums(start, stop, init):
+            scores = self._start(len(cells), init)
+            for tree in range(start, stop):
+                scores += self.value[leaves[tree]]
+            return scores
+
+        return self.decide(sums)
+
+    def _start(self, n, init):
+        scores = np.zeros((n, self.value.shape[1]))
+        if init is not None:
+            scores += init
+        return scores
 
 
 def trees_over_axes(forest, cuts):
     """The forest's trees in terms of cells.
 
+    Splits that send every finite row one way are passed through.
+
     Returns
     -------
-    roots, left, right, axis, cut : intp arrays
-        A cell goes left iff its index on `axis` is at most `cut`; `axis` is -1 in leaves.
-        Splits that send every finite row one way are passed through.
+    CellTrees
     """
-    axes, _ = grid_shape(cuts)
+    axes, shape = grid_shape(cuts)
     axis_of = np.full(forest.n_features, -1, dtype=np.intp)
     axis_of[axes] = np.arange(len(axes))
     inner = forest.left >= 0
@@ -106,44 +223,22 @@ def trees_over_axes(forest, cuts):
     node = np.arange(forest.n_nodes)
     while decided[node].any():
         node = np.where(decided[node], onward[node], node)
-    left, right = node[forest.left], node[forest.right]
-    return node[forest.offsets[:-1]], left, right, axis, cut
+    return CellTrees(
+        node[forest.offsets[:-1]],
+        node[forest.left],
+        node[forest.right],
+        axis,
+        cut,
+        forest.value,
+        tuple(shape),
+        forest.decide,
+    )
 
 
 def label_grid(forest, cuts):
-    """Label every cell with the class the forest's own arithmetic gives it.
-
-    Cost: one addition a cell, tree and score, O(cells * trees * scores); memory: the labels
-    (1 byte a cell up to 256 classes, else 2) and one slab of scores.
-    """
-    axes, shape = grid_shape(cuts)
-    roots, left, right, axis, cut = trees_over_axes(forest, cuts)
-    dtype = np.uint8 if len(forest.classes) <= 256 else np.uint16
-    labels = np.empty(int(np.prod(shape, dtype=np.int64)), dtype=dtype)
-    position = 0
-    for first, last in _slabs(shape):
-        n = int(np.prod([b - a + 1 for a, b in zip(first, last, strict=True)], dtype=np.int64))
-
-        def sums(start, stop, init, n=n, first=first, last=last):
-            scores = np.zeros((n, forest.n_scores))
-            if init is not None:
-                scores += init
-            paint(
-                left,
-                right,
-                axis,
-                cut,
-                forest.value,
-                roots[start:stop],
-                np.array(first, dtype=np.intp),
-                np.array(last, dtype=np.intp),
-                scores,
-            )
-            return scores
-
-        labels[position : position + n] = forest.decide(sums)
-        position += n
-    return Grid(axes, [cuts[j] for j in axes], labels.reshape(shape))
+    """The grid of all cells, labelled."""
+    axes, _ = grid_shape(cuts)
+    return Grid(axes, [cuts[j] for j in axes], trees_over_axes(forest, cuts).labels())
 
 
 def _slabs(shape):

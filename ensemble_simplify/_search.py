@@ -7,7 +7,8 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._cells import change_masks
+from ensemble_simplify._bounds import fooling_set, sensitivity
+from ensemble_simplify._cells import Stopped, change_masks
 from ensemble_simplify._dp import Programme
 from ensemble_simplify._grid import Grid
 
@@ -21,6 +22,10 @@ ROW = 30
 # need more.
 INT16_SPLITS = 16382
 INT16_DEPTH = 14
+# More splits than any region is away from the whole grid.
+EVERYWHERE = 1 << 30
+# Cells tried for a fooling set.
+FOOLING_CELLS = 50_000
 
 
 class TooLarge(Exception):
@@ -79,9 +84,10 @@ class CellTree:
     def on_grid(self, grid):
         """The same tree over the axes and cuts that `grid` names as features and cuts."""
         axis, cut = self.axis.copy(), self.cut.copy()
-        for node in np.flatnonzero(self.left >= 0):
-            axis[node] = grid.features[self.axis[node]]
-            cut[node] = grid.cuts[self.axis[node]][self.cut[node]]
+        for a, (feature, numbers) in enumerate(zip(grid.features, grid.cuts, strict=True)):
+            here = self.axis == a
+            axis[here] = feature
+            cut[here] = numbers[self.cut[here]]
         return CellTree(self.left, self.right, axis, cut, self.label)
 
     @property
@@ -104,7 +110,7 @@ def n_regions(shape):
     return product
 
 
-def lay_out(labels):
+def lay_out(labels, deadline=np.inf):
     """The cheapest `Programme` found for a grid, by its own forecast.
 
     Axes become outer axes one at a time, each time the one that lowers the cost of a pass
@@ -132,6 +138,8 @@ def lay_out(labels):
     if best is not None:
         cost = best.cost
     while True:
+        if monotonic() >= deadline:
+            raise Stopped
         axes = [
             a
             for a in range(n_axes)
@@ -159,13 +167,29 @@ def lay_out(labels):
 
 @dataclass(eq=False)
 class Solution:
-    """A smallest tree, and what it took."""
+    """A smallest tree, the regions stored for it, and the forecast of a pass over them in ns."""
 
     tree: CellTree
-    n_states: int = 0
+    n_states: int = 1
+    work: float = 0.0
 
 
-def solve(labels, objective, *, max_bytes, seconds=np.inf):
+def leaves_bound(labels, seconds, rng):
+    """A number of leaves that every faithful tree of a grid has, by a fooling set.
+
+    Cells with many neighbours of other classes are tried first.
+    """
+    flat = labels.reshape(-1)
+    shape = np.array(labels.shape, dtype=np.intp)
+    faces = np.zeros(flat.size, dtype=np.uint8)
+    sensitivity(flat, shape, faces)
+    order = np.lexsort((rng.random(flat.size), -faces.astype(np.int16)))[:FOOLING_CELLS]
+    # every cut that matters needs a split of its own
+    cuts = sum(labels.shape) - labels.ndim
+    return max(cuts + 1, fooling_set(flat, shape, order.astype(np.int64), seconds))
+
+
+def solve(labels, objective, *, max_bytes, seconds=np.inf, max_work=np.inf):
     """The smallest tree of a grid, proven optimal.
 
     Parameters
@@ -176,25 +200,29 @@ def solve(labels, objective, *, max_bytes, seconds=np.inf):
         Memory for the tables.
     seconds : float
         Time limit.
+    max_work : float
+        Largest forecast work of one pass, in nanoseconds.
 
     Raises
     ------
     TooLarge
-        Before anything large is allocated.
+        Before anything large is allocated or long is begun.
     Stopped
         When the time is up.
     """
     if labels.size == 1:
         return Solution(CellTree.leaf(labels.reshape(-1)[0]))
-    return _solve(labels, objective, None, max_bytes, monotonic() + seconds)
+    return _solve(labels, objective, None, max_bytes, monotonic() + seconds, max_work)
 
 
-def _solve(labels, objective, depth, max_bytes, deadline):
-    """`solve` for more than one class; `depth` as in `_layered`."""
+def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf):
+    """`solve` for more than one class; `depth` as `limit` in `_layered`."""
     n_words = -(-sum(n - 1 for n in labels.shape) // 64)
     _reserve(8 * n_words * labels.size, max_bytes)
-    programme = lay_out(labels)
+    programme = lay_out(labels, deadline)
     n_states = programme.n_states
+    if programme.cost > max_work:
+        raise TooLarge(n_states)
     if objective == "depth":
         # the codes above the largest class mark mixed and unsolved regions
         dtypes = [np.uint8 if labels.max() < 254 else np.uint16]
@@ -216,13 +244,43 @@ def _solve(labels, objective, depth, max_bytes, deadline):
                 CellTree.from_lists(programme.tree([layer], 1)) if programme.solved(layer) else None
             )
         if tree is not None:
-            return Solution(tree, n_states)
+            return Solution(tree, n_states, programme.cost)
     raise TooLarge(8 * n_states)
 
 
 def _reserve(n_bytes, max_bytes):
     if n_bytes > max_bytes:
         raise TooLarge(n_bytes)
+
+
+def pareto_front(labels, *, max_bytes, seconds=np.inf):
+    """Fewest leaves at every depth at which fewer leaves become possible.
+
+    Returns
+    -------
+    list of (depth, n_leaves)
+        From the least depth to the least number of leaves.
+    """
+    if labels.size == 1:
+        return [(0, 1)]
+    deadline = monotonic() + seconds
+    programme = lay_out(labels, deadline)
+    dtype = np.int16 if labels.size <= INT16_SPLITS else np.int32
+    room = programme.largest_block()
+    _reserve(np.dtype(dtype).itemsize * (programme.n_states + room), max_bytes)
+    layer = programme.first_layer(np.empty(programme.n_states, dtype), deadline - monotonic())
+    block = np.empty(room, dtype)
+    whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
+    front, depth = [], 0
+    while True:
+        depth += 1
+        split = programme.split(layer, *whole)
+        if split is not None and (not front or split[2] + 1 < front[-1][1]):
+            front.append((depth, split[2] + 1))
+        dirty, entries = programme.pending(layer, EVERYWHERE)
+        if entries == 0:
+            return front
+        layer = programme.next_layer(layer, dirty, EVERYWHERE, block, True, deadline - monotonic())
 
 
 def _least_depth(programme, labels, deadline):

@@ -21,6 +21,7 @@ FRONT = {
     "_budget_forest",
     "_cultivated",
     "_display",
+    "_estimate",
     "_feature_budget",
     "_genesim",
     "_representer",
@@ -31,7 +32,10 @@ KERNELS = {path.stem for path in ROOT.glob("*.pyx")}
 PARTS = {
     "_budget_problem": {"_budget_model", "_closure", "_lp"},
     "_grid": {"_cells"},
-    "_search": {"_cells", "_dp", "_grid"},
+    "_search": {"_bounds", "_cells", "_dp", "_grid"},
+    "_heuristic": {"_cells", "_grid", "_search"},
+    "_planner": {"_cells", "_grid", "_heuristic", "_search"},
+    "_verify": {"_certify", "_forest", "_grid", "_thresholds"},
 }
 # The edges between rooms, or between kernels, that are wanted.
 EXTRA = {
@@ -55,7 +59,7 @@ ENSEMBLE_ATTRIBUTES = {
 def allowed_imports(module):
     """Modules of the package that `module` may import, or None if it has no place here."""
     if module == "__init__":
-        return FRONT
+        return FRONT | {"_verify"}
     if module in FRONT:
         return {"_base"} | set(PARTS) | ROOMS | KERNELS
     if module in PARTS:

@@ -1,0 +1,113 @@
+"""Proofs about tree models on boxes of cells; see `_certify.pyx`."""
+
+from libcpp.vector cimport vector
+
+from ensemble_simplify._typedefs cimport (
+    float64_t, int32_t, int64_t, intp_t, uint8_t, uint64_t,
+)
+
+
+cdef enum Outcome:
+    UNDECIDED   # a limit came first
+    PROVEN      # the box has one class; the two models agree on the box
+    REFUTED     # two cells of different class; a cell on which the models differ
+
+
+cdef struct Node:
+    int32_t axis        # -1 in leaves
+    int32_t cut         # a cell goes left iff its index on the axis is at most this
+    int32_t left
+    int32_t right
+
+
+cdef struct Frame:
+    # a box that has been branched on
+    int32_t axis
+    int32_t cut
+    int32_t lo
+    int32_t hi
+    int32_t side        # which half is being searched: 0 left, 1 right
+    int32_t half        # 0: the first, 1: the second
+    int32_t node        # its number in a tree that is grown
+    intp_t n_saved      # trees saved before the first half was entered
+
+
+cdef class Certifier:
+    # One or two models, loaded once, for any number of boxes. Not for two threads at a time.
+    cdef readonly intp_t n_axes, n_trees, n_models, n_labels
+    # About the last box: boxes looked at; the witnesses of a refutation (two cells for one
+    # model, one cell for two) and their labels, or the label of a proof (-1: no common one).
+    cdef readonly int64_t n_boxes
+    cdef vector[intp_t] witness
+    cdef intp_t witness_label[2]
+    cdef readonly intp_t target
+
+    # Is the box of cells lo..hi (inclusive, n_axes entries each) one class (one model), or do
+    # the models agree on it (two)? An `Outcome`; raises only what Ctrl-C or the judge raises.
+    cdef int certify(
+        self, const intp_t *lo, const intp_t *hi, float64_t deadline, int64_t max_boxes
+    ) except -1 nogil
+    # Mark (1) every label that `model` may have on a box, by bounds alone; how many are marked.
+    # Never leaves out a label that occurs.
+    cdef intp_t possible(
+        self, intp_t model, const intp_t *lo, const intp_t *hi, uint8_t *labels
+    ) except -1 nogil
+    # Exact label of one cell.
+    cdef intp_t label_of(self, intp_t model, const intp_t *cell) except -1 nogil
+
+    # trees
+    cdef vector[Node] nodes
+    cdef vector[uint64_t] mask          # axes (modulo 64) split in the subtree
+    cdef vector[float64_t] most         # (n_nodes, width): largest entries in the subtree
+    cdef vector[int32_t] twin           # equal number: equal subtree; empty: not comparable
+    cdef vector[int32_t] root_of, roots, first_tree
+    cdef vector[intp_t] n_cells
+    cdef intp_t width
+    cdef bint paired
+    # units
+    cdef intp_t n_units
+    cdef vector[int32_t] unit_of, parent, model_of, top
+    cdef vector[float64_t] weight, tolerance
+    cdef vector[uint8_t] allowed, opaque
+    cdef vector[int32_t] rank
+    # exact arithmetic
+    cdef object judge
+    cdef vector[int32_t] rule, used     # rule and number of scores of a model
+    cdef vector[float64_t] scale, scores, start, sums
+    cdef vector[int32_t] label_at       # (n_models, n_scores + 2)
+    cdef intp_t n_scores
+    # the box being looked at
+    cdef vector[int32_t] lo, hi
+    cdef vector[float64_t] bound        # (n_trees, 3, width): all, left part, right part
+    cdef vector[float64_t] upper        # (n_units, width)
+    cdef vector[uint8_t] alive          # (n_units, n_labels)
+    cdef vector[int32_t] n_alive
+    # search
+    cdef vector[Frame] stack
+    cdef vector[int32_t] saved_tree, saved_root
+    cdef vector[float64_t] saved_bound
+    cdef intp_t n_saved
+    cdef vector[int32_t] first_cut, touched
+    cdef vector[float64_t] gain_left, gain_right, total
+    cdef int32_t next_axis, next_cut, next_side
+    cdef vector[intp_t] pending
+    cdef intp_t n_pending
+
+    cdef void _reach(self, int32_t node, float64_t *out) noexcept nogil
+    cdef void _restrict(self, intp_t tree) noexcept nogil
+    cdef void _load(self, const intp_t *lo, const intp_t *hi) noexcept nogil
+    cdef int _narrow(self, int32_t axis, int32_t lo, int32_t hi) except -1 nogil
+    cdef void _undo(self, intp_t n_saved) noexcept nogil
+    cdef void _bound_units(self) noexcept nogil
+    cdef void _find_possible(self, intp_t unit) noexcept nogil
+    cdef void _hand_up(self, intp_t unit) noexcept nogil
+    cdef int _choose(self) noexcept nogil
+    cdef intp_t _decide(self, intp_t model) noexcept nogil
+    cdef intp_t _settled(self, intp_t model) noexcept nogil
+    cdef int _point_out(self, const intp_t *cell) except -1 nogil
+    cdef int _flush(self) except -1 nogil
+    cdef int _look(self) except -1 nogil
+    cdef intp_t _ask(self, intp_t model) except -1 nogil
+    cdef int _grow(
+        self, vector[Node] &tree, float64_t deadline, int64_t max_nodes
+    ) except -1 nogil

@@ -1,0 +1,963 @@
+"""Proofs that a tree model has one class on a box of cells, or that two models agree on it.
+
+The trees are *restricted* to the box: each descends while the box decides its splits. What a
+tree can still add to the lead of class a over class b is at most the largest such lead among
+its reachable leaves; the sum over trees bounds the lead of the whole vote. Where the bounds
+leave one class (or the same one to both models), the box is settled; else it is halved at a
+cut, depth first, and a half restricts only the trees that split on that axis. Where nothing is
+left to halve and the lead is within rounding, the cell is judged in the ensemble's own
+arithmetic. Time grows with the number of halvings, never with the number of cells.
+
+Votes over votes (hard votes over forests) are *units*: a unit adds up its trees and, for
+every unit below it, a weight on the label this one answers; its own label goes to the unit above.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY
+
+from ensemble_simplify._typedefs cimport (
+    float64_t, int32_t, int64_t, intp_t, now, should_stop, uint8_t, uint64_t,
+)
+
+cdef enum:
+    # Boxes between two looks at the clock, and cells judged at a time.
+    POLL = 256
+    JUDGED = 256
+    MERGED = -2
+    MAX_NODES = 2147483646
+    # Above so many labels, bounds are kept for labels instead of pairs of labels.
+    MAX_PAIRED = 8
+
+cdef enum Rule:
+    ASK             # only the judge knows
+    FIRST_LARGEST   # scores / scale, first argmax
+    SECOND_ABOVE    # -scores[0] + scores[1] > 0 after division
+    ABOVE_ZERO
+    NOT_BELOW_ZERO
+
+
+def bound_entries(value):
+    """What `Certifier` bounds, for the leaf vectors of a model.
+
+    Parameters
+    ----------
+    value : float64 array of shape (n_nodes, n_labels)
+
+    Returns
+    -------
+    float64 array of shape (n_nodes, width)
+        Differences of all ordered pairs of labels (a, b), ordered by a, then b; from nine
+        labels on, the vectors and their negatives.
+    """
+    n_labels = value.shape[1]
+    if n_labels > MAX_PAIRED:
+        return np.hstack([value, -value])
+    pairs = [(a, b) for a in range(n_labels) for b in range(n_labels) if a != b]
+    first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    return np.ascontiguousarray(value[:, first] - value[:, second])
+
+
+cdef intp_t merge_leaves(vector[Node] &tree) noexcept nogil:
+    """Merge sibling leaves of one label in pre-order nodes; return how many nodes stay.
+
+    Nodes that go get `left` MERGED; the others their number among those that stay.
+    """
+    cdef intp_t i
+    cdef intp_t n = 0
+    cdef int32_t right
+    for i in range(<intp_t> tree.size() - 1, -1, -1):
+        right = tree[i].right
+        if (
+            tree[i].axis >= 0
+            and tree[i + 1].axis < 0
+            and tree[right].axis < 0
+            and tree[i + 1].cut == tree[right].cut
+        ):
+            tree[i].axis = -1
+            tree[i].cut = tree[right].cut
+            tree[i + 1].left = tree[right].left = MERGED
+    for i in range(<intp_t> tree.size()):
+        if tree[i].left != MERGED:
+            tree[i].left = <int32_t> n
+            n += 1
+    return n
+
+
+cdef class Certifier:
+    """One or two tree models on a grid of cells, ready for proofs on any box.
+
+    Parameters
+    ----------
+    n_cells : intp array of shape (n_axes,)
+        Cells on each axis.
+    left, right, axis, cut : intp arrays of shape (n_nodes,)
+        Trees over axes: a cell goes left iff its index on `axis` is at most `cut`; `axis` is
+        -1 in leaves.
+    roots : intp array of shape (n_trees,)
+        The trees of the first model, then those of the second.
+    value : float64 array of shape (n_nodes, n_labels)
+        What the leaves add for each label, in their unit; there are at least two labels.
+    unit_of : intp array of shape (n_trees,)
+        Unit of each tree, not falling.
+    units : list of dict
+        Each with the entries ``model`` (0 or 1), ``parent`` (a later unit, -1 for the last of a
+        model), ``weight`` on its label there, ``tolerance`` (within which its sums are left to
+        the judge; 0: they are exact), ``rank`` of each label (ties go to the smaller; -1: never
+        answered) and ``opaque`` (no bounds hold).
+    judge : callable
+        ``judge(model, cells)``: the exact labels of rows of cells.
+    exact : list of dict, one a model
+        ``rule``, ``scale``, ``start`` (n_scores,), ``labels`` of its class indices: how the
+        exact label follows from ``scores``; rule "ask" asks the judge.
+    scores : float64 array of shape (n_nodes, n_scores)
+        What the leaves add to the scores of their model.
+    twin : intp array of shape (n_nodes,) or None
+        Equal numbers mark subtrees of the two models with the same splits and scores. Only for
+        models that turn equal scores of their trees into equal labels.
+    """
+
+    def __init__(
+        self, n_cells, left, right, axis, cut, roots, value, unit_of, units, judge, exact, scores,
+        twin=None,
+    ):
+        cdef intp_t n_nodes = len(left)
+        cdef intp_t i, k, t
+        cdef intp_t n_cuts = 0
+        cdef const intp_t[::1] cells = n_cells
+        cdef const intp_t[::1] left_ = left
+        cdef const intp_t[::1] right_ = right
+        cdef const intp_t[::1] axis_ = axis
+        cdef const intp_t[::1] cut_ = cut
+        cdef const intp_t[::1] roots_ = roots
+        cdef const intp_t[::1] unit_of_ = unit_of
+        cdef const intp_t[::1] twin_
+        cdef const float64_t[:, ::1] entries = bound_entries(value)
+        cdef const float64_t[:, ::1] scores_ = scores
+        if value.shape[1] < 2:
+            raise ValueError("value must have a column for each of at least two labels")
+        if n_nodes > MAX_NODES:
+            raise ValueError(f"the trees have {n_nodes} nodes; at most {MAX_NODES} are possible")
+        self.n_axes = cells.shape[0]
+        self.n_trees = roots_.shape[0]
+        self.n_models = len(exact)
+        self.n_labels = value.shape[1]
+        self.n_units = len(units)
+        self.n_scores = scores_.shape[1]
+        self.width = entries.shape[1]
+        self.paired = self.n_labels <= MAX_PAIRED
+        self.judge = judge
+        self.nodes.resize(n_nodes)
+        self.mask.assign(n_nodes, 0)
+        self.most.assign(n_nodes * self.width, 0.0)
+        self.scores.assign(n_nodes * self.n_scores, 0.0)
+        for i in range(n_nodes):
+            self.nodes[i].axis = <int32_t> axis_[i]
+            self.nodes[i].cut = <int32_t> cut_[i]
+            self.nodes[i].left = <int32_t> left_[i]
+            self.nodes[i].right = <int32_t> right_[i]
+            for k in range(self.width):
+                self.most[i * self.width + k] = entries[i, k]
+            for k in range(self.n_scores):
+                self.scores[i * self.n_scores + k] = scores_[i, k]
+        self._summarise(roots_)
+        if twin is not None:
+            twin_ = twin
+            self.twin.resize(n_nodes)
+            for i in range(n_nodes):
+                self.twin[i] = <int32_t> twin_[i]
+        self.first_cut.assign(self.n_axes + 1, 0)
+        for i in range(self.n_axes):
+            self.first_cut[i] = <int32_t> n_cuts
+            self.n_cells.push_back(cells[i])
+            n_cuts += cells[i] - 1
+        self.first_tree.assign(self.n_models + 1, 0)
+        for t in range(self.n_trees):
+            self.root_of.push_back(<int32_t> roots_[t])
+            self.unit_of.push_back(<int32_t> unit_of_[t])
+            self.first_tree[units[unit_of_[t]]["model"] + 1] = <int32_t> (t + 1)
+        self.top.assign(self.n_models, -1)
+        for i, unit in enumerate(units):
+            self.parent.push_back(unit["parent"])
+            self.model_of.push_back(unit["model"])
+            self.weight.push_back(unit["weight"])
+            self.tolerance.push_back(unit["tolerance"])
+            self.opaque.push_back(unit["opaque"])
+            if unit["parent"] < 0:
+                self.top[unit["model"]] = <int32_t> i
+            for k in range(self.n_labels):
+                self.rank.push_back(unit["rank"][k])
+                self.allowed.push_back(unit["rank"][k] >= 0)
+        rules = {
+            "ask": ASK, "first_largest": FIRST_LARGEST, "second_above": SECOND_ABOVE,
+            "above_zero": ABOVE_ZERO, "not_below_zero": NOT_BELOW_ZERO,
+        }
+        self.label_at.assign(self.n_models * (self.n_scores + 2), 0)
+        self.start.assign(self.n_models * self.n_scores, 0.0)
+        for i, own in enumerate(exact):
+            self.rule.push_back(rules[own["rule"]])
+            self.scale.push_back(own["scale"])
+            self.used.push_back(len(own["start"]))
+            for k in range(len(own["start"])):
+                self.start[i * self.n_scores + k] = own["start"][k]
+            for k in range(min(len(own["labels"]), self.n_scores + 2)):
+                self.label_at[i * (self.n_scores + 2) + k] = own["labels"][k]
+        self.roots.resize(self.n_trees)
+        self.lo.assign(self.n_axes + 1, 0)
+        self.hi.assign(self.n_axes + 1, 0)
+        self.bound.assign(self.n_trees * 3 * self.width, 0.0)
+        self.upper.assign(self.n_units * self.width, 0.0)
+        self.alive.assign(self.n_units * self.n_labels, 0)
+        self.n_alive.assign(self.n_units, 0)
+        self.touched.assign(self.n_trees + 1, 0)
+        self.gain_left.assign(n_cuts + 1, 0.0)
+        self.gain_right.assign(n_cuts + 1, 0.0)
+        self.total.assign(n_cuts + 1, -1.0)
+        self.witness.assign(2 * self.n_axes + 1, 0)
+        self.pending.assign(JUDGED * self.n_axes + 1, 0)
+        self.sums.assign(self.n_scores, 0.0)
+
+    def _summarise(self, const intp_t[::1] roots):
+        """Fill `mask` and `most` of inner nodes from their leaves."""
+        cdef vector[int32_t] order
+        cdef vector[int32_t] todo
+        cdef intp_t i, k
+        cdef int32_t node
+        cdef float64_t *out
+        cdef const float64_t *a
+        cdef const float64_t *b
+        for i in range(roots.shape[0]):
+            todo.push_back(<int32_t> roots[i])
+        while not todo.empty():
+            node = todo.back()
+            todo.pop_back()
+            order.push_back(node)
+            if self.nodes[node].axis >= 0:
+                todo.push_back(self.nodes[node].left)
+                todo.push_back(self.nodes[node].right)
+        for i in range(<intp_t> order.size() - 1, -1, -1):
+            node = order[i]
+            if self.nodes[node].axis < 0:
+                continue
+            self.mask[node] = (
+                (<uint64_t> 1 << (self.nodes[node].axis & 63))
+                | self.mask[self.nodes[node].left]
+                | self.mask[self.nodes[node].right]
+            )
+            out = self.most.data() + node * self.width
+            a = self.most.data() + self.nodes[node].left * self.width
+            b = self.most.data() + self.nodes[node].right * self.width
+            for k in range(self.width):
+                out[k] = a[k] if a[k] > b[k] else b[k]
+
+    # ------------------------------------------------------------------ restricting trees to a box
+
+    cdef void _reach(self, int32_t node, float64_t *out) noexcept nogil:
+        """Raise `out` to the largest entries among the leaves that the box can reach."""
+        cdef const float64_t *most
+        cdef Node *split
+        cdef intp_t k
+        while True:
+            most = self.most.data() + node * self.width
+            split = self.nodes.data() + node
+            if split.axis < 0:
+                for k in range(self.width):
+                    out[k] = most[k] if most[k] > out[k] else out[k]
+                return
+            if self.hi[split.axis] <= split.cut:
+                node = split.left
+            elif self.lo[split.axis] > split.cut:
+                node = split.right
+            else:
+                for k in range(self.width):
+                    if most[k] > out[k]:
+                        break
+                else:
+                    return
+                self._reach(split.left, out)
+                node = split.right
+
+    cdef void _restrict(self, intp_t tree) noexcept nogil:
+        """Descend while the box decides, and bound what the tree adds."""
+        cdef int32_t node = self.roots[tree]
+        cdef Node *split
+        cdef float64_t *both = self.bound.data() + tree * 3 * self.width
+        cdef float64_t *left = both + self.width
+        cdef float64_t *right = left + self.width
+        cdef intp_t k
+        while True:
+            split = self.nodes.data() + node
+            if split.axis < 0:
+                break
+            if self.hi[split.axis] <= split.cut:
+                node = split.left
+            elif self.lo[split.axis] > split.cut:
+                node = split.right
+            else:
+                break
+        self.roots[tree] = node
+        if split.axis < 0:
+            for k in range(self.width):
+                both[k] = self.most[node * self.width + k]
+            return
+        for k in range(self.width):
+            left[k] = right[k] = -INFINITY
+        self._reach(split.left, left)
+        self._reach(split.right, right)
+        for k in range(self.width):
+            both[k] = left[k] if left[k] > right[k] else right[k]
+
+    cdef void _load(self, const intp_t *lo, const intp_t *hi) noexcept nogil:
+        """Make lo..hi the box that is looked at."""
+        cdef intp_t a, t
+        for a in range(self.n_axes):
+            self.lo[a] = <int32_t> lo[a]
+            self.hi[a] = <int32_t> hi[a]
+        for t in range(self.n_trees):
+            self.roots[t] = self.root_of[t]
+            self._restrict(t)
+        self.n_saved = 0
+        self.stack.clear()
+
+    cdef int _narrow(self, int32_t axis, int32_t lo, int32_t hi) except -1 nogil:
+        """Shrink the box on one axis, saving the trees that may change."""
+        cdef uint64_t bit = <uint64_t> 1 << (axis & 63)
+        cdef intp_t t, k
+        cdef intp_t size = 3 * self.width
+        cdef float64_t *kept
+        cdef const float64_t *now_
+        self.lo[axis] = lo
+        self.hi[axis] = hi
+        if <intp_t> self.saved_tree.size() < self.n_saved + self.n_trees:
+            self.saved_tree.resize(2 * (self.n_saved + self.n_trees))
+            self.saved_root.resize(2 * (self.n_saved + self.n_trees))
+            self.saved_bound.resize(2 * (self.n_saved + self.n_trees) * size)
+        for t in range(self.n_trees):
+            if self.mask[self.roots[t]] & bit:
+                self.saved_tree[self.n_saved] = <int32_t> t
+                self.saved_root[self.n_saved] = self.roots[t]
+                kept = self.saved_bound.data() + self.n_saved * size
+                now_ = self.bound.data() + t * size
+                for k in range(size):
+                    kept[k] = now_[k]
+                self.n_saved += 1
+                self._restrict(t)
+        return 0
+
+    cdef void _undo(self, intp_t n_saved) noexcept nogil:
+        """Give the trees saved since `n_saved` back."""
+        cdef intp_t size = 3 * self.width
+        cdef intp_t t, k
+        cdef const float64_t *kept
+        cdef float64_t *now_
+        while self.n_saved > n_saved:
+            self.n_saved -= 1
+            t = self.saved_tree[self.n_saved]
+            self.roots[t] = self.saved_root[self.n_saved]
+            kept = self.saved_bound.data() + self.n_saved * size
+            now_ = self.bound.data() + t * size
+            for k in range(size):
+                now_[k] = kept[k]
+
+    # ------------------------------------------------------------------ labels that are possible
+
+    cdef void _bound_units(self) noexcept nogil:
+        """Which labels every unit may answer somewhere in the box."""
+        cdef intp_t t, u, k
+        cdef float64_t *upper
+        cdef const float64_t *bound
+        for k in range(self.n_units * self.width):
+            self.upper[k] = 0.0
+        for t in range(self.n_trees):
+            upper = self.upper.data() + self.unit_of[t] * self.width
+            bound = self.bound.data() + t * 3 * self.width
+            for k in range(self.width):
+                upper[k] += bound[k]
+        for u in range(self.n_units):
+            self._find_possible(u)
+            if self.parent[u] >= 0:
+                self._hand_up(u)
+
+    cdef void _find_possible(self, intp_t unit) noexcept nogil:
+        cdef intp_t n = self.n_labels
+        cdef intp_t a, b, best
+        cdef const float64_t *upper = self.upper.data() + unit * self.width
+        cdef const uint8_t *allowed = self.allowed.data() + unit * n
+        cdef const int32_t *rank = self.rank.data() + unit * n
+        cdef uint8_t *alive = self.alive.data() + unit * n
+        cdef float64_t slack = -self.tolerance[unit]
+        cdef float64_t lead
+        cdef int32_t count = 0
+        if self.opaque[unit]:
+            for a in range(n):
+                alive[a] = allowed[a]
+                count += alive[a]
+            self.n_alive[unit] = count
+            return
+        if self.paired:
+            for a in range(n):
+                alive[a] = allowed[a]
+                if not allowed[a]:
+                    continue
+                for b in range(n):
+                    if b != a and allowed[b]:
+                        lead = upper[a * (n - 1) + b - (b > a)]
+                        if lead < slack or (lead == 0.0 and slack == 0.0 and rank[b] < rank[a]):
+                            alive[a] = 0
+                            break
+                count += alive[a]
+            self.n_alive[unit] = count
+            return
+        # the label with the largest assured sum, ties to the smaller rank
+        best = -1
+        for b in range(n):
+            if allowed[b] and (
+                best < 0
+                or upper[n + b] < upper[n + best]
+                or (upper[n + b] == upper[n + best] and rank[b] < rank[best])
+            ):
+                best = b
+        for a in range(n):
+            alive[a] = allowed[a]
+            if allowed[a] and a != best:
+                lead = upper[a] + upper[n + best]
+                if lead < slack or (lead == 0.0 and slack == 0.0 and rank[best] < rank[a]):
+                    alive[a] = 0
+            count += alive[a]
+        self.n_alive[unit] = count
+
+    cdef void _hand_up(self, intp_t unit) noexcept nogil:
+        """Add the weight of a unit's label to the bounds of the unit above."""
+        cdef intp_t n = self.n_labels
+        cdef intp_t a, b
+        cdef float64_t weight = self.weight[unit]
+        cdef float64_t *upper = self.upper.data() + self.parent[unit] * self.width
+        cdef const uint8_t *alive = self.alive.data() + unit * n
+        cdef bint alone = self.n_alive[unit] == 1
+        for a in range(n):
+            if self.paired:
+                for b in range(n):
+                    if b != a:
+                        if alive[a]:
+                            upper[a * (n - 1) + b - (b > a)] += weight
+                        elif alone and alive[b]:
+                            upper[a * (n - 1) + b - (b > a)] -= weight
+            else:
+                if alive[a]:
+                    upper[a] += weight
+                    if alone:
+                        upper[n + a] -= weight
+
+    # ------------------------------------------------------------------ exact labels of single cells
+
+    cdef intp_t _decide(self, intp_t model) noexcept nogil:
+        """Label of a box in which every tree is one leaf, in the model's arithmetic; -1: ask."""
+        cdef intp_t n = self.used[model]
+        cdef intp_t t, s, best = 0
+        cdef float64_t *sums = self.sums.data()
+        cdef const float64_t *scores
+        cdef const int32_t *label = self.label_at.data() + model * (self.n_scores + 2)
+        if self.rule[model] == ASK:
+            return -1
+        for s in range(n):
+            sums[s] = 0.0
+            sums[s] += self.start[model * self.n_scores + s]
+        for t in range(self.first_tree[model], self.first_tree[model + 1]):
+            scores = self.scores.data() + self.roots[t] * self.n_scores
+            for s in range(n):
+                sums[s] += scores[s]
+        for s in range(n):
+            sums[s] = sums[s] / self.scale[model]
+        if self.rule[model] == SECOND_ABOVE:
+            return label[-sums[0] + sums[1] > 0]
+        if self.rule[model] == ABOVE_ZERO:
+            return label[sums[0] > 0]
+        if self.rule[model] == NOT_BELOW_ZERO:
+            return label[sums[0] >= 0]
+        for s in range(1, n):
+            if sums[s] > sums[best]:
+                best = s
+        return label[best]
+
+    cdef intp_t label_of(self, intp_t model, const intp_t *cell) except -1 nogil:
+        cdef intp_t label
+        self._load(cell, cell)
+        self._bound_units()
+        if self.n_alive[self.top[model]] == 1:
+            for label in range(self.n_labels):
+                if self.alive[self.top[model] * self.n_labels + label]:
+                    return label
+        label = self._decide(model)
+        return label if label >= 0 else self._ask(model)
+
+    cdef int _flush(self) except -1 nogil:
+        """Judge the cells put aside; 1 if one of them refutes."""
+        cdef intp_t i, a, found = -1
+        cdef intp_t n = self.n_pending
+        if n == 0:
+            return 0
+        self.n_pending = 0
+        with gil:
+            cells = np.empty((n, self.n_axes), dtype=np.intp)
+            for i in range(n):
+                for a in range(self.n_axes):
+                    cells[i, a] = self.pending[i * self.n_axes + a]
+            first = self.judge(0, cells)
+            second = self.target if self.n_models == 1 else self.judge(1, cells)
+            wrong = np.flatnonzero(first != second)
+            if wrong.size:
+                found = wrong[0]
+        if found < 0:
+            return 0
+        self._point_out(self.pending.data() + found * self.n_axes)
+        return 1
+
+    cdef int _point_out(self, const intp_t *cell) except -1 nogil:
+        """Keep a cell that refutes, and its labels."""
+        cdef intp_t a
+        for a in range(self.n_axes):
+            self.witness[(2 - self.n_models) * self.n_axes + a] = cell[a]
+        if self.n_models == 1:
+            self.witness_label[0] = self.target
+            self.witness_label[1] = self.label_of(0, cell)
+        else:
+            self.witness_label[0] = self.label_of(0, cell)
+            self.witness_label[1] = self.label_of(1, cell)
+        return 0
+
+    # ------------------------------------------------------------------ the search
+
+    cdef int _choose(self) noexcept nogil:
+        """Choose the cut to halve the box at; 0 if no undecided tree is left to split.
+
+        Gains of a cut are what its halves take off the bounds that are still open, counted in
+        the trees whose restricted root has this cut.
+        """
+        cdef intp_t n = self.n_labels
+        cdef intp_t t, u, p, a, b, k, n_touched = 0
+        cdef Node *split
+        cdef const float64_t *both
+        cdef const float64_t *left
+        cdef const float64_t *right
+        cdef const uint8_t *alive
+        cdef float64_t off_left, off_right, spread, score
+        cdef float64_t best = -1.0
+        cdef int32_t at
+        cdef bint only_different = False
+        if self.n_models == 2:
+            # a model of one tree is walked leaf by leaf
+            for k in range(2):
+                split = self.nodes.data() + self.roots[self.first_tree[k]]
+                if (
+                    self.first_tree[k + 1] - self.first_tree[k] == 1
+                    and split.axis >= 0
+                    and self.n_alive[self.top[k]] > 1
+                ):
+                    self.next_axis = split.axis
+                    self.next_cut = split.cut
+                    self.next_side = 0
+                    return 1
+        if self.twin.size():
+            for t in range(self.first_tree[1]):
+                p = self.first_tree[1] + t
+                if self.twin[self.roots[t]] != self.twin[self.roots[p]] and (
+                    self.nodes[self.roots[t]].axis >= 0 or self.nodes[self.roots[p]].axis >= 0
+                ):
+                    only_different = True
+                    break
+        for t in range(self.n_trees):
+            split = self.nodes.data() + self.roots[t]
+            if split.axis < 0:
+                continue
+            u = self.unit_of[t]
+            p = u
+            while p >= 0 and self.n_alive[p] > 1:
+                p = self.parent[p]
+            if p >= 0:
+                continue
+            if only_different:
+                p = self.first_tree[1]
+                p = t + p if t < p else t - p
+                if self.twin[self.roots[t]] == self.twin[self.roots[p]]:
+                    continue
+            both = self.bound.data() + t * 3 * self.width
+            left = both + self.width
+            right = left + self.width
+            alive = self.alive.data() + u * n
+            off_left = off_right = spread = 0.0
+            if n == 2:
+                for k in range(2):
+                    off_left += both[k] - left[k]
+                    off_right += both[k] - right[k]
+                    spread += both[k]
+            elif self.paired:
+                for a in range(n):
+                    if alive[a]:
+                        for b in range(n):
+                            if b != a and alive[b]:
+                                k = a * (n - 1) + b - (b > a)
+                                off_left += both[k] - left[k]
+                                off_right += both[k] - right[k]
+                                spread += both[k]
+            else:
+                for a in range(n):
+                    if alive[a]:
+                        for b in range(2):
+                            k = a + b * n
+                            off_left += both[k] - left[k]
+                            off_right += both[k] - right[k]
+                            spread += both[k]
+            at = self.first_cut[split.axis] + split.cut
+            if self.total[at] < 0.0:
+                self.touched[n_touched] = <int32_t> t
+                n_touched += 1
+                self.total[at] = self.gain_left[at] = self.gain_right[at] = 0.0
+            self.gain_left[at] += off_left
+            self.gain_right[at] += off_right
+            self.total[at] += spread if spread > 0.0 else 0.0
+        for k in range(n_touched):
+            split = self.nodes.data() + self.roots[self.touched[k]]
+            at = self.first_cut[split.axis] + split.cut
+            score = self.gain_left[at] + self.gain_right[at] + 0.001 * self.total[at]
+            if score > best:
+                best = score
+                self.next_axis = split.axis
+                self.next_cut = split.cut
+                self.next_side = self.gain_right[at] < self.gain_left[at]
+            self.total[at] = -1.0
+        return n_touched > 0
+
+    cdef int _look(self) except -1 nogil:
+        """Look at the box: 0 settled, 1 to be halved, 2 refuted (`lo` is a cell that refutes)."""
+        cdef intp_t n = self.n_labels
+        cdef intp_t t, a, u, v, first, second
+        cdef bint shared, same
+        self._bound_units()
+        u = self.top[0]
+        if self.n_models == 1:
+            if not self.alive[u * n + self.target]:
+                return 2
+            if self.n_alive[u] == 1:
+                return 0
+            if self._choose():
+                return 1
+            first = self._decide(0)
+            if first >= 0:
+                return 0 if first == self.target else 2
+        else:
+            v = self.top[1]
+            shared = False
+            for a in range(n):
+                if self.alive[u * n + a] and self.alive[v * n + a]:
+                    shared = True
+                    break
+            if not shared:
+                return 2
+            if self.n_alive[u] == 1 and self.n_alive[v] == 1:
+                return 0
+            if self.twin.size():
+                same = True
+                for t in range(self.first_tree[1]):
+                    if self.twin[self.roots[t]] != self.twin[self.roots[self.first_tree[1] + t]]:
+                        same = False
+                        break
+                if same:
+                    return 0
+            if self._choose():
+                return 1
+            first = self._settled(0)
+            second = self._settled(1)
+            if first >= 0 and second >= 0:
+                return 0 if first == second else 2
+        for a in range(self.n_axes):
+            self.pending[self.n_pending * self.n_axes + a] = self.lo[a]
+        self.n_pending += 1
+        if self.n_pending == JUDGED and self._flush():
+            return 3
+        return 0
+
+    cdef intp_t _settled(self, intp_t model) noexcept nogil:
+        """Label of a model on a box that cannot be halved; -1: ask the judge."""
+        cdef intp_t a
+        if self.n_alive[self.top[model]] > 1:
+            return self._decide(model)
+        for a in range(self.n_labels):
+            if self.alive[self.top[model] * self.n_labels + a]:
+                return a
+        return -1
+
+    cdef int certify(
+        self, const intp_t *lo, const intp_t *hi, float64_t deadline, int64_t max_boxes
+    ) except -1 nogil:
+        cdef Frame frame
+        cdef Frame *top
+        cdef intp_t a, seen
+        cdef intp_t *cell
+        cdef int verdict
+        self.n_boxes = 0
+        self.n_pending = 0
+        if self.n_models == 1:
+            # two opposite cells settle most boxes of several classes
+            cell = self.witness.data()
+            for a in range(self.n_axes):
+                cell[a] = lo[a]
+                cell[self.n_axes + a] = hi[a]
+            self.target = self.label_of(0, lo)
+            self.witness_label[0] = self.target
+            self.witness_label[1] = self.label_of(0, hi)
+            if self.witness_label[1] != self.target:
+                return REFUTED
+        self._load(lo, hi)
+        while True:
+            if self.n_boxes >= max_boxes:
+                return UNDECIDED
+            self.n_boxes += 1
+            if self.n_boxes % POLL == 0 and should_stop(deadline):
+                return UNDECIDED
+            verdict = self._look()
+            if verdict == 3:
+                return REFUTED
+            if verdict == 2:
+                cell = self.pending.data()
+                for a in range(self.n_axes):
+                    cell[a] = self.lo[a]
+                self._point_out(cell)
+                return REFUTED
+            if verdict == 1:
+                frame.axis = self.next_axis
+                frame.cut = self.next_cut
+                frame.side = self.next_side
+                frame.half = 0
+                frame.lo = self.lo[frame.axis]
+                frame.hi = self.hi[frame.axis]
+                frame.n_saved = self.n_saved
+                self.stack.push_back(frame)
+            else:
+                while not self.stack.empty():
+                    top = &self.stack.back()
+                    self._undo(top.n_saved)
+                    self.lo[top.axis] = top.lo
+                    self.hi[top.axis] = top.hi
+                    if top.half == 0:
+                        top.half = 1
+                        top.side = 1 - top.side
+                        break
+                    self.stack.pop_back()
+                if self.stack.empty():
+                    return REFUTED if self._flush() else PROVEN
+            top = &self.stack.back()
+            if top.side == 0:
+                self._narrow(top.axis, top.lo, top.cut)
+            else:
+                self._narrow(top.axis, top.cut + 1, top.hi)
+
+    cdef int _grow(
+        self, vector[Node] &tree, float64_t deadline, int64_t max_nodes
+    ) except -1 nogil:
+        """Put the pre-order nodes of a tree of the loaded box in `tree`; 0 at a limit.
+
+        Leaves keep their label as `cut`.
+        """
+        cdef Frame frame
+        cdef Frame *top
+        cdef Node node
+        cdef intp_t label
+        self.n_boxes = 0
+        self.n_pending = 0
+        while True:
+            if self.n_boxes >= max_nodes or self.n_boxes == MAX_NODES:
+                return 0
+            self.n_boxes += 1
+            if self.n_boxes % POLL == 0 and should_stop(deadline):
+                return 0
+            self._bound_units()
+            node.left = node.right = node.axis = node.cut = -1
+            label = -1
+            if self.n_alive[self.top[0]] == 1:
+                label = self._settled(0)
+            elif self._choose():
+                frame.axis = node.axis = self.next_axis
+                frame.cut = node.cut = self.next_cut
+                frame.side = 0
+                frame.half = 0
+                frame.lo = self.lo[frame.axis]
+                frame.hi = self.hi[frame.axis]
+                frame.n_saved = self.n_saved
+                frame.node = <int32_t> tree.size()
+                tree.push_back(node)
+                self.stack.push_back(frame)
+                self._narrow(frame.axis, frame.lo, frame.cut)
+                continue
+            else:
+                label = self._decide(0)
+                if label < 0:
+                    label = self._ask(0)
+            node.cut = <int32_t> label
+            tree.push_back(node)
+            while not self.stack.empty():
+                top = &self.stack.back()
+                self._undo(top.n_saved)
+                self.lo[top.axis] = top.lo
+                self.hi[top.axis] = top.hi
+                if top.half == 0:
+                    top.half = 1
+                    break
+                self.stack.pop_back()
+            if self.stack.empty():
+                return 1
+            top = &self.stack.back()
+            tree[top.node].right = <int32_t> tree.size()
+            self._narrow(top.axis, top.cut + 1, top.hi)
+
+    cdef intp_t _ask(self, intp_t model) except -1 nogil:
+        """What the judge says of a model at the first cell of the box."""
+        cdef intp_t a
+        with gil:
+            cell = np.empty((1, self.n_axes), dtype=np.intp)
+            for a in range(self.n_axes):
+                cell[0, a] = self.lo[a]
+            return self.judge(model, cell)[0]
+
+    cdef intp_t possible(
+        self, intp_t model, const intp_t *lo, const intp_t *hi, uint8_t *labels
+    ) except -1 nogil:
+        cdef intp_t a
+        cdef intp_t unit = self.top[model]
+        self._load(lo, hi)
+        self._bound_units()
+        for a in range(self.n_labels):
+            labels[a] = self.alive[unit * self.n_labels + a]
+        return self.n_alive[unit]
+
+    # ------------------------------------------------------------------ from Python
+
+    def prove(self, const intp_t[::1] lo, const intp_t[::1] hi, seconds=INFINITY, max_boxes=None):
+        """Prove that a box has one class, or that the two models agree on it.
+
+        Parameters
+        ----------
+        lo, hi : intp arrays of shape (n_axes,)
+            First and last cell on every axis.
+        seconds : float
+            Time limit.
+        max_boxes : int or None
+            Limit on the number of boxes to look at.
+
+        Returns
+        -------
+        outcome : bool or None
+            True: proven; False: refuted; None: a limit came first.
+        labels : tuple of int
+            For one model: its label on the box, if proven. If refuted, the labels of the two
+            cells, or of the two models. Else empty.
+        cells : intp array of shape (n_cells, n_axes)
+            What refutes: two cells for one model, one cell for two; else none.
+        """
+        cdef const intp_t *first = &lo[0] if self.n_axes else NULL
+        cdef const intp_t *last = &hi[0] if self.n_axes else NULL
+        cdef float64_t deadline = now() + <float64_t> seconds
+        cdef int64_t limit = (2**63 - 1) if max_boxes is None else max_boxes
+        cdef int outcome
+        cdef intp_t i, a
+        self._check(lo, hi)
+        with nogil:
+            outcome = self.certify(first, last, deadline, limit)
+        n_rows = 0 if outcome != REFUTED else 2 if self.n_models == 1 else 1
+        cells = np.empty((n_rows, self.n_axes), dtype=np.intp)
+        for i in range(n_rows):
+            for a in range(self.n_axes):
+                cells[i, a] = self.witness[i * self.n_axes + a]
+        if outcome == REFUTED:
+            return False, (self.witness_label[0], self.witness_label[1]), cells
+        if outcome == PROVEN:
+            return True, ((self.target,) if self.n_models == 1 else ()), cells
+        return None, (), cells
+
+    def grow(
+        self, const intp_t[::1] lo, const intp_t[::1] hi, seconds=INFINITY, max_leaves=None
+    ):
+        """Grow a tree that equals the model on a box, by the halvings of a proof.
+
+        Every leaf is a proven box. The tree is small for the time it takes (a microsecond a
+        leaf or less), not smallest: sibling leaves of one label are merged, nothing else.
+
+        Parameters
+        ----------
+        lo, hi : intp arrays of shape (n_axes,)
+            First and last cell on every axis.
+        seconds : float
+            Time limit.
+        max_leaves : int or None
+            Limit on the number of leaves, before any are merged.
+
+        Returns
+        -------
+        (left, right, axis, cut, label) : tuple of intp arrays of shape (n_nodes,), or None
+            Pre-order nodes, -1 where it does not apply; None if a limit came first.
+        """
+        cdef const intp_t *first = &lo[0] if self.n_axes else NULL
+        cdef const intp_t *last = &hi[0] if self.n_axes else NULL
+        cdef float64_t deadline = now() + <float64_t> seconds
+        cdef int64_t limit = (2**62) if max_leaves is None else 2 * max_leaves - 1
+        cdef vector[Node] tree
+        cdef int done
+        cdef intp_t i, n, number = 0
+        self._check(lo, hi)
+        if self.n_models != 1:
+            raise ValueError("a tree is grown for one model, but two are loaded")
+        with nogil:
+            self._load(first, last)
+            done = self._grow(tree, deadline, limit)
+            if done:
+                number = merge_leaves(tree)
+        if not done:
+            return None
+        nodes = np.full((5, number), -1, dtype=np.intp)
+        cdef intp_t[:, ::1] nodes_ = nodes
+        with nogil:
+            n = 0
+            for i in range(<intp_t> tree.size()):
+                if tree[i].left == MERGED:
+                    continue
+                if tree[i].axis >= 0:
+                    nodes_[0, n] = n + 1
+                    nodes_[1, n] = tree[tree[i].right].left
+                    nodes_[2, n] = tree[i].axis
+                    nodes_[3, n] = tree[i].cut
+                else:
+                    nodes_[4, n] = tree[i].cut
+                n += 1
+        return tuple(nodes)
+
+    def labels_possible(self, intp_t model, const intp_t[::1] lo, const intp_t[::1] hi):
+        """Mark the labels that a model may have on a box, by bounds alone.
+
+        Parameters
+        ----------
+        model : int
+        lo, hi : intp arrays of shape (n_axes,)
+            First and last cell on every axis.
+
+        Returns
+        -------
+        bool array of shape (n_labels,)
+            False: the label occurs nowhere in the box.
+        """
+        labels = np.zeros(self.n_labels, dtype=np.uint8)
+        cdef uint8_t[::1] labels_ = labels
+        cdef const intp_t *first = &lo[0] if self.n_axes else NULL
+        cdef const intp_t *last = &hi[0] if self.n_axes else NULL
+        self._check(lo, hi)
+        with nogil:
+            self.possible(model, first, last, &labels_[0])
+        return labels.view(bool)
+
+    def _check(self, const intp_t[::1] lo, const intp_t[::1] hi):
+        cdef intp_t a
+        if lo.shape[0] != self.n_axes or hi.shape[0] != self.n_axes:
+            raise ValueError(f"lo and hi must have {self.n_axes} entries, one an axis")
+        for a in range(self.n_axes):
+            if not 0 <= lo[a] <= hi[a] < self.n_cells[a]:
+                raise ValueError(
+                    f"cells {lo[a]}..{hi[a]} are not on axis {a}, which has {self.n_cells[a]}"
+                )

@@ -1,0 +1,284 @@
+"""Which search for which ensemble: exact while memory and time allow, else the heuristic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify._cells import Stopped
+from ensemble_simplify._grid import Grid, grid_bytes
+from ensemble_simplify._heuristic import Draft
+from ensemble_simplify._search import (
+    CellTree,
+    TooLarge,
+    lay_out,
+    leaves_bound,
+    n_regions,
+    pareto_front,
+    solve,
+)
+
+# Joining boxes without a time limit ends after this much forecast work (nanoseconds), so that
+# the result does not depend on the speed of the machine.
+JOIN_WORK = 1e7
+# With a time limit, an incumbent is sought before an exact search on more cells than this.
+INCUMBENT_CELLS = 1 << 14
+# Grids of more cells than this are not looked at as a whole unless ``method="exact"``: their
+# tables of regions would not fit either. Nor are those whose labels would take more than this
+# share of the time limit, at so many seconds a cell, and a cell, tree and score.
+TABLE_CELLS = 1 << 24
+LABEL_SHARE, CELL_SECONDS, VOTE_SECONDS = 0.2, 3e-8, 1.5e-9
+# Passes of an exact search over its regions, and bytes a region.
+PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (5, 6)}
+# Share of the time limit that bounds may take, and their time without a limit (seconds).
+BOUND_SHARE, BOUND_SECONDS = 0.1, 2.0
+# Cells of the part of a large grid on which a lower bound is sought.
+BOUND_CELLS = 1 << 15
+
+
+@dataclass(eq=False)
+class Found:
+    """What a search found.
+
+    Attributes
+    ----------
+    tree : CellTree
+        Over all axes and cuts of the grid.
+    shape : tuple
+        Cells on each axis, without cuts that do not matter where that is known.
+    optimal : bool
+    depth_bound, leaves_bound : int
+        No faithful tree is less deep or has fewer leaves; with the objective
+        ``"depth_then_leaves"`` and `optimal`, none of least depth has fewer leaves.
+    """
+
+    tree: CellTree
+    shape: tuple
+    optimal: bool
+    depth_bound: int
+    leaves_bound: int
+
+
+class OutOfTime(Exception):
+    """No faithful tree was found in time.
+
+    Attributes
+    ----------
+    n_leaves : int
+        Leaves found so far.
+    share : float
+        Part of the cells they cover.
+    """
+
+    def __init__(self, n_leaves, share):
+        super().__init__(f"{n_leaves} leaves on {share:.3%} of the cells")
+        self.n_leaves = n_leaves
+        self.share = share
+
+
+def find_tree(trees, objective, *, method, max_bytes, seconds, rng, report=None):
+    """A faithful tree of a forest: smallest if possible, else as small as time allows.
+
+    Parameters
+    ----------
+    trees : CellTrees
+    objective : {"depth", "leaves", "depth_then_leaves"}
+    method : {"auto", "exact", "heuristic"}
+    max_bytes : float
+    seconds : float
+        Time limit; inf for none.
+    rng : numpy Generator
+    report : callable or None
+        Called with messages on progress.
+
+    Raises
+    ------
+    TooLarge
+        With ``method="exact"``, if memory does not suffice.
+    OutOfTime
+        If no faithful tree was found in time.
+    """
+    deadline = monotonic() + seconds
+    grid = None
+    if method == "exact" or _worth_a_table(trees, max_bytes, seconds):
+        grid = _labelled(trees, max_bytes, deadline)
+    if grid is not None and report:
+        report(f"{grid.n_cells} cells, {n_regions(grid.labels.shape):.3g} regions")
+    draft = Draft(trees, objective, max_bytes=max_bytes, deadline=deadline, rng=rng, report=report)
+    drafted = False
+    if (
+        method == "heuristic"
+        or grid is None
+        or (np.isfinite(seconds) and grid.n_cells > INCUMBENT_CELLS and method == "auto")
+    ):
+        _build(draft)
+        drafted = True
+        if report:
+            report(f"incumbent of {draft.n_leaves} leaves")
+    if grid is not None and method != "heuristic":
+        try:
+            tree = solve(
+                grid.labels, objective, max_bytes=max_bytes, seconds=deadline - monotonic()
+            ).tree
+            return _proven(tree.on_grid(grid), grid.labels.shape, objective)
+        except TooLarge:
+            if method == "exact":
+                raise
+        except Stopped:
+            if not drafted:
+                raise OutOfTime(0, 0.0) from None
+    if not drafted:
+        _build(draft)
+    limited = np.isfinite(seconds)
+    spare = min(BOUND_SHARE * seconds, BOUND_SECONDS)
+    draft.deadline = deadline - spare
+    draft.improve(np.inf if limited else JOIN_WORK)
+    shape = trees.shape if grid is None else grid.labels.shape
+    if draft.is_optimal:
+        return _proven(draft.tree(), shape, objective)
+    labels = _part_of_grid(trees, rng) if grid is None else grid.labels
+    leaves = max(draft.leaves_bound, leaves_bound(labels, spare, rng) if labels.size > 1 else 1)
+    leaves = max(leaves, draft.depth_bound + 1)
+    depth = max(draft.depth_bound, _least_depth(leaves))
+    return Found(draft.tree(), shape, False, depth, leaves)
+
+
+def find_front(trees, *, max_bytes, seconds):
+    """The front of depth and leaves, see `pareto_front`; raises like ``find_tree``."""
+    deadline = monotonic() + seconds
+    grid = _labelled(trees, max_bytes, deadline)
+    try:
+        return pareto_front(grid.labels, max_bytes=max_bytes, seconds=deadline - monotonic())
+    except Stopped:
+        raise OutOfTime(0, 0.0) from None
+
+
+@dataclass(eq=False)
+class Forecast:
+    """What a search is expected to need and to find.
+
+    Attributes
+    ----------
+    shape : tuple
+        Cells on each axis, as in `Found`.
+    n_states : float
+        Regions to be stored.
+    n_bytes : float
+        Memory of the exact search.
+    seconds : float
+        Time of the exact search.
+    n_leaves : float
+        Leaves of a faithful tree, nan if unknown.
+    leaves_bound : int
+        No faithful tree has fewer.
+    """
+
+    shape: tuple
+    n_states: float
+    n_bytes: float
+    seconds: float
+    n_leaves: float
+    leaves_bound: int
+
+
+def forecast(trees, objective, *, max_bytes, seconds, rng):
+    """Look at a forest for a moment, and extrapolate."""
+    deadline = monotonic() + seconds
+    shape = trees.shape
+    cells = np.prod(np.array(shape, dtype=float))
+    n_states = work = float(n_regions(shape))
+    labels = None
+    if _worth_a_table(trees, max_bytes, seconds):
+        try:
+            labels = _labelled(trees, max_bytes, deadline).labels
+            shape = labels.shape
+            n_states, work = 1.0, 0.0
+            if labels.size > 1:
+                programme = lay_out(labels, deadline)
+                n_states, work = float(programme.n_states), programme.cost
+        except (OutOfTime, Stopped, TooLarge):
+            labels = None
+    passes, width = PASSES[objective]
+    draft = Draft(trees, objective, max_bytes=max_bytes, deadline=deadline, rng=rng)
+    try:
+        draft.build()
+        n_leaves = float(draft.n_leaves)
+    except Stopped:
+        n_leaves = draft.n_leaves / draft.share if draft.share > 0 else np.nan
+    part = _part_of_grid(trees, rng) if labels is None else labels
+    bound = leaves_bound(part, BOUND_SHARE * seconds, rng) if part.size > 1 else 1
+    return Forecast(
+        shape,
+        n_states,
+        grid_bytes(trees.shape) + width * n_states,
+        cells * (CELL_SECONDS + VOTE_SECONDS * len(trees.roots) * trees.value.shape[1])
+        + 1e-9 * passes * work,
+        n_leaves,
+        bound,
+    )
+
+
+def _worth_a_table(trees, max_bytes, seconds):
+    cells = np.prod(np.array(trees.shape, dtype=float))
+    label_seconds = cells * (CELL_SECONDS + VOTE_SECONDS * len(trees.roots) * trees.value.shape[1])
+    return (
+        cells <= TABLE_CELLS
+        and grid_bytes(trees.shape) <= max_bytes
+        and label_seconds <= LABEL_SHARE * seconds
+    )
+
+
+def _labelled(trees, max_bytes, deadline):
+    """The simplified grid of all cells, with its axes and cuts numbered."""
+    needed = grid_bytes(trees.shape)
+    if needed > max_bytes:
+        raise TooLarge(needed)
+    try:
+        labels = trees.labels(deadline)
+    except Stopped:
+        raise OutOfTime(0, 0.0) from None
+    numbers = [np.arange(n - 1) for n in labels.shape]
+    return Grid(np.arange(labels.ndim), numbers, labels).simplified()
+
+
+def _build(draft):
+    try:
+        draft.build()
+    except Stopped:
+        raise OutOfTime(draft.n_leaves, draft.share) from None
+
+
+def _proven(tree, shape, objective):
+    depth, leaves = tree.depth, tree.n_leaves
+    if objective == "leaves":
+        depth = _least_depth(leaves)
+    elif objective == "depth":
+        leaves = depth + 1
+    return Found(tree, shape, True, depth, leaves)
+
+
+def _least_depth(n_leaves):
+    """Depth that a tree of so many leaves has at least."""
+    return int(np.ceil(np.log2(n_leaves)))
+
+
+def _part_of_grid(trees, rng):
+    """Classes on a part of the grid: some positions on every axis.
+
+    A tree for the whole grid is one for the part, so its bounds hold for the whole.
+    """
+    kept = [np.arange(n) for n in trees.shape]
+    while np.prod([float(len(k)) for k in kept]) > BOUND_CELLS:
+        longest = max(range(len(kept)), key=lambda a: len(kept[a]))
+        gone = rng.integers(len(kept[longest]))
+        kept[longest] = np.delete(kept[longest], gone)
+    cells = np.stack(np.meshgrid(*kept, indexing="ij"), axis=-1).reshape(-1, len(kept))
+    labels = trees.labels_of(np.ascontiguousarray(cells, dtype=np.intp)).astype(np.uint16)
+    part = Grid(
+        np.arange(len(kept)),
+        [np.arange(len(k) - 1) for k in kept],
+        labels.reshape([len(k) for k in kept]),
+    )
+    return part.simplified().labels

@@ -1,0 +1,474 @@
+"""Proof that two tree models answer alike on every finite input, or a row on which they differ.
+
+Nothing of the born-again search is used here: boxes are settled by bounds on restricted trees
+(`_certify`), and every counterexample is put to the models' own ``predict``.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+import warnings
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+
+from ensemble_simplify._certify import Certifier
+from ensemble_simplify._forest import read_forest
+from ensemble_simplify._grid import grid_shape, trees_over_axes
+from ensemble_simplify._thresholds import FLOAT32_MAX, cut_points
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Verification:
+    """Outcome of `verify`.
+
+    It is true (in the sense of ``if``) only where equality is proven.
+
+    Parameters
+    ----------
+    equal : bool or None
+        True: proven; False: there is a counterexample; None: a limit came first.
+    counterexample : ndarray of shape (n_features,) or None
+        A row of float64, which float32 represents exactly, on which the models differ.
+    predictions : tuple of two labels or None
+        What the two models answer to it.
+    n_boxes : int
+        Boxes of the feature space that were looked at.
+    seconds : float
+        Time taken.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from ensemble_simplify import verify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    >>> outcome = verify(tree, tree)
+    >>> outcome.equal, outcome.counterexample
+    (True, None)
+    """
+
+    equal: bool | None
+    counterexample: np.ndarray | None
+    predictions: tuple | None
+    n_boxes: int
+    seconds: float
+
+    def __bool__(self):
+        return self.equal is True
+
+    def __repr__(self):
+        effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
+        if self.equal:
+            return f"Verification(equal=True: proven for every finite input; {effort})"
+        if self.equal is None:
+            return f"Verification(equal=None: undecided at the limit; {effort})"
+        first, second = self.predictions
+        return (
+            f"Verification(equal=False: {first!r} against {second!r} at "
+            f"{_shown(self.counterexample)}; {effort})"
+        )
+
+
+def verify(model_a, model_b, *, voting="estimator", time_limit=None, max_boxes=None):
+    """Prove that two tree models predict alike on every finite input, or find where they differ.
+
+    Parameters
+    ----------
+    model_a, model_b : estimator
+        Fitted classifiers on the same number of features: supported ensembles, decision trees, or
+        estimators of this package with a ``decision_tree_``. They are left as they are.
+    voting : {"estimator", "hard"}, default="estimator"
+        ``"estimator"``: what ``predict`` answers (with ``n_jobs=None``); ``"hard"``: the
+        majority of an ensemble's trees, each with the same weight, ties to the smaller class.
+    time_limit : float or None, default=None
+        Seconds after which the attempt ends undecided.
+    max_boxes : int or None, default=None
+        Boxes of the feature space to look at before the attempt ends undecided.
+
+    Returns
+    -------
+    verification : Verification
+        Its attribute ``equal`` is True (proven), False (with a counterexample) or None (a limit
+        came first).
+
+    Notes
+    -----
+    Predictions are compared by label, so the models may know different classes or keep them in
+    another order. Models that compare float64 numbers (HistGradientBoosting, LightGBM) are
+    compared on the rows that float32 represents, the others on every finite row.
+
+    Time can grow exponentially with the number of features: deciding equality is NP-hard.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from ensemble_simplify import verify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(5, max_depth=2, random_state=0).fit(X, y)
+    >>> tree = DecisionTreeClassifier(random_state=0).fit(X, forest.predict(X))
+    >>> outcome = verify(forest, tree)
+    >>> bool(outcome)
+    False
+    >>> row = outcome.counterexample.reshape(1, -1)
+    >>> bool(forest.predict(row) == tree.predict(row))
+    False
+    """
+    begin = time.perf_counter()
+    _check_limit("time_limit", time_limit)
+    _check_limit("max_boxes", max_boxes)
+    models = [_fitted(model) for model in (model_a, model_b)]
+    forests = [_read(model, voting) for model in models]
+    if forests[0].n_features != forests[1].n_features:
+        raise ValueError(
+            f"model_a was fitted on {forests[0].n_features} features, but model_b on "
+            f"{forests[1].n_features}. Compare models of the same columns."
+        )
+    space = Space(forests)
+    left = np.inf if time_limit is None else time_limit - (time.perf_counter() - begin)
+    equal, _, cells = space.certifier.prove(*space.whole, seconds=left, max_boxes=max_boxes)
+    row = predictions = None
+    if equal is False:
+        row = space.rows(cells)[0]
+        if voting == "hard":
+            predictions = tuple(f.classes[f.predict_index(row[None])[0]] for f in forests)
+        else:
+            predictions = tuple(_own_prediction(model, row) for model in models)
+        if predictions[0] == predictions[1]:
+            raise RuntimeError(
+                f"The trees of the models differ at {_shown(row)}, but their own predict answers "
+                f"{predictions[0]!r} in both. Scores that are nearly tied can depend on the order "
+                "of addition: set n_jobs=None in the ensembles and their members."
+            )
+    seconds = time.perf_counter() - begin
+    return Verification(equal, row, predictions, space.certifier.n_boxes, seconds)
+
+
+class Space:
+    """The common grid of one or two forests, and a `Certifier` on it.
+
+    Parameters
+    ----------
+    forests : list of one or two Forest
+        Classifiers on the same features.
+    cuts : list of ndarray or None
+        Cut points of every feature, with all of the forests' own among them; None: just those.
+
+    Attributes
+    ----------
+    certifier : Certifier
+        Axes are the features with cuts, in their order; labels are positions in `labels`.
+    labels : list
+        All class labels of the forests.
+    whole : tuple of two intp arrays
+        First and last cell of the whole grid on every axis.
+    """
+
+    def __init__(self, forests, cuts=None):
+        self.forests = forests
+        n_features = forests[0].n_features
+        if cuts is None:
+            feature = np.concatenate([forest.feature for forest in forests])
+            threshold = np.concatenate([forest.threshold for forest in forests])
+            cuts = cut_points(feature, threshold, n_features)
+        self.axes, shape = grid_shape(cuts)
+        self.points = [_points(cuts[j]) for j in self.axes]
+        n_cells = np.array(shape, dtype=np.intp)
+        self.whole = np.zeros_like(n_cells), n_cells - 1
+        self.labels = list(dict.fromkeys(c for forest in forests for c in forest.classes.tolist()))
+        place = {label: i for i, label in enumerate(self.labels)}
+        self.columns = [
+            np.array([place[c] for c in forest.classes.tolist()], dtype=np.intp)
+            for forest in forests
+        ]
+        n_labels = max(2, len(self.labels))
+        units = []
+        unit_of, value = [], []
+        for model, forest in enumerate(forests):
+            builder = _Units(forest, model, n_labels, units)
+            builder.add(forest.vote, np.arange(forest.n_classes), self.columns[model])
+            unit_of.append(builder.unit_of)
+            value.append(builder.value)
+        trees = [trees_over_axes(forest, cuts) for forest in forests]
+        begin = [0, forests[0].n_nodes]
+        roots, left, right = (
+            np.concatenate(
+                [getattr(part, name) + start for part, start in zip(trees, begin, strict=False)]
+            )
+            for name in ("roots", "left", "right")
+        )
+        axis = np.concatenate([part.axis for part in trees])
+        cut = np.concatenate([part.cut for part in trees])
+        exact = [_exact_rule(f, c) for f, c in zip(forests, self.columns, strict=True)]
+        scores = _stacked([forest.value for forest in forests])
+        twin = None
+        if len(forests) == 2 and _same_vote(forests[0], forests[1]):
+            same = np.array_equal(self.columns[0], self.columns[1])
+            twin = _equal_subtrees(left, right, axis, cut, roots, scores) if same else None
+        self.certifier = Certifier(
+            n_cells,
+            left,
+            right,
+            axis,
+            cut,
+            roots,
+            np.concatenate(value),
+            np.concatenate(unit_of),
+            units,
+            self.judge,
+            exact,
+            scores,
+            twin,
+        )
+
+    def rows(self, cells):
+        """One row of float32 numbers, held in float64, in each of some cells."""
+        rows = np.zeros((len(cells), self.forests[0].n_features))
+        for a, j in enumerate(self.axes):
+            rows[:, j] = self.points[a][cells[:, a]]
+        return rows
+
+    def judge(self, model, cells):
+        """Labels of cells in the arithmetic of a forest's own ``predict``."""
+        return self.columns[model][self.forests[model].predict_index(self.rows(cells))]
+
+
+class _Units:
+    """Splits the vote of a forest into sums over trees whose labels are votes in other sums."""
+
+    def __init__(self, forest, model, n_labels, units):
+        self.forest = forest
+        self.model = model
+        self.units = units
+        self.value = np.zeros((forest.n_nodes, n_labels))
+        self.unit_of = np.zeros(forest.n_trees, dtype=np.intp)
+
+    def add(self, vote, classes, labels):
+        """Add the unit of a vote, after those below it; return its number.
+
+        `classes` are the vote's class indices, `labels` their places among all labels.
+        """
+        linear = self._linear(vote, len(classes))
+        rank = np.full(self.value.shape[1], -1)
+        rank[labels] = classes
+        unit = dict(model=self.model, parent=-1, weight=0.0, opaque=False, rank=rank.tolist())
+        if linear is not None:
+            nodes = self._put(vote, linear, labels, 1.0)
+            if linear.tie_upper:
+                unit["rank"] = np.where(rank >= 0, len(classes) - 1 - rank, -1).tolist()
+            one_tree = vote.rule == "mean" and vote.stop - vote.start == 1
+            bound = 0.0 if one_tree else linear.error_bound
+            unit["tolerance"] = bound and bound + self._rounding(nodes, vote)
+            below = []
+        else:
+            below = self._gather(vote, labels, 1.0)
+            if below is None:
+                self.value[self._nodes(vote)] = 0.0
+                unit["opaque"] = True
+                below = []
+            weights = np.array([weight for _, weight in below])
+            whole = np.ldexp(weights, 20)
+            if vote.rule == "hard" and weights.sum() < 2.0**20 and (whole == np.rint(whole)).all():
+                unit["tolerance"] = 0.0
+            else:
+                total = np.abs(weights).sum()
+                unit["tolerance"] = self._rounding(self._nodes(vote), vote) * 4 + (
+                    16.0 * (len(below) + 16) * _EPS * total
+                )
+        number = len(self.units)
+        self.units.append(unit)
+        own = np.ones(vote.stop - vote.start, dtype=bool)
+        for child, weight in below:
+            self.units[child].update(parent=number, weight=weight)
+        if below:
+            own = self.unit_of[vote.start : vote.stop] < 0
+        self.unit_of[vote.start : vote.stop][own] = number
+        return number
+
+    def _gather(self, vote, labels, factor):
+        """Put trees that add up into `value`; return (unit, weight) of all other members.
+
+        None if a weight is negative: then nothing is bounded.
+        """
+        if vote.rule == "samme" or vote.rule == "hard":
+            weights = np.ones(len(vote.members)) if vote.weights is None else vote.weights
+            if (np.asarray(weights) < 0).any():
+                return None
+            n = vote.n_scores
+            lead = 1.0 + 1.0 / (n - 1) if vote.rule == "samme" and n > 1 else 1.0
+            return [
+                (self._below(member, labels), factor * lead * float(weight))
+                for member, weight in zip(vote.members, weights, strict=True)
+            ]
+        if vote.rule == "mean":
+            shares = np.full(len(vote.members), 1.0 / vote.scale)
+        else:
+            weights = np.ones(len(vote.members)) if vote.weights is None else vote.weights
+            shares = np.asarray(weights) / np.sum(weights)
+        if (shares < 0).any():
+            return None
+        below = []
+        for member, share in zip(vote.members, shares, strict=True):
+            linear = None if member.rule == "hard" else self._linear(member, len(member.columns))
+            if member.rule == "hard":
+                below.append((self._below(member, labels), factor * float(share)))
+            elif linear is not None:
+                scale = 1.0 if member.members else member.scale
+                self._put(member, linear, labels[member.columns], factor * share / scale)
+                self.unit_of[member.start : member.stop] = -1
+            else:
+                inner = self._gather(member, labels[member.columns], factor * float(share))
+                if inner is None:
+                    return None
+                below += inner
+        return below
+
+    def _below(self, member, labels):
+        return self.add(member, np.arange(len(member.columns)), labels[member.columns])
+
+    def _linear(self, vote, n_classes):
+        return replace(self.forest, vote=vote, classes=np.arange(n_classes)).linear_votes()
+
+    def _nodes(self, vote):
+        return slice(self.forest.offsets[vote.start], self.forest.offsets[vote.stop])
+
+    def _put(self, vote, linear, labels, factor):
+        nodes = self._nodes(vote)
+        self.value[nodes, labels] = linear.value[nodes] * factor
+        return nodes
+
+    def _rounding(self, nodes, vote):
+        """Bound on the error of the certifier's own sums."""
+        largest = np.abs(self.value[nodes]).max(axis=1, initial=0.0)
+        starts = self.forest.offsets[vote.start : vote.stop] - nodes.start
+        magnitude = np.maximum.reduceat(largest, starts).sum()
+        return 8.0 * (vote.stop - vote.start + 16) * _EPS * float(magnitude)
+
+
+def _exact_rule(forest, columns):
+    """How the certifier can follow `Forest.decide` itself, for votes without members."""
+    vote = forest.vote
+    rule = "ask"
+    start = np.zeros(vote.n_scores)
+    if not vote.members and vote.dtype == "float64" and vote.link is None:
+        if vote.rule in ("mean", "majority") or (vote.rule == "samme" and vote.n_scores != 2):
+            rule = "first_largest"
+        elif vote.rule == "samme":
+            rule = "second_above"
+        elif vote.rule == "additive":
+            rule = "first_largest"
+            if vote.n_scores == 1:
+                rule = "not_below_zero" if vote.tie_upper else "above_zero"
+    if vote.init is not None:
+        start = vote.init[: vote.n_scores]
+    scale = vote.scale if vote.rule in ("mean", "samme") else 1.0
+    return dict(rule=rule, scale=float(scale), start=start.tolist(), labels=columns.tolist())
+
+
+def _same_vote(a, b):
+    """Whether two forests decide alike whenever their trees add the same scores."""
+
+    def same(first, second):
+        if len(first.members) != len(second.members):
+            return False
+        for name, one in vars(first).items():
+            other = getattr(second, name)
+            if name == "members":
+                if not all(map(same, one, other)):
+                    return False
+            elif not np.array_equal(one, other):
+                return False
+        return True
+
+    return a.n_scores == b.n_scores and a.n_trees == b.n_trees and same(a.vote, b.vote)
+
+
+def _equal_subtrees(left, right, axis, cut, roots, scores):
+    """Number subtrees so that equal numbers mean equal splits and equal scores."""
+    levels, level = [], roots
+    while level.size:
+        levels.append(level)
+        level = level[axis[level] >= 0]
+        level = np.concatenate([left[level], right[level]])
+    number = np.zeros(len(left), dtype=np.intp)
+    nodes = np.concatenate(levels)
+    leaves = nodes[axis[nodes] < 0]
+    _, number[leaves] = np.unique(scores[leaves] + 0.0, axis=0, return_inverse=True)
+    height = np.zeros(len(left), dtype=np.intp)
+    for level in reversed(levels):
+        split = level[axis[level] >= 0]
+        height[split] = 1 + np.maximum(height[left[split]], height[right[split]])
+    count = leaves.size
+    for h in range(1, len(levels)):
+        split = nodes[height[nodes] == h]
+        key = np.stack([axis[split], cut[split], number[left[split]], number[right[split]]], axis=1)
+        _, inverse = np.unique(key, axis=0, return_inverse=True)
+        number[split] = count + inverse
+        count += split.size
+    return number
+
+
+def _points(cuts):
+    """A plain number in every cell of an axis, which float32 represents."""
+    ends = [-FLOAT32_MAX, *cuts, FLOAT32_MAX]
+    points = []
+    for i, (low, high) in enumerate(pairwise(ends)):
+        if i == 0:
+            guess = min(high - 1.0, np.floor(high))
+        elif i == len(cuts):
+            guess = max(low + 1.0, np.ceil(low))
+        else:
+            guess = low + (high - low) / 2
+        guess = float(np.float32(guess))
+        points.append(guess if low < guess <= high else high)
+    return np.array(points)
+
+
+def _stacked(arrays):
+    width = max(array.shape[1] for array in arrays)
+    return np.concatenate([np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in arrays])
+
+
+def _fitted(model):
+    while isinstance(model, FrozenEstimator):
+        model = model.estimator
+    return model
+
+
+def _read(model, voting):
+    forest = read_forest(getattr(model, "decision_tree_", model), voting=voting)
+    if forest.classes is None:
+        raise TypeError(
+            f"{type(model).__name__} is a regressor; only classifiers can be compared. Pass two "
+            "classifiers."
+        )
+    return forest
+
+
+def _own_prediction(model, row):
+    """What ``model.predict`` answers to a row when its trees are added up in order."""
+    if getattr(model, "n_jobs", None) not in (None, 1):
+        model = copy.copy(model)
+        model.n_jobs = None
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        label = model.predict(row.reshape(1, -1))[0]
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _check_limit(name, limit):
+    if limit is not None and not limit > 0:
+        raise ValueError(f"{name}={limit!r} must be above zero, or None for no limit.")
+
+
+def _shown(row):
+    entries = [f"{entry:.9g}" for entry in row[:8]]
+    return "[" + ", ".join(entries) + (", ..." if len(row) > 8 else "") + "]"

@@ -1,0 +1,792 @@
+"""The born-again tree is the ensemble, and no equal tree is smaller."""
+
+import builtins
+import copy
+import pickle
+import sys
+import warnings
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from ba_trees import FOLDER, majority, published, read_random_forest, read_trees
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import (
+    FLOAT32_MAX,
+    adversarial_rows,
+    labels_by_predict,
+    min_depth,
+    min_leaves,
+    min_leaves_at_min_depth,
+)
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.ensemble import (
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingClassifier,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer
+from sklearn.tree import DecisionTreeClassifier, export_text, plot_tree
+from strategies import CLASSIFIERS, LABELS, fitted_classifiers, small_data
+from threadpoolctl import threadpool_limits
+
+from ensemble_simplify import BornAgainClassifier
+
+# scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
+]
+
+OBJECTIVES = ["depth", "leaves", "depth_then_leaves"]
+BOOSTED = {"adaboost", "adaboost_slow", "adaboost_forests", "boosting", "boosting_zero"}
+BOOSTED |= {"voting_boosted"}
+
+
+# ------------------------------------------------------------------- truth, by predict alone
+
+
+def trees_of(model, columns=None):
+    """All fitted trees inside an ensemble, each with the columns it sees."""
+    columns = np.arange(model.n_features_in_) if columns is None else columns
+    if hasattr(model, "tree_"):
+        yield model, columns
+        return
+    members = model.estimators_
+    members = members.ravel() if isinstance(members, np.ndarray) else members
+    subsets = getattr(model, "estimators_features_", [np.arange(len(columns))] * len(members))
+    for member, subset in zip(members, subsets, strict=True):
+        yield from trees_of(member, columns[subset])
+
+
+def thresholds_of(model):
+    """Thresholds of an ensemble as its trees store them, a sorted array a feature."""
+    found = [[] for _ in range(model.n_features_in_)]
+    for tree, columns in trees_of(model):
+        inner = tree.tree_.children_left >= 0
+        splits = zip(tree.tree_.feature[inner], tree.tree_.threshold[inner], strict=True)
+        for feature, threshold in splits:
+            found[columns[feature]].append(threshold)
+    return [np.unique(values) for values in found]
+
+
+def cuts_of(thresholds):
+    """The largest float32 at or below each threshold."""
+    cuts = []
+    for values in thresholds:
+        single = values.astype(np.float32)
+        single = np.where(single > values, np.nextafter(single, np.float32(-np.inf)), single)
+        cuts.append(np.unique(single.astype(np.float64)))
+    return cuts
+
+
+class HardVote:
+    """The majority of the labels that an ensemble's trees answer, ties to the first class."""
+
+    def __init__(self, model):
+        self.trees = list(trees_of(model))
+        self.classes_ = model.classes_
+
+    def predict(self, X):
+        # trees inside forests answer with class numbers as floats, free-standing ones with labels
+        counts = np.zeros((len(X), len(self.classes_)))
+        for tree, columns in self.trees:
+            best = tree.predict_proba(X[:, columns]).argmax(axis=1)
+            own = tree.classes_
+            if not np.isin(own, self.classes_).all() or own.dtype.kind == "f":
+                own = self.classes_[own.astype(int)]
+            counts[np.arange(len(X)), np.searchsorted(self.classes_, own[best])] += 1
+        return self.classes_[counts.argmax(axis=1)]
+
+
+def without_idle_cuts(labels):
+    """The grid without cuts that separate equal slabs."""
+    for axis in range(labels.ndim):
+        equal = [
+            (labels.take(k, axis) == labels.take(k + 1, axis)).all()
+            for k in range(labels.shape[axis] - 1)
+        ]
+        labels = np.delete(labels, np.flatnonzero(equal), axis)
+    return labels
+
+
+def hard_rows(thresholds, cuts, seed):
+    """Rows on cells' representatives, and on and beside thresholds in float32 and float64."""
+    points = [[*axis, FLOAT32_MAX] for axis in cuts]
+    if np.prod([len(axis) for axis in points]) <= 3000:
+        cells = np.array(list(product(*points)))
+    else:
+        rng = np.random.default_rng(seed)
+        cells = np.column_stack([rng.choice(axis, 3000) for axis in points])
+    rng = np.random.default_rng(seed)
+    return np.concatenate(
+        [cells, adversarial_rows(cuts, rng, 150), adversarial_rows(thresholds, rng, 150)]
+    )
+
+
+def assert_reborn(model, X, y, voting="estimator", seed=0):
+    """All three objectives against exhaustive search over a grid labelled by predict alone."""
+    truth = HardVote(model) if voting == "hard" else model
+    thresholds = thresholds_of(model)
+    cuts = cuts_of(thresholds)
+    labels = labels_by_predict(truth, cuts)
+    n_cells = without_idle_cuts(labels).size
+    if labels.size > 60:
+        labels = without_idle_cuts(labels)
+    depth, leaves = min_depth(labels), min_leaves(labels)
+    optimum = {
+        "depth": (depth, None),
+        "leaves": (None, leaves),
+        "depth_then_leaves": (depth, min_leaves_at_min_depth(labels)),
+    }
+    rows = hard_rows(thresholds, cuts, seed)
+    answer = truth.predict(rows)
+    for objective in OBJECTIVES:
+        reborn = BornAgainClassifier(
+            FrozenEstimator(model), objective=objective, voting=voting, random_state=seed
+        ).fit(X, y)
+        tree = reborn.decision_tree_
+        assert reborn.depth_ == reborn.get_depth() == tree.get_depth()
+        assert reborn.n_leaves_ == reborn.get_n_leaves() == tree.get_n_leaves()
+        assert reborn.status_ == "optimal"
+        assert reborn.n_cells_ == n_cells
+        best_depth, best_leaves = optimum[objective]
+        if best_depth is None:
+            assert reborn.depth_lower_bound_ <= depth
+        else:
+            assert reborn.depth_ == reborn.depth_lower_bound_ == best_depth
+        if best_leaves is None:
+            assert reborn.n_leaves_lower_bound_ <= leaves
+        else:
+            assert reborn.n_leaves_ == reborn.n_leaves_lower_bound_ == best_leaves
+        np.testing.assert_array_equal(reborn.predict(rows), answer)
+        np.testing.assert_array_equal(tree.predict(rows), answer)
+        proba = reborn.predict_proba(rows)
+        np.testing.assert_allclose(proba.sum(axis=1), 1)
+        np.testing.assert_array_equal(reborn.classes_[proba.argmax(axis=1)], answer)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_brute_force(kind):
+    """With the next test 316 ensembles: soft votes, AdaBoost, boosting, voting over them."""
+    for seed in range(10):
+        X, y = small_data(seed, n_classes=2 + seed % 3, n_rows=12 + 4 * seed, levels=3)
+        assert_reborn(CLASSIFIERS[kind](seed).fit(X, y), X, y, seed=seed)
+
+
+@pytest.mark.parametrize("kind", sorted(set(CLASSIFIERS) - BOOSTED))
+def test_brute_force_hard_vote(kind):
+    for seed in range(6):
+        X, y = small_data(50 + seed, n_classes=2 + seed % 3, levels=3)
+        assert_reborn(CLASSIFIERS[kind](seed).fit(X, y), X, y, voting="hard", seed=seed)
+
+
+@pytest.fixture
+def _one_thread():
+    with threadpool_limits(1):
+        yield
+
+
+@pytest.mark.usefixtures("_one_thread")
+def test_brute_force_histogram_boosting():
+    """Rows that float32 holds, as promised for ensembles that compare in float64."""
+    pytest.importorskip("treelite")
+    for seed in range(4):
+        X, y = small_data(seed, n_classes=2 + seed % 2, levels=3)
+        X = X.astype(np.float32).astype(float)
+        model = HistGradientBoostingClassifier(
+            max_iter=3, max_leaf_nodes=3, min_samples_leaf=3, random_state=0
+        ).fit(X, y)
+        values = [np.unique(column) for column in X.T]
+        rows = np.array(list(product(*values)))
+        # thresholds lie between values of the training rows
+        labels = np.searchsorted(model.classes_, model.predict(rows))
+        labels = without_idle_cuts(labels.reshape([len(v) for v in values]))
+        reborn = BornAgainClassifier(FrozenEstimator(model)).fit(X, y)
+        assert reborn.depth_ == min_depth(labels)
+        assert reborn.n_leaves_ == min_leaves_at_min_depth(labels)
+        np.testing.assert_array_equal(reborn.predict(rows), model.predict(rows))
+
+
+@given(fitted_classifiers(), st.sampled_from(OBJECTIVES))
+def test_same_function_as_any_ensemble(fitted, objective):
+    model, X, y = fitted
+    reborn = BornAgainClassifier(FrozenEstimator(model), objective=objective).fit(X, y)
+    thresholds = thresholds_of(model)
+    rows = hard_rows(thresholds, cuts_of(thresholds), 0)
+    np.testing.assert_array_equal(reborn.predict(rows), model.predict(rows))
+    rows = rows.astype(np.float32)
+    np.testing.assert_array_equal(reborn.predict(rows), model.predict(rows))
+
+
+# -------------------------------------------------------------------------- published forests
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.txt")), ids=lambda path: path.stem)
+def test_published_forests(path):
+    name, fold = path.stem.split(".RF")
+    forest = read_random_forest(path)
+    n_features, n_classes, trees = read_trees(path)
+    X = np.random.default_rng(0).integers(0, 11, size=(400, n_features)).astype(float)
+    y = majority(trees, X, n_classes)
+    # thresholds are halves: beside them too
+    X_more = X[:100] + np.random.default_rng(1).choice([-0.5, 0.5, 0.50001], (100, n_features))
+    for objective in OBJECTIVES:
+        depth, leaves = published()[name, int(fold), objective]
+        for voting in ("hard", "estimator"):
+            reborn = BornAgainClassifier(
+                FrozenEstimator(forest), objective=objective, voting=voting
+            ).fit(X, y)
+            np.testing.assert_array_equal(reborn.predict(X), y)
+            np.testing.assert_array_equal(
+                reborn.predict(X_more), majority(trees, X_more, n_classes)
+            )
+            if objective != "leaves":
+                assert reborn.depth_ == depth
+            if objective == "leaves":
+                assert reborn.n_leaves_ == leaves
+            else:
+                assert reborn.n_leaves_ <= leaves
+
+
+@pytest.mark.parametrize("stem", ["Seeds.RF3", "Pima-Diabetes.RF2", "Pima-Diabetes.RF5"])
+def test_fewer_leaves_than_the_published_algorithm(stem):
+    name, fold = stem.split(".RF")
+    forest = read_random_forest(FOLDER / f"{stem}.txt")
+    X = np.zeros((1, forest.n_features_in_))
+    reborn = BornAgainClassifier(FrozenEstimator(forest)).fit(X, forest.predict(X))
+    assert reborn.n_leaves_ < published()[name, int(fold), "depth_then_leaves"][1]
+
+
+# --------------------------------------------------------------------- ways to give an ensemble
+
+
+@pytest.fixture
+def data():
+    return small_data(3, n_classes=3, levels=3)
+
+
+def small_forest(**options):
+    return RandomForestClassifier(4, max_depth=2, random_state=0, **options)
+
+
+def test_unfitted_ensemble_is_cloned_and_fitted(data):
+    X, y = data
+    forest = small_forest()
+    reborn = BornAgainClassifier(forest).fit(X, y)
+    assert reborn.estimator is forest
+    assert not hasattr(forest, "estimators_")
+    expected = clone(forest).fit(X, y)
+    np.testing.assert_array_equal(reborn.estimator_.predict_proba(X), expected.predict_proba(X))
+
+
+def test_fitted_ensemble_without_frozen_is_fitted_anew(data):
+    X, y = data
+    forest = small_forest().fit(X[:20], y[:20])
+    before = pickle.dumps(forest)
+    reborn = BornAgainClassifier(forest).fit(X, y)
+    assert pickle.dumps(forest) == before
+    assert reborn.estimator_ is not forest
+
+
+@pytest.mark.parametrize("kind", ["forest", "bagging_subsets", "adaboost", "boosting"])
+def test_frozen_ensemble_is_used_and_left_as_it_was(kind, data):
+    X, y = data
+    model = CLASSIFIERS[kind](0).fit(X, y)
+    before = pickle.dumps(model)
+    frozen = FrozenEstimator(model)
+    # other rows than it was fitted on
+    reborn = BornAgainClassifier(frozen).fit(X[:7], y[:7])
+    assert reborn.estimator_ is model
+    assert reborn.estimator is frozen
+    reborn.predict(X)
+    assert pickle.dumps(model) == before
+
+
+def test_default_ensemble(data):
+    X, y = data
+    reborn = BornAgainClassifier(random_state=4).fit(X, y)
+    assert isinstance(reborn.estimator_, RandomForestClassifier)
+    assert (reborn.estimator_.n_estimators, reborn.estimator_.max_depth) == (5, 2)
+    again = BornAgainClassifier(random_state=4).fit(X, y)
+    assert export_text(reborn.decision_tree_) == export_text(again.decision_tree_)
+    np.testing.assert_array_equal(reborn.predict_proba(X), again.predict_proba(X))
+
+
+def test_same_answer_twice_and_for_clones(data):
+    X, y = data
+    reborn = BornAgainClassifier(small_forest(), objective="leaves", random_state=0)
+    one, two = clone(reborn).fit(X, y), clone(reborn).fit(X, y)
+    assert one.get_params()["objective"] == "leaves"
+    for name in ("threshold", "feature", "children_left", "value", "impurity"):
+        np.testing.assert_array_equal(
+            getattr(one.decision_tree_.tree_, name), getattr(two.decision_tree_.tree_, name)
+        )
+
+
+def test_fit_again_replaces_everything(data):
+    X, y = data
+    reborn = BornAgainClassifier(small_forest()).fit(X, y)
+    X_2, y_2 = small_data(9, n_classes=2, n_features=2, labels="plain")
+    reborn.fit(X_2, y_2)
+    fresh = BornAgainClassifier(small_forest()).fit(X_2, y_2)
+    np.testing.assert_array_equal(reborn.predict(X_2), fresh.predict(X_2))
+    assert reborn.n_features_in_ == 2
+    np.testing.assert_array_equal(reborn.classes_, [0, 1])
+
+
+# ------------------------------------------------------------------------ rows, weights, labels
+
+
+@pytest.mark.parametrize("labels", [LABELS[:3], [5, -2, 10**12], [-1.0, 2.0, 9.0], [True, False]])
+def test_labels_of_every_kind(labels):
+    labels = np.array(labels)
+    X, y = small_data(1, n_classes=len(labels), labels="plain")
+    reborn = BornAgainClassifier(small_forest()).fit(X, labels[y])
+    assert reborn.predict(X).dtype.kind == labels.dtype.kind
+    np.testing.assert_array_equal(reborn.classes_, np.unique(labels))
+    np.testing.assert_array_equal(reborn.predict(X), reborn.estimator_.predict(X))
+    np.testing.assert_array_equal(reborn.decision_tree_.predict(X), reborn.predict(X))
+
+
+def test_object_labels(data):
+    X, y = data
+    reborn = BornAgainClassifier(small_forest()).fit(X, y.astype(object))
+    np.testing.assert_array_equal(reborn.predict(X), reborn.estimator_.predict(X))
+
+
+def test_sample_weight(data):
+    X, y = data
+    weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    reborn = BornAgainClassifier(small_forest()).fit(X, y, sample_weight=weight)
+    forest = small_forest().fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(reborn.estimator_.predict_proba(X), forest.predict_proba(X))
+    tree = reborn.decision_tree_.tree_
+    assert tree.weighted_n_node_samples[0] == pytest.approx(weight.sum(), rel=1e-6)
+    assert (tree.weighted_n_node_samples > 0).all()
+
+
+def test_data_frame_names_reach_ensemble_and_tree(data):
+    X, y = data
+    names = ["length", "width", "weight"]
+    X = pd.DataFrame(X, columns=names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reborn = BornAgainClassifier(small_forest()).fit(X, y)
+        reborn.predict(X)
+        reborn.predict_proba(X)
+    for fitted in (reborn, reborn.estimator_, reborn.decision_tree_):
+        assert list(fitted.feature_names_in_) == names
+    text = export_text(reborn.decision_tree_, feature_names=names)
+    assert "length" in text
+    plt = pytest.importorskip("matplotlib.pyplot")
+    figure = plt.figure()
+    drawn = plot_tree(reborn.decision_tree_, feature_names=names, ax=figure.gca())
+    assert any(name in box.get_text() for box in drawn for name in names)
+    plt.close(figure)
+    with pytest.raises(ValueError, match="feature names"):
+        reborn.predict(X[names[::-1]])
+
+
+def test_columns_of_integers_and_booleans():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.integers(0, 4, 60), "b": rng.random(60) < 0.5, "c": rng.random(60)})
+    y = np.where(X["b"], X["a"] > 1, X["c"] > 0.6).astype(int)
+    reborn = BornAgainClassifier(small_forest()).fit(X, y)
+    np.testing.assert_array_equal(reborn.predict(X), reborn.estimator_.predict(X))
+
+
+def test_one_class():
+    X, _ = small_data(0)
+    reborn = BornAgainClassifier(small_forest()).fit(X, np.full(len(X), "only"))
+    assert (reborn.depth_, reborn.n_leaves_, reborn.n_cells_, reborn.n_regions_) == (0, 1, 1, 1)
+    assert (reborn.depth_lower_bound_, reborn.n_leaves_lower_bound_) == (0, 1)
+    assert set(reborn.predict(X)) == {"only"}
+    np.testing.assert_array_equal(reborn.predict_proba(X), np.ones((len(X), 1)))
+    plain = DecisionTreeClassifier().fit(X, np.full(len(X), "only"))
+    assert export_text(reborn.decision_tree_) == export_text(plain)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_one_row(objective):
+    reborn = BornAgainClassifier(small_forest(), objective=objective).fit([[1.0, 2.0]], ["a"])
+    assert reborn.predict([[5.0, -1.0]]).tolist() == ["a"]
+    assert reborn.n_leaves_ == 1
+
+
+def test_constant_function_of_several_classes():
+    """Two classes, but stumps that never answer the rarer one."""
+    X, _ = small_data(0)
+    y = np.zeros(len(X), dtype=int)
+    y[0] = 1
+    model = RandomForestClassifier(3, max_depth=1, min_samples_leaf=10, random_state=0).fit(X, y)
+    reborn = BornAgainClassifier(FrozenEstimator(model)).fit(X, y)
+    assert reborn.n_leaves_ == 1
+    np.testing.assert_array_equal(reborn.predict(X), model.predict(X))
+    np.testing.assert_allclose(reborn.predict_proba(X)[0], model.predict_proba(X).mean(axis=0))
+
+
+def test_frozen_ensemble_with_a_row_of_one_of_its_classes(data):
+    X, y = data
+    model = small_forest().fit(X, y)
+    reborn = BornAgainClassifier(FrozenEstimator(model)).fit(X[:1], y[:1])
+    np.testing.assert_array_equal(reborn.classes_, model.classes_)
+    np.testing.assert_array_equal(reborn.predict(X), model.predict(X))
+
+
+def test_extreme_values():
+    rng = np.random.default_rng(0)
+    X = rng.choice([-3e38, -1.0, 0.0, 1e-40, 1e-38, 3e38], size=(60, 2))
+    y = rng.integers(0, 2, 60)
+    model = ExtraTreesClassifier(5, max_depth=2, random_state=0).fit(X, y)
+    reborn = BornAgainClassifier(FrozenEstimator(model)).fit(X, y)
+    thresholds = thresholds_of(model)
+    rows = hard_rows(thresholds, cuts_of(thresholds), 0)
+    np.testing.assert_array_equal(reborn.predict(rows), model.predict(rows))
+
+
+def test_votes_and_soft_means_differ_and_both_are_told():
+    """An ensemble whose hard and soft votes disagree somewhere."""
+    for seed in range(20):
+        X, y = small_data(seed, n_classes=2, labels="plain")
+        model = RandomForestClassifier(3, max_depth=2, random_state=seed).fit(X, y)
+        hard = HardVote(model).predict(X)
+        if (hard == model.predict(X)).all():
+            continue
+        for voting, truth in (("hard", hard), ("estimator", model.predict(X))):
+            reborn = BornAgainClassifier(FrozenEstimator(model), voting=voting).fit(X, y)
+            np.testing.assert_array_equal(reborn.predict(X), truth)
+        return
+    raise AssertionError("no such ensemble among 20")
+
+
+# ----------------------------------------------------------------------------- the written tree
+
+
+@pytest.mark.parametrize("kind", sorted(set(CLASSIFIERS) - {"voting_hard", "voting_hard_weights"}))
+def test_probabilities(kind):
+    """Leaves with rows hold the mean of the ensemble there, unless it contradicts the class."""
+    X, y = small_data(2, n_classes=3, levels=3)
+    model = CLASSIFIERS[kind](2).fit(X, y)
+    reborn = BornAgainClassifier(FrozenEstimator(model)).fit(X, y)
+    proba = reborn.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    np.testing.assert_array_equal(reborn.classes_[proba.argmax(axis=1)], model.predict(X))
+    if not hasattr(model, "predict_proba"):
+        return
+    leaf = reborn.decision_tree_.apply(X)
+    labels = model.predict(X)
+    checked = 0
+    for node in np.unique(leaf):
+        mean = model.predict_proba(X[leaf == node]).mean(axis=0)
+        top = np.sort(mean)[-2:]
+        if top[1] - top[0] > 1e-9 and model.classes_[mean.argmax()] == labels[leaf == node][0]:
+            np.testing.assert_allclose(proba[leaf == node][0], mean, atol=1e-7)
+            checked += 1
+    assert checked
+
+
+def test_tree_is_an_ordinary_one(data):
+    X, y = data
+    reborn = BornAgainClassifier(small_forest()).fit(X, y)
+    tree = reborn.decision_tree_
+    assert type(tree) is DecisionTreeClassifier
+    np.testing.assert_array_equal(tree.classes_, reborn.classes_)
+    assert tree.feature_importances_.sum() == pytest.approx(1)
+    assert tree.decision_path(X).shape == (len(X), tree.tree_.node_count)
+    counts = np.bincount(tree.apply(X), minlength=tree.tree_.node_count)
+    leaves = tree.tree_.children_left < 0
+    np.testing.assert_array_equal(tree.tree_.n_node_samples[leaves], counts[leaves])
+    assert tree.tree_.n_node_samples[0] == len(X)
+    assert export_text(tree).count("class:") == reborn.n_leaves_
+    assert reborn.score(X, y) == tree.score(X, y)
+
+
+def test_thresholds_are_short(data):
+    X, y = data
+    tree = BornAgainClassifier(small_forest()).fit(X, y).decision_tree_.tree_
+    inner = tree.children_left >= 0
+    # nine digits tell all float32 numbers apart
+    assert all(len(repr(float(t)).lstrip("-0.")) <= 9 for t in tree.threshold[inner])
+
+
+def test_verbose_prints_sizes(data, capsys):
+    X, y = data
+    reborn = BornAgainClassifier(small_forest(), verbose=1).fit(X, y)
+    text = capsys.readouterr().out
+    assert f"{reborn.n_cells_} cells" in text
+    assert f"{reborn.n_leaves_} leaves" in text
+    BornAgainClassifier(small_forest()).fit(X, y)
+    assert capsys.readouterr().out == ""
+
+
+# -------------------------------------------------------------------------- among scikit-learn's
+
+
+def test_pickle_and_copy(data):
+    X, y = data
+    reborn = BornAgainClassifier(small_forest()).fit(X, y)
+    for twin in (pickle.loads(pickle.dumps(reborn)), copy.deepcopy(reborn)):
+        np.testing.assert_array_equal(twin.predict_proba(X), reborn.predict_proba(X))
+        assert twin.n_leaves_ == reborn.n_leaves_
+
+
+def test_pipeline(data):
+    X, y = data
+    bins = KBinsDiscretizer(3, encode="ordinal", strategy="uniform")
+    pipeline = make_pipeline(bins, BornAgainClassifier(small_forest())).fit(X, y)
+    reborn = pipeline[-1]
+    np.testing.assert_array_equal(
+        pipeline.predict(X), reborn.estimator_.predict(pipeline[0].transform(X))
+    )
+
+
+def test_grid_search(data):
+    X, y = data
+    search = GridSearchCV(
+        BornAgainClassifier(small_forest()),
+        {"estimator__max_depth": [1, 2], "objective": ["depth", "leaves"]},
+        cv=2,
+        error_score="raise",
+    ).fit(X, y)
+    scores = search.cv_results_["mean_test_score"].reshape(2, 2)
+    # the objective does not change the function
+    np.testing.assert_array_equal(scores[:, 0], scores[:, 1])
+    plain = GridSearchCV(small_forest(), {"max_depth": [1, 2]}, cv=2).fit(X, y)
+    np.testing.assert_array_equal(scores[:, 0], plain.cv_results_["mean_test_score"])
+
+
+def test_inside_another_ensemble(data):
+    X, y = data
+    bagging = BaggingClassifier(BornAgainClassifier(small_forest()), 2, random_state=0).fit(X, y)
+    assert bagging.predict(X).shape == y.shape
+
+
+# ---------------------------------------------------------------------------------- bad input
+
+
+def refused(error, match, estimator=None, X=None, y=None, **options):
+    fit_options = {k: options.pop(k) for k in ("sample_weight",) if k in options}
+    X_0, y_0 = small_data(0)
+    with pytest.raises(error, match=match) as caught:
+        BornAgainClassifier(estimator, **options).fit(
+            X_0 if X is None else X, y_0 if y is None else y, **fit_options
+        )
+    return str(caught.value)
+
+
+def test_unfitted_frozen_ensemble():
+    message = refused(NotFittedError, "not fitted", FrozenEstimator(small_forest()))
+    assert "estimator=FrozenEstimator(RandomForestClassifier" in message
+    assert "Fit it first" in message
+
+
+def test_emptied_ensemble():
+    X, y = small_data(0)
+    model = small_forest().fit(X, y)
+    model.estimators_ = []
+    assert "RandomForestClassifier" in refused(ValueError, "[Ff]it it", FrozenEstimator(model))
+
+
+def test_other_number_of_features():
+    X, y = small_data(0)
+    model = small_forest().fit(X, y)
+    message = refused(ValueError, "3 features", FrozenEstimator(model), X=X[:, :2])
+    assert "X has 2" in message
+    reborn = BornAgainClassifier(FrozenEstimator(model)).fit(X, y)
+    with pytest.raises(ValueError, match="2 features"):
+        reborn.predict(X[:, :2])
+
+
+@pytest.mark.parametrize(("bad", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (1e39, "")])
+def test_numbers_that_are_not_finite(bad, word):
+    X, y = small_data(0)
+    X_bad = X.copy()
+    X_bad[3, 1] = bad
+    if word:
+        assert word in refused(ValueError, "X contains", small_forest(), X=X_bad)
+    else:
+        refused(ValueError, "too large|infinity", small_forest(), X=X_bad)
+    reborn = BornAgainClassifier(small_forest()).fit(X, y)
+    for method in (reborn.predict, reborn.predict_proba):
+        with pytest.raises(ValueError, match=r"NaN|infinity|too large"):
+            method(X_bad)
+
+
+def test_trees_that_saw_missing_values():
+    """Their function on finite rows is told; missing ones stay refused."""
+    for seed in range(5):
+        X, y = small_data(seed)
+        X_nan = X.copy()
+        X_nan[::4, 0] = np.nan
+        model = small_forest().fit(X_nan, y)
+        reborn = BornAgainClassifier(FrozenEstimator(model)).fit(X, y)
+        thresholds = thresholds_of(model)
+        finite = [values[np.isfinite(values)] for values in thresholds]
+        rows = hard_rows(finite, cuts_of(finite), seed)
+        np.testing.assert_array_equal(reborn.predict(rows), model.predict(rows))
+        with pytest.raises(ValueError, match="NaN"):
+            reborn.predict(X_nan)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("objective", "small"),
+        ("objective", None),
+        ("voting", "soft"),
+        ("max_memory", 0),
+        ("max_memory", "1GB"),
+        ("max_memory", -1.0),
+        ("random_state", "seed"),
+        ("verbose", "loud"),
+    ],
+)
+def test_unknown_options(name, value):
+    message = refused(ValueError, name, small_forest(), **{name: value})
+    assert repr(value) in message
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(),
+        KNeighborsClassifier(),
+        BaggingClassifier(KNeighborsClassifier(), 2),
+        VotingClassifier([("a", LogisticRegression()), ("b", DecisionTreeClassifier())]),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_ensembles_that_cannot_be_read(estimator):
+    message = refused(TypeError, "not supported", estimator)
+    assert "RandomForest" in message  # what is supported
+
+
+def test_regressors():
+    X, _ = small_data(0)
+    y = np.arange(len(X)) % 3
+    message = refused(TypeError, "regressor", RandomForestRegressor(3), X=X, y=y)
+    assert "RandomForestRegressor" in message
+    model = RandomForestRegressor(3).fit(X, y)
+    refused(TypeError, "regressor", FrozenEstimator(model), X=X, y=y)
+
+
+def test_things_that_are_no_estimators():
+    refused(ValueError, "estimator", "forest")
+    refused((TypeError, ValueError), "estimator", RandomForestClassifier)
+
+
+def test_continuous_targets():
+    X, _ = small_data(0)
+    refused(ValueError, "[Uu]nknown label type", small_forest(), y=X[:, 0] + 0.1234)
+
+
+def test_several_targets():
+    X, y = small_data(0, labels="plain")
+    refused(ValueError, "y", small_forest(), y=np.column_stack([y, y]))
+    model = small_forest().fit(X, np.column_stack([y, y]))
+    refused((TypeError, ValueError), "output", FrozenEstimator(model))
+
+
+def test_labels_a_frozen_ensemble_has_not_seen():
+    X, y = small_data(0)
+    model = small_forest().fit(X, y)
+    other = y.copy()
+    other[0] = "yak"
+    message = refused(ValueError, "yak", FrozenEstimator(model), y=other)
+    assert "ant" in message
+    refused(ValueError, "never seen", FrozenEstimator(model), y=np.arange(len(y)) % 2)
+
+
+@pytest.mark.usefixtures("_one_thread")
+@pytest.mark.parametrize("block", ["import", "module"])
+def test_boosting_without_treelite(block, monkeypatch):
+    if block == "module":
+        monkeypatch.setitem(sys.modules, "treelite", None)
+    else:
+        real = builtins.__import__
+
+        def without_treelite(name, *args, **options):
+            if name.split(".")[0] == "treelite":
+                raise ModuleNotFoundError("No module named 'treelite'", name="treelite")
+            return real(name, *args, **options)
+
+        for module in [m for m in sys.modules if m.split(".")[0] == "treelite"]:
+            monkeypatch.delitem(sys.modules, module)
+        monkeypatch.setattr(builtins, "__import__", without_treelite)
+    X, y = small_data(0)
+    model = HistGradientBoostingClassifier(max_iter=2).fit(X, y)
+    message = refused(ImportError, "treelite", FrozenEstimator(model))
+    assert "HistGradientBoostingClassifier" in message
+    assert "pip install" in message
+
+
+@pytest.mark.parametrize("allowed", [1, 100, 2000])
+def test_too_little_memory(allowed):
+    X, y = load_iris(return_X_y=True)
+    model = RandomForestClassifier(10, max_depth=3, random_state=0).fit(X, y)
+    message = refused(
+        ValueError, "max_memory", FrozenEstimator(model), X=X, y=y, max_memory=allowed
+    )
+    for word in ("cells", "regions", "bytes", "RandomForestClassifier", "raise max_memory"):
+        assert word in message
+
+
+def test_grid_beyond_every_memory():
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 30))
+    y = (X.sum(axis=1) > 15).astype(int)
+    model = RandomForestClassifier(100, random_state=0).fit(X, y)
+    message = refused(ValueError, "cells", FrozenEstimator(model), X=X, y=y)
+    assert "max_memory" in message
+
+
+@pytest.mark.parametrize(
+    ("weight", "word"),
+    [(0.0, "zero"), (-1.0, "negative"), (np.nan, "NaN"), (np.inf, "infinity")],
+)
+def test_weights_that_make_no_sense(weight, word):
+    X, _ = small_data(0)
+    weights = np.full(len(X), 0.0 if weight == 0 else 1.0)
+    weights[0] = weight
+    assert word in refused(ValueError, "[Ww]eight", small_forest(), sample_weight=weights)
+    refused(ValueError, "sample_weight", small_forest(), sample_weight=weights[:-1])
+
+
+def test_weights_for_an_ensemble_that_takes_none():
+    class Unweighted(RandomForestClassifier):
+        def fit(self, X, y):
+            return super().fit(X, y)
+
+    message = refused(ValueError, "sample_weight", Unweighted(2), sample_weight=np.ones(40))
+    assert "Unweighted" in message
+
+
+@pytest.mark.xfail(
+    reason="decision_tree_ is looked up before the check", raises=AttributeError, strict=False
+)
+def test_predicting_before_fitting():
+    reborn = BornAgainClassifier()
+    for method in (reborn.predict, reborn.predict_proba):
+        with pytest.raises(NotFittedError):
+            method([[0.0]])
+    for method in (reborn.get_depth, reborn.get_n_leaves):
+        with pytest.raises(NotFittedError):
+            method()
+
+
+def test_no_rows():
+    refused(ValueError, "0 sample", small_forest(), X=np.empty((0, 3)), y=np.empty(0))
+    refused(ValueError, "0 feature", small_forest(), X=np.empty((40, 0)))
