@@ -1,17 +1,22 @@
 """Turn fitted tree ensembles into something simpler, with a stated guarantee."""
 
 from ensemble_simplify._born_again import BornAgainClassifier
+from ensemble_simplify._budget_forest import BudgetForestClassifier
 from ensemble_simplify._cultivated import CultivatedForestClassifier
-from ensemble_simplify._display import AbstentionDisplay, ModuleTreeDisplay
+from ensemble_simplify._display import AbstentionDisplay, BudgetPathDisplay, ModuleTreeDisplay
 from ensemble_simplify._estimate import Estimate, estimate
+from ensemble_simplify._feature_budget import FeatureBudgetPruner
 from ensemble_simplify._representer import RepresenterTree
 from ensemble_simplify._verify import Verification, verify
 
 __all__ = [
     "AbstentionDisplay",
     "BornAgainClassifier",
+    "BudgetForestClassifier",
+    "BudgetPathDisplay",
     "CultivatedForestClassifier",
     "Estimate",
+    "FeatureBudgetPruner",
     "ModuleTreeDisplay",
     "RepresenterTree",
     "Verification",

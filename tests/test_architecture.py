@@ -18,6 +18,7 @@ NAME = "ensemble_simplify"
 
 FRONT = {
     "_born_again",
+    "_budget_forest",
     "_cultivated",
     "_display",
     "_estimate",
@@ -29,6 +30,7 @@ ROOMS = {"_forest", "_lp", "_sklearn_tree", "_thresholds"}
 KERNELS = {path.stem for path in ROOT.glob("*.pyx")}
 # Parts of a method, each with what it stands on; only front rooms import them.
 PARTS = {
+    "_budget_problem": {"_budget_model", "_closure", "_lp"},
     "_grid": {"_cells"},
     "_search": {"_bounds", "_cells", "_dp", "_grid"},
     "_heuristic": {"_cells", "_grid", "_search"},
