@@ -113,7 +113,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         Class labels.
     n_features_in_ : int
         Number of features seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if ``fit`` saw any.
 
     Raises
@@ -140,7 +140,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
     References
     ----------
     .. [1] T. Vidal, T. Pacheco, M. Schiffer (2020). Born-Again Tree Ensembles. ICML, PMLR 119,
-       9743-9753. :doi:`10.48550/arXiv.2003.11132`
+       9743-9753. https://doi.org/10.48550/arXiv.2003.11132
 
     Examples
     --------
