@@ -27,7 +27,11 @@ template <class T> static inline T es_plus_one(T a) {
     return a >= Value<T>::infinite ? Value<T>::infinite : (T)(a + 1);
 }
 
-template <class T> static inline T es_merge(T a, T b) { return a == b ? a : Value<T>::mixed; }
+/* While classes are swept, class c is c + 1, and 0 stands for cells of free class. */
+template <class T> static inline T es_merge(T a, T b) {
+    if (a == b || b == 0) return a;
+    return a == 0 ? b : Value<T>::mixed;
+}
 
 /* acc[i] = min(acc[i], join(a[i], b[i])) */
 template <class T>
@@ -64,7 +68,7 @@ static inline void es_join_min_mapped(T *__restrict acc, const T *__restrict a,
     }
 }
 
-/* out[i] = the common class of a[i] and b[i], or mixed */
+/* out[i] = the common class of a[i] and b[i] (free if both are), or mixed */
 template <class T>
 static inline void es_merge_mapped(T *__restrict out, const T *__restrict a,
                                    const int32_t *__restrict ia, const T *__restrict b,
