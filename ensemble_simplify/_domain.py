@@ -167,18 +167,19 @@ class Inside:
                 f"X[{row}, {j}] = {X[row, j]} is outside the domain: it must be {kind}in "
                 f"[{self.low[j]:.9g}, {self.high[j]:.9g}]. Correct the row or the domain."
             )
+        broken = []
         for clause in self.clauses:
             held = np.zeros(len(X), dtype=bool)
             for j, value in clause:
                 held |= X[:, j] == value
-            if not held.all():
-                row = np.flatnonzero(~held)[0]
-                features = sorted(j for j, _ in clause)
-                raise ValueError(
-                    f"X[{row}] is outside the domain: its groups or implications forbid the "
-                    f"values {[float(X[row, j]) for j in features]} of the features {features}. "
-                    "Correct the row or the domain."
-                )
+            broken += [(row, sorted(j for j, _ in clause)) for row in np.flatnonzero(~held)[:1]]
+        if broken:
+            row, features = min(broken)
+            raise ValueError(
+                f"X[{row}] is outside the domain: its groups or implications forbid the values "
+                f"{[float(X[row, j]) for j in features]} of the features {features}. Correct the "
+                "row or the domain."
+            )
 
     def read(self, forest):
         """The forest with the thresholds that tell values in the domain apart, and no others."""
