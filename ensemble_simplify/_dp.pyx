@@ -30,7 +30,7 @@ cdef extern from "_dp_rows.h" nogil:
     void es_join_min_mapped[T](
         T *acc, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n)
     void es_merge_mapped[T](
-        T *out, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n)
+        T *out, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n, int free)
     void es_finish_row[T](
         T *row, const T *acc, const int32_t *start, const int32_t *left, const int32_t *right,
         intp_t n)
@@ -178,6 +178,7 @@ cdef class Programme:
         readonly double cost
         object labels_
         const uint16_t[::1] labels
+        bint has_free
         list outer_axes, inner_axes
         intp_t n_axes, n_outer, n_inner, n_lead, n_words, n_boxes
         # arrays over axes in programme order: outer axes first
@@ -205,6 +206,7 @@ cdef class Programme:
         if self.n_axes > MAX_AXES:
             raise ValueError(f"more than {MAX_AXES} axes")
         self.labels = np.ascontiguousarray(labels, dtype=np.uint16).reshape(-1)
+        self.has_free = labels.max() == FREE
         self.outer_axes, self.inner_axes = list(outer), list(inner)
         self.n_outer, self.n_inner = len(outer), len(inner)
         self.n_lead = self.n_inner - n_row
@@ -633,7 +635,7 @@ cdef class Programme:
             es_merge_mapped(
                 block + row * n,
                 where[one.box] + self.lead_place(work, one, row), ia,
-                where[two.box] + self.lead_place(work, two, row), ib, n)
+                where[two.box] + self.lead_place(work, two, row), ib, n, self.has_free)
 
     cdef void sweep_cell(self, Work *work, value_t *block) noexcept nogil:
         """The same for an outer box without splits: all its outer cells are alike."""

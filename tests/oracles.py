@@ -6,7 +6,7 @@ cells; it is faithful when every leaf holds cells of one class only.
 """
 
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from math import inf
 
 import numpy as np
@@ -220,6 +220,6 @@ def in_domain(row, *, bounds=(), integers=(), one_hot=(), at_most_one=(), implie
         and all(sum(row[j] for j in group) == 1 for group in one_hot)
         and all(sum(row[j] for j in group) <= 1 for group in at_most_one)
         and all(
-            row[a] <= row[b] for chain in implies for a, b in zip(chain, chain[1:], strict=False)
+            row[a] <= row[b] for chain in implies for a, b in pairwise(chain)
         )
     )
