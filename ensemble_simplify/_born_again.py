@@ -34,12 +34,15 @@ from ensemble_simplify._thresholds import (
     merged_thresholds,
     shortest_decimal,
 )
-from ensemble_simplify._verify import verify
+from ensemble_simplify._verify import Space, verify
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
-# Points looked at for the probabilities of a leaf that no training row reaches.
-POINTS_PER_LEAF = 16
+# Share of time and leaves for a tree from a proof, which knows nothing of groups and implications.
+PROOF_SHARE = 0.2
+# Points looked at for the probabilities of a leaf that no training row reaches: so many a leaf,
+# so many in all if there are not more leaves than that, and so many at a time.
+POINTS_PER_LEAF, POINTS, POINTS_AT_ONCE = 16, 1 << 15, 1 << 16
 
 
 class BornAgainClassifier(ClassifierMixin, BaseEstimator):
@@ -361,6 +364,8 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
     def _search(self, forest, cuts, inside, rng):
         """A faithful tree over the cells that the cuts make."""
         trees = trees_over_axes(forest, cuts, None if inside is None else inside.outside(cuts))
+        space = Space([forest], cuts)
+        share = 1.0 if trees.outside is None else PROOF_SHARE
         allowed = self._memory()
         seconds = np.inf if self.time_limit is None else self.time_limit
         name = f"estimator={type(self.estimator_).__name__}(...)"
@@ -368,6 +373,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         try:
             return find_tree(
                 trees,
+                lambda left, n: space.certifier.grow(*space.whole, share * left, int(share * n)),
                 self.objective,
                 method=self.method,
                 max_bytes=allowed,
@@ -418,12 +424,15 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         count = np.bincount(position, minlength=nodes.n_leaves)
         empty = np.flatnonzero(count == 0)
         if len(empty):
-            points = _points_in_leaves(nodes, nodes.leaves[empty], self.n_features_in_, rng)
-            if hasattr(rows, "iloc"):
-                points = type(rows)(points, columns=rows.columns)
-            proba = self.estimator_.predict_proba(points)
-            total[empty] = proba.reshape(len(empty), POINTS_PER_LEAF, -1).sum(axis=1)
-            count[empty] = POINTS_PER_LEAF
+            n_points = min(POINTS_PER_LEAF, max(1, POINTS // len(empty)))
+            draw = _points_in_leaves(nodes, self.n_features_in_, rng)
+            for part in np.array_split(empty, -(-n_points * len(empty) // POINTS_AT_ONCE)):
+                points = draw(nodes.leaves[part], n_points)
+                if hasattr(rows, "iloc"):
+                    points = type(rows)(points, columns=rows.columns)
+                proba = self.estimator_.predict_proba(points)
+                total[part] = proba.reshape(len(part), n_points, -1).sum(axis=1)
+            count[empty] = n_points
         proba = total / count[:, None]
         return proba / proba.sum(axis=1, keepdims=True)
 
@@ -599,27 +608,32 @@ def _over_features(tree, axes, cuts):
     return TreeNodes(tree.left, tree.right, feature, threshold)
 
 
-def _points_in_leaves(nodes, leaves, n_features, rng):
-    """POINTS_PER_LEAF random points of each leaf, one leaf after the other.
+def _points_in_leaves(nodes, n_features, rng):
+    """A function that draws some points of each of some leaves, one leaf after the other.
 
     Where a leaf is unbounded, it is cut off a little outside the tree's thresholds.
     """
-    lo = np.zeros((nodes.n_nodes, n_features))
-    hi = np.ones((nodes.n_nodes, n_features))
+    lo = np.zeros((nodes.n_nodes, n_features), dtype=np.float32)
+    hi = np.ones((nodes.n_nodes, n_features), dtype=np.float32)
     inner = np.flatnonzero(nodes.left >= 0)
     for j in np.unique(nodes.feature[inner]):
         thresholds = nodes.threshold[inner[nodes.feature[inner] == j]]
         margin = max(np.ptp(thresholds), abs(thresholds[0]) * 1e-3, 1e-30)
-        lo[0, j], hi[0, j] = thresholds.min() - margin, thresholds.max() + margin
+        limit = np.finfo(np.float32).max
+        lo[0, j] = max(thresholds.min() - margin, -limit)
+        hi[0, j] = min(thresholds.max() + margin, limit)
     for node in inner:
         left, right, j = nodes.left[node], nodes.right[node], nodes.feature[node]
         lo[left] = lo[right] = lo[node]
         hi[left] = hi[right] = hi[node]
         hi[left, j] = lo[right, j] = nodes.threshold[node]
-    first = np.repeat(lo[leaves], POINTS_PER_LEAF, axis=0)
-    last = np.repeat(hi[leaves], POINTS_PER_LEAF, axis=0)
-    limit = np.finfo(np.float32).max
-    return np.clip(first + (last - first) * rng.random_sample(first.shape), -limit, limit)
+
+    def draw(leaves, n_points):
+        first = np.repeat(lo[leaves].astype(np.float64), n_points, axis=0)
+        last = np.repeat(hi[leaves].astype(np.float64), n_points, axis=0)
+        return first + (last - first) * (1.0 - rng.random_sample(first.shape))
+
+    return draw
 
 
 def _cells(shape):

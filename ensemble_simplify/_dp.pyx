@@ -37,6 +37,8 @@ cdef extern from "_dp_rows.h" nogil:
     int es_next_row[T](
         T *row, const T *below, const T *acc, const int32_t *start, const int32_t *left,
         const int32_t *right, intp_t n)
+    void es_finish_axis[T](T *row, T *acc, intp_t n)
+    int es_next_axis[T](T *row, const T *below, T *acc, intp_t n)
     int es_popcount(uint64_t x)
 
 # Unsigned: depth. Signed: number of splits. The wider types are for many classes or splits.
@@ -50,6 +52,8 @@ cdef enum:
     MAX_AXES = 64
     # Entries of a block worked on at a time; their accumulator stays in the first-level cache.
     CHUNK = 8192
+    # Cells of an axis whose splits are not listed: their lists grow with the fourth power.
+    LONG_AXIS = 16
     # Joins between two looks at the clock.
     POLL = 4000000
 
@@ -381,6 +385,10 @@ cdef class Programme:
                 block.row_size = block.size
         block.n_rows = block.size // block.row_size
 
+    cdef inline bint has_long_rows(self) noexcept nogil:
+        """Whether rows have one axis with too many splits to list them."""
+        return self.n_inner - self.n_lead == 1 and self.size[self.n_axes - 1] > LONG_AXIS
+
     cdef void prepare_rows(self) noexcept nogil:
         """Splits inside a row, for every shape that a row can take."""
         cdef:
@@ -389,7 +397,7 @@ cdef class Programme:
             intp_t cells[MAX_AXES]
             RowProgram *program
             Interval iv
-        if self.programs.size():
+        if self.programs.size() or self.has_long_rows():
             return
         for j in range(self.n_lead, self.n_inner):
             shapes *= self.size[self.n_outer + j]
@@ -422,6 +430,8 @@ cdef class Programme:
 
     cdef inline RowProgram *program(self, const Block *block) noexcept nogil:
         cdef intp_t j, shape = 0
+        if self.has_long_rows():
+            return NULL
         for j in range(self.n_lead, self.n_inner):
             shape = shape * self.size[self.n_outer + j] + block.n_cells[j] - 1
         return &self.programs[shape]
@@ -693,6 +703,7 @@ cdef class Programme:
             intp_t n = work.block.row_size
             intp_t step = max(1, CHUNK // n)
             intp_t first = 0, last, row
+            bint long_row = self.has_long_rows()
             RowProgram *program = self.program(&work.block)
             value_t *here
         while first < work.block.n_rows:
@@ -701,9 +712,12 @@ cdef class Programme:
             here = acc
             for row in range(first, last):
                 self.join_lead(work, block, here, row)
-                es_finish_row(
-                    block + row * n, here, program.start.data(), program.left.data(),
-                    program.right.data(), n)
+                if long_row:
+                    es_finish_axis(block + row * n, here, work.block.n_cells[self.n_inner - 1])
+                else:
+                    es_finish_row(
+                        block + row * n, here, program.start.data(), program.left.data(),
+                        program.right.data(), n)
                 here += n
             if self.poll(work, (last - first) * n * (4 + work.children.size())):
                 return 1
@@ -736,6 +750,7 @@ cdef class Programme:
             intp_t step = max(1, CHUNK // n)
             intp_t first = 0, last, row, e
             int changed = 0
+            bint long_row = self.has_long_rows()
             RowProgram *program = self.program(&work.block)
             value_t *here
         while first < work.block.n_rows:
@@ -752,9 +767,14 @@ cdef class Programme:
             here = acc
             for row in range(first, last):
                 self.join_lead(work, old, here, row)
-                changed |= es_next_row(
-                    block + row * n, old + row * n, here, program.start.data(),
-                    program.left.data(), program.right.data(), n)
+                if long_row:
+                    changed |= es_next_axis(
+                        block + row * n, old + row * n, here,
+                        work.block.n_cells[self.n_inner - 1])
+                else:
+                    changed |= es_next_row(
+                        block + row * n, old + row * n, here, program.start.data(),
+                        program.left.data(), program.right.data(), n)
                 here += n
             if self.poll(work, (last - first) * n * (4 + work.children.size())):
                 return 2

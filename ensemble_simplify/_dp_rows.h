@@ -128,6 +128,41 @@ static inline int es_next_row(T *__restrict row, const T *__restrict below,
     return changed;
 }
 
+/* The same two for a row of one long axis of n cells, without lists of splits: intervals are
+   numbered by length, then by start, so that those of one length are vectors. acc is used up. */
+static inline intptr_t es_first_of_length(intptr_t n, intptr_t length) {
+    return (length - 1) * (n + 1) - (length - 1) * length / 2;
+}
+
+template <class T> static inline void es_finish_axis(T *row, T *acc, intptr_t n) {
+    for (intptr_t length = 1; length <= n; length++) {
+        intptr_t first = es_first_of_length(n, length), count = n - length + 1;
+        for (intptr_t k = 1; k < length; k++)
+            es_join_min<T>(acc + first, row + es_first_of_length(n, k),
+                           row + es_first_of_length(n, length - k) + k, count);
+        for (intptr_t e = first; e < first + count; e++)
+            row[e] = row[e] == Value<T>::mixed ? es_plus_one<T>(acc[e]) : (T)0;
+    }
+}
+
+template <class T>
+static inline int es_next_axis(T *__restrict row, const T *__restrict below, T *__restrict acc,
+                               intptr_t n) {
+    int changed = 0;
+    for (intptr_t length = 1; length <= n; length++) {
+        intptr_t first = es_first_of_length(n, length), count = n - length + 1;
+        for (intptr_t k = 1; k < length; k++)
+            es_join_min<T>(acc + first, below + es_first_of_length(n, k),
+                           below + es_first_of_length(n, length - k) + k, count);
+        for (intptr_t e = first; e < first + count; e++) {
+            T value = below[e] == 0 ? (T)0 : es_plus_one<T>(acc[e]);
+            changed |= value != below[e];
+            row[e] = value;
+        }
+    }
+    return changed;
+}
+
 /* in plain arithmetic: without special CPU flags the compiler's own is a call */
 static inline int es_popcount(uint64_t x) {
     x = x - ((x >> 1) & 0x5555555555555555ull);

@@ -292,7 +292,8 @@ def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf):
     else:
         dtypes = [np.int16, np.int32]
     for dtype in dtypes:
-        if np.iinfo(dtype).max // 2 - 1 <= _largest_class(labels):
+        if dtype == np.int16 and _largest_class(labels) >= INT16_SPLITS:
+            # the number type must tell classes from mixed regions, too
             continue
         _reserve(np.dtype(dtype).itemsize * n_states, max_bytes)
         table = np.empty(n_states, dtype=dtype)

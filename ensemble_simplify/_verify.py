@@ -10,7 +10,6 @@ import copy
 import time
 import warnings
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -477,18 +476,12 @@ def _equal_subtrees(left, right, axis, cut, roots, scores):
 
 def _points(cuts):
     """A plain number in every cell of an axis, which float32 represents."""
-    ends = [-FLOAT32_MAX, *cuts, FLOAT32_MAX]
-    points = []
-    for i, (low, high) in enumerate(pairwise(ends)):
-        if i == 0:
-            guess = min(high - 1.0, np.floor(high))
-        elif i == len(cuts):
-            guess = max(low + 1.0, np.ceil(low))
-        else:
-            guess = low + (high - low) / 2
-        guess = float(np.float32(guess))
-        points.append(guess if low < guess <= high else high)
-    return np.array(points)
+    low, high = np.append(-FLOAT32_MAX, cuts), np.append(cuts, FLOAT32_MAX)
+    guess = low + (high - low) / 2
+    if len(cuts):
+        guess[0], guess[-1] = np.floor(high[0]), np.floor(low[-1]) + 1.0
+    guess = guess.astype(np.float32).astype(np.float64)
+    return np.where((low < guess) & (guess <= high), guess, high)
 
 
 def _stacked(arrays):

@@ -219,7 +219,75 @@ def in_domain(row, *, bounds=(), integers=(), one_hot=(), at_most_one=(), implie
         and all(row[j] in (0, 1) for j in ones)
         and all(sum(row[j] for j in group) == 1 for group in one_hot)
         and all(sum(row[j] for j in group) <= 1 for group in at_most_one)
-        and all(
-            row[a] <= row[b] for chain in implies for a, b in pairwise(chain)
-        )
+        and all(row[a] <= row[b] for chain in implies for a, b in pairwise(chain))
     )
+
+
+# Certificates: the integer programme of Vidal et al. (2020), section 4.5
+
+
+def largest_lead(left, right, axis, cut, roots, value, shape, lo, hi, rival, label):
+    """Return the largest lead of one class over another in a box of cells, and its cell.
+
+    One binary variable for each leaf of each tree, and one for each cut (does the cell lie
+    below it?); solved by HiGHS. `value` are the votes of leaves, which add up.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    first_cut = np.concatenate([[0], np.cumsum([n - 1 for n in shape])])
+    n_cuts = int(first_cut[-1])
+    paths = []  # (node, [(cut variable, goes left)]) of every leaf, tree by tree
+    one_leaf = []
+    for root in roots:
+        todo, begin = [(root, [])], len(paths)
+        while todo:
+            node, path = todo.pop()
+            if axis[node] < 0:
+                paths.append((node, path))
+            else:
+                at = int(first_cut[axis[node]] + cut[node])
+                todo.append((left[node], [*path, (at, True)]))
+                todo.append((right[node], [*path, (at, False)]))
+        one_leaf.append(range(begin, len(paths)))
+    n = n_cuts + len(paths)
+    rows, low, high = [], [], []
+
+    def constrain(entries, least, most):
+        row = np.zeros(n)
+        for at, factor in entries:
+            row[at] = factor
+        rows.append(row)
+        low.append(least)
+        high.append(most)
+
+    for leaves in one_leaf:
+        constrain([(n_cuts + i, 1) for i in leaves], 1, 1)
+    for i, (_, path) in enumerate(paths):
+        for at, goes_left in path:
+            if goes_left:
+                constrain([(n_cuts + i, 1), (at, -1)], -inf, 0)
+            else:
+                constrain([(n_cuts + i, 1), (at, 1)], -inf, 1)
+    lower, upper = np.zeros(n), np.ones(n)
+    for a, size in enumerate(shape):
+        for k in range(size - 1):
+            at = first_cut[a] + k
+            if k + 2 < size:
+                constrain([(at, 1), (at + 1, -1)], -inf, 0)
+            lower[at] = float(hi[a] <= k)
+            upper[at] = float(lo[a] <= k)
+    gain = np.zeros(n)
+    gain[n_cuts:] = [value[node][rival] - value[node][label] for node, _ in paths]
+    answer = milp(
+        -gain,
+        integrality=np.ones(n),
+        bounds=Bounds(lower, upper),
+        constraints=LinearConstraint(np.array(rows), low, high),
+    )
+    assert answer.status == 0, answer.message
+    below = answer.x[:n_cuts] > 0.5
+    cell = [
+        size - 1 - int(below[first_cut[a] : first_cut[a] + size - 1].sum())
+        for a, size in enumerate(shape)
+    ]
+    return -answer.fun, cell

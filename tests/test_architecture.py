@@ -18,18 +18,23 @@ NAME = "ensemble_simplify"
 
 FRONT = {
     "_born_again",
+    "_budget_forest",
     "_cultivated",
     "_display",
     "_estimate",
     "_feature_budget",
     "_genesim",
+    "_ism",
     "_representer",
 }
 ROOMS = {"_forest", "_lp", "_sklearn_tree", "_thresholds"}
 KERNELS = {path.stem for path in ROOT.glob("*.pyx")}
 # Parts of a method, each with what it stands on; only front rooms import them.
 PARTS = {
+    "_budget_problem": {"_budget_model", "_closure", "_lp"},
+    "_codes": {"_merge", "_sklearn_tree", "_thresholds"},
     "_grid": {"_cells"},
+    "_inducers": {"_sklearn_tree", "_thresholds"},
     "_search": {"_bounds", "_cells", "_dp", "_grid"},
     "_heuristic": {"_cells", "_grid", "_search"},
     "_planner": {"_cells", "_grid", "_heuristic", "_search"},
