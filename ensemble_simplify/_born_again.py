@@ -38,7 +38,7 @@ from ensemble_simplify._verify import Space, verify
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
-# Share of time and leaves for a tree from a proof, which knows nothing of groups and implications.
+# Share of the time for a tree from a proof, which knows nothing of groups and implications.
 PROOF_SHARE = 0.2
 # Points looked at for the probabilities of a leaf that no training row reaches: so many a leaf,
 # so many in all if there are not more leaves than that, and so many at a time.
@@ -140,7 +140,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         `merge_thresholds`. With a `domain`, only points inside count, integer features are
         drawn as integers, and what groups and implications say about features that the ensemble
         does not use is put in terms of those it uses. Computed from all cells; where there are
-        too many, estimated from 100,000 points (NaN if none of them is in the domain).
+        too many, estimated from those of 100,000 points that are in the domain (NaN if none is).
     fidelity_error_ : float
         Standard error of `fidelity_`; 0 where it is exact.
     n_cells_ : int or float
@@ -373,7 +373,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         try:
             return find_tree(
                 trees,
-                lambda left, n: space.certifier.grow(*space.whole, share * left, int(share * n)),
+                lambda left, n: space.certifier.grow(*space.whole, share * left, n),
                 self.objective,
                 method=self.method,
                 max_bytes=allowed,

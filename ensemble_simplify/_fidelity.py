@@ -30,7 +30,7 @@ def fidelity(trees, tree, weights, rng):
     share : float
         NaN if points had to be drawn, and none was inside the domain.
     error : float
-        Standard error of the share: 0 if all cells were looked at.
+        Standard error of the share: 0 if, and only if, all cells were looked at.
     """
     parts = _leaf_parts(trees, tree, weights)
     if parts is None:
@@ -113,4 +113,6 @@ def _sampled(trees, tree, weights, rng):
     if n == 0:
         return np.nan, np.nan
     share = agree / n
-    return share, float(np.sqrt(share * (1 - share) / n))
+    # one point of either kind more: an estimate is never without error
+    near = (agree + 1) / (n + 2)
+    return share, float(np.sqrt(near * (1 - near) / (n + 2)))
