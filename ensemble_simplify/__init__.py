@@ -9,6 +9,7 @@ from ensemble_simplify._display import (
     GenesimDisplay,
     ModuleTreeDisplay,
 )
+from ensemble_simplify._domain import Domain
 from ensemble_simplify._estimate import Estimate, estimate
 from ensemble_simplify._feature_budget import FeatureBudgetPruner
 from ensemble_simplify._genesim import GenesimClassifier, merge_trees
@@ -22,6 +23,7 @@ __all__ = [
     "BudgetForestClassifier",
     "BudgetPathDisplay",
     "CultivatedForestClassifier",
+    "Domain",
     "Estimate",
     "FeatureBudgetPruner",
     "GenesimClassifier",

@@ -27,7 +27,11 @@ template <class T> static inline T es_plus_one(T a) {
     return a >= Value<T>::infinite ? Value<T>::infinite : (T)(a + 1);
 }
 
-template <class T> static inline T es_merge(T a, T b) { return a == b ? a : Value<T>::mixed; }
+/* While classes are swept, class c is c + 1, and 0 stands for cells of free class. */
+template <class T> static inline T es_merge(T a, T b) {
+    bool one = (a == b) | (a == 0) | (b == 0);
+    return one ? (T)(a | b) : Value<T>::mixed;
+}
 
 /* acc[i] = min(acc[i], join(a[i], b[i])) */
 template <class T>
@@ -64,13 +68,25 @@ static inline void es_join_min_mapped(T *__restrict acc, const T *__restrict a,
     }
 }
 
-/* out[i] = the common class of a[i] and b[i], or mixed */
+/* out[i] = merge(a[i], b[i]); a null map is the identity */
+template <class T, class Merge>
+static inline void es_merge_by(Merge merge, T *__restrict out, const T *__restrict a,
+                               const int32_t *__restrict ia, const T *__restrict b,
+                               const int32_t *__restrict ib, intptr_t n) {
+    for (intptr_t i = 0; i < n; i++) out[i] = merge(a[ia ? ia[i] : i], b[ib ? ib[i] : i]);
+}
+
+/* out[i] = the common class of a[i] and b[i] (free if both are), or mixed; `free`: whether any
+   cell is free */
 template <class T>
 static inline void es_merge_mapped(T *__restrict out, const T *__restrict a,
                                    const int32_t *__restrict ia, const T *__restrict b,
-                                   const int32_t *__restrict ib, intptr_t n) {
-    for (intptr_t i = 0; i < n; i++)
-        out[i] = es_merge<T>(a[ia ? ia[i] : i], b[ib ? ib[i] : i]);
+                                   const int32_t *__restrict ib, intptr_t n, int free) {
+    if (free)
+        es_merge_by<T>([](T x, T y) { return es_merge<T>(x, y); }, out, a, ia, b, ib, n);
+    else
+        es_merge_by<T>([](T x, T y) { return x == y ? x : Value<T>::mixed; }, out, a, ia, b, ib,
+                       n);
 }
 
 /* One row in place: entry e is the best of acc[e] and of its splits inside the row

@@ -14,7 +14,7 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._cells import Stopped, class_counts
+from ensemble_simplify._cells import FREE, Stopped, class_counts
 from ensemble_simplify._grid import CellTrees, Grid
 from ensemble_simplify._search import CellTree, TooLarge, n_regions, solve
 
@@ -159,6 +159,12 @@ class Draft:
             box = stack.pop()
             if monotonic() >= self.deadline:
                 raise Stopped
+            only = None if box.trees is None else box.trees.only_class()
+            if only is not None:
+                box.tree, box.trees = CellTree.leaf(only), None
+                self.n_leaves += 1
+                self.share += self._share_of(box)
+                continue
             if box.labels is None and _n_cells(box.shape) <= TABLE_CELLS:
                 box.tabulate(self.deadline)
             if (
@@ -167,7 +173,7 @@ class Draft:
                 and self._solve(box, np.inf) is not None
             ):
                 self.n_leaves += box.tree.n_leaves
-                self.share += _n_cells(box.hi - box.lo + 1) / _n_cells(self.trees.shape)
+                self.share += self._share_of(box)
                 continue
             if box.labels is None:
                 box.divide(*self._sampled_split(box))
@@ -177,6 +183,9 @@ class Draft:
             if self.report and monotonic() - told > PROGRESS_SECONDS:
                 told = monotonic()
                 self.report(f"{self.n_leaves} leaves on {self.share:.1%} of the cells")
+
+    def _share_of(self, box):
+        return _n_cells(box.hi - box.lo + 1) / _n_cells(self.trees.shape)
 
     def _solve(self, box, max_work):
         """Solve a box exactly: the work it took, or None if more memory or work than allowed."""
@@ -320,11 +329,13 @@ class Draft:
         shape = np.array(box.shape)
         cells = self.rng.integers(0, shape, size=(SAMPLE, len(shape)), dtype=np.intp)
         labels = box.trees.labels_of(cells)
+        inside = labels != FREE
+        cells, labels = cells[inside], labels[inside]
         first = np.concatenate([[0], np.cumsum(shape)])
-        n_classes = int(labels.max()) + 1
+        n_classes = int(labels.max(initial=0)) + 1
         place = (first[:-1] + cells) * n_classes + labels[:, None]
         counts = np.bincount(place.ravel(), minlength=int(first[-1]) * n_classes)
-        if len(np.unique(labels)) == 1:
+        if len(np.unique(labels)) <= 1:
             # nothing to tell apart: halve the votes that most trees still need
             used = np.bincount(
                 first[box.trees.axis[box.trees.roots]] + box.trees.cut[box.trees.roots],
@@ -371,7 +382,9 @@ class Draft:
             here[0] = np.where(tree.left >= 0, tree.left + at, -1)
             here[1] = np.where(tree.right >= 0, tree.right + at, -1)
             here[2:] = tree.axis, tree.cut, tree.label
-        return CellTree(*nodes)
+        tree = CellTree(*nodes)
+        free = tree.label == FREE
+        return tree.without(free) if free.any() else tree
 
 
 def _n_cells(shape):
@@ -379,9 +392,14 @@ def _n_cells(shape):
 
 
 def _table_counts(labels):
-    counts = np.zeros((sum(labels.shape), int(labels.max()) + 1), dtype=np.intp)
+    n_classes = int(labels.max()) + 1
+    if n_classes > FREE:
+        # free cells are counted last, and left out
+        n_classes = int(labels.max(where=labels != FREE, initial=0)) + 1
+        labels = np.minimum(labels, np.uint16(n_classes))
+    counts = np.zeros((sum(labels.shape), n_classes + 1), dtype=np.intp)
     class_counts(labels.reshape(-1), np.array(labels.shape, dtype=np.intp), counts)
-    return counts, labels.shape
+    return counts[:, :n_classes], labels.shape
 
 
 def _purest_split(counts, shape):

@@ -7,7 +7,7 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._cells import Stopped
+from ensemble_simplify._cells import FREE, Stopped
 from ensemble_simplify._grid import Grid, grid_bytes
 from ensemble_simplify._heuristic import Draft
 from ensemble_simplify._search import (
@@ -129,7 +129,7 @@ def find_tree(trees, grow, objective, *, method, max_bytes, seconds, rng, report
         # something to return, at once
         grown = grow(deadline - monotonic(), MAX_LEAVES)
         if grown is not None:
-            incumbent = CellTree.from_lists(grown)
+            incumbent = _inside(CellTree.from_lists(grown), trees, deadline)
             if report:
                 report(f"incumbent: depth {incumbent.depth}, {incumbent.n_leaves} leaves")
     if grid is not None and method != "heuristic":
@@ -173,6 +173,38 @@ def find_tree(trees, grow, objective, *, method, max_bytes, seconds, rng, report
     if report:
         report(f"bounds: depth {depth}, {leaves} leaves")
     return Found(incumbent, shape, False, depth, leaves)
+
+
+def _inside(tree, trees, deadline):
+    """The tree without parts that are outside the domain; as it was if time is over."""
+    if trees.outside is None:
+        return tree
+    first, last = trees.outside
+    nodes = [[], [], [], [], []]
+    shape = np.array(trees.shape, dtype=np.intp)
+    stack = [(0, -1, 0, np.zeros_like(shape), shape - 1)]
+    while stack:
+        if monotonic() >= deadline:
+            return tree
+        node, parent, side, lo, hi = stack.pop()
+        at = len(nodes[0])
+        if parent >= 0:
+            nodes[side][parent] = at
+        outside = ((first <= lo) & (hi <= last)).all(axis=1).any()
+        axis, cut = tree.axis[node], tree.cut[node]
+        entries = (-1, -1, axis, cut, tree.label[node])
+        for values, value in zip(
+            nodes, (-1, -1, -1, -1, FREE) if outside else entries, strict=True
+        ):
+            values.append(value)
+        if outside or tree.left[node] < 0:
+            continue
+        below, above = hi.copy(), lo.copy()
+        below[axis], above[axis] = cut, cut + 1
+        stack.append((tree.right[node], at, 1, above, hi))
+        stack.append((tree.left[node], at, 0, lo, below))
+    inside = CellTree.from_lists(nodes)
+    return inside.without(inside.label == FREE)
 
 
 def _drafted(draft, limited, incumbent):
@@ -329,7 +361,16 @@ def _part_of_grid(trees, rng):
         longest = max(range(len(kept)), key=lambda a: len(kept[a]))
         gone = rng.integers(len(kept[longest]))
         kept[longest] = np.delete(kept[longest], gone)
-    cells = np.stack(np.meshgrid(*kept, indexing="ij"), axis=-1).reshape(-1, len(kept))
+    # few axes vary; arrays have at most 32 dimensions in parts of NumPy
+    varied = [a for a, k in enumerate(kept) if len(k) > 1]
+    cells = np.tile([k[0] for k in kept], (int(np.prod([len(k) for k in kept])), 1))
+    for a, index in zip(
+        varied,
+        np.unravel_index(np.arange(len(cells)), [len(kept[a]) for a in varied]),
+        strict=True,
+    ):
+        cells[:, a] = kept[a][index]
+    kept = [kept[a] for a in varied]
     labels = trees.labels_of(np.ascontiguousarray(cells, dtype=np.intp)).astype(np.uint16)
     part = Grid(
         np.arange(len(kept)),

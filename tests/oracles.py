@@ -6,12 +6,13 @@ cells; it is faithful when every leaf holds cells of one class only.
 """
 
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from math import inf
 
 import numpy as np
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+FREE = 0xFFFF  # label of cells that may get any class
 
 
 # Born-again trees: exhaustive recursion over boxes
@@ -25,9 +26,10 @@ def whole_box(labels):
 
 
 def is_uniform(labels, box):
-    """Tell whether all cells of a box have the same class."""
+    """Tell whether all cells of a box, but for free ones, have the same class."""
     inside = labels[tuple(slice(first, last + 1) for first, last in box)]
-    return bool((inside == inside.flat[0]).all())
+    inside = inside[inside != FREE]
+    return inside.size == 0 or bool((inside == inside[0]).all())
 
 
 def splits(box):
@@ -194,6 +196,31 @@ def adversarial_rows(cuts, rng, n):
         column = np.where(rng.random(n) < 0.7, rng.choice(special, size=n), inside)
         columns.append(np.clip(column, -FLOAT32_MAX, FLOAT32_MAX))
     return np.stack(columns, axis=1)
+
+
+# Free cells and domains
+
+
+def completions(labels, n_classes):
+    """Yield the grid once for every way to give its free cells classes."""
+    free = labels == FREE
+    for classes in product(range(n_classes), repeat=int(free.sum())):
+        full = labels.copy()
+        full[free] = classes
+        yield full
+
+
+def in_domain(row, *, bounds=(), integers=(), one_hot=(), at_most_one=(), implies=()):
+    """Tell whether a row, with features by index, satisfies every statement of a domain."""
+    ones = [j for groups in (one_hot, at_most_one, implies) for group in groups for j in group]
+    return (
+        all(low <= row[j] <= high for j, (low, high) in dict(bounds).items())
+        and all(row[j] == int(row[j]) for j in integers)
+        and all(row[j] in (0, 1) for j in ones)
+        and all(sum(row[j] for j in group) == 1 for group in one_hot)
+        and all(sum(row[j] for j in group) <= 1 for group in at_most_one)
+        and all(row[a] <= row[b] for chain in implies for a, b in pairwise(chain))
+    )
 
 
 # Certificates: the integer programme of Vidal et al. (2020), section 4.5
