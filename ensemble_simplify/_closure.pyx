@@ -18,7 +18,9 @@ the item, which loses nothing and keeps the numbers small.
 As lam grows the optimal sets only shrink. So between two known optimal sets only the
 nodes in between have to be looked at: the cut at the slope of the chord either finds a
 set strictly above the chord, and the stretch splits in two, or proves that the chord is
-an edge of the lower hull of (cost, loss).
+an edge of the lower hull of (cost, loss). The flow of a cut is kept for the two halves: no
+flow leads from one to the other, below the chord prices have only risen against gains, and
+above it gains against prices, so that scaled down it is a preflow of either.
 """
 
 from libc.math cimport INFINITY
@@ -53,12 +55,20 @@ cdef cppclass Part:
     vector[int64_t] price
     int64_t d_gain              # of all of them together
     int64_t d_cost
+    # Flow of the cut that split this part off, in units in which `unit` stood for one of gain
+    # (is_low: prices have risen against it) or of price (gains have risen). Empty: none.
+    vector[int64_t] flow        # on arcs node -> item
+    vector[int64_t] up          # on arcs node -> parent
+    float64_t unit
+    int is_low
 
 
 cdef cppclass Network:
     # Residual network of one cut. Vertices: nodes 0..n-1, items n..n+m-1.
     int32_t n
     int32_t m
+    float64_t unit_gain         # capacity that stands for one of gain, and of price
+    float64_t unit_price
     int32_t far                 # height of a vertex that cannot reach the sink: n + m + 1
     vector[int64_t] excess
     vector[int64_t] to_sink     # residual capacity of the arc to the sink
@@ -67,9 +77,9 @@ cdef cppclass Network:
     vector[int64_t] up          # flow on the arc node -> parent
     vector[int32_t] height
     vector[int32_t] current     # next arc to try
-    vector[int32_t] tail        # node of an arc
-    vector[int32_t] back_start  # arcs into an item
+    vector[int32_t] back_start  # arcs into an item, and the nodes they come from
     vector[int32_t] back
+    vector[int32_t] back_node
     vector[int32_t] child_start
     vector[int32_t] child
     vector[int32_t] queue       # of the search, then the next vertex of the same height
@@ -129,8 +139,8 @@ cdef void wire(Part* part, Network* net) noexcept nogil:
     net.current.assign(n + m, 0)
     net.queued.assign(n + m, 0)
     net.queue.assign(n + m, 0)
-    net.tail.resize(n_arcs)
     net.back.resize(n_arcs)
+    net.back_node.resize(n_arcs)
     net.back_start.assign(m + 2, 0)
     for a in range(n_arcs):
         net.back_start[part.item[a] + 2] += 1
@@ -138,9 +148,9 @@ cdef void wire(Part* part, Network* net) noexcept nogil:
         net.back_start[w + 2] += net.back_start[w + 1]
     for v in range(n):
         for a in range(part.start[v], part.start[v + 1]):
-            net.tail[a] = v
             w = part.item[a]
             net.back[net.back_start[w + 1]] = a
+            net.back_node[net.back_start[w + 1]] = v
             net.back_start[w + 1] += 1
     net.child.resize(n)
     net.child_start.assign(n + 2, 0)
@@ -155,12 +165,43 @@ cdef void wire(Part* part, Network* net) noexcept nogil:
             net.child_start[part.parent[v] + 1] += 1
 
 
+cdef void resume_flow(Part* part, Network* net) noexcept nogil:
+    # As much of the earlier flow as the new capacities allow; the rest stays as excess.
+    cdef int32_t n = net.n
+    cdef int32_t v, w, a
+    cdef int64_t e, d
+    cdef float64_t factor = (net.unit_gain if part.is_low else net.unit_price) / part.unit
+    for v in range(n - 1, -1, -1):
+        e = net.excess[v]
+        if e and net.to_sink[v]:
+            d = min(e, net.to_sink[v])
+            net.to_sink[v] -= d
+            e -= d
+        for a in range(part.start[v], part.start[v + 1]):
+            if e == 0:
+                break
+            w = part.item[a]
+            d = min(e, net.to_sink[n + w])
+            d = min(d, <int64_t>(factor * <float64_t>part.flow[a]))
+            net.flow[a] = d
+            net.to_sink[n + w] -= d
+            e -= d
+        if e and part.parent[v] >= 0:
+            d = min(e, <int64_t>(factor * <float64_t>part.up[v]))
+            net.up[v] = d
+            net.excess[part.parent[v]] += d
+            e -= d
+        net.excess[v] = e
+
+
 cdef void start_flow(Part* part, Network* net) noexcept nogil:
     # Each node's gain pays for its own items, what is left goes to its parent:
     # the best preflow of a single tree.
     cdef int32_t n = net.n
     cdef int32_t v, w, a
     cdef int64_t e, d
+    if part.flow.size():
+        resume_flow(part, net)
     for v in range(n - 1, -1, -1):
         e = net.excess[v]
         if e and net.to_sink[v]:
@@ -173,11 +214,11 @@ cdef void start_flow(Part* part, Network* net) noexcept nogil:
             w = part.item[a]
             d = min(e, net.to_sink[n + w])
             if d:
-                net.flow[a] = d
+                net.flow[a] += d
                 net.to_sink[n + w] -= d
                 e -= d
         if e and part.parent[v] >= 0:
-            net.up[v] = e
+            net.up[v] += e
             net.excess[part.parent[v]] += e
             e = 0
         net.excess[v] = e
@@ -190,6 +231,8 @@ cdef int32_t relabel_all(Part* part, Network* net) noexcept nogil:
     cdef int32_t far = net.far
     cdef int32_t first = 0
     cdef int32_t last = 0
+    cdef int32_t nodes_left = n
+    cdef int32_t items_left = net.m
     cdef int32_t v, w, a, k, x, q
     for x in range(total):
         net.current[x] = 0
@@ -197,9 +240,13 @@ cdef int32_t relabel_all(Part* part, Network* net) noexcept nogil:
             net.height[x] = 1
             net.queue[last] = x
             last += 1
+            if x < n:
+                nodes_left -= 1
+            else:
+                items_left -= 1
         else:
             net.height[x] = far
-    while first < last:
+    while first < last and last < total:
         x = net.queue[first]
         first += 1
         k = net.height[x] + 1
@@ -209,27 +256,32 @@ cdef int32_t relabel_all(Part* part, Network* net) noexcept nogil:
                 net.height[q] = k
                 net.queue[last] = q
                 last += 1
+                nodes_left -= 1
             for a in range(net.child_start[x], net.child_start[x + 1]):
                 v = net.child[a]
                 if net.height[v] == far:
                     net.height[v] = k
                     net.queue[last] = v
                     last += 1
+                    nodes_left -= 1
+            if items_left == 0:
+                continue
             for a in range(part.start[x], part.start[x + 1]):
                 w = part.item[a] + n
                 if net.height[w] == far and net.flow[a] > 0:
                     net.height[w] = k
                     net.queue[last] = w
                     last += 1
-        else:
+                    items_left -= 1
+        elif nodes_left:
             w = x - n
             for k in range(net.back_start[w], net.back_start[w + 1]):
-                a = net.back[k]
-                v = net.tail[a]
-                if net.height[v] == far and net.flow[a] < net.capacity[w]:
+                v = net.back_node[k]
+                if net.height[v] == far and net.flow[net.back[k]] < net.capacity[w]:
                     net.height[v] = net.height[x] + 1
                     net.queue[last] = v
                     last += 1
+                    nodes_left -= 1
     return last
 
 
@@ -337,9 +389,8 @@ cdef int64_t discharge_item(Part* part, Network* net, int32_t w, int32_t* touche
                 lowest = 0
             else:
                 for k in range(first, first + n_arcs - 1):
-                    a = net.back[k]
-                    v = net.tail[a]
-                    if net.height[v] < lowest and net.flow[a] > 0:
+                    v = net.back_node[k]
+                    if net.height[v] < lowest and net.flow[net.back[k]] > 0:
                         lowest = net.height[v]
             k = 0
             if lowest + 1 >= net.far:
@@ -353,8 +404,8 @@ cdef int64_t discharge_item(Part* part, Network* net, int32_t w, int32_t* touche
                 net.to_sink[x] -= d
                 e -= d
         else:
+            v = net.back_node[first + k - 1]
             a = net.back[first + k - 1]
-            v = net.tail[a]
             if net.height[v] == net.height[x] - 1 and net.flow[a] > 0:
                 d = min(e, net.flow[a])
                 net.flow[a] -= d
@@ -449,6 +500,8 @@ cdef int cut(Part* part, Network* net, float64_t deadline) except -1 nogil:
     gains *= <float64_t>by_gain
     costs *= <float64_t>by_cost
     scale = <float64_t>CAPACITY / (gains + costs + 1.0)
+    net.unit_gain = min(scale, 1.0) * <float64_t>by_gain
+    net.unit_price = min(scale, 1.0) * <float64_t>by_cost
     for v in range(n):
         if scale >= 1.0:
             net_gain = part.gain[v] * by_gain - part.own[v] * by_cost
@@ -499,6 +552,7 @@ cdef void split(Part* part, Network* net, Part* low, Part* high) noexcept nogil:
         low.parent.push_back(q)
         low.gain.push_back(part.gain[v])
         low.own.push_back(part.own[v])
+        low.up.push_back(net.up[v])
         low.d_gain += part.gain[v]
         low.d_cost += part.own[v]
         for a in range(part.start[v], part.start[v + 1]):
@@ -508,6 +562,7 @@ cdef void split(Part* part, Network* net, Part* low, Part* high) noexcept nogil:
                 low.price.push_back(part.price[w])
                 low.d_cost += part.price[w]
             low.item.push_back(item_low[w])
+            low.flow.push_back(net.flow[a])
         low.start.push_back(<int32_t>low.item.size())
     for v in range(n):
         if net.height[v] == far:
@@ -523,6 +578,7 @@ cdef void split(Part* part, Network* net, Part* low, Part* high) noexcept nogil:
         high.parent.push_back(q)
         high.gain.push_back(part.gain[v])
         high.own.push_back(part.own[v])
+        high.up.push_back(net.up[v])
         for a in range(part.start[v], part.start[v + 1]):
             w = part.item[a]
             if item_low[w] >= 0:
@@ -531,9 +587,14 @@ cdef void split(Part* part, Network* net, Part* low, Part* high) noexcept nogil:
                 item_high[w] = <int32_t>high.price.size()
                 high.price.push_back(part.price[w])
             high.item.push_back(item_high[w])
+            high.flow.push_back(net.flow[a])
         high.start.push_back(<int32_t>high.item.size())
     high.d_gain = part.d_gain - low.d_gain
     high.d_cost = part.d_cost - low.d_cost
+    low.unit = net.unit_gain
+    low.is_low = 1
+    high.unit = net.unit_price
+    high.is_low = 0
 
 
 cdef void take(const int32_t[::1] parent, const int64_t[::1] gain, const int64_t[::1] own,
