@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
+from numbers import Integral, Real
 from pathlib import Path
 
 import numpy as np
@@ -120,3 +122,77 @@ def available_memory():
     if group.exists() and used.exists() and group.read_text().strip().isdigit():
         limits.append(max(int(group.read_text()) - int(used.read_text()), 0))
     return min(limits, default=4 << 30)
+
+
+def column_index(key, parameter, n_features, names=None):
+    """Index of a column that a user gave by name or index.
+
+    Parameters
+    ----------
+    key : str or int
+    parameter : str
+        Where it was given, for the error.
+    n_features : int
+    names : ndarray of shape (n_features,) or None
+        Names of the columns of X.
+    """
+    if isinstance(key, str):
+        if names is None:
+            raise ValueError(
+                f"{parameter} names the column {key!r}, but X has no column names. "
+                "Pass a DataFrame, or use column indices."
+            )
+        found = np.flatnonzero(names == key)
+        if not found.size:
+            raise ValueError(
+                f"{parameter} names the column {key!r}, which X does not have. Its columns "
+                f"are {', '.join(map(str, names[:8]))}{', ...' if len(names) > 8 else ''}."
+            )
+        return int(found[0])
+    if not isinstance(key, Integral) or not 0 <= key < n_features:
+        raise ValueError(
+            f"{parameter} has the column {key!r}. Columns are names, or indices from 0 to "
+            f"{n_features - 1}."
+        )
+    return int(key)
+
+
+def read_price(cost, name):
+    """A price as a float; `name` is for the error."""
+    if not isinstance(cost, Real) or not np.isfinite(cost) or cost < 0:
+        raise ValueError(f"{name}={cost!r} is not a price. Give a finite number, zero or more.")
+    return float(cost)
+
+
+def read_feature_costs(costs, n_features, names=None):
+    """Prices of all features from an array, a dict by column, or None (1 each).
+
+    Parameters
+    ----------
+    costs : array-like of shape (n_features,), dict or None
+        Columns that a dict does not name cost nothing.
+    n_features : int
+    names : ndarray of shape (n_features,) or None
+        Names of the columns of X.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_features,)
+    """
+    if costs is None:
+        return np.ones(n_features)
+    if isinstance(costs, Mapping):
+        prices = np.zeros(n_features)
+        for key, cost in costs.items():
+            k = column_index(key, "feature_costs", n_features, names)
+            prices[k] = read_price(cost, f"feature_costs[{key!r}]")
+        return prices
+    prices = np.asarray(costs, dtype=np.float64)
+    if prices.shape != (n_features,):
+        raise ValueError(
+            f"feature_costs has shape {prices.shape}, but X has {n_features} features. "
+            "Give one price a feature."
+        )
+    for k, cost in enumerate(prices):
+        read_price(cost, f"feature_costs[{k}]")
+    return prices

@@ -22,6 +22,7 @@ SMALL_FOREST = RandomForestClassifier(n_estimators=5, max_depth=2, random_state=
 # Constructor parameters that keep the checks cheap; defaults for estimators not named here.
 INIT_PARAMS = {
     "BornAgainClassifier": {"estimator": SMALL_FOREST},
+    "BudgetForestClassifier": {"n_estimators": 5},
     "CultivatedForestClassifier": {"max_depth": 5},
     "FeatureBudgetPruner": {"estimator": SMALL_FOREST},
     "GenesimClassifier": {
@@ -45,6 +46,7 @@ EXPECTED_FAILURES = {
     name: {"check_sample_weight_equivalence_on_dense_data": BOOTSTRAP_WEIGHTS}
     for name in (
         "BornAgainClassifier",
+        "BudgetForestClassifier",
         "FeatureBudgetPruner",
         "InterpretableSingleModel",
         "RepresenterTree",

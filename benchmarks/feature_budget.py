@@ -1,0 +1,324 @@
+"""Feature-budget pruning: speed against linear programming and maximum flow, and Table 1.
+
+    python -m benchmarks.feature_budget [--data DIR] [--repeats N] [SECTION ...]
+
+Sections: ``digits`` (whole path and one cut against the paper's program by HiGHS simplex),
+``large`` (20,000 rows, 40 trees of depth 10, against scipy's maximum flow), ``rows`` (growth with
+the number of rows), ``sonar``, ``heart`` and ``magic`` (Table 1; from DIR, files with a header
+and a last column ``target``). Without sections, all that need no data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import resource
+import threading
+import time
+from datetime import date
+from pathlib import Path
+
+import highspy
+import numpy as np
+import scipy
+import sklearn
+from scipy import sparse
+from scipy.sparse.csgraph import maximum_flow
+from sklearn.datasets import load_digits, make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from ensemble_simplify import BudgetForestClassifier, FeatureBudgetPruner
+
+# Table 1 of the paper: cost in % of unpruned (ensemble, individual) and rise of the error, in
+# points, at its two levels.
+PAPER = {
+    "sonar": ((45, 74, 3.0), (16, 28, 5.8)),
+    "heart": ((73, 96, 0.0), (48, 76, 2.6)),
+}
+
+
+def timed(function, *args, repeats=1, **kwargs):
+    """Least processor time of some calls in seconds, and the last answer.
+
+    Everything here runs in one thread, and the machine may be shared.
+    """
+    best = np.inf
+    for _ in range(repeats):
+        start = time.process_time()
+        answer = function(*args, **kwargs)
+        best = min(best, time.process_time() - start)
+    return best, answer
+
+
+def machine():
+    """One line on where this ran."""
+    cpu = platform.processor()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        cpu = names[0].split(":", 1)[1].strip() if names else cpu
+    return (
+        f"{date.today()}, {cpu}, one core (processor time), Python {platform.python_version()}, "
+        f"numpy {np.__version__}, scipy {scipy.__version__}, scikit-learn {sklearn.__version__}, "
+        f"HiGHS {highspy.Highs().version()}"
+    )
+
+
+def middle_lam(path):
+    """A price level inside a segment in the middle of the path."""
+    k = len(path.lams) // 2
+    return float(np.sqrt(path.lams[k] * path.lams[k + 1]))
+
+
+def digits(_):
+    """Digits, 40 trees of depth 8."""
+    X, y = load_digits(return_X_y=True)
+    forest = RandomForestClassifier(40, max_depth=8, random_state=0).fit(X, y)
+    # The paper's labels: majority of the rows in a node.
+    pruner = FeatureBudgetPruner(FrozenEstimator(forest), labels="sample")
+    fit, _ = timed(pruner.fit, X, y)
+    problem = pruner._problem
+    path_time, path = timed(problem.path, repeats=3)
+    lam = middle_lam(path)
+    cut_time, keep = timed(problem.cut, lam, repeats=3)
+    best = problem.loss(keep) + lam * problem.cost(keep)
+    print(f"digits, 40 trees of depth 8: {len(path.lams)} prunings on the path")
+    print(f"  fit (read, build, path, write)      {fit:9.3f} s")
+    print(f"  whole path                          {path_time:9.3f} s")
+    print(f"  one cut                             {cut_time:9.4f} s")
+    for form, name in (("difference", "difference constraints"), ("printed", "(IP3) as printed")):
+        build, (program, constant, _) = timed(problem.linear_program, lam, form)
+        solve, solution = timed(program.solve)
+        gap = abs(solution.objective + constant - best)
+        print(
+            f"  {name:22s} simplex      {solve:9.2f} s  "
+            f"({program.n_columns:,} x {program.n_rows:,}; built in {build:.1f} s; "
+            f"objective differs by {gap:.1e})"
+        )
+        print(f"    path is {solve / path_time:8.0f} x faster, one cut {solve / cut_time:8.0f} x")
+
+
+def flow_network(problem, lam):
+    """The cut as a network of 32-bit capacities for scipy."""
+    parent, gain, own, start, items, price = problem.closure
+    n, m = len(gain), len(price)
+    level = lam / problem._to_lam
+    worth = gain - level * own
+    need = level * price
+    scale = (2.0**31 - 2) / (np.abs(worth).sum() + need.sum())
+    source, sink = n + m, n + m + 1
+    has = np.flatnonzero(parent >= 0)
+    rows = [
+        np.full(n, source),
+        np.arange(n),
+        has,
+        np.repeat(np.arange(n), np.diff(start)),
+        n + np.arange(m),
+    ]
+    columns = [np.arange(n), np.full(n, sink), parent[has], n + items, np.full(m, sink)]
+    endless = 2**31 - 1
+    capacity = [
+        np.maximum(worth, 0) * scale,
+        np.maximum(-worth, 0) * scale,
+        np.full(len(has), endless),
+        np.full(len(items), endless),
+        need * scale,
+    ]
+    rows, columns = np.concatenate(rows), np.concatenate(columns)
+    capacity = np.concatenate(capacity).astype(np.int32)
+    graph = sparse.csr_matrix((capacity, (rows, columns)), shape=(n + m + 2, n + m + 2))
+    return graph, source, sink, np.maximum(worth, 0).sum(), scale
+
+
+class PeakMemory:
+    """Largest resident memory above that at the start, in MB, sampled every few milliseconds."""
+
+    def __enter__(self):
+        self.start = self.peak = self._resident()
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self._watch)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.done.set()
+        self.thread.join()
+        self.extra = (self.peak - self.start) / 2**20
+
+    def _watch(self):
+        while not self.done.wait(0.005):
+            self.peak = max(self.peak, self._resident())
+
+    @staticmethod
+    def _resident():
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * resource.getpagesize()
+
+
+def synthetic(n_rows):
+    """A forest of 40 trees of depth 10 on n_rows rows, 20 features, 3 classes."""
+    X, y = make_classification(n_rows, 20, n_informative=10, n_classes=3, random_state=0)
+    return RandomForestClassifier(40, max_depth=10, random_state=0).fit(X, y), X, y
+
+
+def large(_):
+    """20,000 rows, 40 trees of depth 10."""
+    forest, X, y = synthetic(20_000)
+    forest.predict(X)
+    pruner = FeatureBudgetPruner(FrozenEstimator(forest), labels="sample")
+    with PeakMemory() as memory:
+        fit, _ = timed(pruner.fit, X, y)
+    problem = pruner._problem
+    path_time, path = timed(problem.path)
+    print(
+        f"20,000 rows, 40 trees of depth 10: {problem.n_contracted:,} nodes, "
+        f"{problem.n_arcs:,} arcs, {len(path.lams)} prunings"
+    )
+    print(f"  fit {fit:.2f} s, of which the whole path {path_time:.2f} s")
+    print(f"  extra memory of fit {memory.extra:.0f} MB")
+    for share in (0.25, 0.5, 0.75):
+        k = int(share * len(path.lams))
+        lam = float(np.sqrt(path.lams[k] * path.lams[k + 1]))
+        cut_time, keep = timed(problem.cut, lam)
+        graph, source, sink, total, scale = flow_network(problem, lam)
+        flow_time, flow = timed(maximum_flow, graph, source, sink)
+        profit = total - flow.flow_value / scale
+        ours = problem.loss(keep) + lam * problem.cost(keep)
+        theirs = problem._loss_of_gain(problem.base_gain + profit)
+        print(
+            f"  lam={lam:.2e}: one cut {cut_time:.2f} s, scipy maximum_flow {flow_time:.1f} s, "
+            f"{flow_time / cut_time:.1f} x (objectives {ours:.6f}, {theirs:.6f})"
+        )
+
+
+def rows(_):
+    """Growth of time with the number of rows."""
+    print("rows      arcs        prunings  build (s)  path (s)  path per arc and 1000 (us)")
+    for n_rows in (2_500, 5_000, 10_000, 20_000, 40_000):
+        forest, X, y = synthetic(n_rows)
+        pruner = FeatureBudgetPruner(FrozenEstimator(forest), labels="sample")
+        fit, _ = timed(pruner.fit, X, y)
+        problem = pruner._problem
+        path_time, path = timed(problem.path)
+        print(
+            f"{n_rows:6,}  {problem.n_arcs:10,}  {len(path.lams):8d}  {fit - path_time:9.2f}"
+            f"  {path_time:8.2f}  {1e9 * path_time / problem.n_arcs:8.0f}"
+        )
+
+
+def read(directory, name):
+    """Rows and labels of a data set."""
+    if directory is None:
+        raise SystemExit(f"{name} needs --data DIR with {name}.csv")
+    found = sorted(Path(directory).glob(f"{name}*.csv"))
+    names = [f for f in found if f.stem in (name, f"{name}_statlog")]
+    if not names:
+        raise SystemExit(f"no {name}.csv in {directory}")
+    table = np.genfromtxt(names[0], delimiter=",", skip_header=1)
+    return table[:, :-1], table[:, -1].astype(int)
+
+
+def ensembles(n_trees, seed):
+    """The inputs of Table 1."""
+    return {
+        "BudgetRF, alpha=0": BudgetForestClassifier(n_estimators=n_trees, random_state=seed),
+        "BudgetRF, alpha=1": BudgetForestClassifier(
+            n_estimators=n_trees, alpha=1.0, random_state=seed
+        ),
+        "bagged, leaf 3": RandomForestClassifier(
+            n_trees, max_features=None, min_samples_leaf=3, random_state=seed
+        ),
+    }
+
+
+def curves(forest, X, y, X_test, y_test, lams):
+    """Test cost and error at each price level, of both ways of pruning; and unpruned."""
+    pruner = FeatureBudgetPruner(FrozenEstimator(forest)).fit(X, y)
+    out = {}
+    for sharing in ("ensemble", "tree"):
+        scores = pruner.path_scores(X_test, y_test, sharing=sharing)
+        k = np.searchsorted(scores.lams, lams, side="right") - 1
+        out[sharing] = np.column_stack([scores.costs[k], scores.errors[k]])
+    return out, (scores.unpruned_cost, scores.unpruned_error)
+
+
+def report(name, ensemble, found, whole):
+    """Cost in % of unpruned at matched rises of the test error."""
+    cost, error = np.mean(whole, axis=0)
+    line = f"  {ensemble:18s} unpruned: cost {cost:6.2f}, error {error:.4f};"
+    for rise in (0.0, 1.0, 3.0, 5.0):
+        shares = []
+        for sharing in ("ensemble", "tree"):
+            mean = np.mean([f[sharing] for f in found], axis=0)
+            good = mean[:, 1] <= error + rise / 100 + 1e-12
+            # From the cheap end: the cheapest price level whose error is low enough.
+            shares.append(100 * mean[good, 0].min() / cost if good.any() else np.nan)
+        line += f"  +{rise:.0f}: {shares[0]:3.0f} / {shares[1]:3.0f}"
+    print(line, flush=True)
+
+
+def cross_validated(name, directory, repeats):
+    """Sonar and Heart: 10-fold cross-validation, 90 trees, pooled over folds and repeats."""
+    X, y = read(directory, name)
+    lams = np.concatenate(([0.0], np.geomspace(1e-5, 1.0, 150)))
+    found, whole = {}, {}
+    for seed in range(repeats):
+        folds = StratifiedKFold(10, shuffle=True, random_state=seed)
+        for train, test in folds.split(X, y):
+            for ensemble, model in ensembles(90, seed).items():
+                forest = model.fit(X[train], y[train])
+                result = curves(forest, X[train], y[train], X[test], y[test], lams)
+                found.setdefault(ensemble, []).append(result[0])
+                whole.setdefault(ensemble, []).append(result[1])
+    print(f"{name}: 90 trees, {repeats} x 10 folds; cost in % of unpruned, ensemble / individual")
+    for ensemble in found:
+        report(name, ensemble, found[ensemble], whole[ensemble])
+    for shared, alone, rise in PAPER[name]:
+        print(f"  paper (BudgetRF)   +{rise}: {shared} / {alone}")
+
+
+def magic(args):
+    """MAGIC: one split, 40 trees."""
+    X, y = read(args.data, "magic")
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, random_state=0)
+    lams = np.concatenate(([0.0], np.geomspace(1e-5, 1.0, 150)))
+    print("magic: 40 trees, 70 % for training; cost in % of unpruned, ensemble / individual")
+    models = {
+        "BudgetRF, alpha=4": BudgetForestClassifier(n_estimators=40, alpha=4.0, random_state=0),
+        "bagged, leaf 5": RandomForestClassifier(
+            40, max_features=None, min_samples_leaf=5, random_state=0
+        ),
+    }
+    for name, model in models.items():
+        forest = model.fit(X, y)
+        found, whole = curves(forest, X, y, X_test, y_test, lams)
+        report("magic", name, [found], [whole])
+
+
+def main():
+    """Run the sections asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sections", nargs="*")
+    parser.add_argument("--data", help="directory of the data sets of Table 1")
+    parser.add_argument("--repeats", type=int, default=1, help="of the cross-validation")
+    args = parser.parse_args()
+    sections = {
+        "digits": digits,
+        "large": large,
+        "rows": rows,
+        "sonar": lambda a: cross_validated("sonar", a.data, a.repeats),
+        "heart": lambda a: cross_validated("heart", a.data, a.repeats),
+        "magic": magic,
+    }
+    chosen = args.sections or (list(sections) if args.data else ["digits", "large", "rows"])
+    print(machine())
+    for name in chosen:
+        if name not in sections:
+            parser.error(f"no section {name!r}; there are {', '.join(sections)}")
+        sections[name](args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,509 @@
+"""From routed rows to the closure problem of feature-budget pruning.
+
+A forest is given by its node arrays (global ids) and by the leaf each row ends in. Rows are
+grouped so that the rows of any node are one contiguous run. A *resource* is something with
+a price that a row pays at most once: a feature, or a group of features. A split *needs* a
+resource when none of its ancestors has paid for it.
+"""
+
+from libcpp.unordered_map cimport unordered_map
+from libcpp.vector cimport vector
+
+from ensemble_simplify._typedefs cimport (
+    float64_t,
+    int32_t,
+    int64_t,
+    intp_t,
+    uint8_t,
+    uint64_t,
+)
+
+# Values of `representative` that are not ids of contracted nodes.
+ALWAYS = -2
+NEVER = -1
+cdef int32_t C_ALWAYS = -2
+cdef int32_t C_NEVER = -1
+
+
+def order_nodes(
+    const intp_t[::1] offsets,
+    const intp_t[::1] left,
+    const intp_t[::1] right,
+    intp_t[::1] parent,  # OUT
+    intp_t[::1] order,   # OUT
+):
+    """Parents (-1 at roots) and an order of the nodes: tree by tree, each in pre-order."""
+    cdef vector[intp_t] stack
+    cdef intp_t t, h
+    cdef intp_t count = 0
+    with nogil:
+        for t in range(offsets.shape[0] - 1):
+            parent[offsets[t]] = -1
+            stack.push_back(offsets[t])
+            while stack.size():
+                h = stack.back()
+                stack.pop_back()
+                order[count] = h
+                count += 1
+                if left[h] >= 0:
+                    parent[left[h]] = h
+                    parent[right[h]] = h
+                    stack.push_back(right[h])
+                    stack.push_back(left[h])
+
+
+def group_rows(
+    const intp_t[:, ::1] leaf,
+    const intp_t[::1] parent,
+    const intp_t[::1] order,
+    const intp_t[::1] offsets,
+    int32_t[:, ::1] rows,  # OUT (n_trees, n_rows)
+    int32_t[::1] first,    # OUT (n_nodes,)
+    int32_t[::1] last,     # OUT (n_nodes,)
+):
+    """Sort each tree's rows by leaf: rows[t, first[h]:last[h]] are those that pass node h."""
+    cdef intp_t n = leaf.shape[0]
+    cdef intp_t n_trees = leaf.shape[1]
+    cdef vector[int32_t] place
+    cdef intp_t t, i, k, h
+    cdef int32_t count
+    with nogil:
+        place.resize(order.shape[0])
+        for k in range(order.shape[0]):
+            last[k] = 0
+        for i in range(n):
+            for t in range(n_trees):
+                last[leaf[i, t]] += 1
+        # Totals upwards; `last` holds counts until the runs are laid out.
+        for k in range(order.shape[0] - 1, -1, -1):
+            h = order[k]
+            if parent[h] >= 0:
+                last[parent[h]] += last[h]
+        for t in range(n_trees):
+            for k in range(offsets[t], offsets[t + 1]):
+                h = order[k]
+                if parent[h] < 0:
+                    first[h] = 0
+                    place[h] = 0
+                else:
+                    # place[parent]: start of the next child's run.
+                    first[h] = place[parent[h]]
+                    place[parent[h]] += last[h]
+                    place[h] = first[h]
+        for k in range(order.shape[0]):
+            count = last[k]
+            last[k] = first[k] + count
+            place[k] = first[k]
+        for i in range(n):
+            for t in range(n_trees):
+                h = leaf[i, t]
+                rows[t, place[h]] = <int32_t>i
+                place[h] += 1
+
+
+def node_sums(
+    const intp_t[:, ::1] leaf,
+    const float64_t[:, ::1] values,
+    const uint8_t[:, ::1] counted,
+    const intp_t[::1] parent,
+    const intp_t[::1] order,
+    float64_t[:, ::1] sums,  # OUT (n_nodes, n_values), zeros on entry
+):
+    """Sums of ``values`` over the rows of each node, where ``counted[row, tree]``.
+
+    An empty `counted` (shape (0, 0)) counts every row in every tree.
+    """
+    cdef intp_t n_values = values.shape[1]
+    cdef int every = counted.shape[0] == 0
+    cdef intp_t i, t, k, h, c
+    with nogil:
+        for i in range(leaf.shape[0]):
+            for t in range(leaf.shape[1]):
+                if every or counted[i, t]:
+                    h = leaf[i, t]
+                    for c in range(n_values):
+                        sums[h, c] += values[i, c]
+        for k in range(order.shape[0] - 1, -1, -1):
+            h = order[k]
+            if parent[h] >= 0:
+                for c in range(n_values):
+                    sums[parent[h], c] += sums[h, c]
+
+
+def needed_resources(
+    const intp_t[::1] parent,
+    const intp_t[::1] order,
+    const intp_t[::1] feature,
+    const int32_t[:, ::1] resources,  # (n_features, 2): of the feature, of its group; -1: none
+    int32_t[:, ::1] needs,            # OUT (n_nodes, 2)
+):
+    """The resources that each split is the first on its path to use."""
+    cdef intp_t k, h, q, f
+    cdef int32_t r
+    cdef int j
+    with nogil:
+        for k in range(order.shape[0]):
+            h = order[k]
+            f = feature[h]
+            for j in range(2):
+                r = resources[f, j] if f >= 0 else -1
+                needs[h, j] = r
+                if r < 0:
+                    continue
+                q = parent[h]
+                while q >= 0:
+                    if resources[feature[q], j] == r:
+                        needs[h, j] = -1
+                        break
+                    q = parent[q]
+
+
+def contract(
+    const intp_t[::1] parent,
+    const intp_t[::1] order,
+    const int32_t[:, ::1] needs,
+    const int64_t[::1] gain,
+    const uint8_t[::1] split,
+    int32_t[::1] representative,     # OUT (n_nodes,)
+    int32_t[::1] contracted_parent,  # OUT (n_nodes,), the first n_contracted are used
+    int64_t[::1] contracted_gain,    # OUT likewise
+    uint8_t[::1] active,             # OUT likewise
+):
+    """Nodes that any optimal pruning may keep, free splits merged into their parents.
+
+    A split that loses even when nothing has a price is never kept. A split that needs no
+    resource and does not lose is kept whenever its parent is. ``active`` marks the smallest
+    set of largest gain.
+
+    Returns
+    -------
+    n_contracted : int
+    """
+    cdef vector[int64_t] worth
+    cdef vector[int64_t] worth_contracted
+    cdef intp_t n = order.shape[0]
+    cdef intp_t k, h, q
+    cdef int32_t m = 0
+    cdef int32_t c
+    with nogil:
+        worth.assign(n, 0)
+        for k in range(n - 1, -1, -1):
+            h = order[k]
+            if not split[h]:
+                worth[h] = -1
+                continue
+            worth[h] += gain[h]
+            if parent[h] >= 0 and worth[h] > 0:
+                worth[parent[h]] += worth[h]
+        for k in range(n):
+            h = order[k]
+            q = parent[h]
+            if not split[h] or worth[h] < 0 or (q >= 0 and representative[q] == C_NEVER):
+                representative[h] = C_NEVER
+            elif needs[h, 0] < 0 and needs[h, 1] < 0 and gain[h] >= 0:
+                if q < 0:
+                    c = C_ALWAYS
+                else:
+                    c = representative[q]
+                representative[h] = c
+                if c >= 0:
+                    contracted_gain[c] += gain[h]
+            else:
+                c = -1
+                if q >= 0 and representative[q] >= 0:
+                    c = representative[q]
+                contracted_parent[m] = c
+                contracted_gain[m] = gain[h]
+                representative[h] = m
+                m += 1
+        worth_contracted.assign(m, 0)
+        for c in range(m - 1, -1, -1):
+            worth_contracted[c] += contracted_gain[c]
+            if contracted_parent[c] >= 0 and worth_contracted[c] > 0:
+                worth_contracted[contracted_parent[c]] += worth_contracted[c]
+        for c in range(m):
+            active[c] = worth_contracted[c] > 0 and (
+                contracted_parent[c] < 0 or active[contracted_parent[c]]
+            )
+    return m
+
+
+cdef uint64_t scramble(uint64_t x) noexcept nogil:
+    # A bijection of 64-bit numbers without visible pattern (the finaliser of splitmix64).
+    x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
+    x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
+    return x ^ (x >> 31)
+
+
+cdef class Items:
+    """What the contracted nodes need: own costs, and items shared by several nodes.
+
+    Rows for which exactly the same nodes need a resource are one item; an item that a
+    single node needs is that node's own cost.
+
+    Attributes
+    ----------
+    n_items, n_arcs : int
+    """
+
+    cdef vector[int32_t] arc_node
+    cdef vector[int32_t] arc_item
+    cdef vector[float64_t] price
+    cdef intp_t n_contracted
+
+    def __init__(
+        self,
+        const int32_t[:, ::1] rows,
+        const int32_t[::1] first,
+        const int32_t[::1] last,
+        const intp_t[::1] offsets,
+        const int32_t[:, ::1] needs,
+        const int32_t[::1] representative,
+        const float64_t[::1] weight,
+        const float64_t[::1] cost,   # (n_resources,)
+        float64_t[::1] own,          # OUT (n_contracted,), zeros on entry
+    ):
+        cdef intp_t n_rows = weight.shape[0]
+        cdef intp_t n_nodes = needs.shape[0]
+        cdef intp_t n_resources = cost.shape[0]
+        cdef vector[intp_t] start           # users of a resource, by resource
+        cdef vector[intp_t] user
+        cdef vector[int32_t] tree
+        cdef vector[uint64_t] key_a
+        cdef vector[uint64_t] key_b
+        cdef vector[int32_t] degree
+        cdef vector[int32_t] item_of_row
+        cdef vector[int32_t] stamp
+        cdef unordered_map[uint64_t, int32_t] seen
+        cdef vector[uint64_t] second
+        cdef vector[float64_t] price
+        cdef intp_t t, h, r, k, j, i, u
+        cdef uint64_t a, b
+        cdef int32_t c, w
+        cdef int32_t begin
+        cdef float64_t paid
+        self.n_contracted = own.shape[0]
+        with nogil:
+            tree.resize(n_nodes)
+            for t in range(offsets.shape[0] - 1):
+                for h in range(offsets[t], offsets[t + 1]):
+                    tree[h] = <int32_t>t
+            start.assign(n_resources + 2, 0)
+            for h in range(n_nodes):
+                if representative[h] >= 0:
+                    for j in range(2):
+                        if needs[h, j] >= 0:
+                            start[needs[h, j] + 2] += 1
+            for r in range(n_resources):
+                start[r + 2] += start[r + 1]
+            user.resize(start[n_resources + 1])
+            for h in range(n_nodes):
+                if representative[h] >= 0:
+                    for j in range(2):
+                        if needs[h, j] >= 0:
+                            user[start[needs[h, j] + 1]] = h
+                            start[needs[h, j] + 1] += 1
+            item_of_row.resize(n_rows)
+            for r in range(n_resources):
+                key_a.assign(n_rows, 0)
+                key_b.assign(n_rows, 0)
+                degree.assign(n_rows, 0)
+                for k in range(start[r], start[r + 1]):
+                    h = user[k]
+                    a = scramble(<uint64_t>h * 2 + 1)
+                    b = scramble(a ^ <uint64_t>0x9E3779B97F4A7C15)
+                    for u in range(first[h], last[h]):
+                        i = rows[tree[h], u]
+                        key_a[i] ^= a
+                        key_b[i] ^= b
+                        degree[i] += 1
+                seen.clear()
+                second.clear()
+                begin = <int32_t>price.size()
+                for i in range(n_rows):
+                    item_of_row[i] = -1
+                    if degree[i] < 2:
+                        continue
+                    # Chains of equal first keys are walked until the second key agrees too.
+                    a = key_a[i]
+                    while True:
+                        if seen.count(a) == 0:
+                            w = <int32_t>price.size()
+                            seen[a] = w
+                            second.push_back(key_b[i])
+                            price.push_back(0.0)
+                            break
+                        w = seen[a]
+                        if second[w - begin] == key_b[i]:
+                            break
+                        a = scramble(a + 1)
+                    item_of_row[i] = w
+                    price[w] += cost[r] * weight[i]
+                stamp.assign(price.size() - begin, -1)
+                for k in range(start[r], start[r + 1]):
+                    h = user[k]
+                    c = representative[h]
+                    paid = 0.0
+                    for u in range(first[h], last[h]):
+                        i = rows[tree[h], u]
+                        w = item_of_row[i]
+                        if w < 0:
+                            paid += cost[r] * weight[i]
+                        elif stamp[w - begin] != c:
+                            stamp[w - begin] = c
+                            self.arc_node.push_back(c)
+                            self.arc_item.push_back(w)
+                    own[c] += paid
+            self.price.swap(price)
+
+    @property
+    def n_items(self):
+        return self.price.size()
+
+    @property
+    def n_arcs(self):
+        return self.arc_node.size()
+
+    def read(
+        self,
+        int64_t[::1] start,     # OUT (n_contracted + 1,)
+        int32_t[::1] items,     # OUT (n_arcs,)
+        float64_t[::1] price,   # OUT (n_items,)
+    ):
+        """Write the items in rows by node, and release the memory held here."""
+        cdef vector[int64_t] place
+        cdef vector[int32_t] empty_a
+        cdef vector[int32_t] empty_b
+        cdef size_t k
+        cdef intp_t v
+        with nogil:
+            place.assign(self.n_contracted + 1, 0)
+            for k in range(self.arc_node.size()):
+                place[self.arc_node[k] + 1] += 1
+            for v in range(self.n_contracted):
+                place[v + 1] += place[v]
+            for v in range(self.n_contracted + 1):
+                start[v] = place[v]
+            for k in range(self.arc_node.size()):
+                items[place[self.arc_node[k]]] = self.arc_item[k]
+                place[self.arc_node[k]] += 1
+            for k in range(self.price.size()):
+                price[k] = self.price[k]
+            self.arc_node.swap(empty_a)
+            self.arc_item.swap(empty_b)
+
+
+def extend_free(
+    const int32_t[::1] parent,
+    const int64_t[::1] gain,
+    const int64_t[::1] own,
+    const int64_t[::1] start,
+    const int32_t[::1] items,
+    const int64_t[::1] price,
+    const int32_t[::1] last,  # (n_items,): last pruning of a path in which the item is paid
+    int32_t[::1] until,       # IN / OUT: last pruning in which the node is kept
+):
+    """Keep nodes of no gain for as long as their parents are kept and others pay their items."""
+    cdef intp_t v, k
+    cdef int32_t free
+    with nogil:
+        for v in range(parent.shape[0]):
+            if gain[v] != 0 or own[v] != 0:
+                continue
+            free = until[parent[v]] if parent[v] >= 0 else 0x7FFFFFFF
+            for k in range(start[v], start[v + 1]):
+                if free <= until[v]:
+                    break
+                if price[items[k]] > 0:
+                    free = min(free, last[items[k]])
+            until[v] = max(until[v], free)
+
+
+def drop_idle(
+    const intp_t[::1] parent,
+    const intp_t[::1] order,
+    const int64_t[::1] gain,
+    uint8_t[::1] keep,  # IN / OUT
+):
+    """Shrink an optimal set of splits: subtrees that gain nothing become leaves."""
+    cdef vector[int64_t] worth
+    cdef intp_t k, h
+    with nogil:
+        worth.assign(order.shape[0], 0)
+        for k in range(order.shape[0] - 1, -1, -1):
+            h = order[k]
+            if not keep[h]:
+                continue
+            worth[h] += gain[h]
+            if parent[h] >= 0:
+                worth[parent[h]] += worth[h]
+        for k in range(order.shape[0]):
+            h = order[k]
+            if keep[h] and (worth[h] <= 0 or (parent[h] >= 0 and not keep[parent[h]])):
+                keep[h] = 0
+
+
+def best_subtrees(
+    const int32_t[::1] parent,
+    const float64_t[::1] worth,
+    uint8_t[::1] keep,  # OUT
+):
+    """Smallest closed set of largest total worth when nothing is shared (parents first).
+
+    Returns
+    -------
+    total : float
+    """
+    cdef intp_t n = parent.shape[0]
+    cdef vector[float64_t] value
+    cdef float64_t total = 0.0
+    cdef intp_t v
+    with nogil:
+        value.assign(n, 0.0)
+        for v in range(n - 1, -1, -1):
+            value[v] += worth[v]
+            if value[v] > 0.0:
+                if parent[v] >= 0:
+                    value[parent[v]] += value[v]
+                else:
+                    total += value[v]
+        for v in range(n):
+            keep[v] = value[v] > 0.0 and (parent[v] < 0 or keep[parent[v]])
+    return total
+
+
+def stopping_nodes(
+    const intp_t[::1] parent,
+    const intp_t[::1] order,
+    const uint8_t[::1] keep,
+    intp_t[::1] stop,  # OUT (n_nodes,)
+):
+    """For each node the node where a row on its way there stops in the pruned forest."""
+    cdef intp_t k, h, q
+    with nogil:
+        for k in range(order.shape[0]):
+            h = order[k]
+            q = parent[h]
+            if q < 0 or (stop[q] == q and keep[q]):
+                stop[h] = h
+            else:
+                stop[h] = stop[q]
+
+
+def acquired_features(
+    const intp_t[:, ::1] leaf,
+    const intp_t[::1] parent,
+    const intp_t[::1] feature,
+    const uint8_t[::1] keep,
+    uint8_t[:, ::1] acquired,  # OUT (n_rows, n_features), zeros on entry
+):
+    """Which features each row pays for: those tested by kept splits on its paths."""
+    cdef intp_t i, t, h
+    with nogil:
+        for i in range(leaf.shape[0]):
+            for t in range(leaf.shape[1]):
+                h = parent[leaf[i, t]]
+                while h >= 0:
+                    if keep[h]:
+                        acquired[i, feature[h]] = 1
+                    h = parent[h]

@@ -1,0 +1,777 @@
+"""Maximum-weight closures of a forest of nodes with shared prices, for one price and for all.
+
+The problem. Nodes form trees (``parent``); a node may be kept only if its parent is.
+Keeping node `v` earns ``gain[v]`` and pays ``own[v]``; node `v` also needs the shared
+items ``items[start[v]:start[v + 1]]``, and item `w` is paid once, ``price[w]``, however
+many kept nodes need it. At a price level lam
+
+    maximise  sum of gain  -  lam * (sum of own + sum of price of the needed items).
+
+This is a maximum-weight closure: one minimum s-t cut solves it. All numbers are integers.
+
+The cut is found by the first phase of push-relabel (a maximum preflow; no flow is returned to
+the source), started from the preflow that is optimal for a single tree, always discharging a
+vertex of lowest height, and kept on course by global relabelling. On these shallow networks the
+lowest height does less than half the work of first in, first out. An arc from a node to an item has the capacity of
+the item, which loses nothing and keeps the numbers small.
+
+As lam grows the optimal sets only shrink. So between two known optimal sets only the
+nodes in between have to be looked at: the cut at the slope of the chord either finds a
+set strictly above the chord, and the stretch splits in two, or proves that the chord is
+an edge of the lower hull of (cost, loss). The flow of a cut is kept for the two halves: no
+flow leads from one to the other, below the chord prices have only risen against gains, and
+above it gains against prices, so that scaled down it is a preflow of either.
+"""
+
+from libc.math cimport INFINITY
+from libcpp.utility cimport move
+from libcpp.vector cimport vector
+
+from ensemble_simplify._typedefs cimport (
+    float64_t,
+    int32_t,
+    int64_t,
+    intp_t,
+    now,
+    should_stop,
+    uint8_t,
+    uint64_t,
+)
+
+# Capacities of one cut add up to less than this.
+cdef int64_t CAPACITY = <int64_t>1 << 61
+# Discharges between two looks at the clock.
+cdef intp_t POLL = 65536
+
+
+cdef cppclass Part:
+    # The nodes between two known optimal sets, with what they need and is not yet paid.
+    vector[int32_t] node        # ids in the whole problem; parents come before children
+    vector[int32_t] parent      # local ids; -1: the parent is kept already
+    vector[int32_t] start       # items of local node v: item[start[v]:start[v + 1]]
+    vector[int32_t] item        # local ids
+    vector[int64_t] gain
+    vector[int64_t] own
+    vector[int64_t] price
+    int64_t d_gain              # of all of them together
+    int64_t d_cost
+    # Flow of the cut that split this part off, in units in which `unit` stood for one of gain
+    # (is_low: prices have risen against it) or of price (gains have risen). Empty: none.
+    vector[int64_t] flow        # on arcs node -> item
+    vector[int64_t] up          # on arcs node -> parent
+    float64_t unit
+    int is_low
+
+
+cdef cppclass Network:
+    # Residual network of one cut. Vertices: nodes 0..n-1, items n..n+m-1.
+    int32_t n
+    int32_t m
+    float64_t unit_gain         # capacity that stands for one of gain, and of price
+    float64_t unit_price
+    int32_t far                 # height of a vertex that cannot reach the sink: n + m + 1
+    vector[int64_t] excess
+    vector[int64_t] to_sink     # residual capacity of the arc to the sink
+    vector[int64_t] capacity    # of the item's arc to the sink
+    vector[int64_t] flow        # on arcs node -> item
+    vector[int64_t] up          # flow on the arc node -> parent
+    vector[int32_t] height
+    vector[int32_t] current     # next arc to try
+    vector[int32_t] back_start  # arcs into an item, and the nodes they come from
+    vector[int32_t] back
+    vector[int32_t] back_node
+    vector[int32_t] child_start
+    vector[int32_t] child
+    vector[int32_t] queue       # of the search, then the next vertex of the same height
+    vector[uint8_t] queued
+
+
+cdef int compare_products(int64_t a, int64_t b, int64_t c, int64_t d) noexcept nogil:
+    # Sign of a * b - c * d, exactly, for numbers that are not negative.
+    cdef uint64_t low = 0xFFFFFFFF
+    cdef uint64_t x[2]
+    cdef uint64_t y[2]
+    cdef uint64_t high[2]
+    cdef uint64_t rest[2]
+    cdef uint64_t t, u
+    cdef int k
+    x[0] = <uint64_t>a
+    y[0] = <uint64_t>b
+    x[1] = <uint64_t>c
+    y[1] = <uint64_t>d
+    for k in range(2):
+        t = (x[k] & low) * (y[k] & low)
+        u = (x[k] >> 32) * (y[k] & low) + (t >> 32)
+        t = (x[k] & low) * (y[k] >> 32) + (u & low)
+        high[k] = (x[k] >> 32) * (y[k] >> 32) + (u >> 32) + (t >> 32)
+        rest[k] = x[k] * y[k]
+    if high[0] != high[1]:
+        return 1 if high[0] > high[1] else -1
+    if rest[0] != rest[1]:
+        return 1 if rest[0] > rest[1] else -1
+    return 0
+
+
+cdef int64_t common_divisor(int64_t a, int64_t b) noexcept nogil:
+    cdef int64_t t
+    while b:
+        t = a % b
+        a = b
+        b = t
+    return a
+
+
+cdef void wire(Part* part, Network* net) noexcept nogil:
+    # Fill the shape of the network; capacities follow.
+    cdef int32_t n = <int32_t>part.node.size()
+    cdef int32_t m = <int32_t>part.price.size()
+    cdef int32_t n_arcs = part.start[n]
+    cdef int32_t v, w, a
+    net.n = n
+    net.m = m
+    net.far = n + m + 1
+    net.excess.assign(n + m, 0)
+    net.to_sink.assign(n + m, 0)
+    net.capacity.assign(m, 0)
+    net.flow.assign(n_arcs, 0)
+    net.up.assign(n, 0)
+    net.height.assign(n + m, 0)
+    net.current.assign(n + m, 0)
+    net.queued.assign(n + m, 0)
+    net.queue.assign(n + m, 0)
+    net.back.resize(n_arcs)
+    net.back_node.resize(n_arcs)
+    net.back_start.assign(m + 2, 0)
+    for a in range(n_arcs):
+        net.back_start[part.item[a] + 2] += 1
+    for w in range(m):
+        net.back_start[w + 2] += net.back_start[w + 1]
+    for v in range(n):
+        for a in range(part.start[v], part.start[v + 1]):
+            w = part.item[a]
+            net.back[net.back_start[w + 1]] = a
+            net.back_node[net.back_start[w + 1]] = v
+            net.back_start[w + 1] += 1
+    net.child.resize(n)
+    net.child_start.assign(n + 2, 0)
+    for v in range(n):
+        if part.parent[v] >= 0:
+            net.child_start[part.parent[v] + 2] += 1
+    for v in range(n):
+        net.child_start[v + 2] += net.child_start[v + 1]
+    for v in range(n):
+        if part.parent[v] >= 0:
+            net.child[net.child_start[part.parent[v] + 1]] = v
+            net.child_start[part.parent[v] + 1] += 1
+
+
+cdef void resume_flow(Part* part, Network* net) noexcept nogil:
+    # As much of the earlier flow as the new capacities allow; the rest stays as excess.
+    cdef int32_t n = net.n
+    cdef int32_t v, w, a
+    cdef int64_t e, d
+    cdef float64_t factor = (net.unit_gain if part.is_low else net.unit_price) / part.unit
+    for v in range(n - 1, -1, -1):
+        e = net.excess[v]
+        if e and net.to_sink[v]:
+            d = min(e, net.to_sink[v])
+            net.to_sink[v] -= d
+            e -= d
+        for a in range(part.start[v], part.start[v + 1]):
+            if e == 0:
+                break
+            w = part.item[a]
+            d = min(e, net.to_sink[n + w])
+            d = min(d, <int64_t>(factor * <float64_t>part.flow[a]))
+            net.flow[a] = d
+            net.to_sink[n + w] -= d
+            e -= d
+        if e and part.parent[v] >= 0:
+            d = min(e, <int64_t>(factor * <float64_t>part.up[v]))
+            net.up[v] = d
+            net.excess[part.parent[v]] += d
+            e -= d
+        net.excess[v] = e
+
+
+cdef void start_flow(Part* part, Network* net) noexcept nogil:
+    # Each node's gain pays for its own items, what is left goes to its parent:
+    # the best preflow of a single tree.
+    cdef int32_t n = net.n
+    cdef int32_t v, w, a
+    cdef int64_t e, d
+    if part.flow.size():
+        resume_flow(part, net)
+    for v in range(n - 1, -1, -1):
+        e = net.excess[v]
+        if e and net.to_sink[v]:
+            d = min(e, net.to_sink[v])
+            net.to_sink[v] -= d
+            e -= d
+        for a in range(part.start[v], part.start[v + 1]):
+            if e == 0:
+                break
+            w = part.item[a]
+            d = min(e, net.to_sink[n + w])
+            if d:
+                net.flow[a] += d
+                net.to_sink[n + w] -= d
+                e -= d
+        if e and part.parent[v] >= 0:
+            net.up[v] += e
+            net.excess[part.parent[v]] += e
+            e = 0
+        net.excess[v] = e
+
+
+cdef int32_t relabel_all(Part* part, Network* net) noexcept nogil:
+    # Exact distances to the sink; returns the number of vertices that reach it.
+    cdef int32_t n = net.n
+    cdef int32_t total = n + net.m
+    cdef int32_t far = net.far
+    cdef int32_t first = 0
+    cdef int32_t last = 0
+    cdef int32_t nodes_left = n
+    cdef int32_t items_left = net.m
+    cdef int32_t v, w, a, k, x, q
+    for x in range(total):
+        net.current[x] = 0
+        if net.to_sink[x] > 0:
+            net.height[x] = 1
+            net.queue[last] = x
+            last += 1
+            if x < n:
+                nodes_left -= 1
+            else:
+                items_left -= 1
+        else:
+            net.height[x] = far
+    while first < last and last < total:
+        x = net.queue[first]
+        first += 1
+        k = net.height[x] + 1
+        if x < n:
+            q = part.parent[x]
+            if q >= 0 and net.height[q] == far and net.up[x] > 0:
+                net.height[q] = k
+                net.queue[last] = q
+                last += 1
+                nodes_left -= 1
+            for a in range(net.child_start[x], net.child_start[x + 1]):
+                v = net.child[a]
+                if net.height[v] == far:
+                    net.height[v] = k
+                    net.queue[last] = v
+                    last += 1
+                    nodes_left -= 1
+            if items_left == 0:
+                continue
+            for a in range(part.start[x], part.start[x + 1]):
+                w = part.item[a] + n
+                if net.height[w] == far and net.flow[a] > 0:
+                    net.height[w] = k
+                    net.queue[last] = w
+                    last += 1
+                    items_left -= 1
+        elif nodes_left:
+            w = x - n
+            for k in range(net.back_start[w], net.back_start[w + 1]):
+                v = net.back_node[k]
+                if net.height[v] == far and net.flow[net.back[k]] < net.capacity[w]:
+                    net.height[v] = net.height[x] + 1
+                    net.queue[last] = v
+                    last += 1
+                    nodes_left -= 1
+    return last
+
+
+cdef int64_t discharge_node(Part* part, Network* net, int32_t v, int32_t* touched,
+                            int32_t* n_touched) noexcept nogil:
+    # Push the excess of a node downhill until none is left or it cannot reach the sink.
+    # Returns the work done; vertices that received flow are put into `touched`.
+    cdef int32_t n = net.n
+    cdef int32_t total = n + net.m
+    cdef int32_t first = part.start[v]
+    cdef int32_t n_items = part.start[v + 1] - first
+    cdef int32_t child_first = net.child_start[v]
+    cdef int32_t n_children = net.child_start[v + 1] - child_first
+    # Arcs in turn: sink, parent, items, children.
+    cdef int32_t n_arcs = 2 + n_items + n_children
+    cdef int32_t k, x, a, lowest
+    cdef int64_t d
+    cdef int64_t e = net.excess[v]
+    cdef int64_t work = 0
+    k = net.current[v]
+    while e > 0:
+        if k == n_arcs:
+            # Relabel.
+            work += n_arcs
+            lowest = net.far
+            if net.to_sink[v] > 0:
+                lowest = 0
+            else:
+                x = part.parent[v]
+                if x >= 0 and net.height[x] < lowest:
+                    lowest = net.height[x]
+                for a in range(first, first + n_items):
+                    x = part.item[a]
+                    if net.height[n + x] < lowest and net.flow[a] < net.capacity[x]:
+                        lowest = net.height[n + x]
+                for a in range(child_first, child_first + n_children):
+                    x = net.child[a]
+                    if net.height[x] < lowest and net.up[x] > 0:
+                        lowest = net.height[x]
+            k = 0
+            if lowest + 1 >= net.far:
+                net.height[v] = net.far
+                break
+            net.height[v] = lowest + 1
+        work += 1
+        if k == 0:
+            if net.to_sink[v] > 0 and net.height[v] == 1:
+                d = min(e, net.to_sink[v])
+                net.to_sink[v] -= d
+                e -= d
+        elif k == 1:
+            x = part.parent[v]
+            if x >= 0 and net.height[x] == net.height[v] - 1:
+                net.up[v] += e
+                net.excess[x] += e
+                e = 0
+                touched[n_touched[0]] = x
+                n_touched[0] += 1
+        elif k < 2 + n_items:
+            a = first + k - 2
+            x = part.item[a]
+            if net.height[n + x] == net.height[v] - 1:
+                d = min(e, net.capacity[x] - net.flow[a])
+                if d > 0:
+                    net.flow[a] += d
+                    net.excess[n + x] += d
+                    e -= d
+                    touched[n_touched[0]] = n + x
+                    n_touched[0] += 1
+        else:
+            x = net.child[child_first + k - 2 - n_items]
+            if net.height[x] == net.height[v] - 1 and net.up[x] > 0:
+                d = min(e, net.up[x])
+                net.up[x] -= d
+                net.excess[x] += d
+                e -= d
+                touched[n_touched[0]] = x
+                n_touched[0] += 1
+        if e > 0:
+            k += 1
+        if n_touched[0] > total:
+            break
+    net.excess[v] = e
+    net.current[v] = k
+    return work
+
+
+cdef int64_t discharge_item(Part* part, Network* net, int32_t w, int32_t* touched,
+                            int32_t* n_touched) noexcept nogil:
+    cdef int32_t n = net.n
+    cdef int32_t total = n + net.m
+    cdef int32_t x = n + w
+    cdef int32_t first = net.back_start[w]
+    cdef int32_t n_arcs = 1 + net.back_start[w + 1] - first
+    cdef int32_t k, a, v, lowest
+    cdef int64_t d
+    cdef int64_t e = net.excess[x]
+    cdef int64_t work = 0
+    k = net.current[x]
+    while e > 0:
+        if k == n_arcs:
+            work += n_arcs
+            lowest = net.far
+            if net.to_sink[x] > 0:
+                lowest = 0
+            else:
+                for k in range(first, first + n_arcs - 1):
+                    v = net.back_node[k]
+                    if net.height[v] < lowest and net.flow[net.back[k]] > 0:
+                        lowest = net.height[v]
+            k = 0
+            if lowest + 1 >= net.far:
+                net.height[x] = net.far
+                break
+            net.height[x] = lowest + 1
+        work += 1
+        if k == 0:
+            if net.to_sink[x] > 0 and net.height[x] == 1:
+                d = min(e, net.to_sink[x])
+                net.to_sink[x] -= d
+                e -= d
+        else:
+            v = net.back_node[first + k - 1]
+            a = net.back[first + k - 1]
+            if net.height[v] == net.height[x] - 1 and net.flow[a] > 0:
+                d = min(e, net.flow[a])
+                net.flow[a] -= d
+                net.excess[v] += d
+                e -= d
+                touched[n_touched[0]] = v
+                n_touched[0] += 1
+        if e > 0:
+            k += 1
+        if n_touched[0] > total:
+            break
+    net.excess[x] = e
+    net.current[x] = k
+    return work
+
+
+cdef int push_relabel(Part* part, Network* net, float64_t deadline) except -1 nogil:
+    # Maximum preflow. Afterwards the vertices of height `far` are those that cannot reach
+    # the sink: the largest optimal set. Returns 1 when the clock ran out.
+    cdef int32_t total = net.n + net.m
+    cdef int64_t limit = <int64_t>part.item.size() + total
+    cdef int64_t work
+    cdef intp_t polled = 0
+    cdef int32_t x, y, k, lowest
+    cdef int32_t n_touched
+    cdef vector[int32_t] touched
+    cdef vector[int32_t] head       # stacks of active vertices by height
+    # A discharge stops by itself when it has touched this many.
+    touched.resize(total + 2)
+    start_flow(part, net)
+    while True:
+        relabel_all(part, net)
+        head.assign(net.far, -1)
+        lowest = net.far
+        for x in range(total):
+            net.queued[x] = net.excess[x] > 0 and net.height[x] < net.far
+            if net.queued[x]:
+                net.queue[x] = head[net.height[x]]
+                head[net.height[x]] = x
+                lowest = min(lowest, net.height[x])
+        if lowest == net.far:
+            return 0
+        work = 0
+        while work < limit:
+            while lowest < net.far and head[lowest] < 0:
+                lowest += 1
+            if lowest == net.far:
+                break
+            x = head[lowest]
+            head[lowest] = net.queue[x]
+            net.queued[x] = 0
+            n_touched = 0
+            if x < net.n:
+                work += discharge_node(part, net, x, touched.data(), &n_touched)
+            else:
+                work += discharge_item(part, net, x - net.n, touched.data(), &n_touched)
+            if net.excess[x] > 0 and net.height[x] < net.far:
+                touched[n_touched] = x
+                n_touched += 1
+            for k in range(n_touched):
+                y = touched[k]
+                if not net.queued[y] and net.height[y] < net.far and net.excess[y] > 0:
+                    net.queued[y] = 1
+                    net.queue[y] = head[net.height[y]]
+                    head[net.height[y]] = y
+                    lowest = min(lowest, net.height[y])
+            polled += 1
+            if polled == POLL:
+                polled = 0
+                if should_stop(deadline):
+                    return 1
+
+
+cdef int cut(Part* part, Network* net, float64_t deadline) except -1 nogil:
+    # The cut at the slope of the chord, d_gain / d_cost: exact while the products fit in
+    # 61 bits, else rounded to that precision. Returns 1 when the clock ran out.
+    cdef int32_t n, v, w
+    cdef int64_t divisor = common_divisor(part.d_gain, part.d_cost)
+    cdef int64_t by_gain = part.d_cost // divisor
+    cdef int64_t by_cost = part.d_gain // divisor
+    cdef float64_t gains = 0.0
+    cdef float64_t costs = 0.0
+    cdef float64_t scale
+    cdef int64_t net_gain
+    wire(part, net)
+    n = net.n
+    for v in range(n):
+        gains += abs(<float64_t>part.gain[v])
+        costs += <float64_t>part.own[v]
+    for w in range(net.m):
+        costs += <float64_t>part.price[w]
+    gains *= <float64_t>by_gain
+    costs *= <float64_t>by_cost
+    scale = <float64_t>CAPACITY / (gains + costs + 1.0)
+    net.unit_gain = min(scale, 1.0) * <float64_t>by_gain
+    net.unit_price = min(scale, 1.0) * <float64_t>by_cost
+    for v in range(n):
+        if scale >= 1.0:
+            net_gain = part.gain[v] * by_gain - part.own[v] * by_cost
+        else:
+            net_gain = <int64_t>(
+                scale * (<float64_t>part.gain[v] * <float64_t>by_gain)
+                - scale * (<float64_t>part.own[v] * <float64_t>by_cost)
+            )
+        if net_gain >= 0:
+            net.excess[v] = net_gain
+        else:
+            net.to_sink[v] = -net_gain
+    for w in range(net.m):
+        if scale >= 1.0:
+            net.capacity[w] = part.price[w] * by_cost
+        else:
+            net.capacity[w] = <int64_t>(scale * (<float64_t>part.price[w] * <float64_t>by_cost))
+        net.to_sink[n + w] = net.capacity[w]
+    return push_relabel(part, net, deadline)
+
+
+cdef void split(Part* part, Network* net, Part* low, Part* high) noexcept nogil:
+    # low: the nodes the cut keeps; high: the others, for which the items of low are paid.
+    cdef int32_t n = net.n
+    cdef int32_t far = net.far
+    cdef int32_t v, w, a, q
+    cdef int32_t n_low = 0
+    cdef int32_t n_high = 0
+    cdef vector[int32_t] place      # local id in low or high
+    cdef vector[int32_t] item_low
+    cdef vector[int32_t] item_high
+    place.resize(n)
+    item_low.assign(net.m, -1)
+    item_high.assign(net.m, -1)
+    low.d_gain = 0
+    low.d_cost = 0
+    low.start.push_back(0)
+    high.start.push_back(0)
+    for v in range(n):
+        if net.height[v] < far:
+            continue
+        place[v] = n_low
+        n_low += 1
+        q = part.parent[v]
+        low.node.push_back(part.node[v])
+        if q >= 0:
+            q = place[q]
+        low.parent.push_back(q)
+        low.gain.push_back(part.gain[v])
+        low.own.push_back(part.own[v])
+        low.up.push_back(net.up[v])
+        low.d_gain += part.gain[v]
+        low.d_cost += part.own[v]
+        for a in range(part.start[v], part.start[v + 1]):
+            w = part.item[a]
+            if item_low[w] < 0:
+                item_low[w] = <int32_t>low.price.size()
+                low.price.push_back(part.price[w])
+                low.d_cost += part.price[w]
+            low.item.push_back(item_low[w])
+            low.flow.push_back(net.flow[a])
+        low.start.push_back(<int32_t>low.item.size())
+    for v in range(n):
+        if net.height[v] == far:
+            continue
+        place[v] = n_high
+        n_high += 1
+        q = part.parent[v]
+        high.node.push_back(part.node[v])
+        if q >= 0 and net.height[q] < far:
+            q = place[q]
+        else:
+            q = -1
+        high.parent.push_back(q)
+        high.gain.push_back(part.gain[v])
+        high.own.push_back(part.own[v])
+        high.up.push_back(net.up[v])
+        for a in range(part.start[v], part.start[v + 1]):
+            w = part.item[a]
+            if item_low[w] >= 0:
+                continue
+            if item_high[w] < 0:
+                item_high[w] = <int32_t>high.price.size()
+                high.price.push_back(part.price[w])
+            high.item.push_back(item_high[w])
+            high.flow.push_back(net.flow[a])
+        high.start.push_back(<int32_t>high.item.size())
+    high.d_gain = part.d_gain - low.d_gain
+    high.d_cost = part.d_cost - low.d_cost
+    low.unit = net.unit_gain
+    low.is_low = 1
+    high.unit = net.unit_price
+    high.is_low = 0
+
+
+cdef void take(const int32_t[::1] parent, const int64_t[::1] gain, const int64_t[::1] own,
+               const int64_t[::1] start, const int32_t[::1] items, const int64_t[::1] price,
+               const uint8_t[::1] active, Part* part) noexcept nogil:
+    # The whole problem, restricted to the active nodes (closed under parents).
+    cdef intp_t n = parent.shape[0]
+    cdef vector[int32_t] place
+    cdef vector[int32_t] item_place
+    cdef intp_t v, a
+    cdef int32_t w, q
+    place.assign(n, -1)
+    item_place.assign(price.shape[0], -1)
+    part.d_gain = 0
+    part.d_cost = 0
+    part.start.push_back(0)
+    for v in range(n):
+        if not active[v]:
+            continue
+        place[v] = <int32_t>part.node.size()
+        part.node.push_back(<int32_t>v)
+        q = parent[v]
+        if q >= 0:
+            q = place[q]
+        part.parent.push_back(q)
+        part.gain.push_back(gain[v])
+        part.own.push_back(own[v])
+        part.d_gain += gain[v]
+        part.d_cost += own[v]
+        for a in range(start[v], start[v + 1]):
+            w = items[a]
+            if item_place[w] < 0:
+                item_place[w] = <int32_t>part.price.size()
+                part.price.push_back(price[w])
+                part.d_cost += price[w]
+            part.item.push_back(item_place[w])
+        part.start.push_back(<int32_t>part.item.size())
+
+
+def solve_path(
+    const int32_t[::1] parent,
+    const int64_t[::1] gain,
+    const int64_t[::1] own,
+    const int64_t[::1] start,
+    const int32_t[::1] items,
+    const int64_t[::1] price,
+    const uint8_t[::1] active,
+    int32_t[::1] edge_of_node,  # OUT
+    int64_t[:, ::1] edges,      # OUT (n_active + 1, 3): gain, cost, proven
+    int64_t[:, ::1] cuts,       # OUT (2 n_active + 1, 4): d_gain, d_cost, gain and cost of the set
+    float64_t seconds=INFINITY,
+):
+    """All optimal sets, for every price level, as one nested sequence.
+
+    ``active`` must be the smallest set of largest gain (the optimum at lam -> 0+). Edges are
+    numbered from there: edge `k` removes the nodes with ``edge_of_node == k``, loses
+    ``edges[k, 0]`` of gain and saves ``edges[k, 1]`` of cost, and is optimal from
+    ``lam = edges[k, 0] / edges[k, 1]`` on. An edge of cost zero is never taken. When the
+    clock runs out the stretches not yet examined are left as edges with proven = 0.
+    ``cuts`` records every solved cut: its slope and the largest optimal set found.
+
+    Returns
+    -------
+    n_edges, n_cuts : int
+    """
+    cdef float64_t deadline = now() + seconds
+    cdef vector[Part] stack
+    cdef Part part
+    cdef Part low
+    cdef Part high
+    cdef Part none
+    cdef Network net
+    cdef intp_t n_edges = 0
+    cdef intp_t n_cuts = 0
+    cdef int64_t base_gain = 0      # of everything below the stretch at hand
+    cdef int64_t base_cost = 0
+    cdef int late = 0
+    cdef int found
+    cdef size_t k
+    for k in range(<size_t>edge_of_node.shape[0]):
+        edge_of_node[k] = -1
+    with nogil:
+        take(parent, gain, own, start, items, price, active, &part)
+        base_gain = part.d_gain
+        base_cost = part.d_cost
+        if part.node.size():
+            stack.push_back(move(part))
+        while stack.size():
+            part = move(stack.back())
+            stack.pop_back()
+            found = 0
+            if part.d_cost > 0 and part.node.size() > 1 and not late:
+                late = cut(&part, &net, deadline)
+                if not late:
+                    low = none
+                    high = none
+                    split(&part, &net, &low, &high)
+                    found = low.d_gain > 0 and compare_products(
+                        low.d_gain, part.d_cost, low.d_cost, part.d_gain
+                    ) > 0
+                    cuts[n_cuts, 0] = part.d_gain
+                    cuts[n_cuts, 1] = part.d_cost
+                    cuts[n_cuts, 2] = base_gain - part.d_gain
+                    cuts[n_cuts, 3] = base_cost - part.d_cost
+                    if found:
+                        cuts[n_cuts, 2] += low.d_gain
+                        cuts[n_cuts, 3] += low.d_cost
+                    n_cuts += 1
+                    if found:
+                        stack.push_back(move(low))
+                        stack.push_back(move(high))
+                if not late and should_stop(deadline):
+                    late = 1
+            if not found:
+                for k in range(part.node.size()):
+                    edge_of_node[part.node[k]] = <int32_t>n_edges
+                edges[n_edges, 0] = part.d_gain
+                edges[n_edges, 1] = part.d_cost
+                edges[n_edges, 2] = part.d_cost == 0 or part.node.size() == 1 or not late
+                n_edges += 1
+                base_gain -= part.d_gain
+                base_cost -= part.d_cost
+    return n_edges, n_cuts
+
+
+def solve_cut(
+    const int32_t[::1] parent,
+    const int64_t[::1] gain,
+    const int64_t[::1] own,
+    const int64_t[::1] start,
+    const int32_t[::1] items,
+    const int64_t[::1] price,
+    const uint8_t[::1] active,
+    float64_t lam,
+    uint8_t[::1] keep,  # OUT
+    float64_t seconds=INFINITY,
+):
+    """The largest optimal set at one price level ``lam`` (in the units of gain and price).
+
+    Capacities are rounded to 53 significant bits of the largest, so at a breakpoint either
+    of the two optimal sets may come out.
+
+    Returns
+    -------
+    finished : bool
+        False when the clock ran out; nothing is kept then.
+    """
+    cdef float64_t deadline = now() + seconds
+    cdef Part part
+    cdef Network net
+    cdef int late = 0
+    cdef int32_t v, w
+    cdef float64_t largest = 0.0
+    cdef float64_t scale, value
+    cdef size_t k
+    with nogil:
+        take(parent, gain, own, start, items, price, active, &part)
+        for k in range(<size_t>keep.shape[0]):
+            keep[k] = 0
+        if part.node.size():
+            wire(&part, &net)
+            for v in range(net.n):
+                largest += abs(<float64_t>part.gain[v]) + lam * <float64_t>part.own[v]
+            for w in range(net.m):
+                largest += lam * <float64_t>part.price[w]
+            scale = <float64_t>CAPACITY / (largest + 1.0)
+            for v in range(net.n):
+                value = scale * (<float64_t>part.gain[v] - lam * <float64_t>part.own[v])
+                if value >= 0:
+                    net.excess[v] = <int64_t>value
+                else:
+                    net.to_sink[v] = <int64_t>(-value)
+            for w in range(net.m):
+                net.capacity[w] = <int64_t>(scale * lam * <float64_t>part.price[w])
+                net.to_sink[net.n + w] = net.capacity[w]
+            late = push_relabel(&part, &net, deadline)
+            if not late:
+                for v in range(net.n):
+                    keep[part.node[v]] = net.height[v] == net.far
+    return not late

@@ -1,0 +1,192 @@
+"""HiGHS: linear programs and integer programs, built from sparse arrays.
+
+The one module that knows highspy. A `LinearProgram` keeps its basis between solves: change the
+costs or add columns, solve again, and HiGHS goes on from where it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+from scipy import sparse
+
+_STATUS = {
+    highspy.HighsModelStatus.kOptimal: "optimal",
+    highspy.HighsModelStatus.kTimeLimit: "time_limit",
+    highspy.HighsModelStatus.kInfeasible: "infeasible",
+    highspy.HighsModelStatus.kUnbounded: "unbounded",
+    highspy.HighsModelStatus.kUnboundedOrInfeasible: "unbounded",
+    highspy.HighsModelStatus.kModelEmpty: "optimal",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What HiGHS answered.
+
+    Attributes
+    ----------
+    status : {"optimal", "time_limit", "infeasible", "unbounded", "error"}
+    objective : float
+        Of `x`; NaN without a feasible point.
+    bound : float
+        No feasible point has a lower objective than this; ``-inf`` if nothing is proven.
+    x : ndarray of shape (n_columns,)
+    row_dual : ndarray of shape (n_rows,)
+        Change of the optimum per unit of each row's active bound; zeros for integer programs.
+    """
+
+    status: str
+    objective: float
+    bound: float
+    x: np.ndarray
+    row_dual: np.ndarray
+
+
+class LinearProgram:
+    """Minimise ``cost @ x`` with ``row_lower <= A @ x <= row_upper`` and bounds on ``x``.
+
+    Parameters
+    ----------
+    cost : array-like of shape (n_columns,)
+    A : sparse array of shape (n_rows, n_columns)
+    row_lower, row_upper : float or array-like of shape (n_rows,)
+    lower, upper : float or array-like of shape (n_columns,)
+    integer : array-like of shape (n_columns,), bool, or None
+        Columns that must be whole numbers.
+    method : {"simplex", "ipm"}, default="simplex"
+        Simplex returns vertices and starts warm. The interior point method ends with a crossover.
+
+    Attributes
+    ----------
+    n_columns, n_rows : int
+    """
+
+    def __init__(
+        self,
+        cost,
+        A,
+        row_lower=-np.inf,
+        row_upper=np.inf,
+        *,
+        lower=0.0,
+        upper=np.inf,
+        integer=None,
+        method="simplex",
+    ):
+        A = sparse.csr_array(A)
+        self.n_rows, self.n_columns = A.shape
+        self._is_mip = integer is not None and bool(np.any(integer))
+        model = highspy.HighsLp()
+        model.num_col_ = self.n_columns
+        model.num_row_ = self.n_rows
+        model.col_cost_ = _spread(cost, self.n_columns)
+        model.col_lower_ = _spread(lower, self.n_columns)
+        model.col_upper_ = _spread(upper, self.n_columns)
+        model.row_lower_ = _spread(row_lower, self.n_rows)
+        model.row_upper_ = _spread(row_upper, self.n_rows)
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_ = A.indptr.astype(np.int32)
+        model.a_matrix_.index_ = A.indices.astype(np.int32)
+        model.a_matrix_.value_ = A.data.astype(np.float64)
+        if self._is_mip:
+            kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+            model.integrality_ = [kinds[bool(whole)] for whole in np.asarray(integer)]
+        self._highs = highspy.Highs()
+        self._highs.setOptionValue("output_flag", False)
+        # One thread and a fixed seed: the same answer every time.
+        self._highs.setOptionValue("threads", 1)
+        self._highs.setOptionValue("random_seed", 0)
+        if not self._is_mip:
+            self._highs.setOptionValue("solver", method)
+        else:
+            self._highs.setOptionValue("mip_rel_gap", 0.0)
+        self._check(self._highs.passModel(model), "passModel")
+
+    def set_cost(self, cost):
+        """Replace the costs of all columns."""
+        index = np.arange(self.n_columns, dtype=np.int32)
+        cost = _spread(cost, self.n_columns)
+        self._check(self._highs.changeColsCost(self.n_columns, index, cost), "changeColsCost")
+
+    def add_columns(self, cost, A, *, lower=0.0, upper=np.inf):
+        """Add columns; the basis stays.
+
+        Parameters
+        ----------
+        cost : array-like of shape (n_new,)
+        A : sparse array of shape (n_rows, n_new)
+        lower, upper : float or array-like of shape (n_new,)
+        """
+        A = sparse.csc_array(A)
+        n_new = A.shape[1]
+        status = self._highs.addCols(
+            n_new,
+            _spread(cost, n_new),
+            _spread(lower, n_new),
+            _spread(upper, n_new),
+            A.nnz,
+            A.indptr.astype(np.int32),
+            A.indices.astype(np.int32),
+            A.data.astype(np.float64),
+        )
+        self._check(status, "addCols")
+        self.n_columns += n_new
+
+    def start_from(self, x):
+        """Offer a feasible point to start an integer program from."""
+        solution = highspy.HighsSolution()
+        solution.col_value = list(np.asarray(x, dtype=np.float64))
+        self._check(self._highs.setSolution(solution), "setSolution")
+
+    def solve(self, time_limit=None):
+        """Solve, from the last basis if there is one.
+
+        Parameters
+        ----------
+        time_limit : float or None
+            Seconds for this call.
+
+        Returns
+        -------
+        Solution
+        """
+        limit = np.inf if time_limit is None else max(0.0, float(time_limit))
+        if np.isfinite(limit):
+            # HiGHS counts the time of all its runs.
+            limit += self._highs.getRunTime()
+        self._highs.setOptionValue("time_limit", limit)
+        self._highs.run()
+        status = _STATUS.get(self._highs.getModelStatus(), "error")
+        info = self._highs.getInfo()
+        # HiGHS has nothing to say about a model without columns.
+        feasible = (
+            info.primal_solution_status == highspy.kSolutionStatusFeasible or not self.n_columns
+        )
+        point = self._highs.getSolution()
+        objective = info.objective_function_value if feasible else np.nan
+        if self._is_mip:
+            bound = info.mip_dual_bound
+        else:
+            bound = objective if status == "optimal" else -np.inf
+        return Solution(
+            status=status,
+            objective=objective,
+            bound=bound,
+            x=np.array(point.col_value) if feasible else np.zeros(self.n_columns),
+            row_dual=np.array(point.row_dual) if len(point.row_dual) else np.zeros(self.n_rows),
+        )
+
+    @staticmethod
+    def _check(status, call):
+        if status == highspy.HighsStatus.kError:
+            raise RuntimeError(
+                f"HiGHS refused the model in {call}. Costs, bounds and coefficients must be "
+                "numbers, and of moderate size."
+            )
+
+
+def _spread(values, size):
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(values, dtype=np.float64), (size,)))

@@ -1,0 +1,97 @@
+"""The HiGHS room against scipy.optimize and by hand."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import linprog, milp
+
+from ensemble_simplify._lp import LinearProgram
+
+
+def random_lp(seed, n_rows=8, n_columns=12):
+    rng = np.random.default_rng(seed)
+    A = sparse.random_array((n_rows, n_columns), density=0.5, rng=rng)
+    return rng.normal(size=n_columns), A, rng.uniform(0.5, 2, n_rows)
+
+
+@pytest.mark.parametrize("method", ["simplex", "ipm"])
+@pytest.mark.parametrize("seed", range(5))
+def test_equals_scipy(seed, method):
+    cost, A, upper = random_lp(seed)
+    found = LinearProgram(cost, A, row_upper=upper, upper=1.0, method=method).solve()
+    truth = linprog(cost, A_ub=A.toarray(), b_ub=upper, bounds=(0, 1))
+    assert found.status == "optimal"
+    assert found.objective == pytest.approx(truth.fun, abs=1e-7)
+    assert found.bound == found.objective
+    assert cost @ found.x == pytest.approx(found.objective)
+    # Duals: no column could still improve the optimum.
+    reduced = cost - A.T @ found.row_dual
+    assert np.all(reduced[found.x < 1e-9] >= -1e-6)
+    assert np.all(reduced[found.x > 1 - 1e-9] <= 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_integer_program(seed):
+    cost, A, upper = random_lp(seed)
+    whole = np.ones(len(cost), dtype=bool)
+    found = LinearProgram(cost, A, row_upper=upper, upper=1.0, integer=whole).solve()
+    truth = milp(
+        cost,
+        constraints=(A, -np.inf, upper),
+        bounds=(0, 1),
+        integrality=np.ones(len(cost)),
+    )
+    assert found.objective == pytest.approx(truth.fun)
+    assert found.bound == pytest.approx(truth.fun, abs=1e-6)
+    assert np.allclose(found.x, np.rint(found.x))
+
+
+def test_new_costs_and_columns():
+    cost, A, upper = random_lp(3)
+    A = A.toarray()
+    program = LinearProgram(cost[:6], A[:, :6], row_upper=upper, upper=1.0)
+    program.solve()
+    program.add_columns(cost[6:], A[:, 6:], upper=1.0)
+    whole = LinearProgram(cost, A, row_upper=upper, upper=1.0)
+    assert program.solve().objective == pytest.approx(whole.solve().objective)
+    program.set_cost(-cost)
+    whole.set_cost(-cost)
+    assert program.solve().objective == pytest.approx(whole.solve().objective)
+
+
+def test_start_of_an_integer_program_is_kept_when_time_is_short():
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(1, 2, 60)
+    A = sparse.csr_array(weight[None, :])
+    whole = np.ones(60, dtype=bool)
+    program = LinearProgram(-weight - 0.1, A, row_upper=20.0, upper=1.0, integer=whole)
+    start = np.zeros(60)
+    start[:9] = 1
+    program.start_from(start)
+    found = program.solve(time_limit=0.5)
+    assert found.objective <= -(weight[:9] + 0.1).sum() + 1e-9
+    assert found.bound <= found.objective + 1e-9
+
+
+def test_infeasible_and_unbounded():
+    A = np.ones((1, 2))
+    assert LinearProgram([1, 1], A, row_lower=3.0, upper=1.0).solve().status == "infeasible"
+    assert LinearProgram([-1, 0], A, row_lower=0.0).solve().status == "unbounded"
+
+
+def test_time_limit_counts_from_the_call():
+    cost, A, upper = random_lp(1)
+    program = LinearProgram(cost, A, row_upper=upper, upper=1.0)
+    for _ in range(3):
+        assert program.solve(time_limit=60.0).status == "optimal"
+
+
+def test_no_columns():
+    found = LinearProgram([], sparse.csr_array((0, 0))).solve()
+    assert (found.status, found.objective, found.x.size) == ("optimal", 0.0, 0)
+
+
+def test_no_rows():
+    found = LinearProgram([1.0, -1.0], sparse.csr_array((0, 2)), upper=1.0).solve()
+    assert found.status == "optimal"
+    assert found.x.tolist() == [0.0, 1.0]
