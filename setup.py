@@ -53,6 +53,10 @@ class BuildKernels(build_ext):
     was made with; under other settings everything is built anew.
     """
 
+    def finalize_options(self):
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
+
     def build_extensions(self):
         import Cython
         from Cython.Build import cythonize

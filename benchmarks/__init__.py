@@ -1,0 +1,1 @@
+"""Benchmarks against peers and papers: ratios of one run, tables on standard output."""

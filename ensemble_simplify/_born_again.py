@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
@@ -20,18 +21,28 @@ from ensemble_simplify._base import (
     class_index,
     fit_or_unwrap,
 )
+from ensemble_simplify._domain import Domain, read_domain
+from ensemble_simplify._fidelity import edge_weights, fidelity
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._grid import grid_shape, trees_over_axes
 from ensemble_simplify._planner import OutOfTime, find_front, find_tree
 from ensemble_simplify._search import TooLarge, n_regions
 from ensemble_simplify._sklearn_tree import TreeNodes, apply_nodes, write_classifier
-from ensemble_simplify._thresholds import cut_points, shortest_decimal
-from ensemble_simplify._verify import verify
+from ensemble_simplify._thresholds import (
+    cut_points,
+    float32_floor,
+    merged_thresholds,
+    shortest_decimal,
+)
+from ensemble_simplify._verify import Space, verify
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
-# Points looked at for the probabilities of a leaf that no training row reaches.
-POINTS_PER_LEAF = 16
+# Share of the time for a tree from a proof, which knows nothing of groups and implications.
+PROOF_SHARE = 0.2
+# Points looked at for the probabilities of a leaf that no training row reaches: so many a leaf,
+# so many in all if there are not more leaves than that, and so many at a time.
+POINTS_PER_LEAF, POINTS, POINTS_AT_ONCE = 16, 1 << 15, 1 << 16
 
 
 class BornAgainClassifier(ClassifierMixin, BaseEstimator):
@@ -69,6 +80,21 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         Whose function the tree has: ``"estimator"``, what the ensemble's own ``predict``
         answers (with ``n_jobs=None``, where its sums do not depend on the timing of threads);
         ``"hard"``, the majority of the trees' labels, ties to the first class, as in [1]_.
+    post_prune : bool, default=False
+        Whether to replace, from the bottom up, every split that has training rows on one side only
+        by that side, and splits between two leaves of one class by a leaf, as in [1]_. The tree
+        is then smaller and answers like the ensemble on every training row, but not everywhere:
+        see `fidelity_`.
+    domain : Domain, dict or None, default=None
+        Which inputs can occur: a :class:`Domain`, or a dict of its parameters. The tree has the
+        ensemble's function inside the domain and any class outside, where ``predict`` answers
+        without a check; so it can be smaller. Training rows must be inside. None: every finite
+        input.
+    merge_thresholds : bool, default=False
+        Whether to merge thresholds of the ensemble, before the search, to the fewest that leave
+        every training row on its path in every tree [2]_. The tree then has the function of the
+        ensemble with merged thresholds, which is the ensemble's own on the training rows, but not
+        everywhere: see `fidelity_`.
     max_memory : float or None, default=None
         Memory the search may use, in bytes. None: half of what is free when ``fit`` starts.
     time_limit : float or None, default=None
@@ -95,14 +121,28 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         Depth of the tree.
     n_leaves_ : int
         Number of leaves of the tree.
+    depth_unpruned_, n_leaves_unpruned_ : int
+        The same before ``post_prune``; equal without it.
     depth_lower_bound_ : int
-        No tree with the same function is less deep. Equal to `depth_` where depth is minimised.
+        No tree with the same function (before ``post_prune``) is less deep. Equal to
+        `depth_unpruned_` where depth is minimised.
     n_leaves_lower_bound_ : int
-        No tree with the same function, and of depth `depth_` if depth comes first, has fewer
-        leaves. Equal to `n_leaves_` where leaves are minimised.
-    status_ : {"optimal", "feasible"}
+        No tree with the same function (before ``post_prune``), and of depth `depth_unpruned_` if
+        depth comes first, has fewer leaves. Equal to `n_leaves_unpruned_` where leaves are
+        minimised.
+    status_ : {"optimal", "feasible", "pruned"}
         ``"optimal"``: the objective is proven to be smallest; ``"feasible"``: the tree has the
-        ensemble's function, but a smaller one may exist.
+        ensemble's function (inside `domain`, with merged thresholds if `merge_thresholds`), but a
+        smaller one may exist; ``"pruned"``: ``post_prune`` changed the tree.
+    fidelity_ : float
+        Share of points, drawn uniformly from the bounding box of the training rows, to which
+        the tree gives the ensemble's class: 1 by proof without `post_prune` and
+        `merge_thresholds`. With a `domain`, only points inside count, integer features are
+        drawn as integers, and what groups and implications say about features that the ensemble
+        does not use is put in terms of those it uses. Computed from all cells; where there are
+        too many, estimated from those of 100,000 points that are in the domain (NaN if none is).
+    fidelity_error_ : float
+        Standard error of `fidelity_`; 0 where it is exact.
     n_cells_ : int or float
         Number of cells; cuts across which no prediction changes are not counted, unless there are
         too many cells to look at each.
@@ -112,7 +152,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         Class labels.
     n_features_in_ : int
         Number of features seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if ``fit`` saw any.
 
     Raises
@@ -136,10 +176,16 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
 
     Thresholds are read as scikit-learn applies them, to rows rounded to float32.
 
+    With a `domain`, no tree with splits at cuts of the ensemble is smaller; a split on a feature
+    that the ensemble does not use, but that a group or implication ties to others, could at times
+    save leaves and is not considered.
+
     References
     ----------
     .. [1] T. Vidal, T. Pacheco, M. Schiffer (2020). Born-Again Tree Ensembles. ICML, PMLR 119,
-       9743-9753. :doi:`10.48550/arXiv.2003.11132`
+       9743-9753. https://doi.org/10.48550/arXiv.2003.11132
+    .. [2] A. Nakamura, K. Sakurada (2019). An Algorithm for Reducing the Number of Distinct
+       Branching Conditions in a Decision Forest. ECML PKDD, 578-589.
 
     Examples
     --------
@@ -160,6 +206,9 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         "objective": [StrOptions({"depth", "leaves", "depth_then_leaves"})],
         "method": [StrOptions({"auto", "exact", "heuristic"})],
         "voting": [StrOptions({"estimator", "hard"})],
+        "post_prune": ["boolean"],
+        "domain": [Domain, dict, None],
+        "merge_thresholds": ["boolean"],
         "max_memory": [Interval(Real, 0, None, closed="neither"), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
@@ -175,6 +224,9 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         objective="depth_then_leaves",
         method="auto",
         voting="estimator",
+        post_prune=False,
+        domain=None,
+        merge_thresholds=False,
         max_memory=None,
         time_limit=None,
         random_state=None,
@@ -184,6 +236,9 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         self.objective = objective
         self.method = method
         self.voting = voting
+        self.post_prune = post_prune
+        self.domain = domain
+        self.merge_thresholds = merge_thresholds
         self.max_memory = max_memory
         self.time_limit = time_limit
         self.random_state = random_state
@@ -224,11 +279,25 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
 
-        cuts = cut_points(forest.feature, forest.threshold, forest.n_features)
-        found = self._search(forest, cuts, rng)
+        inside = self._inside()
+        if inside is not None:
+            inside.check_rows(X)
+            forest = inside.read(forest)
+        searched = self._merged(forest, inside, X)
+        self._threshold = searched.threshold
+        cuts = cut_points(searched.feature, searched.threshold, searched.n_features)
+        found = self._search(searched, cuts, inside, rng)
         tree = found.tree
-        nodes = _over_features(tree, grid_shape(cuts)[0], cuts)
+        axes, _ = grid_shape(cuts)
+        nodes = _over_features(tree, axes, cuts)
         leaf_of_row = apply_nodes(nodes, X)
+        if self.post_prune:
+            empty = tree.left < 0
+            empty[leaf_of_row] = False
+            tree = tree.without(empty)
+            nodes = _over_features(tree, axes, cuts)
+            leaf_of_row = apply_nodes(nodes, X)
+        self._measure_fidelity(forest, inside, tree, nodes, X, rng)
         leaf_label = tree.label[nodes.leaves]
         self.decision_tree_ = write_classifier(
             nodes,
@@ -241,12 +310,61 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
             feature_names=getattr(self, "feature_names_in_", None),
             sample_weight=sample_weight,
         )
-        self._set_sizes(found)
+        self._set_sizes(found, tree)
         return self
 
-    def _search(self, forest, cuts, rng):
+    def _inside(self):
+        """The domain in terms of feature numbers."""
+        names = getattr(self, "feature_names_in_", None)
+        return read_domain(self.domain, self.n_features_in_, names)
+
+    def _merged(self, forest, inside, X):
+        """The forest whose function is sought: with merged thresholds, if so wanted."""
+        if not self.merge_thresholds:
+            return forest
+        merged = replace(forest, threshold=merged_thresholds(forest, X))
+        merged = merged if inside is None else inside.read(merged)
+        sizes = [
+            _cells(grid_shape(cut_points(f.feature, f.threshold, f.n_features))[1])
+            for f in (forest, merged)
+        ]
+        self._report(f"merged thresholds: {_count(sizes[1])} of {_count(sizes[0])} cells left")
+        return merged
+
+    def _measure_fidelity(self, forest, inside, tree, nodes, X, rng):
+        """Set `fidelity_` of the tree to the forest, the tree's nodes being over features."""
+        self.fidelity_, self.fidelity_error_ = 1.0, 0.0
+        if not (self.post_prune or self.merge_thresholds):
+            return
+        inner = nodes.left >= 0
+        threshold = np.where(inner, float32_floor(nodes.threshold), 0.0)
+        cuts = cut_points(
+            np.concatenate([forest.feature, nodes.feature]),
+            np.concatenate([forest.threshold, threshold]),
+            forest.n_features,
+        )
+        outside = None if inside is None else inside.outside(cuts)
+        trees = trees_over_axes(forest, cuts, outside)
+        axes, _ = grid_shape(cuts)
+        axis, cut = np.full_like(tree.axis, -1), np.full_like(tree.cut, -1)
+        weights = []
+        for a, j in enumerate(axes):
+            here = inner & (nodes.feature == j)
+            axis[here], cut[here] = a, np.searchsorted(cuts[j], threshold[here])
+            integer = inside is not None and inside.integer[j]
+            weights.append(edge_weights(cuts[j], X[:, j].min(), X[:, j].max(), integer))
+        self.fidelity_, self.fidelity_error_ = fidelity(
+            trees,
+            replace(tree, axis=axis, cut=cut),
+            weights,
+            np.random.default_rng(rng.randint(1 << 31)),
+        )
+
+    def _search(self, forest, cuts, inside, rng):
         """A faithful tree over the cells that the cuts make."""
-        trees = trees_over_axes(forest, cuts)
+        trees = trees_over_axes(forest, cuts, None if inside is None else inside.outside(cuts))
+        space = Space([forest], cuts)
+        share = 1.0 if trees.outside is None else PROOF_SHARE
         allowed = self._memory()
         seconds = np.inf if self.time_limit is None else self.time_limit
         name = f"estimator={type(self.estimator_).__name__}(...)"
@@ -254,6 +372,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         try:
             return find_tree(
                 trees,
+                lambda left, n: space.certifier.grow(*space.whole, share * left, n),
                 self.objective,
                 method=self.method,
                 max_bytes=allowed,
@@ -304,38 +423,50 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         count = np.bincount(position, minlength=nodes.n_leaves)
         empty = np.flatnonzero(count == 0)
         if len(empty):
-            points = _points_in_leaves(nodes, nodes.leaves[empty], self.n_features_in_, rng)
-            if hasattr(rows, "iloc"):
-                points = type(rows)(points, columns=rows.columns)
-            proba = self.estimator_.predict_proba(points)
-            total[empty] = proba.reshape(len(empty), POINTS_PER_LEAF, -1).sum(axis=1)
-            count[empty] = POINTS_PER_LEAF
+            n_points = min(POINTS_PER_LEAF, max(1, POINTS // len(empty)))
+            draw = _points_in_leaves(nodes, self.n_features_in_, rng)
+            for part in np.array_split(empty, -(-n_points * len(empty) // POINTS_AT_ONCE)):
+                points = draw(nodes.leaves[part], n_points)
+                if hasattr(rows, "iloc"):
+                    points = type(rows)(points, columns=rows.columns)
+                proba = self.estimator_.predict_proba(points)
+                total[part] = proba.reshape(len(part), n_points, -1).sum(axis=1)
+            count[empty] = n_points
         proba = total / count[:, None]
         return proba / proba.sum(axis=1, keepdims=True)
 
-    def _set_sizes(self, found):
-        self.depth_, self.n_leaves_ = found.tree.depth, found.tree.n_leaves
+    def _set_sizes(self, found, tree):
+        self.depth_, self.n_leaves_ = tree.depth, tree.n_leaves
+        self.depth_unpruned_, self.n_leaves_unpruned_ = found.tree.depth, found.tree.n_leaves
         self.depth_lower_bound_ = found.depth_bound
         self.n_leaves_lower_bound_ = found.leaves_bound
         self.n_cells_ = _cells(found.shape)
         self.n_regions_ = n_regions(found.shape)
         self.status_ = "optimal" if found.optimal else "feasible"
         self._report(
-            f"depth {self.depth_} (at least {self.depth_lower_bound_}), {self.n_leaves_} leaves "
-            f"(at least {self.n_leaves_lower_bound_}), {self.status_}"
+            f"depth {self.depth_unpruned_} (at least {self.depth_lower_bound_}), "
+            f"{self.n_leaves_unpruned_} leaves (at least {self.n_leaves_lower_bound_}), "
+            f"{self.status_}"
         )
+        if tree.n_leaves < found.tree.n_leaves:
+            self.status_ = "pruned"
+            self._report(
+                f"pruned to depth {self.depth_}, {self.n_leaves_} leaves; "
+                f"fidelity {self.fidelity_:.6g}"
+            )
         if not found.optimal and self.method != "heuristic":
             reason = "max_memory" if self.time_limit is None else "time_limit or max_memory"
             warnings.warn(
-                f"{reason} ended the search: the tree has the ensemble's function, depth "
-                f"{self.depth_} and {self.n_leaves_} leaves; every such tree has at least depth "
-                f"{self.depth_lower_bound_} and {self.n_leaves_lower_bound_} leaves.",
+                f"{reason} ended the search: a tree of the function sought was found, of depth "
+                f"{self.depth_unpruned_} and with {self.n_leaves_unpruned_} leaves; every such "
+                f"tree has at least depth {self.depth_lower_bound_} and "
+                f"{self.n_leaves_lower_bound_} leaves.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
     def verify(self, *, time_limit=None):
-        """Prove that the tree and the ensemble agree on every finite input.
+        """Prove that the tree and the ensemble agree on every finite input, or in the domain.
 
         The proof does not use the search: it bounds the votes of the ensemble on the box of
         each leaf, and divides the box where the bounds do not tell.
@@ -349,11 +480,16 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         -------
         Verification
             True in a condition iff they are proven equal; otherwise with a row on which they
-            differ, if one was found. See :func:`verify`.
+            differ, if one was found. See :func:`verify`. After `post_prune` or
+            `merge_thresholds` there often is such a row.
         """
         check_is_fitted(self)
         return verify(
-            self.estimator_, self.decision_tree_, voting=self.voting, time_limit=time_limit
+            self.estimator_,
+            self.decision_tree_,
+            voting=self.voting,
+            domain=self.domain,
+            time_limit=time_limit,
         )
 
     def front(self, *, time_limit=None):
@@ -368,7 +504,9 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         -------
         list of (int, int)
             Pairs (depth, leaves) of the trees with the ensemble's function that no other such
-            tree beats in both, from the least depth to the fewest leaves.
+            tree beats in both, from the least depth to the fewest leaves. As in ``fit``, the
+            function is that inside `domain`, with merged thresholds if `merge_thresholds`, and
+            before `post_prune`.
 
         Raises
         ------
@@ -379,8 +517,12 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         forest = read_forest(self.estimator_, voting=self.voting)
+        cuts = cut_points(forest.feature, self._threshold, forest.n_features)
+        inside = self._inside()
         trees = trees_over_axes(
-            forest, cut_points(forest.feature, forest.threshold, forest.n_features)
+            replace(forest, threshold=self._threshold),
+            cuts,
+            None if inside is None else inside.outside(cuts),
         )
         allowed = self._memory()
         seconds = np.inf if time_limit is None else time_limit
@@ -465,27 +607,32 @@ def _over_features(tree, axes, cuts):
     return TreeNodes(tree.left, tree.right, feature, threshold)
 
 
-def _points_in_leaves(nodes, leaves, n_features, rng):
-    """POINTS_PER_LEAF random points of each leaf, one leaf after the other.
+def _points_in_leaves(nodes, n_features, rng):
+    """A function that draws some points of each of some leaves, one leaf after the other.
 
     Where a leaf is unbounded, it is cut off a little outside the tree's thresholds.
     """
-    lo = np.zeros((nodes.n_nodes, n_features))
-    hi = np.ones((nodes.n_nodes, n_features))
+    lo = np.zeros((nodes.n_nodes, n_features), dtype=np.float32)
+    hi = np.ones((nodes.n_nodes, n_features), dtype=np.float32)
     inner = np.flatnonzero(nodes.left >= 0)
     for j in np.unique(nodes.feature[inner]):
         thresholds = nodes.threshold[inner[nodes.feature[inner] == j]]
         margin = max(np.ptp(thresholds), abs(thresholds[0]) * 1e-3, 1e-30)
-        lo[0, j], hi[0, j] = thresholds.min() - margin, thresholds.max() + margin
+        limit = np.finfo(np.float32).max
+        lo[0, j] = max(thresholds.min() - margin, -limit)
+        hi[0, j] = min(thresholds.max() + margin, limit)
     for node in inner:
         left, right, j = nodes.left[node], nodes.right[node], nodes.feature[node]
         lo[left] = lo[right] = lo[node]
         hi[left] = hi[right] = hi[node]
         hi[left, j] = lo[right, j] = nodes.threshold[node]
-    first = np.repeat(lo[leaves], POINTS_PER_LEAF, axis=0)
-    last = np.repeat(hi[leaves], POINTS_PER_LEAF, axis=0)
-    limit = np.finfo(np.float32).max
-    return np.clip(first + (last - first) * rng.random_sample(first.shape), -limit, limit)
+
+    def draw(leaves, n_points):
+        first = np.repeat(lo[leaves].astype(np.float64), n_points, axis=0)
+        last = np.repeat(hi[leaves].astype(np.float64), n_points, axis=0)
+        return first + (last - first) * (1.0 - rng.random_sample(first.shape))
+
+    return draw
 
 
 def _cells(shape):

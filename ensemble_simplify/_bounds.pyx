@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
-from ensemble_simplify._typedefs cimport intp_t, now, should_stop, uint8_t
+from ensemble_simplify._typedefs cimport FREE, intp_t, now, should_stop, uint8_t
 
 cdef enum:
     # Boxes of up to this many cells are searched in full for another class.
@@ -34,6 +34,10 @@ def sensitivity(const label_t[::1] labels, const intp_t[::1] shape, uint8_t[::1]
             before *= shape[a]
 
 
+cdef inline bint is_other(label_t one, label_t label) noexcept nogil:
+    return one != label and one != FREE
+
+
 cdef bint fool(
         const label_t *labels, intp_t n_axes, const intp_t *stride,
         const intp_t *one, const intp_t *two, intp_t start, label_t label) noexcept nogil:
@@ -50,17 +54,17 @@ cdef bint fool(
         end += (two[a] - one[a]) * stride[a]
     for a in range(n_axes):
         k = (two[a] - one[a]) * stride[a]
-        if k and (labels[start + k] != label or labels[end - k] != label):
+        if k and (is_other(labels[start + k], label) or is_other(labels[end - k], label)):
             return True
     at = start
     for a in range(n_axes):
         at += (two[a] - one[a]) * stride[a]
-        if labels[at] != label:
+        if is_other(labels[at], label):
             return True
     at = start
     for a in range(n_axes - 1, -1, -1):
         at += (two[a] - one[a]) * stride[a]
-        if labels[at] != label:
+        if is_other(labels[at], label):
             return True
     at = 0
     for a in range(n_axes):
@@ -76,7 +80,7 @@ cdef bint fool(
         for a in range(n_axes):
             place += rest % width[a] * stride[a]
             rest //= width[a]
-        if labels[place] != label:
+        if is_other(labels[place], label):
             return True
     return False
 
@@ -89,14 +93,14 @@ def fooling_set(
 ):
     """Size of a set of cells no two of which can share a leaf, chosen greedily.
 
-    Every faithful tree has at least that many leaves: a leaf is a box of one class, and the box
-    spanned by any two of these cells holds more than one.
+    Every faithful tree has at least that many leaves: a leaf is a box of one class (and of cells
+    whose class is free), and the box spanned by any two of these cells holds more than one.
 
     Parameters
     ----------
     labels : (n_cells,) array
     shape : (n_axes,) array
-    candidates : cells in the order in which they are tried
+    candidates : cells in the order in which they are tried, none of free class
     seconds : float
         Time limit; the set found by then counts.
     """

@@ -160,7 +160,7 @@ class BudgetForestClassifier(BaggingClassifier):
     classes_ : ndarray of shape (n_classes,)
     n_classes_ : int
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
 
     See Also
     --------

@@ -8,7 +8,11 @@ Grids are stored in C order: the last axis is contiguous.
 from libc.stdlib cimport free, malloc
 from libcpp.vector cimport vector
 
+from ensemble_simplify._typedefs cimport FREE as FREE_LABEL
 from ensemble_simplify._typedefs cimport float64_t, intp_t, uint8_t, uint64_t
+
+# Class of the cells whose class is free: no input that can occur lies in them.
+FREE = <int> FREE_LABEL
 
 
 class Stopped(Exception):
@@ -331,6 +335,8 @@ def restrict(
     const intp_t[::1] roots,
     const intp_t[::1] first,
     const intp_t[::1] last,
+    const intp_t[::1] also_axis,
+    const intp_t[::1] also_cut,
 ):
     """The parts of trees that a box of cells reaches, over the cuts they still use.
 
@@ -339,6 +345,8 @@ def restrict(
     left, right, axis, cut, roots : trees over axes, as for `paint`
     first, last : (n_axes,) arrays
         The box.
+    also_axis, also_cut : (n,) arrays
+        Cuts to keep as well, inside the box.
 
     Returns
     -------
@@ -375,6 +383,8 @@ def restrict(
         r.hi = hi.data()
         for t in range(roots.shape[0]):
             new_roots.push_back(reach_node(&r, roots[t], &out, &used))
+        for i in range(also_axis.shape[0]):
+            used[also_axis[i]][also_cut[i]] = 1
     axes, cuts = [], []
     for a in range(n_axes):
         rank[a].resize(used[a].size())

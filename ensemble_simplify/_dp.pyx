@@ -18,7 +18,7 @@ from libc.stdlib cimport free, malloc
 from libcpp.vector cimport vector
 
 from ensemble_simplify._cells import Stopped
-from ensemble_simplify._typedefs cimport intp_t, now, should_stop
+from ensemble_simplify._typedefs cimport FREE, intp_t, now, should_stop
 
 cdef extern from "_dp_rows.h" nogil:
     T es_mixed[T](T like)
@@ -30,13 +30,15 @@ cdef extern from "_dp_rows.h" nogil:
     void es_join_min_mapped[T](
         T *acc, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n)
     void es_merge_mapped[T](
-        T *out, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n)
+        T *out, const T *a, const int32_t *ia, const T *b, const int32_t *ib, intp_t n, int free)
     void es_finish_row[T](
         T *row, const T *acc, const int32_t *start, const int32_t *left, const int32_t *right,
         intp_t n)
     int es_next_row[T](
         T *row, const T *below, const T *acc, const int32_t *start, const int32_t *left,
         const int32_t *right, intp_t n)
+    void es_finish_axis[T](T *row, T *acc, intp_t n)
+    int es_next_axis[T](T *row, const T *below, T *acc, intp_t n)
     int es_popcount(uint64_t x)
 
 # Unsigned: depth. Signed: number of splits. The wider types are for many classes or splits.
@@ -50,6 +52,8 @@ cdef enum:
     MAX_AXES = 64
     # Entries of a block worked on at a time; their accumulator stays in the first-level cache.
     CHUNK = 8192
+    # Cells of an axis whose splits are not listed: their lists grow with the fourth power.
+    LONG_AXIS = 16
     # Joins between two looks at the clock.
     POLL = 4000000
 
@@ -154,7 +158,7 @@ cdef class Programme:
     Parameters
     ----------
     labels : C-contiguous uint8 or uint16 array
-        Class of each cell; no axis of length 1.
+        Class of each cell, or `FREE`; no axis of length 1.
     masks : (n_cells, n_words) uint64 array
         From ``_cells.change_masks``.
     word, shift : (n_axes,) arrays
@@ -178,6 +182,7 @@ cdef class Programme:
         readonly double cost
         object labels_
         const uint16_t[::1] labels
+        bint has_free
         list outer_axes, inner_axes
         intp_t n_axes, n_outer, n_inner, n_lead, n_words, n_boxes
         # arrays over axes in programme order: outer axes first
@@ -205,6 +210,7 @@ cdef class Programme:
         if self.n_axes > MAX_AXES:
             raise ValueError(f"more than {MAX_AXES} axes")
         self.labels = np.ascontiguousarray(labels, dtype=np.uint16).reshape(-1)
+        self.has_free = labels.max() == FREE
         self.outer_axes, self.inner_axes = list(outer), list(inner)
         self.n_outer, self.n_inner = len(outer), len(inner)
         self.n_lead = self.n_inner - n_row
@@ -379,6 +385,10 @@ cdef class Programme:
                 block.row_size = block.size
         block.n_rows = block.size // block.row_size
 
+    cdef inline bint has_long_rows(self) noexcept nogil:
+        """Whether rows have one axis with too many splits to list them."""
+        return self.n_inner - self.n_lead == 1 and self.size[self.n_axes - 1] > LONG_AXIS
+
     cdef void prepare_rows(self) noexcept nogil:
         """Splits inside a row, for every shape that a row can take."""
         cdef:
@@ -387,7 +397,7 @@ cdef class Programme:
             intp_t cells[MAX_AXES]
             RowProgram *program
             Interval iv
-        if self.programs.size():
+        if self.programs.size() or self.has_long_rows():
             return
         for j in range(self.n_lead, self.n_inner):
             shapes *= self.size[self.n_outer + j]
@@ -420,6 +430,8 @@ cdef class Programme:
 
     cdef inline RowProgram *program(self, const Block *block) noexcept nogil:
         cdef intp_t j, shape = 0
+        if self.has_long_rows():
+            return NULL
         for j in range(self.n_lead, self.n_inner):
             shape = shape * self.size[self.n_outer + j] + block.n_cells[j] - 1
         return &self.programs[shape]
@@ -633,7 +645,7 @@ cdef class Programme:
             es_merge_mapped(
                 block + row * n,
                 where[one.box] + self.lead_place(work, one, row), ia,
-                where[two.box] + self.lead_place(work, two, row), ib, n)
+                where[two.box] + self.lead_place(work, two, row), ib, n, self.has_free)
 
     cdef void sweep_cell(self, Work *work, value_t *block) noexcept nogil:
         """The same for an outer box without splits: all its outer cells are alike."""
@@ -669,7 +681,8 @@ cdef class Programme:
                 other = e + (iv.start + iv.length - 1 - id) * here.stride[j]
                 break
             if part < 0:
-                block[e] = <value_t> self.labels[place]
+                # a free class becomes 0
+                block[e] = <value_t> <uint16_t> (self.labels[place] + 1)
             else:
                 block[e] = es_merge(block[part], block[other])
 
@@ -690,6 +703,7 @@ cdef class Programme:
             intp_t n = work.block.row_size
             intp_t step = max(1, CHUNK // n)
             intp_t first = 0, last, row
+            bint long_row = self.has_long_rows()
             RowProgram *program = self.program(&work.block)
             value_t *here
         while first < work.block.n_rows:
@@ -698,9 +712,12 @@ cdef class Programme:
             here = acc
             for row in range(first, last):
                 self.join_lead(work, block, here, row)
-                es_finish_row(
-                    block + row * n, here, program.start.data(), program.left.data(),
-                    program.right.data(), n)
+                if long_row:
+                    es_finish_axis(block + row * n, here, work.block.n_cells[self.n_inner - 1])
+                else:
+                    es_finish_row(
+                        block + row * n, here, program.start.data(), program.left.data(),
+                        program.right.data(), n)
                 here += n
             if self.poll(work, (last - first) * n * (4 + work.children.size())):
                 return 1
@@ -733,6 +750,7 @@ cdef class Programme:
             intp_t step = max(1, CHUNK // n)
             intp_t first = 0, last, row, e
             int changed = 0
+            bint long_row = self.has_long_rows()
             RowProgram *program = self.program(&work.block)
             value_t *here
         while first < work.block.n_rows:
@@ -749,9 +767,14 @@ cdef class Programme:
             here = acc
             for row in range(first, last):
                 self.join_lead(work, old, here, row)
-                changed |= es_next_row(
-                    block + row * n, old + row * n, here, program.start.data(),
-                    program.left.data(), program.right.data(), n)
+                if long_row:
+                    changed |= es_next_axis(
+                        block + row * n, old + row * n, here,
+                        work.block.n_cells[self.n_inner - 1])
+                else:
+                    changed |= es_next_row(
+                        block + row * n, old + row * n, here, program.start.data(),
+                        program.left.data(), program.right.data(), n)
                 here += n
             if self.poll(work, (last - first) * n * (4 + work.children.size())):
                 return 2
@@ -830,6 +853,26 @@ cdef class Programme:
         if layer.kind == SPLITS_16:
             return self.best_split(<int16_t **> layer.where, lo, hi)
         return self.best_split(<int32_t **> layer.where, lo, hi)
+
+    cdef uint16_t class_of(self, const intp_t *lo, const intp_t *hi) noexcept nogil:
+        """The class of the cells of a region that have one (of the first such), else `FREE`."""
+        cdef:
+            intp_t at[MAX_AXES]
+            intp_t i, place = 0
+        for i in range(self.n_axes):
+            at[i] = lo[i]
+            place += lo[i] * self.cell_stride[i]
+        while self.labels[place] == FREE:
+            i = self.n_axes - 1
+            while i >= 0 and at[i] == hi[i]:
+                place -= (hi[i] - lo[i]) * self.cell_stride[i]
+                at[i] = lo[i]
+                i -= 1
+            if i < 0:
+                break
+            at[i] += 1
+            place += self.cell_stride[i]
+        return self.labels[place]
 
     cdef int64_t value_of(self, Layer layer, const intp_t *lo, const intp_t *hi) noexcept:
         if layer.kind == DEPTH_8:
@@ -1035,7 +1078,8 @@ cdef class Programme:
         Returns
         -------
         left, right, axis, cut, label : lists of int
-            Nodes in pre-order; -1 where it does not apply.
+            Nodes in pre-order; -1 where it does not apply. The label is `FREE` in leaves of free
+            cells only.
         """
         cdef:
             vector[intp_t] stack
@@ -1044,7 +1088,7 @@ cdef class Programme:
             intp_t *lo
             intp_t *hi
             intp_t n = self.n_axes
-            intp_t i, at, node, parent, side, budget, saved, place
+            intp_t i, at, node, parent, side, budget, saved
             Layer pure = layers[0]
             Split best
         left, right, axis, cut, label = [], [], [], [], []
@@ -1073,12 +1117,9 @@ cdef class Programme:
             left.append(-1)
             right.append(-1)
             if self.value_of(pure, lo, hi) == 0:
-                place = 0
-                for i in range(n):
-                    place += lo[i] * self.cell_stride[i]
                 axis.append(-1)
                 cut.append(-1)
-                label.append(self.labels[place])
+                label.append(self.class_of(lo, hi))
                 continue
             best = self.split_of(pure if len(layers) == 1 else layers[budget - 1], lo, hi)
             if best.axis < 0:

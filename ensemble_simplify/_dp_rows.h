@@ -27,7 +27,11 @@ template <class T> static inline T es_plus_one(T a) {
     return a >= Value<T>::infinite ? Value<T>::infinite : (T)(a + 1);
 }
 
-template <class T> static inline T es_merge(T a, T b) { return a == b ? a : Value<T>::mixed; }
+/* While classes are swept, class c is c + 1, and 0 stands for cells of free class. */
+template <class T> static inline T es_merge(T a, T b) {
+    bool one = (a == b) | (a == 0) | (b == 0);
+    return one ? (T)(a | b) : Value<T>::mixed;
+}
 
 /* acc[i] = min(acc[i], join(a[i], b[i])) */
 template <class T>
@@ -64,13 +68,25 @@ static inline void es_join_min_mapped(T *__restrict acc, const T *__restrict a,
     }
 }
 
-/* out[i] = the common class of a[i] and b[i], or mixed */
+/* out[i] = merge(a[i], b[i]); a null map is the identity */
+template <class T, class Merge>
+static inline void es_merge_by(Merge merge, T *__restrict out, const T *__restrict a,
+                               const int32_t *__restrict ia, const T *__restrict b,
+                               const int32_t *__restrict ib, intptr_t n) {
+    for (intptr_t i = 0; i < n; i++) out[i] = merge(a[ia ? ia[i] : i], b[ib ? ib[i] : i]);
+}
+
+/* out[i] = the common class of a[i] and b[i] (free if both are), or mixed; `free`: whether any
+   cell is free */
 template <class T>
 static inline void es_merge_mapped(T *__restrict out, const T *__restrict a,
                                    const int32_t *__restrict ia, const T *__restrict b,
-                                   const int32_t *__restrict ib, intptr_t n) {
-    for (intptr_t i = 0; i < n; i++)
-        out[i] = es_merge<T>(a[ia ? ia[i] : i], b[ib ? ib[i] : i]);
+                                   const int32_t *__restrict ib, intptr_t n, int free) {
+    if (free)
+        es_merge_by<T>([](T x, T y) { return es_merge<T>(x, y); }, out, a, ia, b, ib, n);
+    else
+        es_merge_by<T>([](T x, T y) { return x == y ? x : Value<T>::mixed; }, out, a, ia, b, ib,
+                       n);
 }
 
 /* One row in place: entry e is the best of acc[e] and of its splits inside the row
@@ -108,6 +124,41 @@ static inline int es_next_row(T *__restrict row, const T *__restrict below,
         T value = below[e] == 0 ? (T)0 : es_plus_one<T>(best);
         changed |= value != below[e];
         row[e] = value;
+    }
+    return changed;
+}
+
+/* The same two for a row of one long axis of n cells, without lists of splits: intervals are
+   numbered by length, then by start, so that those of one length are vectors. acc is used up. */
+static inline intptr_t es_first_of_length(intptr_t n, intptr_t length) {
+    return (length - 1) * (n + 1) - (length - 1) * length / 2;
+}
+
+template <class T> static inline void es_finish_axis(T *row, T *acc, intptr_t n) {
+    for (intptr_t length = 1; length <= n; length++) {
+        intptr_t first = es_first_of_length(n, length), count = n - length + 1;
+        for (intptr_t k = 1; k < length; k++)
+            es_join_min<T>(acc + first, row + es_first_of_length(n, k),
+                           row + es_first_of_length(n, length - k) + k, count);
+        for (intptr_t e = first; e < first + count; e++)
+            row[e] = row[e] == Value<T>::mixed ? es_plus_one<T>(acc[e]) : (T)0;
+    }
+}
+
+template <class T>
+static inline int es_next_axis(T *__restrict row, const T *__restrict below, T *__restrict acc,
+                               intptr_t n) {
+    int changed = 0;
+    for (intptr_t length = 1; length <= n; length++) {
+        intptr_t first = es_first_of_length(n, length), count = n - length + 1;
+        for (intptr_t k = 1; k < length; k++)
+            es_join_min<T>(acc + first, below + es_first_of_length(n, k),
+                           below + es_first_of_length(n, length - k) + k, count);
+        for (intptr_t e = first; e < first + count; e++) {
+            T value = below[e] == 0 ? (T)0 : es_plus_one<T>(acc[e]);
+            changed |= value != below[e];
+            row[e] = value;
+        }
     }
     return changed;
 }

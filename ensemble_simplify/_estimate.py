@@ -15,6 +15,7 @@ from ensemble_simplify._grid import trees_over_axes
 from ensemble_simplify._planner import forecast
 from ensemble_simplify._search import n_regions
 from ensemble_simplify._thresholds import cut_points
+from ensemble_simplify._verify import Space
 
 # Leaves beyond which a tree is no longer something to read.
 READABLE = 100
@@ -135,8 +136,10 @@ def estimate(
         )
     cuts = cut_points(forest.feature, forest.threshold, forest.n_features)
     allowed = available_memory() / 2 if max_memory is None else max_memory
+    space = Space([forest], cuts)
     seen = forecast(
         trees_over_axes(forest, cuts),
+        lambda left, n: space.certifier.grow(*space.whole, left, n),
         objective,
         max_bytes=allowed,
         seconds=time_limit,

@@ -159,7 +159,7 @@ class FeatureBudgetPruner(BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         For classifiers.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
 
     See Also
     --------

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._cells import Stopped, changes_across, leaves_of_cells, paint, restrict
+from ensemble_simplify._cells import (
+    FREE,
+    Stopped,
+    changes_across,
+    leaves_of_cells,
+    paint,
+    restrict,
+)
 
 # Cells labelled at a time: their scores stay in the processor's cache.
 SLAB = 1 << 15
@@ -25,7 +32,7 @@ class Grid:
     cuts : list of float64 arrays
         Sorted cut points of each axis; cell i of an axis is ``(cuts[i - 1], cuts[i]]``.
     labels : array of shape (len(cuts[0]) + 1, len(cuts[1]) + 1, ...)
-        Class index of each cell.
+        Class index of each cell; `FREE` in cells outside the domain.
     """
 
     features: np.ndarray
@@ -45,9 +52,13 @@ class Grid:
     def simplified(self):
         """The same function without the cuts across which no class changes.
 
-        Such cuts appear in no smallest tree. Axes left with one cell are dropped.
+        Such cuts appear in no smallest tree. Axes left with one cell are dropped. Where cells are
+        free, a slab of cells goes as well if its neighbour has the same class in all its cells
+        that are not free: a tree can treat it like the neighbour.
         """
         labels = np.ascontiguousarray(self.labels)
+        if labels.size and labels.max() == FREE:
+            return self._absorbed()
         keep = []
         before, after = 1, labels.size
         for length in labels.shape:
@@ -66,6 +77,40 @@ class Grid:
         return Grid(
             self.features[axes],
             [self.cuts[a][keep[a]] for a in axes],
+            np.ascontiguousarray(labels).reshape([labels.shape[a] for a in axes]),
+        )
+
+    def _absorbed(self):
+        """`simplified` for grids with free cells."""
+        labels, cuts = self.labels, list(self.cuts)
+        classes = labels[labels != FREE]
+        if classes.size == 0 or classes.min() == classes.max():
+            one = np.array(classes[0] if classes.size else FREE, dtype=labels.dtype)
+            return Grid(self.features[:0], [], one)
+        before = None
+        while before != labels.shape:
+            before = labels.shape
+            for a in range(labels.ndim):
+                slabs = np.moveaxis(labels, a, 0)
+                # one slab of each group stands for all of them
+                chosen, lower = [0], []
+                for k in range(1, len(slabs)):
+                    one, two = slabs[chosen[-1]], slabs[k]
+                    differ = one != two
+                    if not (differ & (two != FREE)).any():
+                        continue
+                    if not (differ & (one != FREE)).any():
+                        chosen[-1] = k
+                        continue
+                    chosen.append(k)
+                    lower.append(k - 1)
+                if len(chosen) < len(slabs):
+                    labels = labels.take(chosen, axis=a)
+                    cuts[a] = cuts[a][lower]
+        axes = [a for a in range(labels.ndim) if labels.shape[a] > 1]
+        return Grid(
+            self.features[axes],
+            [cuts[a] for a in axes],
             np.ascontiguousarray(labels).reshape([labels.shape[a] for a in axes]),
         )
 
@@ -99,6 +144,8 @@ class CellTrees:
         Cells on each axis.
     decide : callable
         ``Forest.decide`` of the forest the trees come from.
+    outside : pair of intp arrays of shape (n_boxes, n_axes) or None
+        First and last cells of boxes outside the domain: the class is `FREE` there.
     """
 
     roots: np.ndarray
@@ -109,6 +156,7 @@ class CellTrees:
     value: np.ndarray
     shape: tuple
     decide: Callable
+    outside: tuple | None = None
 
     def restricted(self, lo, hi):
         """The trees on the box lo..hi (inclusive), over the cuts they still use there.
@@ -121,14 +169,18 @@ class CellTrees:
         cuts : list of lists
             Our cuts that are left on each of them.
         """
+        lo, hi = np.asarray(lo, dtype=np.intp), np.asarray(hi, dtype=np.intp)
+        outside, kept_axis, kept_cut = self._outside_in(lo, hi)
         roots, nodes, axes, cuts = restrict(
             self.left,
             self.right,
             self.axis,
             self.cut,
             self.roots,
-            np.asarray(lo, dtype=np.intp),
-            np.asarray(hi, dtype=np.intp),
+            lo,
+            hi,
+            kept_axis,
+            kept_cut,
         )
         nodes = np.array(nodes, dtype=np.intp).T
         left, right, axis, cut = np.ascontiguousarray(nodes[:4])
@@ -141,8 +193,47 @@ class CellTrees:
             self.value[nodes[4]],
             tuple(len(c) + 1 for c in cuts),
             self.decide,
+            None
+            if outside is None
+            else tuple(
+                np.array(
+                    [np.searchsorted(c, ends[:, a]) for a, c in zip(axes, cuts, strict=True)],
+                    dtype=np.intp,
+                ).T.reshape(len(ends), len(axes))
+                for ends in outside
+            ),
         )
         return trees, axes, cuts
+
+    def _outside_in(self, lo, hi):
+        """Where the boxes outside the domain meet a box, and the cuts that bound them there."""
+        none = np.empty(0, dtype=np.intp)
+        if self.outside is None:
+            return None, none, none
+        first, last = np.maximum(self.outside[0], lo), np.minimum(self.outside[1], hi)
+        meet = (first <= last).all(axis=1)
+        if not meet.any():
+            return None, none, none
+        first, last = first[meet], last[meet]
+        below, above = np.nonzero(first > lo), np.nonzero(last < hi)
+        axis = np.concatenate([below[1], above[1]])
+        cut = np.concatenate([first[below] - 1, last[above]])
+        return (first, last), axis, cut
+
+    def only_class(self):
+        """The class of all cells inside the domain where that is plain, else None.
+
+        `FREE` if all are outside. Without boxes outside the domain, always None.
+        """
+        if self.outside is None:
+            return None
+        whole = (self.outside[0] == 0) & (self.outside[1] == np.array(self.shape) - 1)
+        if whole.all(axis=1).any():
+            return FREE
+        if (self.axis[self.roots] >= 0).any():
+            return None
+        cell = np.zeros((1, len(self.shape)), dtype=np.intp)
+        return int(replace(self, outside=None).labels_of(cell)[0])
 
     def labels(self, deadline=np.inf):
         """Class of every cell, as an array of `shape`, by the forest's own arithmetic.
@@ -177,10 +268,14 @@ class CellTrees:
 
             labels[position : position + n] = self.decide(sums)
             position += n
-        return labels.reshape(self.shape)
+        labels = labels.reshape(self.shape)
+        if self.outside is not None:
+            for first, last in zip(*self.outside, strict=True):
+                labels[tuple(slice(a, b + 1) for a, b in zip(first, last, strict=True))] = FREE
+        return labels
 
     def labels_of(self, cells):
-        """Class of some cells, (n, n_axes) indices."""
+        """Class of some cells, (n, n_axes) indices; `FREE` outside the domain."""
         leaves = np.empty((len(self.roots), len(cells)), dtype=np.intp)
         leaves_of_cells(self.left, self.right, self.axis, self.cut, self.roots, cells, leaves)
 
@@ -190,7 +285,13 @@ class CellTrees:
                 scores += self.value[leaves[tree]]
             return scores
 
-        return self.decide(sums)
+        labels = np.asarray(self.decide(sums))
+        if self.outside is not None:
+            for first, last in zip(*self.outside, strict=True):
+                axes = np.flatnonzero((first > 0) | (last < np.array(self.shape) - 1))
+                inside = (cells[:, axes] >= first[axes]) & (cells[:, axes] <= last[axes])
+                labels[inside.all(axis=1)] = FREE
+        return labels
 
     def _start(self, n, init):
         scores = np.zeros((n, self.value.shape[1]))
@@ -199,10 +300,18 @@ class CellTrees:
         return scores
 
 
-def trees_over_axes(forest, cuts):
+def trees_over_axes(forest, cuts, outside=None):
     """The forest's trees in terms of cells.
 
     Splits that send every finite row one way are passed through.
+
+    Parameters
+    ----------
+    forest : Forest
+    cuts : list of arrays
+        Of every feature; its own are among them.
+    outside : pair of arrays or None
+        As in `CellTrees`.
 
     Returns
     -------
@@ -232,6 +341,7 @@ def trees_over_axes(forest, cuts):
         forest.value,
         tuple(shape),
         forest.decide,
+        outside,
     )
 
 

@@ -14,7 +14,7 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._cells import Stopped, class_counts
+from ensemble_simplify._cells import FREE, Stopped, class_counts
 from ensemble_simplify._grid import CellTrees, Grid
 from ensemble_simplify._search import CellTree, TooLarge, n_regions, solve
 
@@ -25,6 +25,8 @@ SAMPLE = 512
 TAIL_REGIONS = 1_000_000
 # Boxes of up to this many cells may be joined again and solved as one.
 JOIN_CELLS = 1 << 21
+# What a box costs besides its solution, in nanoseconds.
+BOX_WORK = 1e6
 PROGRESS_SECONDS = 1.0
 
 
@@ -157,6 +159,12 @@ class Draft:
             box = stack.pop()
             if monotonic() >= self.deadline:
                 raise Stopped
+            only = None if box.trees is None else box.trees.only_class()
+            if only is not None:
+                box.tree, box.trees = CellTree.leaf(only), None
+                self.n_leaves += 1
+                self.share += self._share_of(box)
+                continue
             if box.labels is None and _n_cells(box.shape) <= TABLE_CELLS:
                 box.tabulate(self.deadline)
             if (
@@ -165,7 +173,7 @@ class Draft:
                 and self._solve(box, np.inf) is not None
             ):
                 self.n_leaves += box.tree.n_leaves
-                self.share += _n_cells(box.hi - box.lo + 1) / _n_cells(self.trees.shape)
+                self.share += self._share_of(box)
                 continue
             if box.labels is None:
                 box.divide(*self._sampled_split(box))
@@ -175,6 +183,9 @@ class Draft:
             if self.report and monotonic() - told > PROGRESS_SECONDS:
                 told = monotonic()
                 self.report(f"{self.n_leaves} leaves on {self.share:.1%} of the cells")
+
+    def _share_of(self, box):
+        return _n_cells(box.hi - box.lo + 1) / _n_cells(self.trees.shape)
 
     def _solve(self, box, max_work):
         """Solve a box exactly: the work it took, or None if more memory or work than allowed."""
@@ -200,6 +211,70 @@ class Draft:
 
     # ---------------------------------------------------------------------------------- improve
 
+    def adopt(self, tree):
+        """Begin with a faithful tree that was found elsewhere."""
+        boxes = [self.root]
+        for node in range(len(tree.left)):
+            box = boxes[node]
+            if tree.left[node] < 0:
+                box.tree = CellTree.leaf(tree.label[node])
+                box.trees = None
+                continue
+            # nodes come in pre-order: children are met after their parents
+            box.axis, box.cut = int(tree.axis[node]), int(tree.cut[node])
+            lo, hi = box.lo.copy(), box.hi.copy()
+            hi[box.axis], lo[box.axis] = box.cut, box.cut + 1
+            box.parts = (
+                Box(box.lo, hi, box.axes, box.numbers, None),
+                Box(lo, box.hi, box.axes, box.numbers, None),
+            )
+            box.trees = None
+            boxes.extend([None] * (max(tree.left[node], tree.right[node]) + 1 - len(boxes)))
+            boxes[tree.left[node]], boxes[tree.right[node]] = box.parts
+        self.n_leaves, self.share = tree.n_leaves, 1.0
+
+    def refine(self, max_work):
+        """Solve the largest parts of the tree that can be solved at once, each exactly.
+
+        Ends like `improve`; returns the work that is left.
+        """
+        stack = [self.root]
+        told = monotonic()
+        while stack and max_work > 0:
+            box = stack.pop()
+            if not box.parts:
+                continue
+            whole = self._whole(box, TABLE_CELLS)
+            if whole is not None:
+                try:
+                    whole.tabulate(self.deadline)
+                    work = None
+                    if n_regions(whole.shape) <= TAIL_REGIONS:
+                        work = self._solve(whole, max_work)
+                except Stopped:
+                    return 0.0
+                if work is not None:
+                    # what reading and labelling a box takes counts, too
+                    max_work -= work + BOX_WORK
+                    self._replace(box, whole.tree)
+                    continue
+            stack.extend(box.parts)
+            if monotonic() >= self.deadline:
+                return 0.0
+            if self.report and monotonic() - told > PROGRESS_SECONDS:
+                told = monotonic()
+                self.report(f"{self.n_leaves} leaves")
+        return max_work
+
+    def _replace(self, box, tree):
+        before, stack = 0, [box]
+        while stack:
+            part = stack.pop()
+            stack.extend(part.parts)
+            before += 0 if part.tree is None else part.tree.n_leaves
+        self.n_leaves += tree.n_leaves - before
+        box.tree, box.parts, box.axis, box.cut = tree, (), -1, -1
+
     def improve(self, max_work):
         """Join neighbouring boxes and solve them as one, small ones first.
 
@@ -218,7 +293,7 @@ class Draft:
         told = monotonic()
         while ready and max_work > 0:
             _, _, box = heappop(ready)
-            joined = self._whole(box)
+            joined = self._whole(box, JOIN_CELLS)
             if joined is None:
                 continue
             try:
@@ -229,8 +304,7 @@ class Draft:
             if work is None:
                 continue
             max_work -= work
-            self.n_leaves += joined.tree.n_leaves - sum(p.tree.n_leaves for p in box.parts)
-            box.tree, box.parts, box.axis, box.cut = joined.tree, (), -1, -1
+            self._replace(box, joined.tree)
             if box is not self.root:
                 self._offer(ready, above[id(box)])
             if self.report and monotonic() - told > PROGRESS_SECONDS:
@@ -243,10 +317,10 @@ class Draft:
             self.n_offers += 1
             heappush(ready, (size, self.n_offers, box))
 
-    def _whole(self, box):
+    def _whole(self, box, max_cells):
         """A box with its trees, or None if it has too many cells for a table."""
         trees, axes, cuts = self.trees.restricted(box.lo, box.hi)
-        if _n_cells(trees.shape) > JOIN_CELLS:
+        if _n_cells(trees.shape) > max_cells:
             return None
         numbers = [np.array(c, dtype=np.intp) for c in cuts]
         return Box(box.lo, box.hi, np.array(axes, dtype=np.intp), numbers, trees)
@@ -255,11 +329,13 @@ class Draft:
         shape = np.array(box.shape)
         cells = self.rng.integers(0, shape, size=(SAMPLE, len(shape)), dtype=np.intp)
         labels = box.trees.labels_of(cells)
+        inside = labels != FREE
+        cells, labels = cells[inside], labels[inside]
         first = np.concatenate([[0], np.cumsum(shape)])
-        n_classes = int(labels.max()) + 1
+        n_classes = int(labels.max(initial=0)) + 1
         place = (first[:-1] + cells) * n_classes + labels[:, None]
         counts = np.bincount(place.ravel(), minlength=int(first[-1]) * n_classes)
-        if len(np.unique(labels)) == 1:
+        if len(np.unique(labels)) <= 1:
             # nothing to tell apart: halve the votes that most trees still need
             used = np.bincount(
                 first[box.trees.axis[box.trees.roots]] + box.trees.cut[box.trees.roots],
@@ -275,26 +351,40 @@ class Draft:
 
     def tree(self):
         """The tree of the draft as it stands."""
-        # parts before wholes
         order, stack = [], [self.root]
         while stack:
             box = stack.pop()
             order.append(box)
             stack.extend(box.parts)
-        done = {}
+        # parts before wholes; siblings of one class are one leaf
+        trees, size = {}, {}
         for box in reversed(order):
-            if box.tree is not None:
-                done[id(box)] = box.tree
-            else:
-                left, right = (done.pop(id(part)) for part in box.parts)
-                done[id(box)] = _joined(box.axis, box.cut, left, right)
-        return done[id(self.root)]
-
-
-def _joined(axis, cut, left, right):
-    if left.n_leaves == right.n_leaves == 1 and left.label[0] == right.label[0]:
-        return left
-    return CellTree.joined(axis, cut, left, right)
+            tree = box.tree
+            if tree is None:
+                one, two = (trees[id(part)] for part in box.parts)
+                if one and two and one.n_leaves == two.n_leaves == 1 and one.label == two.label:
+                    tree = one
+            trees[id(box)] = tree
+            size[id(box)] = (
+                1 + sum(size[id(part)] for part in box.parts) if tree is None else len(tree.left)
+            )
+        nodes = np.full((5, size[id(self.root)]), -1, dtype=np.intp)
+        stack = [(self.root, 0)]
+        while stack:
+            box, at = stack.pop()
+            tree = trees[id(box)]
+            if tree is None:
+                right = at + 1 + size[id(box.parts[0])]
+                nodes[:4, at] = at + 1, right, box.axis, box.cut
+                stack += [(box.parts[0], at + 1), (box.parts[1], right)]
+                continue
+            here = nodes[:, at : at + len(tree.left)]
+            here[0] = np.where(tree.left >= 0, tree.left + at, -1)
+            here[1] = np.where(tree.right >= 0, tree.right + at, -1)
+            here[2:] = tree.axis, tree.cut, tree.label
+        tree = CellTree(*nodes)
+        free = tree.label == FREE
+        return tree.without(free) if free.any() else tree
 
 
 def _n_cells(shape):
@@ -302,9 +392,14 @@ def _n_cells(shape):
 
 
 def _table_counts(labels):
-    counts = np.zeros((sum(labels.shape), int(labels.max()) + 1), dtype=np.intp)
+    n_classes = int(labels.max()) + 1
+    if n_classes > FREE:
+        # free cells are counted last, and left out
+        n_classes = int(labels.max(where=labels != FREE, initial=0)) + 1
+        labels = np.minimum(labels, np.uint16(n_classes))
+    counts = np.zeros((sum(labels.shape), n_classes + 1), dtype=np.intp)
     class_counts(labels.reshape(-1), np.array(labels.shape, dtype=np.intp), counts)
-    return counts, labels.shape
+    return counts[:, :n_classes], labels.shape
 
 
 def _purest_split(counts, shape):

@@ -7,7 +7,7 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._cells import Stopped
+from ensemble_simplify._cells import FREE, Stopped
 from ensemble_simplify._grid import Grid, grid_bytes
 from ensemble_simplify._heuristic import Draft
 from ensemble_simplify._search import (
@@ -23,8 +23,12 @@ from ensemble_simplify._search import (
 # Joining boxes without a time limit ends after this much forecast work (nanoseconds), so that
 # the result does not depend on the speed of the machine.
 JOIN_WORK = 1e7
-# With a time limit, an incumbent is sought before an exact search on more cells than this.
-INCUMBENT_CELLS = 1 << 14
+# The same for solving the parts of a tree that was grown on a large grid.
+REFINE_WORK = 3e9
+# A grown tree has at most so many leaves, and is solved in parts if it has at most so many.
+MAX_LEAVES, REFINED_LEAVES = 1_000_000, 200_000
+# Seconds that writing out a leaf takes.
+LEAF_SECONDS = 3e-5
 # Grids of more cells than this are not looked at as a whole unless ``method="exact"``: their
 # tables of regions would not fit either. Nor are those whose labels would take more than this
 # share of the time limit, at so many seconds a cell, and a cell, tree and score.
@@ -32,6 +36,8 @@ TABLE_CELLS = 1 << 24
 LABEL_SHARE, CELL_SECONDS, VOTE_SECONDS = 0.2, 3e-8, 1.5e-9
 # Passes of an exact search over its regions, and bytes a region.
 PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (5, 6)}
+# Share of the time that an exact search may take that can end without a result.
+EXACT_SHARE = 0.7
 # Share of the time limit that bounds may take, and their time without a limit (seconds).
 BOUND_SHARE, BOUND_SECONDS = 0.1, 2.0
 # Cells of the part of a large grid on which a lower bound is sought.
@@ -78,12 +84,15 @@ class OutOfTime(Exception):
         self.share = share
 
 
-def find_tree(trees, objective, *, method, max_bytes, seconds, rng, report=None):
+def find_tree(trees, grow, objective, *, method, max_bytes, seconds, rng, report=None):
     """A faithful tree of a forest: smallest if possible, else as small as time allows.
 
     Parameters
     ----------
     trees : CellTrees
+    grow : callable
+        ``grow(seconds, max_leaves)`` returns a faithful tree by the halvings of a proof, as
+        lists (left, right, axis, cut, label), or None.
     objective : {"depth", "leaves", "depth_then_leaves"}
     method : {"auto", "exact", "heuristic"}
     max_bytes : float
@@ -101,48 +110,124 @@ def find_tree(trees, objective, *, method, max_bytes, seconds, rng, report=None)
         If no faithful tree was found in time.
     """
     deadline = monotonic() + seconds
+    limited = np.isfinite(seconds)
     grid = None
     if method == "exact" or _worth_a_table(trees, max_bytes, seconds):
         grid = _labelled(trees, max_bytes, deadline)
-    if grid is not None and report:
-        report(f"{grid.n_cells} cells, {n_regions(grid.labels.shape):.3g} regions")
-    draft = Draft(trees, objective, max_bytes=max_bytes, deadline=deadline, rng=rng, report=report)
-    drafted = False
-    if (
-        method == "heuristic"
-        or grid is None
-        or (np.isfinite(seconds) and grid.n_cells > INCUMBENT_CELLS and method == "auto")
-    ):
-        _build(draft)
-        drafted = True
         if report:
-            report(f"incumbent of {draft.n_leaves} leaves")
+            report(f"{grid.n_cells} cells, {n_regions(grid.labels.shape):.3g} regions")
+        if grid.n_cells == 1:
+            return _proven(CellTree.leaf(grid.labels.reshape(-1)[0]), (), objective)
+    options = {
+        "max_bytes": max_bytes,
+        "deadline": deadline,
+        "rng": rng,
+        "report": report,
+    }
+    incumbent = None
+    if limited or grid is None:
+        # something to return, at once
+        grown = grow(deadline - monotonic(), MAX_LEAVES)
+        if grown is not None:
+            incumbent = _inside(CellTree.from_lists(grown), trees, deadline)
+            if report:
+                report(f"incumbent: depth {incumbent.depth}, {incumbent.n_leaves} leaves")
     if grid is not None and method != "heuristic":
         try:
+            # with an incumbent, leave time to improve it
+            share = 1.0 if incumbent is None or method == "exact" else EXACT_SHARE
             tree = solve(
-                grid.labels, objective, max_bytes=max_bytes, seconds=deadline - monotonic()
+                grid.labels,
+                objective,
+                max_bytes=max_bytes,
+                seconds=share * (deadline - monotonic()),
             ).tree
             return _proven(tree.on_grid(grid), grid.labels.shape, objective)
         except TooLarge:
             if method == "exact":
                 raise
         except Stopped:
-            if not drafted:
+            if incumbent is None:
                 raise OutOfTime(0, 0.0) from None
-    if not drafted:
-        _build(draft)
-    limited = np.isfinite(seconds)
     spare = min(BOUND_SHARE * seconds, BOUND_SECONDS)
-    draft.deadline = deadline - spare
-    draft.improve(np.inf if limited else JOIN_WORK)
+    n_leaves = 0 if incumbent is None else incumbent.n_leaves
+    options["deadline"] = deadline - spare - LEAF_SECONDS * n_leaves
+    draft = Draft(trees, objective, **options)
+    if grid is not None:
+        incumbent = _better(incumbent, _drafted(draft, limited, incumbent), objective)
+    elif incumbent is None:
+        _build(draft)
+        draft.improve(np.inf if limited else JOIN_WORK)
+        incumbent = draft.tree()
+    elif incumbent.n_leaves <= REFINED_LEAVES:
+        draft.adopt(incumbent)
+        draft.improve(draft.refine(np.inf if limited else REFINE_WORK))
+        incumbent = draft.tree()
     shape = trees.shape if grid is None else grid.labels.shape
     if draft.is_optimal:
-        return _proven(draft.tree(), shape, objective)
+        return _proven(incumbent, shape, objective)
     labels = _part_of_grid(trees, rng) if grid is None else grid.labels
     leaves = max(draft.leaves_bound, leaves_bound(labels, spare, rng) if labels.size > 1 else 1)
     leaves = max(leaves, draft.depth_bound + 1)
     depth = max(draft.depth_bound, _least_depth(leaves))
-    return Found(draft.tree(), shape, False, depth, leaves)
+    if report:
+        report(f"bounds: depth {depth}, {leaves} leaves")
+    return Found(incumbent, shape, False, depth, leaves)
+
+
+def _inside(tree, trees, deadline):
+    """The tree without parts that are outside the domain; as it was if time is over."""
+    if trees.outside is None:
+        return tree
+    first, last = trees.outside
+    nodes = [[], [], [], [], []]
+    shape = np.array(trees.shape, dtype=np.intp)
+    stack = [(0, -1, 0, np.zeros_like(shape), shape - 1)]
+    while stack:
+        if monotonic() >= deadline:
+            return tree
+        node, parent, side, lo, hi = stack.pop()
+        at = len(nodes[0])
+        if parent >= 0:
+            nodes[side][parent] = at
+        outside = ((first <= lo) & (hi <= last)).all(axis=1).any()
+        axis, cut = tree.axis[node], tree.cut[node]
+        entries = (-1, -1, axis, cut, tree.label[node])
+        for values, value in zip(
+            nodes, (-1, -1, -1, -1, FREE) if outside else entries, strict=True
+        ):
+            values.append(value)
+        if outside or tree.left[node] < 0:
+            continue
+        below, above = hi.copy(), lo.copy()
+        below[axis], above[axis] = cut, cut + 1
+        stack.append((tree.right[node], at, 1, above, hi))
+        stack.append((tree.left[node], at, 0, lo, below))
+    inside = CellTree.from_lists(nodes)
+    return inside.without(inside.label == FREE)
+
+
+def _drafted(draft, limited, incumbent):
+    """The tree of a draft built and improved; None if time was over before it was complete."""
+    try:
+        draft.build()
+    except Stopped:
+        if incumbent is None:
+            raise OutOfTime(draft.n_leaves, draft.share) from None
+        return None
+    draft.improve(np.inf if limited else JOIN_WORK)
+    return draft.tree()
+
+
+def _better(one, two, objective):
+    """The smaller of two trees; either may be None."""
+
+    def size(tree):
+        if objective == "leaves":
+            return tree.n_leaves, tree.depth
+        return tree.depth, tree.n_leaves
+
+    return min((tree for tree in (one, two) if tree is not None), key=size)
 
 
 def find_front(trees, *, max_bytes, seconds):
@@ -183,7 +268,7 @@ class Forecast:
     leaves_bound: int
 
 
-def forecast(trees, objective, *, max_bytes, seconds, rng):
+def forecast(trees, grow, objective, *, max_bytes, seconds, rng):
     """Look at a forest for a moment, and extrapolate."""
     deadline = monotonic() + seconds
     shape = trees.shape
@@ -202,9 +287,11 @@ def forecast(trees, objective, *, max_bytes, seconds, rng):
             labels = None
     passes, width = PASSES[objective]
     draft = Draft(trees, objective, max_bytes=max_bytes, deadline=deadline, rng=rng)
+    grown = None if labels is not None else grow(seconds / 2, MAX_LEAVES)
     try:
-        draft.build()
-        n_leaves = float(draft.n_leaves)
+        if grown is None:
+            draft.build()
+        n_leaves = float(draft.n_leaves if grown is None else CellTree.from_lists(grown).n_leaves)
     except Stopped:
         n_leaves = draft.n_leaves / draft.share if draft.share > 0 else np.nan
     part = _part_of_grid(trees, rng) if labels is None else labels
@@ -274,7 +361,16 @@ def _part_of_grid(trees, rng):
         longest = max(range(len(kept)), key=lambda a: len(kept[a]))
         gone = rng.integers(len(kept[longest]))
         kept[longest] = np.delete(kept[longest], gone)
-    cells = np.stack(np.meshgrid(*kept, indexing="ij"), axis=-1).reshape(-1, len(kept))
+    # few axes vary; arrays have at most 32 dimensions in parts of NumPy
+    varied = [a for a, k in enumerate(kept) if len(k) > 1]
+    cells = np.tile([k[0] for k in kept], (int(np.prod([len(k) for k in kept])), 1))
+    for a, index in zip(
+        varied,
+        np.unravel_index(np.arange(len(cells)), [len(kept[a]) for a in varied]),
+        strict=True,
+    ):
+        cells[:, a] = kept[a][index]
+    kept = [kept[a] for a in varied]
     labels = trees.labels_of(np.ascontiguousarray(cells, dtype=np.intp)).astype(np.uint16)
     part = Grid(
         np.arange(len(kept)),

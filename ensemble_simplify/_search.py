@@ -8,7 +8,7 @@ from time import monotonic
 import numpy as np
 
 from ensemble_simplify._bounds import fooling_set, sensitivity
-from ensemble_simplify._cells import Stopped, change_masks
+from ensemble_simplify._cells import FREE, Stopped, change_masks
 from ensemble_simplify._dp import Programme
 from ensemble_simplify._grid import Grid
 
@@ -89,6 +89,45 @@ class CellTree:
             axis[here] = feature
             cut[here] = numbers[self.cut[here]]
         return CellTree(self.left, self.right, axis, cut, self.label)
+
+    def without(self, gone):
+        """The tree without some of its leaves, and without splits between leaves of one class.
+
+        From the bottom up, a split one of whose sides is gone gives way to its other side.
+
+        Parameters
+        ----------
+        gone : bool array of shape (n_nodes,)
+            The leaves to remove. If it names all leaves, the first stays.
+        """
+        # which node stands where a node was; -1: none
+        stands = np.where(gone, -1, np.arange(len(self.left)))
+        for node in np.flatnonzero(self.left >= 0)[::-1]:
+            one, two = stands[self.left[node]], stands[self.right[node]]
+            alike = self.left[one] < 0 and self.left[two] < 0
+            if one < 0 or two < 0:
+                stands[node] = max(one, two)
+            elif alike and self.label[one] == self.label[two]:
+                stands[node] = one
+            else:
+                stands[node] = node
+        if stands[0] < 0:
+            return CellTree.leaf(self.label[self.left < 0][0])
+        nodes = [[], [], [], [], []]
+        stack = [(0, -1, 0)]
+        while stack:
+            node, parent, side = stack.pop()
+            node = stands[node]
+            if parent >= 0:
+                nodes[side][parent] = len(nodes[0])
+            if self.left[node] >= 0:
+                stack.append((self.right[node], len(nodes[0]), 1))
+                stack.append((self.left[node], len(nodes[0]), 0))
+            for values, value in zip(
+                nodes, (-1, -1, self.axis[node], self.cut[node], self.label[node]), strict=True
+            ):
+                values.append(value)
+        return CellTree.from_lists(nodes)
 
     @property
     def n_leaves(self):
@@ -183,10 +222,21 @@ def leaves_bound(labels, seconds, rng):
     shape = np.array(labels.shape, dtype=np.intp)
     faces = np.zeros(flat.size, dtype=np.uint8)
     sensitivity(flat, shape, faces)
-    order = np.lexsort((rng.random(flat.size), -faces.astype(np.int16)))[:FOOLING_CELLS]
-    # every cut that matters needs a split of its own
+    order = np.lexsort((rng.random(flat.size), -faces.astype(np.int16)))
+    # every cut across which a class changes needs a split of its own
     cuts = sum(labels.shape) - labels.ndim
-    return max(cuts + 1, fooling_set(flat, shape, order.astype(np.int64), seconds))
+    if labels.max() == FREE:
+        order = order[flat[order] != FREE]
+        cuts = sum(_n_forced(np.moveaxis(labels, a, 0)) for a in range(labels.ndim))
+    order = order[:FOOLING_CELLS].astype(np.int64)
+    return max(cuts + 1, fooling_set(flat, shape, order, seconds))
+
+
+def _n_forced(slabs):
+    """Cuts between slabs across which one class changes to another, neither of them free."""
+    one, two = slabs[:-1], slabs[1:]
+    changes = (one != two) & (one != FREE) & (two != FREE)
+    return int(changes.reshape(len(changes), -1).any(axis=1).sum())
 
 
 def solve(labels, objective, *, max_bytes, seconds=np.inf, max_work=np.inf):
@@ -195,6 +245,7 @@ def solve(labels, objective, *, max_bytes, seconds=np.inf, max_work=np.inf):
     Parameters
     ----------
     labels : array, from ``Grid.simplified``
+        Cells of class `FREE` may get any class.
     objective : {"depth", "leaves", "depth_then_leaves"}
     max_bytes : float
         Memory for the tables.
@@ -212,7 +263,19 @@ def solve(labels, objective, *, max_bytes, seconds=np.inf, max_work=np.inf):
     """
     if labels.size == 1:
         return Solution(CellTree.leaf(labels.reshape(-1)[0]))
-    return _solve(labels, objective, None, max_bytes, monotonic() + seconds, max_work)
+    solution = _solve(labels, objective, None, max_bytes, monotonic() + seconds, max_work)
+    if FREE in solution.tree.label:
+        solution.tree = solution.tree.without(solution.tree.label == FREE)
+    return solution
+
+
+def _largest_class(labels):
+    largest = labels.max()
+    return largest if largest != FREE else labels.max(where=labels != FREE, initial=0)
+
+
+def _depth_type(labels):
+    return np.uint8 if _largest_class(labels) < 254 else np.uint16
 
 
 def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf):
@@ -225,11 +288,12 @@ def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf):
         raise TooLarge(n_states)
     if objective == "depth":
         # the codes above the largest class mark mixed and unsolved regions
-        dtypes = [np.uint8 if labels.max() < 254 else np.uint16]
+        dtypes = [_depth_type(labels)]
     else:
         dtypes = [np.int16, np.int32]
     for dtype in dtypes:
-        if np.iinfo(dtype).max // 2 - 1 <= labels.max():
+        if dtype == np.int16 and _largest_class(labels) >= INT16_SPLITS:
+            # the number type must tell classes from mixed regions, too
             continue
         _reserve(np.dtype(dtype).itemsize * n_states, max_bytes)
         table = np.empty(n_states, dtype=dtype)
@@ -284,7 +348,7 @@ def pareto_front(labels, *, max_bytes, seconds=np.inf):
 
 
 def _least_depth(programme, labels, deadline):
-    table = np.empty(programme.n_states, dtype=np.uint8 if labels.max() < 254 else np.uint16)
+    table = np.empty(programme.n_states, dtype=_depth_type(labels))
     layer = programme.solve(table, deadline - monotonic())
     return programme.value(layer, [0] * labels.ndim, [n - 1 for n in labels.shape])
 

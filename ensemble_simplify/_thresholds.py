@@ -89,6 +89,55 @@ def representatives(cuts):
     return np.append(np.asarray(cuts, dtype=np.float64), FLOAT32_MAX)
 
 
+def merged_thresholds(forest, X):
+    """Thresholds with as few distinct values as leave every row on its path in every tree.
+
+    A node can have any threshold from the largest value that it sends left up to, but not
+    including, the smallest that it sends right. Each feature gets the fewest values that hit all
+    these intervals, thresholds of its own where possible.
+
+    Parameters
+    ----------
+    forest : Forest
+    X : array of shape (n_rows, n_features)
+
+    Returns
+    -------
+    ndarray of float64, shape (n_nodes,)
+        Float32-exact, in the order of the nodes.
+    """
+    columns = np.asarray(X, dtype=np.float32).astype(np.float64).T
+    low, high = np.full(forest.n_nodes, -np.inf), np.full(forest.n_nodes, np.inf)
+    stack = [(root, np.arange(columns.shape[1])) for root in forest.offsets[:-1]]
+    while stack:
+        node, rows = stack.pop()
+        if forest.left[node] < 0:
+            continue
+        x = columns[forest.feature[node], rows]
+        goes_left = x <= forest.threshold[node]
+        low[node] = x.max(where=goes_left, initial=-np.inf)
+        high[node] = x.min(where=~goes_left, initial=np.inf)
+        stack.append((forest.left[node], rows[goes_left]))
+        stack.append((forest.right[node], rows[~goes_left]))
+    threshold = forest.threshold.copy()
+    movable = (forest.left >= 0) & (np.abs(threshold) < FLOAT32_MAX)
+    for j in np.unique(forest.feature[movable]):
+        nodes = np.flatnonzero(movable & (forest.feature == j))
+        nodes = nodes[np.argsort(high[nodes], kind="stable")]
+        while len(nodes):
+            end = high[nodes[0]]
+            hit = low[nodes] < end
+            start = low[nodes[hit]].max()
+            own = np.sort(forest.threshold[nodes[hit]])
+            own = own[(own >= start) & (own < end)]
+            if len(own):
+                threshold[nodes[hit]] = own[len(own) // 2]
+            else:
+                threshold[nodes[hit]] = float32_floor(start + (end - start) / 2)
+            nodes = nodes[~hit]
+    return threshold
+
+
 def shortest_decimal(lo):
     """Return the threshold with the fewest digits that splits like `lo`.
 

@@ -12,6 +12,10 @@ ctypedef float float32_t
 ctypedef double float64_t
 ctypedef Py_ssize_t intp_t
 
+cdef enum:
+    # Class of cells whose class is free: outside the domain. No class has this number.
+    FREE = 0xFFFF
+
 cdef extern from *:
     """
     #include <chrono>

@@ -10,12 +10,12 @@ import copy
 import time
 import warnings
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify._certify import Certifier
+from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._grid import grid_shape, trees_over_axes
 from ensemble_simplify._thresholds import FLOAT32_MAX, cut_points
@@ -41,6 +41,8 @@ class Verification:
         Boxes of the feature space that were looked at.
     seconds : float
         Time taken.
+    domain : Domain, dict or None
+        Where the models were compared; None: on every finite input.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class Verification:
     predictions: tuple | None
     n_boxes: int
     seconds: float
+    domain: Domain | dict | None = None
 
     def __bool__(self):
         return self.equal is True
@@ -66,7 +69,8 @@ class Verification:
     def __repr__(self):
         effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
         if self.equal:
-            return f"Verification(equal=True: proven for every finite input; {effort})"
+            where = "every finite input" if self.domain is None else "every input in the domain"
+            return f"Verification(equal=True: proven for {where}; {effort})"
         if self.equal is None:
             return f"Verification(equal=None: undecided at the limit; {effort})"
         first, second = self.predictions
@@ -76,7 +80,7 @@ class Verification:
         )
 
 
-def verify(model_a, model_b, *, voting="estimator", time_limit=None, max_boxes=None):
+def verify(model_a, model_b, *, voting="estimator", domain=None, time_limit=None, max_boxes=None):
     """Prove that two tree models predict alike on every finite input, or find where they differ.
 
     Parameters
@@ -87,6 +91,9 @@ def verify(model_a, model_b, *, voting="estimator", time_limit=None, max_boxes=N
     voting : {"estimator", "hard"}, default="estimator"
         ``"estimator"``: what ``predict`` answers (with ``n_jobs=None``); ``"hard"``: the
         majority of an ensemble's trees, each with the same weight, ties to the smaller class.
+    domain : Domain, dict or None, default=None
+        Which inputs can occur: equality is proven for them, and a counterexample is one of them.
+        See :class:`Domain`. None: every finite input.
     time_limit : float or None, default=None
         Seconds after which the attempt ends undecided.
     max_boxes : int or None, default=None
@@ -132,12 +139,13 @@ def verify(model_a, model_b, *, voting="estimator", time_limit=None, max_boxes=N
             f"model_a was fitted on {forests[0].n_features} features, but model_b on "
             f"{forests[1].n_features}. Compare models of the same columns."
         )
-    space = Space(forests)
-    left = np.inf if time_limit is None else time_limit - (time.perf_counter() - begin)
-    equal, _, cells = space.certifier.prove(*space.whole, seconds=left, max_boxes=max_boxes)
+    inside = read_domain(domain, forests[0].n_features, _names(models))
+    space = Space(forests, domain=inside)
+    end = np.inf if time_limit is None else begin + time_limit
+    equal, cells, n_boxes = _prove(space, end, max_boxes)
     row = predictions = None
     if equal is False:
-        row = space.rows(cells)[0]
+        row = (space.rows(cells) if inside is None else inside.point(space.cuts, cells))[0]
         if voting == "hard":
             predictions = tuple(f.classes[f.predict_index(row[None])[0]] for f in forests)
         else:
@@ -149,7 +157,47 @@ def verify(model_a, model_b, *, voting="estimator", time_limit=None, max_boxes=N
                 "of addition: set n_jobs=None in the ensembles and their members."
             )
     seconds = time.perf_counter() - begin
-    return Verification(equal, row, predictions, space.certifier.n_boxes, seconds)
+    return Verification(equal, row, predictions, n_boxes, seconds, domain)
+
+
+def _prove(space, end, max_boxes):
+    """Prove the two models equal inside the domain: (outcome, cells that refute, boxes)."""
+    stack = [space.whole]
+    n_boxes = 0
+    while stack:
+        lo, hi = stack.pop()
+        left = None if max_boxes is None else max_boxes - n_boxes
+        seconds = end - time.perf_counter()
+        if seconds <= 0 or (left is not None and left <= 0):
+            return None, None, n_boxes
+        equal, _, cells = space.certifier.prove(lo, hi, seconds=seconds, max_boxes=left)
+        n_boxes += space.certifier.n_boxes
+        if equal is None:
+            return None, None, n_boxes
+        if equal:
+            continue
+        gap = None if space.outside is None else _box_around(cells[0], *space.outside)
+        if gap is None:
+            return False, cells, n_boxes
+        # the rest of the box, without the part around the cell that is outside the domain
+        for a, (first, last) in enumerate(zip(*gap, strict=True)):
+            if first > lo[a]:
+                below = hi.copy()
+                below[a] = first - 1
+                stack.append((lo.copy(), below))
+            if last < hi[a]:
+                above = lo.copy()
+                above[a] = last + 1
+                stack.append((above, hi.copy()))
+            lo, hi = lo.copy(), hi.copy()
+            lo[a], hi[a] = max(lo[a], first), min(hi[a], last)
+    return True, None, n_boxes
+
+
+def _box_around(cell, first, last):
+    """The first of some boxes that holds a cell, or None."""
+    holds = np.flatnonzero(((first <= cell) & (cell <= last)).all(axis=1))
+    return (first[holds[0]], last[holds[0]]) if holds.size else None
 
 
 class Space:
@@ -161,6 +209,8 @@ class Space:
         Classifiers on the same features.
     cuts : list of ndarray or None
         Cut points of every feature, with all of the forests' own among them; None: just those.
+    domain : Inside or None
+        Where the forests are compared.
 
     Attributes
     ----------
@@ -170,15 +220,23 @@ class Space:
         All class labels of the forests.
     whole : tuple of two intp arrays
         First and last cell of the whole grid on every axis.
+    cuts : list of ndarray
+        Cut points of every feature.
+    outside : pair of intp arrays or None
+        Boxes of cells outside the domain.
     """
 
-    def __init__(self, forests, cuts=None):
+    def __init__(self, forests, cuts=None, domain=None):
+        if domain is not None:
+            forests = [domain.read(forest) for forest in forests]
         self.forests = forests
         n_features = forests[0].n_features
         if cuts is None:
             feature = np.concatenate([forest.feature for forest in forests])
             threshold = np.concatenate([forest.threshold for forest in forests])
             cuts = cut_points(feature, threshold, n_features)
+        self.cuts = cuts
+        self.outside = None if domain is None else domain.outside(cuts)
         self.axes, shape = grid_shape(cuts)
         self.points = [_points(cuts[j]) for j in self.axes]
         n_cells = np.array(shape, dtype=np.intp)
@@ -418,23 +476,24 @@ def _equal_subtrees(left, right, axis, cut, roots, scores):
 
 def _points(cuts):
     """A plain number in every cell of an axis, which float32 represents."""
-    ends = [-FLOAT32_MAX, *cuts, FLOAT32_MAX]
-    points = []
-    for i, (low, high) in enumerate(pairwise(ends)):
-        if i == 0:
-            guess = min(high - 1.0, np.floor(high))
-        elif i == len(cuts):
-            guess = max(low + 1.0, np.ceil(low))
-        else:
-            guess = low + (high - low) / 2
-        guess = float(np.float32(guess))
-        points.append(guess if low < guess <= high else high)
-    return np.array(points)
+    low, high = np.append(-FLOAT32_MAX, cuts), np.append(cuts, FLOAT32_MAX)
+    guess = low + (high - low) / 2
+    if len(cuts):
+        guess[0], guess[-1] = np.floor(high[0]), np.floor(low[-1]) + 1.0
+    guess = guess.astype(np.float32).astype(np.float64)
+    return np.where((low < guess) & (guess <= high), guess, high)
 
 
 def _stacked(arrays):
     width = max(array.shape[1] for array in arrays)
     return np.concatenate([np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in arrays])
+
+
+def _names(models):
+    for model in models:
+        if hasattr(model, "feature_names_in_"):
+            return list(model.feature_names_in_)
+    return None
 
 
 def _fitted(model):

@@ -6,12 +6,13 @@ cells; it is faithful when every leaf holds cells of one class only.
 """
 
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from math import inf
 
 import numpy as np
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+FREE = 0xFFFF  # label of cells that may get any class
 
 
 # Born-again trees: exhaustive recursion over boxes
@@ -25,9 +26,10 @@ def whole_box(labels):
 
 
 def is_uniform(labels, box):
-    """Tell whether all cells of a box have the same class."""
+    """Tell whether all cells of a box, but for free ones, have the same class."""
     inside = labels[tuple(slice(first, last + 1) for first, last in box)]
-    return bool((inside == inside.flat[0]).all())
+    inside = inside[inside != FREE]
+    return inside.size == 0 or bool((inside == inside[0]).all())
 
 
 def splits(box):
@@ -194,3 +196,98 @@ def adversarial_rows(cuts, rng, n):
         column = np.where(rng.random(n) < 0.7, rng.choice(special, size=n), inside)
         columns.append(np.clip(column, -FLOAT32_MAX, FLOAT32_MAX))
     return np.stack(columns, axis=1)
+
+
+# Free cells and domains
+
+
+def completions(labels, n_classes):
+    """Yield the grid once for every way to give its free cells classes."""
+    free = labels == FREE
+    for classes in product(range(n_classes), repeat=int(free.sum())):
+        full = labels.copy()
+        full[free] = classes
+        yield full
+
+
+def in_domain(row, *, bounds=(), integers=(), one_hot=(), at_most_one=(), implies=()):
+    """Tell whether a row, with features by index, satisfies every statement of a domain."""
+    ones = [j for groups in (one_hot, at_most_one, implies) for group in groups for j in group]
+    return (
+        all(low <= row[j] <= high for j, (low, high) in dict(bounds).items())
+        and all(row[j] == int(row[j]) for j in integers)
+        and all(row[j] in (0, 1) for j in ones)
+        and all(sum(row[j] for j in group) == 1 for group in one_hot)
+        and all(sum(row[j] for j in group) <= 1 for group in at_most_one)
+        and all(row[a] <= row[b] for chain in implies for a, b in pairwise(chain))
+    )
+
+
+# Certificates: the integer programme of Vidal et al. (2020), section 4.5
+
+
+def largest_lead(left, right, axis, cut, roots, value, shape, lo, hi, rival, label):
+    """Return the largest lead of one class over another in a box of cells, and its cell.
+
+    One binary variable for each leaf of each tree, and one for each cut (does the cell lie
+    below it?); solved by HiGHS. `value` are the votes of leaves, which add up.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    first_cut = np.concatenate([[0], np.cumsum([n - 1 for n in shape])])
+    n_cuts = int(first_cut[-1])
+    paths = []  # (node, [(cut variable, goes left)]) of every leaf, tree by tree
+    one_leaf = []
+    for root in roots:
+        todo, begin = [(root, [])], len(paths)
+        while todo:
+            node, path = todo.pop()
+            if axis[node] < 0:
+                paths.append((node, path))
+            else:
+                at = int(first_cut[axis[node]] + cut[node])
+                todo.append((left[node], [*path, (at, True)]))
+                todo.append((right[node], [*path, (at, False)]))
+        one_leaf.append(range(begin, len(paths)))
+    n = n_cuts + len(paths)
+    rows, low, high = [], [], []
+
+    def constrain(entries, least, most):
+        row = np.zeros(n)
+        for at, factor in entries:
+            row[at] = factor
+        rows.append(row)
+        low.append(least)
+        high.append(most)
+
+    for leaves in one_leaf:
+        constrain([(n_cuts + i, 1) for i in leaves], 1, 1)
+    for i, (_, path) in enumerate(paths):
+        for at, goes_left in path:
+            if goes_left:
+                constrain([(n_cuts + i, 1), (at, -1)], -inf, 0)
+            else:
+                constrain([(n_cuts + i, 1), (at, 1)], -inf, 1)
+    lower, upper = np.zeros(n), np.ones(n)
+    for a, size in enumerate(shape):
+        for k in range(size - 1):
+            at = first_cut[a] + k
+            if k + 2 < size:
+                constrain([(at, 1), (at + 1, -1)], -inf, 0)
+            lower[at] = float(hi[a] <= k)
+            upper[at] = float(lo[a] <= k)
+    gain = np.zeros(n)
+    gain[n_cuts:] = [value[node][rival] - value[node][label] for node, _ in paths]
+    answer = milp(
+        -gain,
+        integrality=np.ones(n),
+        bounds=Bounds(lower, upper),
+        constraints=LinearConstraint(np.array(rows), low, high),
+    )
+    assert answer.status == 0, answer.message
+    below = answer.x[:n_cuts] > 0.5
+    cell = [
+        size - 1 - int(below[first_cut[a] : first_cut[a] + size - 1].sum())
+        for a, size in enumerate(shape)
+    ]
+    return -answer.fun, cell

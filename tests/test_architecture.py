@@ -24,6 +24,7 @@ FRONT = {
     "_estimate",
     "_feature_budget",
     "_genesim",
+    "_ism",
     "_representer",
 }
 ROOMS = {"_forest", "_lp", "_sklearn_tree", "_thresholds"}
@@ -31,11 +32,15 @@ KERNELS = {path.stem for path in ROOT.glob("*.pyx")}
 # Parts of a method, each with what it stands on; only front rooms import them.
 PARTS = {
     "_budget_problem": {"_budget_model", "_closure", "_lp"},
+    "_codes": {"_merge", "_sklearn_tree", "_thresholds"},
     "_grid": {"_cells"},
+    "_inducers": {"_sklearn_tree", "_thresholds"},
     "_search": {"_bounds", "_cells", "_dp", "_grid"},
     "_heuristic": {"_cells", "_grid", "_search"},
     "_planner": {"_cells", "_grid", "_heuristic", "_search"},
-    "_verify": {"_certify", "_forest", "_grid", "_thresholds"},
+    "_domain": set(),
+    "_fidelity": {"_cells", "_grid"},
+    "_verify": {"_certify", "_domain", "_forest", "_grid", "_thresholds"},
 }
 # The edges between rooms, or between kernels, that are wanted.
 EXTRA = {
@@ -59,7 +64,7 @@ ENSEMBLE_ATTRIBUTES = {
 def allowed_imports(module):
     """Modules of the package that `module` may import, or None if it has no place here."""
     if module == "__init__":
-        return FRONT | {"_verify"}
+        return FRONT | {"_domain", "_verify"}
     if module in FRONT:
         return {"_base"} | set(PARTS) | ROOMS | KERNELS
     if module in PARTS:

@@ -31,7 +31,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
     VotingClassifier,
 )
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -229,6 +229,54 @@ def test_same_function_as_any_ensemble(fitted, objective):
     np.testing.assert_array_equal(reborn.predict(rows), model.predict(rows))
     rows = rows.astype(np.float32)
     np.testing.assert_array_equal(reborn.predict(rows), model.predict(rows))
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_heuristic(kind):
+    """The same function, and bounds that hold, whatever is reached."""
+    for seed in range(2):
+        X, y = small_data(seed, n_classes=2 + seed, levels=3)
+        model = CLASSIFIERS[kind](seed).fit(X, y)
+        thresholds = thresholds_of(model)
+        cuts = cuts_of(thresholds)
+        labels = without_idle_cuts(labels_by_predict(model, cuts))
+        depth, leaves = min_depth(labels), min_leaves(labels)
+        both = min_leaves_at_min_depth(labels)
+        rows = hard_rows(thresholds, cuts, seed)
+        for objective in OBJECTIVES:
+            reborn = BornAgainClassifier(
+                FrozenEstimator(model), objective=objective, method="heuristic", random_state=0
+            ).fit(X, y)
+            np.testing.assert_array_equal(reborn.predict(rows), model.predict(rows))
+            assert reborn.depth_lower_bound_ <= depth <= reborn.depth_
+            assert leaves <= reborn.n_leaves_
+            deep = objective == "depth_then_leaves" and reborn.depth_ == depth
+            assert reborn.n_leaves_lower_bound_ <= (both if deep else leaves)
+            if reborn.status_ == "optimal":
+                if objective != "leaves":
+                    assert reborn.depth_ == depth
+                if objective != "depth":
+                    assert reborn.n_leaves_ == (both if deep else leaves)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_little_memory_ends_in_a_larger_tree(objective):
+    X, y = load_iris(return_X_y=True)
+    model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y)
+    best = BornAgainClassifier(FrozenEstimator(model), objective=objective).fit(X, y)
+    options = {"objective": objective, "max_memory": 2000.0, "random_state": 0}
+    with pytest.warns(ConvergenceWarning, match="max_memory"):
+        reborn = BornAgainClassifier(FrozenEstimator(model), **options).fit(X, y)
+    thresholds = thresholds_of(model)
+    rows = hard_rows(thresholds, cuts_of(thresholds), 0)
+    np.testing.assert_array_equal(reborn.predict(rows), model.predict(rows))
+    assert reborn.status_ == "feasible"
+    assert reborn.depth_lower_bound_ <= best.depth_ or objective == "leaves"
+    assert reborn.n_leaves_lower_bound_ <= best.n_leaves_
+    if objective != "leaves":
+        assert reborn.depth_ >= best.depth_
+    if objective == "leaves":
+        assert reborn.n_leaves_ >= best.n_leaves_
 
 
 # -------------------------------------------------------------------------- published forests
@@ -647,6 +695,8 @@ def test_trees_that_saw_missing_values():
         ("objective", "small"),
         ("objective", None),
         ("voting", "soft"),
+        ("method", "fast"),
+        ("time_limit", 0),
         ("max_memory", 0),
         ("max_memory", "1GB"),
         ("max_memory", -1.0),
@@ -737,8 +787,9 @@ def test_boosting_without_treelite(block, monkeypatch):
 def test_too_little_memory(allowed):
     X, y = load_iris(return_X_y=True)
     model = RandomForestClassifier(10, max_depth=3, random_state=0).fit(X, y)
+    frozen = FrozenEstimator(model)
     message = refused(
-        ValueError, "max_memory", FrozenEstimator(model), X=X, y=y, max_memory=allowed
+        ValueError, "max_memory", frozen, X=X, y=y, max_memory=allowed, method="exact"
     )
     for word in ("cells", "regions", "bytes", "RandomForestClassifier", "raise max_memory"):
         assert word in message
@@ -749,7 +800,7 @@ def test_grid_beyond_every_memory():
     X = rng.random((300, 30))
     y = (X.sum(axis=1) > 15).astype(int)
     model = RandomForestClassifier(100, random_state=0).fit(X, y)
-    message = refused(ValueError, "cells", FrozenEstimator(model), X=X, y=y)
+    message = refused(ValueError, "cells", FrozenEstimator(model), X=X, y=y, method="exact")
     assert "max_memory" in message
 
 
@@ -774,9 +825,6 @@ def test_weights_for_an_ensemble_that_takes_none():
     assert "Unweighted" in message
 
 
-@pytest.mark.xfail(
-    reason="decision_tree_ is looked up before the check", raises=AttributeError, strict=False
-)
 def test_predicting_before_fitting():
     reborn = BornAgainClassifier()
     for method in (reborn.predict, reborn.predict_proba):

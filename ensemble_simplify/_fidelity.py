@@ -1,0 +1,118 @@
+"""On how much of a box of the feature space a tree has the class that a forest has."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ensemble_simplify._cells import FREE, leaves_of_cells
+
+# Cells that are looked at one by one; where there are more, points are drawn.
+EXACT_CELLS = 1 << 24
+SAMPLE, BATCH = 100_000, 4096
+
+
+def fidelity(trees, tree, weights, rng):
+    """Share of points that a tree classifies as a forest does.
+
+    Parameters
+    ----------
+    trees : CellTrees
+        The forest.
+    tree : CellTree
+        Over the same axes and cuts.
+    weights : list of arrays
+        Probability of each cell of each axis; the axes are independent, and what is outside the
+        domain does not count.
+    rng : numpy Generator
+
+    Returns
+    -------
+    share : float
+        NaN if points had to be drawn, and none was inside the domain.
+    error : float
+        Standard error of the share: 0 if, and only if, all cells were looked at.
+    """
+    parts = _leaf_parts(trees, tree, weights)
+    if parts is None:
+        return _sampled(trees, tree, weights, rng)
+    agree = total = 0.0
+    for part, part_weights, label in parts:
+        labels = part.labels()
+        agree += _weight(labels == label, part_weights)
+        total += _weight(labels != FREE, part_weights) if trees.outside is not None else 0.0
+    if trees.outside is None:
+        # the weights of an axis sum up to one
+        total = 1.0
+    return float(min(agree / total, 1.0)), 0.0
+
+
+def edge_weights(cuts, low, high, integer):
+    """Probability of each cell of an axis for numbers drawn uniformly from low..high.
+
+    Integers are drawn if `integer`; where low equals high, it is the one number.
+    """
+    if integer:
+        edges = np.floor(np.clip(np.concatenate([[low - 1], cuts, [high]]), low - 1, high))
+    else:
+        edges = np.clip(np.concatenate([[low], cuts, [high]]), low, high)
+    if edges[-1] > edges[0]:
+        return np.diff(edges) / (edges[-1] - edges[0])
+    weights = np.zeros(len(cuts) + 1)
+    weights[np.searchsorted(cuts, low)] = 1.0
+    return weights
+
+
+def _leaf_parts(trees, tree, weights):
+    """For each leaf, the forest restricted to it and weights; None if there are too many cells."""
+    shape = np.array(trees.shape, dtype=np.intp)
+    parts, n_cells = [], 0.0
+    stack = [(0, np.zeros_like(shape), shape - 1)]
+    while stack:
+        node, lo, hi = stack.pop()
+        if tree.left[node] >= 0:
+            axis, cut = tree.axis[node], tree.cut[node]
+            below, above = hi.copy(), lo.copy()
+            below[axis], above[axis] = cut, cut + 1
+            stack.append((tree.left[node], lo, below))
+            stack.append((tree.right[node], above, hi))
+            continue
+        part, axes, cuts = trees.restricted(lo, hi)
+        n_cells += np.prod(np.array(part.shape, dtype=float))
+        if n_cells > EXACT_CELLS:
+            return None
+        merged = [weights[a][lo[a] : hi[a] + 1] for a in range(len(shape))]
+        rest = np.prod([merged[a].sum() for a in range(len(shape)) if a not in axes])
+        merged = [
+            np.add.reduceat(merged[a], np.concatenate([[0], np.array(c) - lo[a] + 1]))
+            for a, c in zip(axes, cuts, strict=True)
+        ]
+        parts.append((part, [rest, *merged], tree.label[node]))
+    return parts
+
+
+def _weight(cells, weights):
+    """Weight of the cells that are True: a factor first, then the weights of each axis."""
+    factor, *weights = weights
+    total = cells.astype(np.float64)
+    for axis_weights in reversed(weights):
+        total = total @ axis_weights
+    return factor * float(total)
+
+
+def _sampled(trees, tree, weights, rng):
+    root = np.zeros(1, dtype=np.intp)
+    agree = n = 0
+    for _ in range(0, SAMPLE, BATCH):
+        cells = np.column_stack([rng.choice(len(w), size=BATCH, p=w) for w in weights])
+        labels = trees.labels_of(cells)
+        inside = labels != FREE
+        leaves = np.empty((1, BATCH), dtype=np.intp)
+        leaves_of_cells(tree.left, tree.right, tree.axis, tree.cut, root, cells, leaves)
+        n += int(inside.sum())
+        agree += int((tree.label[leaves[0]] == labels)[inside].sum())
+    if n == 0:
+        return np.nan, np.nan
+    share = agree / n
+    # one point of either kind more: an estimate is never without error
+    near = (agree + 1) / (n + 2)
+    return share, float(np.sqrt(near * (1 - near) / (n + 2)))

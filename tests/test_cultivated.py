@@ -1,0 +1,501 @@
+"""CultivatedForestClassifier: what it promises, seen from outside."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import cross_val_predict
+from sklearn.tree import DecisionTreeClassifier
+
+from ensemble_simplify import (
+    AbstentionDisplay,
+    CultivatedForestClassifier,
+    ModuleTreeDisplay,
+)
+
+
+def noisy_data(seed=0, n=400, p=4, n_classes=2):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)).astype(np.float32).astype(float)
+    score = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n)
+    return X, np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
+
+
+# -- equalities ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("max_depth", [1, 2, 4])
+def test_without_modules_it_is_scikit_learns_tree(n_classes, max_depth):
+    X, y = noisy_data(n_classes=n_classes)
+    clf = CultivatedForestClassifier(
+        option_modules=False, robust_splits=False, max_depth=max_depth
+    ).fit(X, y)
+    reference = DecisionTreeClassifier(
+        max_depth=max_depth, min_samples_split=6, random_state=0
+    ).fit(X, y)
+    np.testing.assert_allclose(clf.predict_proba(X), reference.predict_proba(X), atol=1e-12)
+    assert clf.n_leaves_ == reference.get_n_leaves()
+    np.testing.assert_allclose(clf.feature_importances_, reference.feature_importances_, atol=1e-12)
+    assert np.all(clf.predict_spread(X) == 0)
+
+    # Walk both trees side by side: same features; thresholds in the same gap of the data.
+    tree, other = clf.modules_, reference.tree_
+    pairs = [(0, 0)]
+    while pairs:
+        node, twin = pairs.pop()
+        assert (tree.left[node] < 0) == (other.children_left[twin] < 0)
+        if tree.left[node] < 0:
+            continue
+        (option,) = tree.options(node)
+        feature = tree.option_feature[option]
+        assert feature == other.feature[twin]
+        lo, hi = sorted([tree.option_threshold[option], other.threshold[twin]])
+        x = X[:, feature][clf.predict_set(X).weights.toarray()[:, below(tree, node)].any(axis=1)]
+        assert not np.any((x > lo) & (x <= hi))
+        left, right = other.children_left[twin], other.children_right[twin]
+        if tree.option_flip[option]:
+            left, right = right, left
+        pairs += [(tree.left[node], left), (tree.right[node], right)]
+
+
+def below(tree, node):
+    """Columns of `predict_set` that belong to leaves under a node."""
+    return [i for i, leaf in enumerate(tree.leaves) if node in [m for m, _ in tree.path(leaf)]]
+
+
+def test_swapping_the_labels_changes_nothing():
+    X, y = load_breast_cancer(return_X_y=True)
+    one = CultivatedForestClassifier().fit(X, y)
+    two = CultivatedForestClassifier().fit(X, 1 - y)
+    np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X)[:, ::-1], atol=1e-9)
+    np.testing.assert_allclose(one.predict_spread(X), two.predict_spread(X), atol=1e-9)
+
+
+def test_permuting_three_labels_changes_nothing():
+    X, y = load_wine(return_X_y=True)
+    one = CultivatedForestClassifier(trivial_threshold=False).fit(X, y)
+    permutation = np.array([1, 2, 0])
+    two = CultivatedForestClassifier(trivial_threshold=False).fit(X, permutation[y])
+    np.testing.assert_allclose(
+        one.predict_proba(X), two.predict_proba(X)[:, permutation], atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("splitter", ["exact", "histogram"])
+def test_monotone_transforms_change_nothing(splitter):
+    X, y = noisy_data(n_classes=3)
+    one = CultivatedForestClassifier(splitter=splitter).fit(X, y)
+    two = CultivatedForestClassifier(splitter=splitter).fit(np.exp(X), y)
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(np.exp(X)))
+
+
+def test_reversing_a_feature_changes_nothing_without_trivial_thresholds():
+    # Thresholds are observed values, so only the training rows can be compared, and only
+    # without neighbours: "x <= t" includes the row at t on one side.
+    X, y = noisy_data()
+    parameters = {"trivial_threshold": False, "robust_splits": False, "max_depth": 3}
+    one = CultivatedForestClassifier(**parameters).fit(X, y)
+    two = CultivatedForestClassifier(**parameters).fit(-X, y)
+    np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(-X), atol=1e-9)
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    seed=st.integers(0, 10**6),
+    n_classes=st.integers(2, 3),
+    rounded=st.booleans(),
+    splitter=st.sampled_from(["exact", "histogram"]),
+    max_bins=st.sampled_from([None, 30]),
+)
+def test_integer_weights_are_repeated_rows(seed, n_classes, rounded, splitter, max_bins):
+    X, y = noisy_data(seed, n=80, n_classes=n_classes)
+    X = np.round(X, 1) if rounded else X
+    weight = np.random.default_rng(seed).integers(0, 4, size=len(X))
+    weight[np.unique(y, return_index=True)[1]] = 1
+    clf = CultivatedForestClassifier(splitter=splitter, max_bins=max_bins)
+    weighted = clone(clf).fit(X, y, sample_weight=weight)
+    repeated = clone(clf).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(weighted.modules_.mass, repeated.modules_.mass, atol=1e-9)
+
+
+def test_three_classes_of_which_one_is_empty_are_two_classes():
+    X, y = load_breast_cancer(return_X_y=True)
+    two = CultivatedForestClassifier().fit(X, y)
+    three = CultivatedForestClassifier().fit(
+        np.vstack([X, X[:1]]), np.append(y, 2), sample_weight=np.append(np.ones(len(X)), 0)
+    )
+    np.testing.assert_array_equal(two.modules_.left, three.modules_.left)
+    np.testing.assert_array_equal(two.modules_.option_feature, three.modules_.option_feature)
+    np.testing.assert_allclose(two.predict_proba(X), three.predict_proba(X)[:, :2], atol=1e-9)
+    np.testing.assert_allclose(two.predict_spread(X), three.predict_spread(X), atol=1e-9)
+
+
+# -- parameters ---------------------------------------------------------------------------------
+
+
+def test_presets_are_the_papers_versions():
+    full = CultivatedForestClassifier.preset("full")
+    assert (full.robust_splits, full.option_modules, full.max_depth) == (True, True, 14)
+    assert full.min_fraction == 0
+    split = CultivatedForestClassifier.preset("split", max_depth=3)
+    assert (split.robust_splits, split.option_modules, split.max_depth) == (True, False, 3)
+    option = CultivatedForestClassifier.preset("option")
+    assert (option.robust_splits, option.option_modules) == (False, True)
+    X, y = load_breast_cancer(return_X_y=True)
+    assert CultivatedForestClassifier.preset("shallow").fit(X, y).n_leaves_ <= 64
+    with pytest.raises(ValueError, match=r"name='deep'.*choose from"):
+        CultivatedForestClassifier.preset("deep")
+
+
+def test_k_as_number_and_function():
+    X, y = noisy_data()
+    root = CultivatedForestClassifier(max_depth=3).fit(X, y)
+    function = CultivatedForestClassifier(max_depth=3, k=np.sqrt).fit(X, y)
+    np.testing.assert_allclose(root.predict_proba(X), function.predict_proba(X), atol=1e-4)
+    number = CultivatedForestClassifier(max_depth=1, k=20.0).fit(X, y)
+    same = CultivatedForestClassifier(max_depth=1).fit(X, y)  # sqrt(400)
+    np.testing.assert_array_equal(number.predict_proba(X), same.predict_proba(X))
+    everything = CultivatedForestClassifier(max_depth=1, option_modules=False, k=1e9).fit(X, y)
+    x = X[:, everything.modules_.option_feature[0]]
+    share = everything.predict_set(X).weights.toarray()[:, int(everything.modules_.option_flip[0])]
+    ecdf = np.mean(x[:, None] >= x, axis=1) - 1 / len(x)
+    np.testing.assert_allclose(share[share > 0.01], (1 - ecdf)[share > 0.01], atol=0.011)
+    with pytest.raises(ValueError, match=r"k=.*finite number of observations"):
+        CultivatedForestClassifier(k=lambda mass: -1.0).fit(X, y)
+
+
+def test_max_options_keeps_the_best():
+    X, y = load_breast_cancer(return_X_y=True)
+    some = CultivatedForestClassifier(max_options=3).fit(X, y).modules_
+    assert np.diff(some.option_start).max() == 3
+    many = CultivatedForestClassifier().fit(X, y).modules_
+    np.testing.assert_array_equal(some.option_feature[:3], many.option_feature[:3])
+    assert np.all(np.diff(many.option_impurity[many.options(0)]) >= -1e-12)
+
+
+def test_time_limit_warns_and_leaves_a_whole_tree():
+    X, y = noisy_data(n=30_000, p=6)
+    clf = CultivatedForestClassifier(time_limit=1e-9)
+    with pytest.warns(ConvergenceWarning, match=r"time_limit=1e-09 seconds"):
+        clf.fit(X, y)
+    assert clf.n_leaves_ < CultivatedForestClassifier().fit(X, y).n_leaves_
+    np.testing.assert_allclose(clf.predict_proba(X[:500]).sum(axis=1), 1)
+
+
+def test_verbose_and_splitter(capsys):
+    X, y = noisy_data()
+    clf = CultivatedForestClassifier(verbose=1).fit(X, y)
+    assert f"{clf.n_leaves_} leaves" in capsys.readouterr().out
+    assert clf.splitter_ == "exact"
+
+
+def test_few_bins_still_predict():
+    X, y = noisy_data(n=4000)
+    exact = CultivatedForestClassifier().fit(X[:3000], y[:3000])
+    coarse = CultivatedForestClassifier(splitter="histogram", max_bins=250)
+    coarse.fit(X[:3000], y[:3000])
+    assert len(np.unique(coarse.modules_.cut_threshold)) <= 4 * 250
+    auc = [roc_auc_score(y[3000:], m.predict_proba(X[3000:])[:, 1]) for m in (exact, coarse)]
+    assert auc[0] == pytest.approx(auc[1], abs=0.01)
+
+
+def test_negative_and_zero_weights():
+    X, y = noisy_data()
+    with pytest.raises(ValueError, match="sample_weight has negative values"):
+        CultivatedForestClassifier().fit(X, y, sample_weight=-np.ones(len(X)))
+    with pytest.raises(ValueError, match=r"sample_weight is 0 for every row|at least one non-zero"):
+        CultivatedForestClassifier().fit(X, y, sample_weight=np.zeros(len(X)))
+
+
+# -- missing values -----------------------------------------------------------------------------
+
+
+def test_missing_values_go_both_ways():
+    X, y = noisy_data(n=600)
+    X[::3, 0] = np.nan
+    X[:, 3] = np.nan
+    clf = CultivatedForestClassifier(max_depth=1, option_modules=False, min_fraction=0).fit(X, y)
+    tree = clf.modules_
+    assert tree.option_feature[0] == 0
+    known = ~np.isnan(X[:, 0])
+    weights = clf.predict_set(X).weights.toarray()
+    np.testing.assert_allclose(weights[~known], weights[known].mean(axis=0)[None].repeat(200, 0))
+    deep = CultivatedForestClassifier().fit(X, y)
+    assert 3 not in deep.modules_.option_feature
+    assert deep.score(X, y) > 0.6
+
+
+def test_missing_values_at_prediction_only():
+    X, y = load_wine(return_X_y=True)
+    clf = CultivatedForestClassifier().fit(X, y)
+    holes = X.copy()
+    holes[:, 0] = np.nan
+    proba = clf.predict_proba(holes)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert np.mean(proba.argmax(axis=1) == y) > 0.9
+    everything = clf.predict_proba(np.full((1, X.shape[1]), np.nan))
+    assert everything.max() < 0.7
+
+
+# -- spread, leaves, abstention -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
+def test_spread_and_set(load):
+    X, y = load(return_X_y=True)
+    clf = CultivatedForestClassifier().fit(X, y)
+    proba, spread, leaf_set = clf.predict_proba(X), clf.predict_spread(X), clf.predict_set(X)
+    weights, values = leaf_set.weights.toarray(), leaf_set.values
+    np.testing.assert_allclose(weights @ values, proba, atol=1e-12)
+    assert proba.max() <= 1
+    assert proba.min() >= 0
+    variance = np.einsum("il,ilc->ic", weights, (values[None] - proba[:, None]) ** 2)
+    np.testing.assert_allclose(spread, np.sqrt(variance.sum(axis=1) / 2), atol=1e-9)
+    if len(clf.classes_) == 2:
+        p, v = proba[:, 1], values[:, 1]
+        np.testing.assert_allclose(p * (1 - p), weights @ (v * (1 - v)) + spread**2, atol=1e-9)
+        assert spread.max() <= 0.5
+    np.testing.assert_array_equal(leaf_set.nodes, clf.modules_.leaves)
+    assert len(leaf_set.nodes) == clf.n_leaves_
+
+
+def test_batches_do_not_matter():
+    X, y = noisy_data(n=3000)
+    clf = CultivatedForestClassifier().fit(X, y)
+    whole = clf.predict_proba(X)
+    np.testing.assert_array_equal(whole[:7], clf.predict_proba(X[:7]))
+    np.testing.assert_array_equal(whole[::-1], clf.predict_proba(X[::-1]))
+
+
+@pytest.mark.parametrize(
+    ("labels", "given_label", "expected"),
+    [
+        ([0, 1], None, -1),
+        (["no", "yes"], None, "abstain"),
+        ([0, 1], "ask", "ask"),
+        (["no", "yes"], "a longer word", "a longer word"),
+        ([False, True], None, -1),
+        ([-1, 1], 0, 0),
+        ([0.0, 2.0], None, -1.0),
+    ],
+)
+def test_abstaining(labels, given_label, expected):
+    X, index = noisy_data()
+    y = np.array(labels)[index]
+    clf = CultivatedForestClassifier().fit(X, y)
+    answer = clf.predict_with_abstention(X, 0.2, abstain_label=given_label)
+    unsure = clf.predict_spread(X) > 0.2
+    assert 0 < unsure.sum() < len(X)
+    assert all(answer[unsure] == expected)
+    np.testing.assert_array_equal(answer[~unsure], clf.predict(X)[~unsure])
+
+
+def test_abstain_label_must_not_be_a_class():
+    X, y = noisy_data()
+    clf = CultivatedForestClassifier().fit(X, 2 * y - 1)
+    with pytest.raises(ValueError, match=r"abstain_label=-1 is one of the classes"):
+        clf.predict_with_abstention(X, 0.2)
+
+
+def test_keeping_the_agreed_rows_raises_accuracy():
+    X, y = noisy_data(n=1500)
+    clf = CultivatedForestClassifier().fit(X[:1000], y[:1000])
+    right = clf.predict(X[1000:]) == y[1000:]
+    spread = clf.predict_spread(X[1000:])
+    assert right[spread <= np.quantile(spread, 0.6)].mean() > right.mean() + 0.02
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def test_text_of_a_small_tree():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    clf = CultivatedForestClassifier(max_depth=2, max_options=2, option_threshold=0.3)
+    clf.fit(X, y)
+    text = clf.export_text(decimals=1)
+    assert "petal length (cm) <= about" in text
+    assert "petal length (cm) > about" in text
+    assert "vote of 2: " in text
+    assert text.count("class: ") == clf.n_leaves_
+    assert text.startswith("|--- vote of")
+    cut = clf.export_text(max_depth=1)
+    assert "... " in cut
+    assert " leaves" in cut
+    ranged = clf.export_text(ranges=True)
+    assert " to " in ranged
+    assert clf.export_text(feature_names=list("abcd")) != text
+    with pytest.raises(ValueError, match="feature_names has 2 names"):
+        clf.export_text(feature_names=["a", "b"])
+
+
+def test_text_of_a_sharp_tree_and_of_a_leaf():
+    X, y = noisy_data()
+    sharp = CultivatedForestClassifier(option_modules=False, robust_splits=False, max_depth=2)
+    assert "about" not in sharp.fit(X, y).export_text()
+    leaf = CultivatedForestClassifier().fit(X, np.zeros(len(X)))
+    assert leaf.n_leaves_ == 1
+    assert leaf.export_text() == "|--- class: 0.0 (1.00 of mass 400.0)\n"
+    assert leaf.explain(X[:1])[0][0].rule == "every row"
+    np.testing.assert_array_equal(leaf.feature_importances_, 0)
+    assert np.all(leaf.predict_spread(X) == 0)
+
+
+def test_explanations_name_the_heaviest_leaves():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    clf = CultivatedForestClassifier(max_options=2, max_depth=4).fit(X, y)
+    weights = clf.predict_set(X).weights.toarray()
+    for row, explanation in enumerate(clf.explain(X, n_leaves=2)):
+        assert 1 <= len(explanation) <= 2
+        assert explanation[0].fraction == weights[row].max()
+        for leaf, fraction, proba, rule in explanation:
+            column = np.searchsorted(clf.modules_.leaves, leaf)
+            assert fraction == weights[row, column]
+            np.testing.assert_array_equal(proba, clf.modules_.value[leaf])
+            assert rule == clf.leaf_rule(leaf)
+            n_modules = len(clf.modules_.path(leaf))
+            assert n_modules == clf.modules_.depth[leaf]
+    with pytest.raises(ValueError, match="is not a module"):
+        clf.describe_module(int(clf.modules_.leaves[0]))
+    with pytest.raises(ValueError, match="is not a node"):
+        clf.leaf_rule(10**6)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (0.012345, "0.0123"), (-1.5, "-1.50"), (106.04, "106"), (12345.6, "12346")],
+)
+def test_thresholds_have_three_significant_digits(value, text):
+    X = np.array([value - 1, value, value + 1, value + 2]).repeat(5)[:, None]
+    clf = CultivatedForestClassifier(robust_splits=False, option_modules=False, max_depth=1)
+    clf.fit(X, X[:, 0] > value)
+    assert clf.describe_module(0) == [f"x0 <= {text}"]
+    assert clf.describe_module(0, decimals=1) == [f"x0 <= {value:.1f}"]
+
+
+def test_rules_of_a_sharp_tree_hold_in_its_leaves():
+    X, y = noisy_data()
+    clf = CultivatedForestClassifier(option_modules=False, robust_splits=False, max_depth=3)
+    clf.fit(X, y)
+    columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
+    weights = clf.predict_set(X).weights.toarray()
+    for column, leaf in enumerate(clf.modules_.leaves):
+        holds = np.ones(len(X), dtype=bool)
+        for part in clf.leaf_rule(leaf, decimals=12).split(" and "):
+            name, sign, threshold = part.split()
+            x = columns[name]
+            holds &= x <= float(threshold) + 1e-9 if sign == "<=" else x > float(threshold) + 1e-9
+        np.testing.assert_array_equal(holds, weights[:, column] == 1)
+
+
+def test_importances_find_the_informative_features():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 6))
+    y = (X[:, 2] + 0.5 * X[:, 4] + 0.3 * rng.normal(size=800) > 0).astype(int)
+    importances = CultivatedForestClassifier().fit(X, y).feature_importances_
+    assert importances.sum() == pytest.approx(1)
+    assert set(np.argsort(importances)[-2:]) == {2, 4}
+
+
+# -- pictures -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pyplot():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    yield pyplot
+    pyplot.close("all")
+
+
+def test_abstention_display(pyplot):
+    X, y = noisy_data(n=600)
+    clf = CultivatedForestClassifier().fit(X[:400], y[:400])
+    display = AbstentionDisplay.from_estimator(clf, X[400:], y[400:])
+    spread = clf.predict_spread(X[400:])
+    correct = clf.predict(X[400:]) == y[400:]
+    for threshold, coverage, accuracy in zip(
+        display.thresholds, display.coverage, display.accuracy, strict=True
+    ):
+        kept = spread <= threshold
+        assert coverage == pytest.approx(kept.mean())
+        assert accuracy == pytest.approx(correct[kept].mean())
+    certainty = np.abs(clf.predict_proba(X[400:])[:, 1] - 0.5)
+    kept = certainty >= np.sort(certainty)[100]
+    place = np.argmin(np.abs(display.margin_coverage - kept.mean()))
+    assert display.margin_accuracy[place] == pytest.approx(correct[kept].mean())
+    assert len(display.axes_) == 2
+    assert display.axes_[0].get_title(loc="left") == "CultivatedForestClassifier"
+    _, axes = pyplot.subplots(1, 2)
+    assert display.plot(axes=axes).figure_ is axes[0].figure
+    with pytest.raises(ValueError, match="proba has 1 column"):
+        AbstentionDisplay.from_predictions(y, y, np.zeros(len(y)), np.ones((len(y), 1)))
+
+
+def test_module_tree_display(pyplot):
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    clf = CultivatedForestClassifier(max_options=2).fit(X, y)
+    display = ModuleTreeDisplay.from_estimator(clf, max_depth=2)
+    tree = clf.modules_
+    drawn = sorted(display.labels)
+    assert all(tree.depth[node] <= 2 for node in drawn)
+    assert len(display.edges) == len(drawn) - 1
+    assert sum(tree.mass[node] for node in display.classes) == pytest.approx(len(X))
+    assert "<= about" in display.labels[0] or "> about" in display.labels[0]
+    texts = {text.get_text() for text in display.ax_.texts}
+    assert {"yes ", " no", *display.labels.values()} == texts
+    _, ax = pyplot.subplots()
+    leaf = CultivatedForestClassifier().fit(X, np.zeros(len(X)))
+    assert ModuleTreeDisplay.from_estimator(leaf, ax=ax).ax_ is ax
+
+
+# -- conventions --------------------------------------------------------------------------------
+
+
+def test_pickle_and_clone():
+    X, y = load_wine(return_X_y=True)
+    clf = CultivatedForestClassifier(max_options=3).fit(X, y)
+    again = pickle.loads(pickle.dumps(clf))
+    np.testing.assert_array_equal(clf.predict_proba(X), again.predict_proba(X))
+    assert repr(clf.modules_).startswith("ModuleTree(n_modules=")
+    assert not hasattr(clone(clf), "modules_")
+
+
+@pytest.mark.parametrize("splitter", ["exact", "histogram"])
+@pytest.mark.parametrize(("n", "p", "n_classes"), [(1, 1, 1), (2, 1, 2), (7, 2, 7), (300, 3, 50)])
+@pytest.mark.parametrize("parameters", [{}, {"k": 1e-3}, {"align": 0}, {"align": 1}])
+def test_extreme_shapes(splitter, n, p, n_classes, parameters):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, p))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    clf = CultivatedForestClassifier(splitter=splitter, **parameters)
+    clf.fit(X, np.arange(n) % n_classes)
+    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
+    assert clf.predict_set(X).weights.shape == (n, clf.n_leaves_)
+    assert clf.export_text().count("class: ") >= 1
+
+
+@pytest.mark.parametrize("value", [np.nan, 1.0])
+def test_features_that_say_nothing(value):
+    X, y = np.full((20, 2), value), np.arange(20) % 2
+    clf = CultivatedForestClassifier().fit(X, y)
+    assert clf.n_leaves_ == 1
+    np.testing.assert_allclose(clf.predict_proba(X), 0.5)
+
+
+def test_better_than_one_sharp_tree():
+    X, y = load_breast_cancer(return_X_y=True)
+    auc = [
+        roc_auc_score(y, cross_val_predict(m, X, y, cv=5, method="predict_proba")[:, 1])
+        for m in (CultivatedForestClassifier(), DecisionTreeClassifier(random_state=0))
+    ]
+    assert auc[0] > 0.985
+    assert auc[0] > auc[1] + 0.03

@@ -1,0 +1,506 @@
+"""The merge kernel against enumeration of all cells and against plain NumPy."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics
+from sklearn.datasets import make_classification
+from sklearn.tree import DecisionTreeClassifier
+
+from ensemble_simplify._merge import Population, encode_trees, overlay
+
+SETTINGS = settings(deadline=None, max_examples=60)
+
+
+# ---------------------------------------------------------------- plain Python on node arrays
+
+
+def random_tree(rng, n_codes, n_labels, p_split=0.75, depth=4):
+    """A random pre-order tree; splits may be unreachable or repeat those above."""
+    if depth == 0 or rng.random() > p_split:
+        return [(-1, int(rng.integers(n_labels)), 1)]
+    feature = int(rng.integers(len(n_codes)))
+    code = int(rng.integers(-1, n_codes[feature] + 1))
+    left = random_tree(rng, n_codes, n_labels, p_split, depth - 1)
+    right = random_tree(rng, n_codes, n_labels, p_split, depth - 1)
+    return [(feature, code, 1 + len(left) + len(right)), *left, *right]
+
+
+def trees_of(seed, k, n_codes, n_labels=3, depth=4):
+    rng = np.random.default_rng(seed)
+    return [
+        np.array(random_tree(rng, n_codes, n_labels, depth=depth), dtype=np.int32) for _ in range(k)
+    ]
+
+
+def leaf_of(tree, point):
+    at = 0
+    while tree[at, 0] >= 0:
+        at = at + 1 if point[tree[at, 0]] <= tree[at, 1] else at + 1 + tree[at + 1, 2]
+    return at
+
+
+def all_cells(lo, hi):
+    return list(
+        itertools.product(*[range(low, high + 1) for low, high in zip(lo, hi, strict=True)])
+    )
+
+
+def subtree(tree, at):
+    return tree[at : at + tree[at, 2]]
+
+
+def check_form(tree):
+    """Sizes agree and every node is reached from the root."""
+    for i, (feature, _, size) in enumerate(tree):
+        if feature < 0:
+            assert size == 1
+        else:
+            assert size == 1 + tree[i + 1, 2] + tree[i + 1 + tree[i + 1, 2], 2]
+    assert tree[0, 2] == len(tree)
+    assert len(tree) == 2 * np.sum(tree[:, 0] < 0) - 1
+
+
+def boxes(tree, n_codes):
+    """(leaf, lo, hi) of every leaf; fails on a split that cuts nothing."""
+    found = []
+    stack = [(0, np.zeros(len(n_codes), int), np.array(n_codes))]
+    while stack:
+        at, lo, hi = stack.pop()
+        feature, code, _ = tree[at]
+        if feature < 0:
+            found.append((at, lo, hi))
+            continue
+        assert lo[feature] <= code < hi[feature]
+        left_hi, right_lo = hi.copy(), lo.copy()
+        left_hi[feature], right_lo[feature] = code, code + 1
+        stack.append((at + 1, lo, left_hi))
+        stack.append((at + 1 + tree[at + 1, 2], right_lo, hi))
+    return found
+
+
+def check_valid(tree, n_codes, train_code, min_leaf):
+    check_form(tree)
+    boxes(tree, n_codes)
+    leaves = np.array([leaf_of(tree, row) for row in train_code.T])
+    for at in np.flatnonzero(tree[:, 0] < 0):
+        assert np.sum(leaves == at) >= min_leaf
+    for at in np.flatnonzero(tree[:, 0] >= 0):
+        left, right = tree[at + 1], tree[at + 1 + tree[at + 1, 2]]
+        assert left[0] >= 0 or not np.array_equal(left, right)  # no two leaves of one label
+
+
+# ---------------------------------------------------------------- reading
+
+
+def test_encode_trees_routes_like_scikit_learn():
+    X, y = make_classification(200, 6, random_state=0)
+    X = X.astype(np.float32)
+    offsets, left, right, feature, threshold = [0], [], [], [], []
+    models = [DecisionTreeClassifier(max_depth=d, random_state=d).fit(X, y) for d in (1, 3, 8)]
+    for model in models:
+        tree = model.tree_
+        for out, child in ((left, tree.children_left), (right, tree.children_right)):
+            out.append(np.where(child < 0, -1, child + offsets[-1]))
+        feature.append(tree.feature)
+        threshold.append(tree.threshold)
+        offsets.append(offsets[-1] + tree.node_count)
+    left, right, feature, threshold = map(np.concatenate, (left, right, feature, threshold))
+    cuts = [np.unique(threshold[feature == f]) for f in range(6)]
+    code = np.zeros(len(left), dtype=np.int32)
+    for f in range(6):
+        code[feature == f] = np.searchsorted(cuts[f], threshold[feature == f])
+    trees = encode_trees(np.array(offsets, dtype=np.intp), left, right, feature, code)
+    rows = np.array([np.searchsorted(cuts[f], X[:, f]) for f in range(6)])
+    for tree, model in zip(trees, models, strict=True):
+        check_form(tree)
+        got = [tree[leaf_of(tree, row), 1] for row in rows.T]
+        np.testing.assert_array_equal(got, model.apply(X))
+
+
+# ---------------------------------------------------------------- exact overlay
+
+
+@SETTINGS
+@given(st.integers(0, 2**31), st.integers(1, 4), st.sampled_from(["first", "random"]))
+def test_overlay_has_one_leaf_for_each_intersection(seed, k, order):
+    n_codes = [3, 2, 4]
+    trees = trees_of(seed, k, n_codes)
+    lo, hi = np.zeros(3, np.int32), np.array(n_codes, np.int32)
+    nodes, parts = overlay(trees, lo, hi, max_leaves=10**6, order=order, seed=seed)
+    check_form(nodes)
+    assert sorted(nodes[nodes[:, 0] < 0, 1]) == list(range(len(parts)))
+    expected = set()
+    for cell in all_cells(lo, hi):
+        want = tuple(leaf_of(tree, cell) for tree in trees)
+        expected.add(want)
+        assert tuple(parts[nodes[leaf_of(nodes, cell), 1]]) == want
+    assert len(parts) == len(expected) == len({tuple(part) for part in parts})
+    boxes(nodes, n_codes)
+
+
+@SETTINGS
+@given(st.integers(0, 2**31))
+def test_overlay_of_a_tree_with_itself_is_the_tree(seed):
+    n_codes = [5, 5]
+    tree = trees_of(seed, 1, n_codes)[0]
+    lo, hi = np.zeros(2, np.int32), np.array(n_codes, np.int32)
+    clean, parts = overlay([tree], lo, hi, max_leaves=10**6)
+    clean[clean[:, 0] < 0, 1] = parts[:, 0]
+    for order in ("first", "random"):
+        twice, parts = overlay([clean, clean, clean], lo, hi, max_leaves=10**6, order=order)
+        np.testing.assert_array_equal(parts, np.repeat(parts[:, :1], 3, axis=1))
+        twice[twice[:, 0] < 0, 1] = clean[parts[:, 0], 1]
+        np.testing.assert_array_equal(twice, clean)
+
+
+@SETTINGS
+@given(st.integers(0, 2**31), st.data())
+def test_overlay_restricted_to_a_region(seed, data):
+    n_codes = [4, 4]
+    trees = trees_of(seed, 2, n_codes)
+    corners = [sorted((data.draw(st.integers(0, 4)), data.draw(st.integers(0, 4)))) for _ in "ab"]
+    lo, hi = np.array(corners, dtype=np.int32).T.copy()
+    nodes, parts = overlay(trees, lo, hi, max_leaves=10**6)
+    want = {tuple(leaf_of(tree, cell) for tree in trees) for cell in all_cells(lo, hi)}
+    assert {tuple(part) for part in parts} == want
+    for cell in all_cells(lo, hi):
+        assert tuple(parts[nodes[leaf_of(nodes, cell), 1]]) == tuple(
+            leaf_of(tree, cell) for tree in trees
+        )
+
+
+def test_overlay_stops_at_max_leaves():
+    n_codes = [30, 30]
+    trees = trees_of(4, 6, n_codes, depth=7)
+    lo, hi = np.zeros(2, np.int32), np.array(n_codes, np.int32)
+    _, parts = overlay(trees, lo, hi, max_leaves=10**6)
+    assert len(parts) > 20
+    assert overlay(trees, lo, hi, max_leaves=len(parts) - 1) == (None, None)
+    assert len(overlay(trees, lo, hi, max_leaves=len(parts))[1]) == len(parts)
+
+
+# ---------------------------------------------------------------- trees on rows
+
+
+class World:
+    """Random rows with codes, and a population on them."""
+
+    def __init__(self, seed, *, n_train=90, n_val=70, n_codes=(6, 4, 9), n_classes=3, **options):
+        rng = np.random.default_rng(seed)
+        self.n_codes = np.array(n_codes, dtype=np.int32)
+        draw = [
+            [rng.integers(0, c + 1, n).astype(np.int32) for c in n_codes] for n in (n_train, n_val)
+        ]
+        self.train, self.val = (np.array(columns) for columns in draw)
+        self.labels = [
+            ((code[0] + 2 * code[1] + rng.integers(0, 3, code.shape[1])) % n_classes).astype(
+                np.int32
+            )
+            for code in (self.train, self.val)
+        ]
+        self.weights = [np.ones(n_train), np.ones(n_val)]
+        if options.pop("weighted", False):
+            self.weights = [rng.integers(1, 5, n).astype(float) for n in (n_train, n_val)]
+        self.n_classes = n_classes
+        self.min_leaf = options.get("min_samples_leaf", 1)
+        self.population = self.make(**options)
+
+    def make(self, **options):
+        return Population(
+            self.train,
+            self.labels[0],
+            self.weights[0],
+            self.val,
+            self.labels[1],
+            self.weights[1],
+            self.n_codes,
+            n_classes=self.n_classes,
+            **options,
+        )
+
+    def trees(self, seed, k, depth=5):
+        return trees_of(seed, k, list(self.n_codes), self.n_classes, depth)
+
+    def group_labels(self, groups):
+        """First heaviest training class of every group of training rows."""
+        return {
+            group: int(
+                np.argmax(
+                    np.bincount(
+                        self.labels[0][groups == group],
+                        self.weights[0][groups == group],
+                        self.n_classes,
+                    )
+                )
+            )
+            for group in np.unique(groups)
+        }
+
+    def predict(self, tree, code):
+        return np.array([tree[leaf_of(tree, row), 1] for row in code.T])
+
+
+BREEDING = dict(
+    seed=3, generation=0, n_crossovers=12, n_parents=2, tournament_size=3, mutation_prob=0.5
+)
+
+
+@SETTINGS
+@given(st.integers(0, 2**31), st.integers(1, 4), st.booleans())
+def test_founders_are_clean_and_keep_their_training_answers(seed, min_leaf, weighted):
+    world = World(seed, prune="none", min_samples_leaf=min_leaf, weighted=weighted)
+    trees = world.trees(seed, 4)
+    brood = world.population.found(trees)
+    assert len(brood) == len(trees)
+    for i, tree in enumerate(trees):
+        clean = brood.nodes(i)
+        check_valid(clean, world.n_codes, world.train, min_leaf)
+        for at in np.flatnonzero(clean[:, 0] >= 0):
+            right = subtree(clean, at + 1 + clean[at + 1, 2])
+            assert not np.array_equal(subtree(clean, at + 1), right)
+        if min_leaf == 1:
+            groups = np.array([leaf_of(tree, row) for row in world.train.T])
+            labels = world.group_labels(groups)
+            np.testing.assert_array_equal(
+                world.predict(clean, world.train), [labels[group] for group in groups]
+            )
+
+
+@SETTINGS
+@given(st.integers(0, 2**31), st.sampled_from([2, 3, 4]), st.sampled_from(["random", "gain"]))
+def test_children_answer_like_the_relabelled_overlay(seed, k, order):
+    world = World(seed, prune="none")
+    world.population.absorb([world.population.found(world.trees(seed, k))], size=50)
+    if len(world.population) < k:
+        return
+    parents = [world.population.nodes(i) for i in range(k)]
+    options = {**BREEDING, "n_parents": k, "tournament_size": 1, "mutation_prob": 0.0}
+    # As many parents as trees: every child is merged from all of them.
+    world.population.absorb([], size=k)
+    brood = world.population.breed(0, 3, **{**options, "seed": seed}, order=order)
+    groups = np.unique(
+        [[leaf_of(tree, row) for tree in parents] for row in world.train.T],
+        axis=0,
+        return_inverse=True,
+    )[1].ravel()
+    labels = world.group_labels(groups)
+    assert len(brood) == 3
+    for i in range(3):
+        child = brood.nodes(i)
+        check_valid(child, world.n_codes, world.train, 1)
+        np.testing.assert_array_equal(
+            world.predict(child, world.train), [labels[group] for group in groups]
+        )
+
+
+@SETTINGS
+@given(
+    st.integers(0, 2**31),
+    st.sampled_from(["ccp", "reduced_error", "none"]),
+    st.sampled_from(["random", "gain"]),
+    st.sampled_from(["accuracy", "f1_macro", "neg_log_loss"]),
+    st.integers(1, 3),
+)
+def test_bred_trees_are_valid_and_parents_untouched(seed, prune, order, metric, min_leaf):
+    world = World(seed, prune=prune, metric=metric, min_samples_leaf=min_leaf)
+    population = world.population
+    population.absorb([population.found(world.trees(seed, 8))], size=20)
+    best = population.best_score()
+    for generation in range(3):
+        before = [population.nodes(i).copy() for i in range(len(population))]
+        brood = population.breed(
+            0, 12 + len(population), **{**BREEDING, "generation": generation}, order=order
+        )
+        for i, tree in enumerate(before):
+            np.testing.assert_array_equal(population.nodes(i), tree)
+        for i in range(len(brood)):
+            check_valid(brood.nodes(i), world.n_codes, world.train, min_leaf)
+        population.absorb([brood], size=20)
+        assert len(population) <= 20
+        assert population.best_score() >= best
+        best = population.best_score()
+        scores, n_leaves = population.describe()
+        assert np.all(np.diff(scores) <= 0)
+        answers = {
+            world.predict(population.nodes(i), np.hstack([world.train, world.val])).tobytes()
+            for i in range(len(population))
+        }
+        assert len(answers) == len(population)
+        score, n_leaves = population.describe("front")
+        assert np.all(np.diff(score) > 0)
+        assert np.all(np.diff(n_leaves) > 0)
+        assert score[-1] == best
+        for i in range(population.n_front):
+            check_valid(population.nodes(i, "front"), world.n_codes, world.train, min_leaf)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "f1_macro", "neg_log_loss"])
+def test_scores_equal_scikit_learn(metric, weighted):
+    for seed in range(5):
+        world = World(seed, weighted=weighted)
+        weight = world.weights[1]
+        if metric == "balanced_accuracy":
+            per_class = np.bincount(world.labels[1], weight, world.n_classes)
+            world.weights[1] = weight / per_class[world.labels[1]]
+        kernel_metric = "accuracy" if metric == "balanced_accuracy" else metric
+        population = world.make(metric=kernel_metric, prune="ccp")
+        population.absorb([population.found(world.trees(seed, 20))], size=30)
+        assert len(population) >= 3
+        for i in range(len(population)):
+            tree = population.nodes(i)
+            predicted = world.predict(tree, world.val)
+            if metric == "accuracy":
+                want = metrics.accuracy_score(world.labels[1], predicted, sample_weight=weight)
+            elif metric == "balanced_accuracy":
+                want = metrics.balanced_accuracy_score(
+                    world.labels[1], predicted, sample_weight=weight
+                )
+            elif metric == "f1_macro":
+                want = metrics.f1_score(
+                    world.labels[1], predicted, average="macro", sample_weight=weight
+                )
+            else:
+                nodes, _, weights = population.label_tree(tree)
+                np.testing.assert_array_equal(nodes, tree)
+                proba = weights[:, : world.n_classes]
+                proba = proba / proba.sum(axis=1, keepdims=True)
+                leaf = [leaf_of(tree, row) for row in world.val.T]
+                want = -metrics.log_loss(
+                    world.labels[1], proba[leaf], sample_weight=weight, labels=range(3)
+                )
+            assert population.describe()[0][i] == pytest.approx(want, abs=1e-11)
+
+
+def weakest_links(tree, train_counts):
+    """Pruning sequence by repeated search over all nodes: a set of leaves after each step."""
+    weight = train_counts.sum(axis=1)
+    impurity = weight - (train_counts**2).sum(axis=1) / weight
+    pruned = np.zeros(len(tree), bool)
+
+    def leaves_below(at):
+        if tree[at, 0] < 0 or pruned[at]:
+            return [at]
+        return leaves_below(at + 1) + leaves_below(at + 1 + tree[at + 1, 2])
+
+    sequence = [leaves_below(0)]
+    while len(sequence[-1]) > 1:
+        live = []
+        stack = [0]
+        while stack:
+            at = stack.pop()
+            if tree[at, 0] >= 0 and not pruned[at]:
+                live.append(at)
+                stack += [at + 1, at + 1 + tree[at + 1, 2]]
+        cost = {
+            at: (impurity[at] - impurity[leaves_below(at)].sum()) / (len(leaves_below(at)) - 1)
+            for at in live
+        }
+        least = min(cost.values())
+        pruned[min(at for at in live if cost[at] <= least + 1e-12)] = True
+        sequence.append(leaves_below(0))
+    return sequence
+
+
+def test_pruned_twin_is_the_best_of_the_cost_complexity_path():
+    improved = 0
+    for seed in range(25):
+        world = World(seed, prune="none")
+        tree = world.population.found(world.trees(seed, 1, depth=6)).nodes(0)
+        nodes, _, weights = world.population.label_tree(tree)
+        np.testing.assert_array_equal(nodes, tree)
+        labels = weights[:, :3].argmax(axis=1)
+        hits = weights[np.arange(len(tree)), 3 + labels]
+        path = [hits[leaves].sum() for leaves in weakest_links(tree, weights[:, :3])]
+        brood = world.make(prune="ccp", keep_paths=False).found([tree])
+        best = max(path) / len(world.labels[1])
+        pruned = brood.nodes(len(brood) - 1)
+        got = np.mean(world.predict(pruned, world.val) == world.labels[1])
+        assert got == pytest.approx(best)
+        improved += best > path[0] / len(world.labels[1])
+    assert improved > 5
+
+
+def test_reduced_error_pruning_is_optimal_on_the_validation_rows():
+    for seed in range(15):
+        world = World(seed, prune="reduced_error")
+        brood = world.population.found(world.trees(seed, 1, depth=4))
+        tree, pruned = brood.nodes(0), brood.nodes(len(brood) - 1)
+        _, _, weights = world.population.label_tree(tree)
+        hits = weights[np.arange(len(tree)), 3 + weights[:, :3].argmax(axis=1)]
+
+        def best(at, tree=tree, hits=hits):
+            if tree[at, 0] < 0:
+                return hits[at]
+            return max(hits[at], best(at + 1) + best(at + 1 + tree[at + 1, 2]))
+
+        got = np.sum(world.predict(pruned, world.val) == world.labels[1])
+        assert got == best(0)
+
+
+def test_max_leaf_nodes_holds_for_every_tree():
+    world = World(1, max_leaf_nodes=4)
+    population = world.population
+    population.absorb([population.found(world.trees(1, 10))], size=30)
+    for generation in range(2):
+        brood = population.breed(0, 42, **{**BREEDING, "generation": generation})
+        assert max(np.sum(brood.nodes(i)[:, 0] < 0) for i in range(len(brood))) <= 4
+        population.absorb([brood], size=30)
+    assert population.describe("front")[1].max() <= 4
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 1000, 1 << 20])
+def test_answers_do_not_depend_on_the_cache_or_on_the_division_of_work(cache_bytes):
+    world = World(7, n_train=700, n_val=400, n_codes=(40, 30, 5, 60))
+    trees = world.trees(7, 10, depth=8)
+
+    def run(cuts, **options):
+        population = world.make(**options)
+        population.absorb([population.found(trees)], size=40)
+        for generation in range(3):
+            ends = [0, *cuts, 52]
+            broods = [
+                population.breed(a, b, **{**BREEDING, "generation": generation}, scratch=i % 2)
+                for i, (a, b) in enumerate(itertools.pairwise(ends))
+            ]
+            population.absorb(broods, size=40)
+        return [population.nodes(i).tobytes() for i in range(len(population))] + [
+            population.nodes(i, "front").tobytes() for i in range(population.n_front)
+        ]
+
+    assert run([], n_scratch=2, cache_bytes=cache_bytes) == run([1, 9, 30], n_scratch=2)
+
+
+def test_time_limit_stops_between_nodes():
+    rng = np.random.default_rng(0)
+    n = 20000
+    code = rng.integers(0, 200, (5, n)).astype(np.int32)
+    y = rng.integers(0, 2, n).astype(np.int32)
+    w = np.ones(n)
+    population = Population(code, y, w, code, y, w, np.full(5, 199, np.int32), n_classes=2)
+    trees = trees_of(0, 30, [199] * 5, depth=12)
+    brood = population.found(trees, seconds=0.0)
+    assert brood.stopped
+    assert len(brood) < 60
+
+
+def test_apply_and_label_tree_count_rows():
+    world = World(2, weighted=True)
+    tree = world.population.found(world.trees(2, 1)).nodes(0)
+    nodes, n_rows, weights = world.population.label_tree(tree)
+    for validation, code, part in ((False, world.train, 0), (True, world.val, 1)):
+        leaf = world.population.apply(nodes, validation=validation)
+        np.testing.assert_array_equal(leaf, [leaf_of(nodes, row) for row in code.T])
+        for at in np.flatnonzero(nodes[:, 0] < 0):
+            rows = leaf == at
+            np.testing.assert_allclose(
+                weights[at, 3 * part : 3 * part + 3],
+                np.bincount(world.labels[part][rows], world.weights[part][rows], 3),
+            )
+            if part == 0:
+                assert n_rows[at] == rows.sum()
+    assert n_rows[0] == len(world.labels[0])

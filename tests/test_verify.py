@@ -1,0 +1,263 @@
+"""Equality of two models: proofs and counterexamples, against every cell of their common grid."""
+
+import copy
+import pickle
+import warnings
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+from strategies import CLASSIFIERS, fitted_classifiers, small_data
+
+from ensemble_simplify import BornAgainClassifier, Verification, verify
+from ensemble_simplify._forest import read_forest, tree_estimators
+from ensemble_simplify._sklearn_tree import TreeNodes, write_classifier
+from ensemble_simplify._thresholds import cut_points, representatives
+from ensemble_simplify._verify import Space
+
+
+def common_rows(*models):
+    """One row in every cell of the grid that the models share."""
+    forests = [read_forest(model) for model in models]
+    feature = np.concatenate([forest.feature for forest in forests])
+    threshold = np.concatenate([forest.threshold for forest in forests])
+    cuts = cut_points(feature, threshold, forests[0].n_features)
+    return np.array(list(product(*map(representatives, cuts))))
+
+
+def check(a, b, rows=None):
+    """Verify and compare with every cell."""
+    rows = common_rows(a, b) if rows is None else rows
+    differ = a.predict(rows) != b.predict(rows)
+    outcome = verify(a, b)
+    assert outcome.equal == (not differ.any())
+    assert bool(outcome) == outcome.equal
+    if outcome.equal:
+        assert outcome.counterexample is None
+        assert outcome.predictions is None
+    else:
+        row = outcome.counterexample
+        assert row.dtype == np.float64
+        np.testing.assert_array_equal(row, row.astype(np.float32))
+        assert np.isfinite(row).all()
+        assert outcome.predictions == (a.predict([row])[0], b.predict([row])[0])
+        assert outcome.predictions[0] != outcome.predictions[1]
+    return outcome
+
+
+def tree_of(forest):
+    """Nodes of a tree that equals a forest everywhere, and the labels of its leaves."""
+    space = Space([forest])
+    left, right, axis, cut, label = space.certifier.grow(*space.whole)
+    cuts = cut_points(forest.feature, forest.threshold, forest.n_features)
+    inner = left >= 0
+    feature = np.where(inner, space.axes[axis] if len(space.axes) else -1, -1)
+    threshold = np.array(
+        [cuts[j][k] if j >= 0 else -2.0 for j, k in zip(feature, cut, strict=True)]
+    )
+    nodes = TreeNodes(left, right, feature, threshold)
+    return nodes, label[nodes.leaves]
+
+
+def written(nodes, labels, forest):
+    leaf = np.array([nodes.leaves[0]])
+    return write_classifier(
+        nodes, labels, None, leaf, np.array([0]), forest.classes, n_features=forest.n_features
+    )
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_every_kind_against_its_tree_and_that_tree_with_one_leaf_flipped(kind):
+    for seed in range(2):
+        X, y = small_data(seed, n_classes=2 + seed)
+        model = CLASSIFIERS[kind](seed).fit(X, y)
+        forest = read_forest(model)
+        nodes, labels = tree_of(forest)
+        rows = common_rows(model)
+        assert check(model, written(nodes, labels, forest), rows)
+        rng = np.random.default_rng(seed)
+        for leaf in rng.choice(len(labels), size=min(3, len(labels)), replace=False):
+            flipped = labels.copy()
+            flipped[leaf] = (labels[leaf] + 1) % forest.n_classes
+            assert not check(model, written(nodes, flipped, forest), rows)
+
+
+@given(fitted_classifiers(), st.integers(0, 100), st.data())
+def test_any_two_models(fitted, seed, data):
+    model, X, y = fitted
+    kind = data.draw(st.sampled_from(["tree", "forest", "voting_hard", "boosting", "bagging"]))
+    # not all classes, and of them not the first
+    known = y != np.unique(y)[0] if len(np.unique(y)) > 2 and seed % 2 else np.ones(len(y), bool)
+    other = CLASSIFIERS[kind](seed).fit(X[known], y[known])
+    check(model, other)
+
+
+@pytest.mark.parametrize("kind", ["forest", "forest_even", "extra_trees", "boosting", "adaboost"])
+def test_a_flipped_leaf_of_an_ensemble(kind):
+    X, y = small_data(7, n_classes=2)
+    model = CLASSIFIERS[kind](7).fit(X, y)
+    rng = np.random.default_rng(0)
+    seen = set()
+    for _ in range(8):
+        other = copy.deepcopy(model)
+        trees = [tree for tree, _ in tree_estimators(other)]
+        tree = trees[rng.integers(len(trees))].tree_
+        leaf = rng.choice(np.flatnonzero(tree.children_left < 0))
+        values = tree.value[leaf, 0]
+        tree.value[leaf, 0] = values[::-1] if len(values) > 1 else -9 * values
+        seen.add(check(model, other).equal)
+    assert False in seen
+
+
+def test_equal_copies_need_one_box():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = ExtraTreesClassifier(50, max_depth=8, random_state=0).fit(X, y)
+    outcome = verify(model, copy.deepcopy(model))
+    assert outcome
+    assert outcome.n_boxes == 1
+    shuffled = copy.deepcopy(model)
+    shuffled.estimators_ = shuffled.estimators_[::-1]
+    assert verify(model, shuffled, time_limit=0.1).equal is None
+
+
+def test_a_flipped_leaf_of_a_large_ensemble():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = ExtraTreesClassifier(50, max_depth=8, random_state=0).fit(X, y)
+    other = copy.deepcopy(model)
+    tree = other.estimators_[3].tree_
+    leaf = np.flatnonzero(tree.children_left < 0)[0]
+    tree.value[leaf] = tree.value[leaf][:, ::-1]
+    outcome = verify(model, other, time_limit=20)
+    assert outcome.equal is False
+    row = outcome.counterexample.reshape(1, -1)
+    assert model.predict(row) != other.predict(row)
+
+
+def test_born_again():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(6, max_depth=2, random_state=0)
+    born_again = BornAgainClassifier(forest).fit(X, y)
+    assert verify(born_again.estimator_, born_again)
+    assert verify(born_again, born_again.decision_tree_)
+    outcome = verify(born_again, DecisionTreeClassifier(max_depth=1).fit(X, y))
+    assert outcome.equal is False
+
+
+def test_hard_voting():
+    X, y = small_data(3, n_classes=2)
+    model = CLASSIFIERS["forest"](3).fit(X, y)
+    hard = read_forest(model, voting="hard")
+    tree = written(*tree_of(hard), hard)
+    assert verify(model, tree, voting="hard")
+    rows = common_rows(model)
+    equal = bool((model.predict(rows) == tree.predict(rows)).all())
+    assert verify(model, tree).equal == equal
+    other = CLASSIFIERS["forest"](4).fit(X, y)
+    outcome = verify(model, other, voting="hard")
+    row = outcome.counterexample[None]
+    second = read_forest(other, voting="hard")
+    assert outcome.predictions == tuple(f.classes[f.predict_index(row)[0]] for f in (hard, second))
+
+
+def test_labels_count_not_their_order():
+    X, y = small_data(2, n_classes=3)
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    turned = copy.deepcopy(tree)
+    turned.classes_ = tree.classes_[::-1]
+    assert check(tree, turned).equal is False
+    value = turned.tree_.value
+    value[...] = value[:, :, ::-1].copy()
+    rows = common_rows(tree)
+    if (np.sort(tree.tree_.value[:, 0])[:, -1] > np.sort(tree.tree_.value[:, 0])[:, -2]).all():
+        assert check(tree, turned, rows)
+    text = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y.astype(object))
+    assert check(tree, text)
+
+
+def test_models_are_left_alone():
+    X, y = small_data(1)
+    model = FrozenEstimator(CLASSIFIERS["voting_hard"](1).fit(X, y))
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    before = pickle.dumps(model), pickle.dumps(tree)
+    verify(model, tree)
+    assert (pickle.dumps(model), pickle.dumps(tree)) == before
+
+
+def test_data_frames_and_threads_make_no_difference():
+    X, y = small_data(1)
+    X = pd.DataFrame(X, columns=list("abc"))
+    model = RandomForestClassifier(5, max_depth=2, n_jobs=2, random_state=0).fit(X, y)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert verify(model, tree).equal is False
+    assert model.n_jobs == 2
+
+
+def test_histogram_boosting():
+    pytest.importorskip("treelite")
+    X, y = load_iris(return_X_y=True)
+    model = HistGradientBoostingClassifier(max_iter=2, max_depth=2, random_state=0).fit(X, y)
+    forest = read_forest(model)
+    nodes, labels = tree_of(forest)
+    assert verify(model, written(nodes, labels, forest))
+    labels[0] = (labels[0] + 1) % 3
+    assert verify(model, written(nodes, labels, forest)).equal is False
+
+
+def test_limits():
+    X, y = load_breast_cancer(return_X_y=True)
+    a, b = (ExtraTreesClassifier(40, max_depth=7, random_state=0).fit(X, y) for _ in range(2))
+    b.estimators_ = b.estimators_[::-1]
+    outcome = verify(a, b, time_limit=0.3)
+    assert outcome.equal is None
+    assert not outcome
+    assert outcome.seconds < 5
+    assert "undecided" in repr(outcome)
+    outcome = verify(a, b, max_boxes=300)
+    assert outcome.equal is None
+    assert outcome.n_boxes == 300
+
+
+def test_repr():
+    row = np.array([0.5, -1.0])
+    found = Verification(False, row, ("a", "b"), 12, 0.0123)
+    assert repr(found) == (
+        "Verification(equal=False: 'a' against 'b' at [0.5, -1]; 12 boxes in 0.0123 s)"
+    )
+    assert "proven" in repr(Verification(True, None, None, 1, 0.0))
+    with pytest.raises(AttributeError):
+        found.equal = True
+
+
+def test_what_cannot_be_compared_is_named():
+    X, y = small_data(0)
+    tree = DecisionTreeClassifier().fit(X, y)
+    with pytest.raises(ValueError, match=r"3 features, but model_b on 2"):
+        verify(tree, DecisionTreeClassifier().fit(X[:, :2], y))
+    with pytest.raises(TypeError, match="LogisticRegression"):
+        verify(tree, LogisticRegression().fit(X, y))
+    with pytest.raises(TypeError, match="RandomForestRegressor is a regressor"):
+        verify(tree, RandomForestRegressor(2).fit(X, X[:, 0]))
+    with pytest.raises(NotFittedError):
+        verify(tree, DecisionTreeClassifier())
+    with pytest.raises(ValueError, match="time_limit=0"):
+        verify(tree, tree, time_limit=0)
+    with pytest.raises(ValueError, match="max_boxes=-1"):
+        verify(tree, tree, max_boxes=-1)
+    with pytest.raises(ValueError, match="voting='loud'"):
+        verify(tree, tree, voting="loud")
