@@ -370,12 +370,15 @@ cdef class Items:
         int32_t[::1] items,     # OUT (n_arcs,)
         float64_t[::1] price,   # OUT (n_items,)
     ):
-        """Write the items in rows by node, and release the memory held here."""
+        """Write the items by node, in ascending order, and release the memory held here."""
         cdef vector[int64_t] place
+        cdef vector[int64_t] place_of_item
+        cdef vector[int32_t] node_by_item
         cdef vector[int32_t] empty_a
         cdef vector[int32_t] empty_b
+        cdef int64_t j
         cdef size_t k
-        cdef intp_t v
+        cdef intp_t v, w
         with nogil:
             place.assign(self.n_contracted + 1, 0)
             for k in range(self.arc_node.size()):
@@ -384,11 +387,24 @@ cdef class Items:
                 place[v + 1] += place[v]
             for v in range(self.n_contracted + 1):
                 start[v] = place[v]
-            for k in range(self.arc_node.size()):
-                items[place[self.arc_node[k]]] = self.arc_item[k]
-                place[self.arc_node[k]] += 1
+            # By item first, so that the second pass meets the items of a node in order.
+            place_of_item.assign(self.price.size() + 1, 0)
+            for k in range(self.arc_item.size()):
+                place_of_item[self.arc_item[k] + 1] += 1
             for k in range(self.price.size()):
+                place_of_item[k + 1] += place_of_item[k]
                 price[k] = self.price[k]
+            node_by_item.resize(self.arc_node.size())
+            for k in range(self.arc_item.size()):
+                node_by_item[place_of_item[self.arc_item[k]]] = self.arc_node[k]
+                place_of_item[self.arc_item[k]] += 1
+            j = 0
+            for w in range(<intp_t>self.price.size()):
+                while j < place_of_item[w]:
+                    v = node_by_item[j]
+                    items[place[v]] = <int32_t>w
+                    place[v] += 1
+                    j += 1
             self.arc_node.swap(empty_a)
             self.arc_item.swap(empty_b)
 

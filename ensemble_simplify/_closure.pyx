@@ -10,9 +10,10 @@ many kept nodes need it. At a price level lam
 This is a maximum-weight closure: one minimum s-t cut solves it. All numbers are integers.
 
 The cut is found by the first phase of push-relabel (a maximum preflow; no flow is returned to
-the source), started from the preflow that is optimal for a single tree, always discharging a
-vertex of lowest height, and kept on course by global relabelling. On these shallow networks the
-lowest height does less than half the work of first in, first out. An arc from a node to an item has the capacity of
+the source), started from the preflow that is optimal for a single tree. Excess flows down in
+sweeps: a sweep discharges each height once, from the top, and leaves a vertex that has to be
+lifted to the next one, so that small amounts join before they move on. Global relabelling keeps
+the sweeps on course. An arc from a node to an item has the capacity of
 the item, which loses nothing and keeps the numbers small.
 
 As lam grows the optimal sets only shrink. So between two known optimal sets only the
@@ -287,8 +288,8 @@ cdef int32_t relabel_all(Part* part, Network* net) noexcept nogil:
 
 cdef int64_t discharge_node(Part* part, Network* net, int32_t v, int32_t* touched,
                             int32_t* n_touched) noexcept nogil:
-    # Push the excess of a node downhill until none is left or it cannot reach the sink.
-    # Returns the work done; vertices that received flow are put into `touched`.
+    # Push the excess of a node downhill until none is left or the node has to be lifted, which
+    # is then done. Returns the work; vertices that received flow are put into `touched`.
     cdef int32_t n = net.n
     cdef int32_t total = n + net.m
     cdef int32_t first = part.start[v]
@@ -326,6 +327,7 @@ cdef int64_t discharge_node(Part* part, Network* net, int32_t v, int32_t* touche
                 net.height[v] = net.far
                 break
             net.height[v] = lowest + 1
+            break
         work += 1
         if k == 0:
             if net.to_sink[v] > 0 and net.height[v] == 1:
@@ -397,6 +399,7 @@ cdef int64_t discharge_item(Part* part, Network* net, int32_t w, int32_t* touche
                 net.height[x] = net.far
                 break
             net.height[x] = lowest + 1
+            break
         work += 1
         if k == 0:
             if net.to_sink[x] > 0 and net.height[x] == 1:
@@ -429,54 +432,64 @@ cdef int push_relabel(Part* part, Network* net, float64_t deadline) except -1 no
     cdef int64_t limit = <int64_t>part.item.size() + total
     cdef int64_t work
     cdef intp_t polled = 0
-    cdef int32_t x, y, k, lowest
+    cdef int32_t x, y, k, top
+    cdef size_t i
     cdef int32_t n_touched
     cdef vector[int32_t] touched
     cdef vector[int32_t] head       # stacks of active vertices by height
+    cdef vector[int32_t] later      # active vertices of the next sweep
     # A discharge stops by itself when it has touched this many.
     touched.resize(total + 2)
     start_flow(part, net)
     while True:
         relabel_all(part, net)
         head.assign(net.far, -1)
-        lowest = net.far
+        later.clear()
         for x in range(total):
             net.queued[x] = net.excess[x] > 0 and net.height[x] < net.far
             if net.queued[x]:
-                net.queue[x] = head[net.height[x]]
-                head[net.height[x]] = x
-                lowest = min(lowest, net.height[x])
-        if lowest == net.far:
+                later.push_back(x)
+        if later.size() == 0:
             return 0
         work = 0
-        while work < limit:
-            while lowest < net.far and head[lowest] < 0:
-                lowest += 1
-            if lowest == net.far:
-                break
-            x = head[lowest]
-            head[lowest] = net.queue[x]
-            net.queued[x] = 0
-            n_touched = 0
-            if x < net.n:
-                work += discharge_node(part, net, x, touched.data(), &n_touched)
-            else:
-                work += discharge_item(part, net, x - net.n, touched.data(), &n_touched)
-            if net.excess[x] > 0 and net.height[x] < net.far:
-                touched[n_touched] = x
-                n_touched += 1
-            for k in range(n_touched):
-                y = touched[k]
-                if not net.queued[y] and net.height[y] < net.far and net.excess[y] > 0:
-                    net.queued[y] = 1
-                    net.queue[y] = head[net.height[y]]
-                    head[net.height[y]] = y
-                    lowest = min(lowest, net.height[y])
-            polled += 1
-            if polled == POLL:
-                polled = 0
-                if should_stop(deadline):
-                    return 1
+        while work < limit and later.size():
+            top = 0
+            for i in range(later.size()):
+                x = later[i]
+                net.queued[x] = 1
+                net.queue[x] = head[net.height[x]]
+                head[net.height[x]] = x
+                top = max(top, net.height[x])
+            later.clear()
+            while top > 0:
+                x = head[top]
+                if x < 0:
+                    top -= 1
+                    continue
+                head[top] = net.queue[x]
+                net.queued[x] = 0
+                n_touched = 0
+                if x < net.n:
+                    work += discharge_node(part, net, x, touched.data(), &n_touched)
+                else:
+                    work += discharge_item(part, net, x - net.n, touched.data(), &n_touched)
+                if net.excess[x] > 0 and net.height[x] < net.far:
+                    if net.height[x] > top:
+                        later.push_back(x)
+                    else:
+                        touched[n_touched] = x
+                        n_touched += 1
+                for k in range(n_touched):
+                    y = touched[k]
+                    if not net.queued[y] and net.excess[y] > 0:
+                        net.queued[y] = 1
+                        net.queue[y] = head[net.height[y]]
+                        head[net.height[y]] = y
+                polled += 1
+                if polled == POLL:
+                    polled = 0
+                    if should_stop(deadline):
+                        return 1
 
 
 cdef int cut(Part* part, Network* net, float64_t deadline) except -1 nogil:
