@@ -370,41 +370,58 @@ cdef class Items:
         int32_t[::1] items,     # OUT (n_arcs,)
         float64_t[::1] price,   # OUT (n_items,)
     ):
-        """Write the items by node, in ascending order, and release the memory held here."""
+        """Write the items by node, and release the memory held here.
+
+        Items are numbered anew by the number of nodes that share them, and listed in that order:
+        a node's gain is best spent first on what few others pay for.
+        """
         cdef vector[int64_t] place
-        cdef vector[int64_t] place_of_item
-        cdef vector[int32_t] node_by_item
+        cdef vector[int64_t] first_user
+        cdef vector[int32_t] user
+        cdef vector[int32_t] by_degree
+        cdef vector[intp_t] first_of_degree
         cdef vector[int32_t] empty_a
         cdef vector[int32_t] empty_b
         cdef int64_t j
         cdef size_t k
-        cdef intp_t v, w
+        cdef intp_t v, w, degree
+        cdef intp_t n_items = <intp_t>self.price.size()
         with nogil:
             place.assign(self.n_contracted + 1, 0)
+            first_user.assign(n_items + 2, 0)
             for k in range(self.arc_node.size()):
                 place[self.arc_node[k] + 1] += 1
+                first_user[self.arc_item[k] + 2] += 1
             for v in range(self.n_contracted):
                 place[v + 1] += place[v]
             for v in range(self.n_contracted + 1):
                 start[v] = place[v]
-            # By item first, so that the second pass meets the items of a node in order.
-            place_of_item.assign(self.price.size() + 1, 0)
-            for k in range(self.arc_item.size()):
-                place_of_item[self.arc_item[k] + 1] += 1
-            for k in range(self.price.size()):
-                place_of_item[k + 1] += place_of_item[k]
-                price[k] = self.price[k]
-            node_by_item.resize(self.arc_node.size())
-            for k in range(self.arc_item.size()):
-                node_by_item[place_of_item[self.arc_item[k]]] = self.arc_node[k]
-                place_of_item[self.arc_item[k]] += 1
-            j = 0
-            for w in range(<intp_t>self.price.size()):
-                while j < place_of_item[w]:
-                    v = node_by_item[j]
-                    items[place[v]] = <int32_t>w
+            # Items in the order of their degrees.
+            first_of_degree.assign(self.n_contracted + 2, 0)
+            for w in range(n_items):
+                first_of_degree[first_user[w + 2] + 1] += 1
+            for v in range(self.n_contracted + 1):
+                first_of_degree[v + 1] += first_of_degree[v]
+            by_degree.resize(n_items)
+            for w in range(n_items):
+                degree = first_user[w + 2]
+                by_degree[first_of_degree[degree]] = <int32_t>w
+                first_of_degree[degree] += 1
+            # Users of each item, then the items of each user.
+            for w in range(n_items):
+                first_user[w + 2] += first_user[w + 1]
+            user.resize(self.arc_node.size())
+            for k in range(self.arc_node.size()):
+                w = self.arc_item[k]
+                user[first_user[w + 1]] = self.arc_node[k]
+                first_user[w + 1] += 1
+            for k in range(<size_t>n_items):
+                w = by_degree[k]
+                price[k] = self.price[w]
+                for j in range(first_user[w], first_user[w + 1]):
+                    v = user[j]
+                    items[place[v]] = <int32_t>k
                     place[v] += 1
-                    j += 1
             self.arc_node.swap(empty_a)
             self.arc_item.swap(empty_b)
 

@@ -434,6 +434,7 @@ cdef int push_relabel(Part* part, Network* net, float64_t deadline) except -1 no
     cdef intp_t polled = 0
     cdef int32_t x, y, k, top
     cdef size_t i
+    cdef size_t left                # active vertices of this sweep
     cdef int32_t n_touched
     cdef vector[int32_t] touched
     cdef vector[int32_t] head       # stacks of active vertices by height
@@ -454,20 +455,24 @@ cdef int push_relabel(Part* part, Network* net, float64_t deadline) except -1 no
         work = 0
         while work < limit and later.size():
             top = 0
-            for i in range(later.size()):
+            left = later.size()
+            for i in range(left):
                 x = later[i]
                 net.queued[x] = 1
                 net.queue[x] = head[net.height[x]]
                 head[net.height[x]] = x
                 top = max(top, net.height[x])
             later.clear()
-            while top > 0:
+            while left:
                 x = head[top]
                 if x < 0:
+                    # Climbing down past empty heights is work, too.
                     top -= 1
+                    work += 1
                     continue
                 head[top] = net.queue[x]
                 net.queued[x] = 0
+                left -= 1
                 n_touched = 0
                 if x < net.n:
                     work += discharge_node(part, net, x, touched.data(), &n_touched)
@@ -485,6 +490,7 @@ cdef int push_relabel(Part* part, Network* net, float64_t deadline) except -1 no
                         net.queued[y] = 1
                         net.queue[y] = head[net.height[y]]
                         head[net.height[y]] = y
+                        left += 1
                 polled += 1
                 if polled == POLL:
                     polled = 0
