@@ -14,8 +14,9 @@ from ensemble_simplify._grid import Grid
 
 # Outer boxes a layout may have: each costs some tens of bytes and a microsecond.
 MAX_BOXES = 1 << 20
-# Nanoseconds that an outer box costs at least, in a layout and in a pass.
-BOX_COST = 100
+# Nanoseconds that an outer box costs in a layout, and the share of a pass that looking at one
+# more layout may take.
+BOX_COST, LAYOUT_SHARE = 80, 0.12
 # Entries a row should at least have for the vector loops to pay.
 ROW = 30
 # Numbers of splits that int16 holds (twice that must not overflow), and a depth that cannot
@@ -179,12 +180,13 @@ def lay_out(labels, deadline=np.inf):
     while True:
         if monotonic() >= deadline:
             raise Stopped
+        # looking at a layout must cost little beside a pass over it
         axes = [
             a
             for a in range(n_axes)
             if a not in outer
             and boxes * intervals[a] <= MAX_BOXES
-            and boxes * intervals[a] * BOX_COST < cost
+            and boxes * intervals[a] * BOX_COST < LAYOUT_SHARE * cost
         ]
         trials = [(a, trial) for a in axes if (trial := layout([*outer, a])) is not None]
         if trials:
