@@ -433,13 +433,18 @@ def extend_free(
     const int64_t[::1] start,
     const int32_t[::1] items,
     const int64_t[::1] price,
-    const int32_t[::1] last,  # (n_items,): last pruning of a path in which the item is paid
-    int32_t[::1] until,       # IN / OUT: last pruning in which the node is kept
+    int32_t[::1] last,   # OUT (n_items,): last pruning of a path in which the item is paid
+    int32_t[::1] until,  # IN / OUT: last pruning in which the node is kept; -1: in none
 ):
     """Keep nodes of no gain for as long as their parents are kept and others pay their items."""
     cdef intp_t v, k
     cdef int32_t free
     with nogil:
+        for k in range(last.shape[0]):
+            last[k] = -1
+        for v in range(parent.shape[0]):
+            for k in range(start[v], start[v + 1]):
+                last[items[k]] = max(last[items[k]], until[v])
         for v in range(parent.shape[0]):
             if gain[v] != 0 or own[v] != 0:
                 continue

@@ -370,17 +370,10 @@ class PruningProblem:
     def _largest(self, edge_of):
         """Until when a node may stay for nothing: it gains nothing, others pay what it needs."""
         _, gain, own, start, items, price = self.closure
-        last = self._last_payer(edge_of, items, start, price)
+        last = np.empty(price.shape[0], dtype=np.int32)
         largest = edge_of.copy()
         extend_free(self.c_parent, gain, own, start, items, price, last, largest)
         return largest
-
-    @staticmethod
-    def _last_payer(edge_of, items, start, price):
-        """The last pruning of a path in which some node needs an item; -1: none."""
-        last = np.full(price.shape[0], -1, dtype=np.int32)
-        np.maximum.at(last, items, np.repeat(edge_of, np.diff(start)))
-        return last
 
     @property
     def _per_row(self):
@@ -403,7 +396,9 @@ class PruningProblem:
     def _shared_costs(self, edge_of, n_edges):
         """Costs of the prunings of a path when trees share what they buy."""
         kept = edge_of >= 0
-        last = self._last_payer(edge_of, self.c_items, self.c_start, self.c_price)
+        # The last pruning of the path in which some node needs an item.
+        last = np.full(self.c_price.shape[0], -1, dtype=np.int32)
+        np.maximum.at(last, self.c_items, np.repeat(edge_of, np.diff(self.c_start)))
         amount = np.concatenate([self.c_own[kept], self.c_price])
         until = np.concatenate([edge_of[kept], last])
         paid = until >= 0

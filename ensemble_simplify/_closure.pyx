@@ -542,6 +542,15 @@ cdef int cut(Part* part, Network* net, float64_t deadline) except -1 nogil:
     return push_relabel(part, net, deadline)
 
 
+cdef bint has_profit(Network* net) noexcept nogil:
+    # Whether the cut found a set above the chord: excess that no item or loss could absorb.
+    cdef int32_t x
+    for x in range(net.n + net.m):
+        if net.excess[x] > 0:
+            return True
+    return False
+
+
 cdef void split(Part* part, Network* net, Part* low, Part* high) noexcept nogil:
     # low: the nodes the cut keeps; high: the others, for which the items of low are paid.
     cdef int32_t n = net.n
@@ -627,6 +636,7 @@ cdef void take(const int32_t[::1] parent, const int64_t[::1] gain, const int64_t
     cdef int32_t w, q
     place.assign(n, -1)
     item_place.assign(price.shape[0], -1)
+    part.item.reserve(items.shape[0])
     part.d_gain = 0
     part.d_cost = 0
     part.start.push_back(0)
@@ -710,10 +720,11 @@ def solve_path(
                 if not late:
                     low = none
                     high = none
-                    split(&part, &net, &low, &high)
-                    found = low.d_gain > 0 and compare_products(
-                        low.d_gain, part.d_cost, low.d_cost, part.d_gain
-                    ) > 0
+                    if has_profit(&net):
+                        split(&part, &net, &low, &high)
+                        found = low.d_gain > 0 and compare_products(
+                            low.d_gain, part.d_cost, low.d_cost, part.d_gain
+                        ) > 0
                     cuts[n_cuts, 0] = part.d_gain
                     cuts[n_cuts, 1] = part.d_cost
                     cuts[n_cuts, 2] = base_gain - part.d_gain
