@@ -12,7 +12,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
 
 
 def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
@@ -196,3 +201,17 @@ def read_feature_costs(costs, n_features, names=None):
     for k, cost in enumerate(prices):
         read_price(cost, f"feature_costs[{k}]")
     return prices
+
+
+def fitted_rows(estimator, X):
+    """Rows to predict, as a scikit-learn tree takes them unchecked: finite float32, C order.
+
+    Raises
+    ------
+    NotFittedError
+        If the estimator has not been fitted.
+    ValueError
+        If the rows do not go with those it was fitted on.
+    """
+    check_is_fitted(estimator)
+    return validate_data(estimator, X, reset=False, dtype=np.float32, order="C")

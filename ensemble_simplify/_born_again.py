@@ -20,6 +20,7 @@ from ensemble_simplify._base import (
     check_weights,
     class_index,
     fit_or_unwrap,
+    fitted_rows,
 )
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._fidelity import edge_weights, fidelity
@@ -549,7 +550,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Class labels.
         """
-        X = self._rows(X)
+        X = fitted_rows(self, X)
         return self.decision_tree_.predict(X, check_input=False)
 
     def predict_proba(self, X):
@@ -565,12 +566,8 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        X = self._rows(X)
+        X = fitted_rows(self, X)
         return self.decision_tree_.predict_proba(X, check_input=False)
-
-    def _rows(self, X):
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=np.float32, order="C")
 
     def get_depth(self):
         """Depth of the tree.

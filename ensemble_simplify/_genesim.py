@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ensemble_simplify._base import fit_or_unwrap
+from ensemble_simplify._base import fit_or_unwrap, fitted_rows
 from ensemble_simplify._codes import Axes, write_coded
 from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._inducers import C45Tree, GuideTree, QuestTree
@@ -341,8 +341,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             Class labels.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float32, order="C")
+        X = fitted_rows(self, X)
         return self.decision_tree_.predict(X, check_input=False)
 
     def predict_proba(self, X):
@@ -358,8 +357,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         proba : ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float32, order="C")
+        X = fitted_rows(self, X)
         return self.decision_tree_.predict_proba(X, check_input=False)
 
     def at(self, *, n_leaves):

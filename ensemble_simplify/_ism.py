@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ensemble_simplify._base import fit_or_unwrap
+from ensemble_simplify._base import fit_or_unwrap, fitted_rows
 from ensemble_simplify._codes import Axes
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._sklearn_tree import write_tree
@@ -207,8 +207,7 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             Class labels.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float32, order="C")
+        X = fitted_rows(self, X)
         return self.decision_tree_.predict(X, check_input=False)
 
     def predict_proba(self, X):
@@ -224,8 +223,7 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
         proba : ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float32, order="C")
+        X = fitted_rows(self, X)
         return self.decision_tree_.predict_proba(X, check_input=False)
 
     def _votes(self, X):
