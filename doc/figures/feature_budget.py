@@ -67,8 +67,6 @@ ax.plot(pruner.path_.costs, pruner.path_.errors, "o-", color="#4477aa", ms=4, la
 ax.axvline(budget, color="0.4", linewidth=0.8, linestyle=":")
 ax.plot([case.cost_] * 2, [case.error_bound_, case.error_], color="#ee7733", linewidth=1.2)
 ax.plot(case.cost_, case.error_, "s", color="#ee7733", ms=5, label="chosen for a budget of 3.4")
-ax.plot(
-    budget, case.error_bound_, "_", color="#ee7733", ms=12, label="bound: none within it is lower"
-)
+ax.plot(budget, case.error_bound_, "_", color="#ee7733", ms=12, label="bound for that budget")
 ax.set(xlabel="features bought a row", ylabel="mean error of the trees", xlim=(-0.1, None))
 ax.legend(loc="upper right")
