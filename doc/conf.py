@@ -52,7 +52,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"[\\/]plot_",
-    "ignore_pattern": r"[\\/]_[^\\/]*\.py$",
+    "ignore_pattern": r"^_",
     "subsection_order": ["../examples/questions", "../examples/papers"],
     "within_subsection_order": "FileNameSortKey",
     "backreferences_dir": "generated/backreferences",
