@@ -25,7 +25,7 @@ default_role = "py:obj"
 nitpicky = True
 nitpick_ignore_regex = [
     ("py:obj", r"[\w.]+"),
-    ("py:.*", r"(numpy|scipy|sklearn|pandas|matplotlib)\..*"),
+    ("py:.*", r"(collections|numpy|scipy|sklearn|pandas|matplotlib)\..*"),
 ]
 
 autosummary_generate = True
