@@ -105,13 +105,13 @@ axes.plot(
 axes.plot(
     leaves, 100 * np.mean(errors, axis=0), "o-", color="C1", label="trees of a forest, 300 rows"
 )
-for value, color, label in (
-    (22, "C0", "the paper's asymptote"),
-    (100 * np.mean(forest_errors), "C1", "the forest"),
-    (100 * bayes, "black", "Bayes rule"),
+for value, color, label, va in (
+    (22, "C0", "the paper's asymptote", "bottom"),
+    (100 * np.mean(forest_errors), "C1", "the forest", "top"),
+    (100 * bayes, "black", "Bayes rule", "bottom"),
 ):
     axes.axhline(value, color=color, linestyle="--", linewidth=1)
-    axes.annotate(label, (480, value), va="bottom", ha="right", color=color)
+    axes.annotate(label, (480, value), va=va, ha="right", color=color)
 axes.set(xlabel="leaves", ylabel="test error, %", xlim=(0, 500), ylim=(10, 50))
 axes.legend(frameon=False)
 plt.show()
