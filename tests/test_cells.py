@@ -5,13 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 from cell_grids import random_grid
-from ensemble_simplify._cells import change_masks, changes_across, paint
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from strategies import CLASSIFIERS, fitted_classifiers, small_data
 
 from ensemble_simplify import _grid
+from ensemble_simplify._cells import change_masks, changes_across, paint
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._grid import Grid, grid_bytes, grid_shape, label_grid, trees_over_axes
 from ensemble_simplify._thresholds import FLOAT32_MAX, cut_points, representatives

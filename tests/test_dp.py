@@ -6,8 +6,6 @@ from math import ceil, inf, log2
 import numpy as np
 import pytest
 from cell_grids import forest_grid, labels_of_tree, random_grid
-from ensemble_simplify._cells import change_masks
-from ensemble_simplify._dp import Programme, Stopped
 from oracles import (
     _min_depth,
     _min_leaves,
@@ -16,6 +14,9 @@ from oracles import (
     min_leaves,
     whole_box,
 )
+
+from ensemble_simplify._cells import Stopped, change_masks
+from ensemble_simplify._dp import Programme
 
 DEPTH_TYPES = [np.uint8, np.uint16]
 SPLIT_TYPES = [np.int16, np.int32]
