@@ -17,7 +17,8 @@ PUBLIC = sorted(
     for name, value in vars(ensemble_simplify).items()
     if not name.startswith("_") and not isinstance(value, ModuleType)
 )
-API_PAGE = Path(__file__).resolve().parent.parent / "doc" / "api.rst"
+ROOT = Path(__file__).resolve().parent.parent
+API_PAGE = ROOT / "doc" / "api.rst"
 
 # Codes of numpydoc.validate that must not occur.
 LAYOUT = {"GL03", "GL05", "GL06", "GL07", "GL08", "GL10", "SS01", "SS02", "SS03", "SS06"}
@@ -78,3 +79,9 @@ def test_docstring_has_its_sections(name):
 @pytest.mark.parametrize("name", list(public_methods()))
 def test_method_docstring(name):
     assert errors(name, LAYOUT | PARAMETERS | RETURNS) == []
+
+
+def test_one_version_everywhere():
+    cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    changed = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert cited[1] == changed[1] == ensemble_simplify.__version__
