@@ -35,6 +35,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, KFold, train_test_split
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from benchmarks._record import environment
 from ensemble_simplify import RepresenterTree
 from ensemble_simplify._representer import _Columns, _make_law, _Split
 
@@ -461,7 +462,7 @@ def main():
     for part in options.parts or PARTS:
         if part not in PARTS:
             parser.error(f"unknown part {part!r}: use {', '.join(PARTS)}")
-        print(f"\n{part}\n")
+        print(f"\n{part}: {environment('generalizedtrees')}\n")
         PARTS[part](options)
 
 
