@@ -14,8 +14,9 @@ from ensemble_simplify._typedefs cimport (
     int32_t,
     int64_t,
     intp_t,
-    uint8_t,
+    scramble,
     uint64_t,
+    uint8_t,
 )
 
 # Values of `representative` that are not ids of contracted nodes.
@@ -226,13 +227,6 @@ def contract(
                 contracted_parent[c] < 0 or active[contracted_parent[c]]
             )
     return m
-
-
-cdef uint64_t scramble(uint64_t x) noexcept nogil:
-    # A bijection of 64-bit numbers without visible pattern (the finaliser of splitmix64).
-    x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
-    return x ^ (x >> 31)
 
 
 cdef class Items:
