@@ -43,7 +43,7 @@ class Population:
         n_classes: int,
         min_samples_leaf: int = 1,
         max_leaf_nodes: int = 0,
-        metric: Literal["accuracy", "neg_log_loss", "f1_macro"] = "accuracy",
+        metric: Literal["accuracy", "balanced_accuracy", "neg_log_loss", "f1_macro"] = "accuracy",
         prune: Literal["ccp", "reduced_error", "none"] = "ccp",
         n_scratch: int = 1,
         cache_bytes: int = ...,
@@ -75,4 +75,7 @@ class Population:
     def nodes(self, i: int, where: Literal["trees", "front"] = "trees") -> Nodes: ...
     def best_score(self) -> float: ...
     def label_tree(self, tree: Nodes) -> tuple[Nodes, NDArray[np.intp], NDArray[np.float64]]: ...
+    def label_front(
+        self, i: int, *, validation: bool
+    ) -> tuple[Nodes, NDArray[np.intp], NDArray[np.float64]]: ...
     def apply(self, tree: Nodes, *, validation: bool = True) -> NDArray[np.intp]: ...

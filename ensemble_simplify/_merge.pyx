@@ -24,8 +24,9 @@ most r words, and 64 rows of a large node cost one.
 import numpy as np
 
 from libc.math cimport floor, log
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 from libcpp.algorithm cimport pop_heap, push_heap, sort
+from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
@@ -54,9 +55,10 @@ cdef extern from *:
     int lowest_bit "es_lowest"(uint64_t) noexcept nogil
 
 cdef enum:
-    ACCURACY = 0       # also balanced accuracy: the caller scales the weights
-    LOG_LOSS = 1
-    F1_MACRO = 2
+    ACCURACY = 0
+    BALANCED_ACCURACY = 1
+    LOG_LOSS = 2
+    F1_MACRO = 3
 
 cdef enum:
     PRUNE_NONE = 0
@@ -75,6 +77,9 @@ cdef enum:
 cdef double NEVER = float("inf")
 cdef double TIE = 1e-12            # weights and gains closer than this are equal
 cdef double SMALLEST_PROBABILITY = np.finfo(np.float64).eps
+# A tree keeps what is known of its leaves if that fits into so many bytes; otherwise its rows are
+# counted again when they are needed.
+cdef intp_t KNOWN_BYTES = 1 << 20
 # Poll for Ctrl-C and the deadline after so many words of work (about a millisecond).
 cdef intp_t WORK_PER_POLL = 1 << 19
 
@@ -107,8 +112,22 @@ cdef struct Frame:
     int32_t stage         # 0: to be opened, 1: left child done, 2: right child done
 
 
+cdef struct Change:
+    # Where a mutant differs from its parent: two slices of it, and where the nodes between the two
+    # stand in the parent. Everything else of the two trees is the same.
+    intp_t first
+    intp_t first_end
+    intp_t second
+    intp_t second_end
+    intp_t shift
+
+
 cdef cppclass Tree:
     vector[Node] nodes
+    # Of the leaves from left to right, as in `Scratch`; empty if that takes too much memory.
+    vector[double] counts
+    vector[int32_t] n_rows
+    vector[uint64_t] marks
     double score
     uint64_t behaviour    # equal for trees that answer alike on every row
     int32_t n_leaves
@@ -126,8 +145,9 @@ cdef cppclass Scratch:
     # What one thread needs to merge, prune and score.
     vector[Node] out
     vector[double] counts         # 2 * n_classes a node: training weights, validation weights
-    vector[intp_t] n_rows         # training rows a node
+    vector[int32_t] n_rows        # 2 a node: training rows, validation rows
     vector[uint64_t] marks
+    bint keep_alike               # leave splits with one answer on both sides
     vector[Frame] stack
     vector[int32_t] at
     vector[Split] roots
@@ -156,6 +176,8 @@ cdef cppclass Scratch:
     vector[double] calls
     # mutation
     vector[Node] draft
+    Change change
+    vector[int32_t] half_done     # splits being copied, complemented after their left child
     vector[int32_t] choice
     intp_t work
 
@@ -208,6 +230,15 @@ cdef inline int32_t restrict_at(
         else:
             break
     return pos
+
+
+cdef inline intp_t unchanged(const Change& change, intp_t pos, intp_t size) noexcept nogil:
+    """Where the subtree at `pos` of a mutant stands in its parent; -1 if it is another there."""
+    if pos + size <= change.first or pos >= change.second_end:
+        return pos
+    if pos >= change.first_end and pos + size <= change.second:
+        return pos + change.shift
+    return -1
 
 
 cdef void set_sizes(vector[Node]& nodes) noexcept nogil:
@@ -479,17 +510,6 @@ cdef void rank(const vector[Tree]& trees, vector[Rank]& ranks) noexcept nogil:
         ranks.push_back(entry)
 
 
-cdef void hand_over(Tree& tree, vector[Tree]& group) noexcept nogil:
-    """Move a tree to the end of `group`, leaving it without nodes."""
-    cdef Tree empty
-    group.push_back(empty)
-    group.back().score = tree.score
-    group.back().behaviour = tree.behaviour
-    group.back().n_leaves = tree.n_leaves
-    group.back().front_only = tree.front_only
-    group.back().nodes.swap(tree.nodes)
-
-
 cdef inline double rounded(double score) noexcept nogil:
     """Scores that differ by rounding of their sums alone become equal."""
     return floor(score * 1e12 + 0.5) * 1e-12
@@ -525,7 +545,7 @@ cdef class Population:
         Training rows that a leaf has at least.
     max_leaf_nodes : int
         Larger trees are cut back along their cost-complexity path; 0 for no limit.
-    metric : {"accuracy", "neg_log_loss", "f1_macro"}
+    metric : {"accuracy", "balanced_accuracy", "neg_log_loss", "f1_macro"}
     prune : {"ccp", "reduced_error", "none"}
         How the pruned twin of every tree is made.
     n_scratch : int
@@ -545,7 +565,7 @@ cdef class Population:
     cdef vector[int32_t] n_codes
     cdef intp_t n_features, n_classes, n_words, n_train_words, n_train, n_val
     cdef intp_t min_leaf, max_leaves
-    cdef double total
+    cdef double total                    # score of a tree without errors, not yet divided
     cdef vector[double] val_total
     cdef int metric, prune
     cdef bint keep_paths
@@ -583,7 +603,8 @@ cdef class Population:
         self.n_words = self.n_train_words + (self.n_val + 63) // 64
         self.min_leaf = min_samples_leaf
         self.max_leaves = max_leaf_nodes
-        self.metric = {"accuracy": ACCURACY, "neg_log_loss": LOG_LOSS, "f1_macro": F1_MACRO}[metric]
+        self.metric = {"accuracy": ACCURACY, "balanced_accuracy": BALANCED_ACCURACY,
+                       "neg_log_loss": LOG_LOSS, "f1_macro": F1_MACRO}[metric]
         self.prune = {"none": PRUNE_NONE, "ccp": PRUNE_CCP,
                       "reduced_error": PRUNE_REDUCED_ERROR}[prune]
         self.keep_paths = keep_paths
@@ -609,6 +630,10 @@ cdef class Population:
                     self.val_total[self.label[row]] += self.weight[row]
                     self.total += self.weight[row]
                 row += 1
+            if self.metric == BALANCED_ACCURACY:
+                self.total = 0.0
+                for i in range(n_classes):
+                    self.total += self.val_total[i] > 0.0
             for f in range(self.n_features):
                 row = f * self.n_words * 64
                 for i in range(self.n_train):
@@ -627,6 +652,7 @@ cdef class Population:
                 self.scratch[i].cache.resize(slots)
                 self.scratch[i].cached.assign(slots, -1)
                 self.scratch[i].work = 0
+                self.scratch[i].keep_alike = False
 
     # ----------------------------------------------------------------- splitting rows
 
@@ -779,17 +805,21 @@ cdef class Population:
         cdef intp_t k = self.n_classes
         s.counts.resize(s.counts.size() + 2 * k)
         s.marks.push_back(0)
-        s.n_rows.push_back(0)
+        s.n_rows.resize(s.n_rows.size() + 2)
 
     cdef void emit_leaf(self, Scratch* s, const Frame* frame) noexcept nogil:
         cdef intp_t j, row, shift, k = self.n_classes
         cdef uint64_t word, mark = 0
         cdef Node node
         cdef intp_t first = s.counts.size()
+        cdef int32_t n_val = 0
         self.open_node(s)
         for j in range(frame.n_words):
             word = s.word[frame.words + j]
-            shift = first if <intp_t>s.index[frame.words + j] < self.n_train_words else first + k
+            shift = first
+            if <intp_t>s.index[frame.words + j] >= self.n_train_words:
+                shift += k
+                n_val += popcount(word)
             while word:
                 row = <intp_t>s.index[frame.words + j] * 64 + lowest_bit(word)
                 word &= word - 1
@@ -797,7 +827,8 @@ cdef class Population:
                 mark += self.mark[row]
         s.work += 4 * frame.n_words
         s.marks[s.marks.size() - 1] = mark
-        s.n_rows[s.n_rows.size() - 1] = frame.n_train
+        s.n_rows[s.n_rows.size() - 2] = <int32_t>frame.n_train
+        s.n_rows[s.n_rows.size() - 1] = n_val
         node.feature = -1
         node.code = self.heaviest(&s.counts[first])
         node.size = 1
@@ -807,36 +838,66 @@ cdef class Population:
         s.out.resize(n_nodes)
         s.counts.resize(n_nodes * 2 * self.n_classes)
         s.marks.resize(n_nodes)
-        s.n_rows.resize(n_nodes)
+        s.n_rows.resize(2 * n_nodes)
 
     cdef void close_node(self, Scratch* s, int32_t pos) noexcept nogil:
         """Add the children up; a split with one answer on both sides becomes that answer."""
-        cdef intp_t i, c, k2 = 2 * self.n_classes
+        cdef intp_t i
         cdef intp_t left = pos + 1
         cdef intp_t n = s.out[left].size
         cdef intp_t right = left + n
         s.out[pos].size = <int32_t>s.out.size() - pos
-        s.marks[pos] = s.marks[left] + s.marks[right]
-        s.n_rows[pos] = s.n_rows[left] + s.n_rows[right]
-        for c in range(k2):
-            s.counts[pos * k2 + c] = s.counts[left * k2 + c] + s.counts[right * k2 + c]
+        self.add_up(s, pos, left, right)
+        if s.keep_alike:
+            return
         if s.out[right].size != n or memcmp(&s.out[left], &s.out[right], n * sizeof(Node)):
             return
         for i in range(n):
             s.out[pos + i] = s.out[left + i]
-            s.marks[pos + i] = s.marks[left + i] + s.marks[right + i]
-            s.n_rows[pos + i] = s.n_rows[left + i] + s.n_rows[right + i]
-            for c in range(k2):
-                s.counts[(pos + i) * k2 + c] = (
-                    s.counts[(left + i) * k2 + c] + s.counts[(right + i) * k2 + c]
-                )
+            self.add_up(s, pos + i, left + i, right + i)
         self.truncate(s, pos + n)
+
+    cdef inline void add_up(self, Scratch* s, intp_t to, intp_t a, intp_t b) noexcept nogil:
+        cdef intp_t c, k2 = 2 * self.n_classes
+        s.marks[to] = s.marks[a] + s.marks[b]
+        s.n_rows[2 * to] = s.n_rows[2 * a] + s.n_rows[2 * b]
+        s.n_rows[2 * to + 1] = s.n_rows[2 * a + 1] + s.n_rows[2 * b + 1]
+        for c in range(k2):
+            s.counts[to * k2 + c] = s.counts[a * k2 + c] + s.counts[b * k2 + c]
+
+    cdef void copy_known(self, Scratch* s, const Tree* tree, intp_t at) noexcept nogil:
+        """Append a subtree whose leaves are known, as walking its rows would."""
+        cdef intp_t i, k2 = 2 * self.n_classes, leaf = 0, end = at + tree.nodes[at].size
+        cdef int32_t pos
+        for i in range(at):
+            leaf += tree.nodes[i].feature < 0
+        s.half_done.clear()
+        for i in range(at, end):
+            pos = <int32_t>s.out.size()
+            s.out.push_back(tree.nodes[i])
+            self.open_node(s)
+            if tree.nodes[i].feature >= 0:
+                s.half_done.push_back(pos)
+                continue
+            memcpy(&s.counts[pos * k2], &tree.counts[leaf * k2], k2 * sizeof(double))
+            memcpy(&s.n_rows[pos * 2], &tree.n_rows[leaf * 2], 2 * sizeof(int32_t))
+            s.marks[pos] = tree.marks[leaf]
+            leaf += 1
+            while s.half_done.size() and s.half_done.back() < 0:
+                self.close_node(s, ~s.half_done.back())
+                s.half_done.pop_back()
+            if s.half_done.size():
+                s.half_done[s.half_done.size() - 1] = ~s.half_done.back()
 
     cdef int merge(
         self, Scratch* s, const Node** trees, intp_t k, int order, uint64_t* state,
-        double deadline,
+        double deadline, const Tree* parent=NULL,
     ) except -1 nogil:
-        """Merge k trees over the rows into ``s.out``; 1 if the deadline passed meanwhile."""
+        """Merge k trees over the rows into ``s.out``; 1 if the deadline passed meanwhile.
+
+        With a `parent`, the tree is a mutant that differs from it as ``s.change`` says; rows are
+        then followed only to where it does.
+        """
         cdef intp_t i, j, top, chosen
         cdef Frame frame
         cdef Frame* current
@@ -875,6 +936,14 @@ cdef class Population:
                         return 1
                 s.work += k
                 current.pos = <int32_t>s.out.size()
+                if parent != NULL:
+                    pos = restrict_at(trees[0], s.at[current.at], s.lo.data(), s.hi.data())
+                    i = unchanged(s.change, pos, trees[0][pos].size)
+                    if i >= 0:
+                        self.copy_known(s, parent, i)
+                        s.at.resize(current.at)
+                        s.stack.pop_back()
+                        continue
                 found = False
                 if current.n_train >= 2 * self.min_leaf and not self.is_pure(s, current):
                     while True:
@@ -963,12 +1032,19 @@ cdef class Population:
 
     # ----------------------------------------------------------------- scoring and pruning
 
+    cdef inline double hits_of(self, const double* counts, int32_t label) noexcept nogil:
+        """Validation weight that a leaf labels well, by class if classes count alike."""
+        cdef double hits = counts[self.n_classes + label]
+        if self.metric == BALANCED_ACCURACY and hits > 0.0:
+            return hits / self.val_total[label]
+        return hits
+
     cdef double leaf_value(self, const double* counts, int32_t label) noexcept nogil:
         """What a leaf adds to the score (an F1 score is not a sum; see `f1`)."""
         cdef intp_t c
         cdef double weight = 0.0, value = 0.0
         if self.metric != LOG_LOSS:
-            return counts[self.n_classes + label]
+            return self.hits_of(counts, label)
         for c in range(self.n_classes):
             weight += counts[c]
         for c in range(self.n_classes):
@@ -1118,7 +1194,7 @@ cdef class Population:
         cdef double leaf
         s.below_score.resize(s.out.size())
         for i in range(<intp_t>s.out.size() - 1, -1, -1):
-            leaf = s.counts[i * 2 * k + k + s.label[i]]
+            leaf = self.hits_of(&s.counts[i * 2 * k], s.label[i])
             if s.out[i].feature < 0:
                 s.below_score[i] = leaf
             else:
@@ -1130,9 +1206,12 @@ cdef class Population:
 
     cdef void write(self, Scratch* s, int32_t step, Tree* tree) noexcept nogil:
         """``s.out`` after `step` prunings (-1: none), without siblings of one label."""
-        cdef intp_t i, right, n = s.out.size()
+        cdef intp_t i, right, leaf, k2 = 2 * self.n_classes, n = s.out.size()
+        cdef intp_t leaf_bytes = k2 * sizeof(double) + 2 * sizeof(int32_t) + sizeof(uint64_t)
         cdef Node node
         cdef double value = 0.0
+        cdef bint known
+        tree.n_leaves = 0
         for i in range(n - 1, -1, -1):
             s.is_leaf[i] = s.out[i].feature < 0 or s.pruned_at[i] <= step
             if not s.is_leaf[i]:
@@ -1141,19 +1220,32 @@ cdef class Population:
                     s.is_leaf[i + 1] and s.is_leaf[right] and s.label[i + 1] == s.label[right]
                 )
         tree.nodes.clear()
-        tree.n_leaves = 0
+        i = 0
+        while i < n:
+            tree.n_leaves += s.is_leaf[i]
+            i += s.out[i].size if s.is_leaf[i] else 1
+        known = tree.n_leaves * leaf_bytes <= KNOWN_BYTES
+        tree.nodes.reserve(2 * tree.n_leaves - 1)
+        tree.counts.resize(known * tree.n_leaves * k2)
+        tree.n_rows.resize(known * tree.n_leaves * 2)
+        tree.marks.resize(known * tree.n_leaves)
         tree.behaviour = 0
         tree.front_only = False
         if self.metric == F1_MACRO:
             s.hits.assign(self.n_classes, 0.0)
             s.calls.assign(self.n_classes, 0.0)
         i = 0
+        leaf = 0
         while i < n:
             node = s.out[i]
             if s.is_leaf[i]:
                 node.feature = -1
                 node.code = s.label[i]
-                tree.n_leaves += 1
+                if known:
+                    memcpy(&tree.counts[leaf * k2], &s.counts[i * k2], k2 * sizeof(double))
+                    memcpy(&tree.n_rows[leaf * 2], &s.n_rows[i * 2], 2 * sizeof(int32_t))
+                    tree.marks[leaf] = s.marks[i]
+                    leaf += 1
                 tree.behaviour += s.marks[i] * label_mark(s.label[i])
                 value += s.leaf_score[i]
                 if self.metric == F1_MACRO:
@@ -1175,12 +1267,12 @@ cdef class Population:
         limited = self.max_leaves > 0 and s.below_leaves[0] > self.max_leaves
         if self.prune != PRUNE_CCP and not limited:
             self.write(s, -1, &tree)
-            brood.trees.push_back(tree)
+            brood.trees.push_back(move(tree))
             if self.prune == PRUNE_REDUCED_ERROR:
                 self.reduced_error(s)
                 self.write(s, 0, &tree)
                 if tree.behaviour != brood.trees.back().behaviour:
-                    brood.trees.push_back(tree)
+                    brood.trees.push_back(move(tree))
             return
         self.cost_complexity_path(s)
         n_steps = s.path_leaves.size()
@@ -1188,7 +1280,7 @@ cdef class Population:
             while s.path_leaves[first] > self.max_leaves:
                 first += 1
         self.write(s, <int32_t>first, &tree)
-        brood.trees.push_back(tree)
+        brood.trees.push_back(move(tree))
         if self.prune == PRUNE_NONE:
             return
         best = first
@@ -1198,7 +1290,7 @@ cdef class Population:
         if best != first:
             self.write(s, <int32_t>best, &tree)
             if tree.behaviour != brood.trees.back().behaviour:
-                brood.trees.push_back(tree)
+                brood.trees.push_back(move(tree))
         if not self.keep_paths:
             return
         top = -NEVER
@@ -1210,7 +1302,7 @@ cdef class Population:
                 if step != best and top > self.score_at(s.path_leaves[step]):
                     self.write(s, <int32_t>step, &tree)
                     tree.front_only = True
-                    brood.trees.push_back(tree)
+                    brood.trees.push_back(move(tree))
 
     cdef double score_at(self, intp_t n_leaves) noexcept nogil:
         """Best score in the front with at most so many leaves."""
@@ -1255,6 +1347,10 @@ cdef class Population:
             c += 1
         s.draft = tree.nodes
         s.draft[node].code = c
+        s.change.first = node
+        s.change.first_end = node + tree.nodes[node].size
+        s.change.second = s.change.second_end = s.change.first_end
+        s.change.shift = 0
         return True
 
     cdef bint swap_subtrees(self, Scratch* s, const Tree& tree, uint64_t* state) noexcept nogil:
@@ -1279,6 +1375,11 @@ cdef class Population:
             s.draft.insert(s.draft.end(), tree.nodes.begin() + a, tree.nodes.begin() + a_end)
             s.draft.insert(s.draft.end(), tree.nodes.begin() + b_end, tree.nodes.end())
             set_sizes(s.draft)
+            s.change.shift = tree.nodes[a].size - tree.nodes[b].size
+            s.change.first = a
+            s.change.first_end = a_end - s.change.shift
+            s.change.second = b - s.change.shift
+            s.change.second_end = b_end
             return True
         return False
 
@@ -1315,10 +1416,14 @@ cdef class Population:
         self.deliver(s, brood)
         return 0
 
-    cdef int settle(self, Scratch* s, Brood brood, double deadline) except -1 nogil:
-        """Clean the tree in ``s.draft`` and put it into the brood."""
+    cdef int settle(
+        self, Scratch* s, Brood brood, double deadline, const Tree* parent=NULL
+    ) except -1 nogil:
+        """Clean the tree in ``s.draft``, maybe a mutant of `parent`, and put it into the brood."""
         cdef const Node* nodes = s.draft.data()
-        if self.merge(s, &nodes, 1, ORDER_FIRST, NULL, deadline):
+        if parent != NULL and parent.marks.size() == 0:
+            parent = NULL
+        if self.merge(s, &nodes, 1, ORDER_FIRST, NULL, deadline, parent):
             return 1
         self.deliver(s, brood)
         return 0
@@ -1390,11 +1495,11 @@ cdef class Population:
                 if i >= <intp_t>self.trees.size() or draw_uniform(&state) >= mutation_prob:
                     continue
                 if self.move_threshold(s, self.trees[i], &state):
-                    if self.settle(s, brood, deadline):
+                    if self.settle(s, brood, deadline, &self.trees[i]):
                         brood.stopped = True
                         break
                 if self.swap_subtrees(s, self.trees[i], &state):
-                    if self.settle(s, brood, deadline):
+                    if self.settle(s, brood, deadline, &self.trees[i]):
                         brood.stopped = True
                         break
         return brood
@@ -1416,7 +1521,7 @@ cdef class Population:
                     if brood.trees[i].score > self.score_at(brood.trees[i].n_leaves):
                         self.front.push_back(brood.trees[i])
                     if not brood.trees[i].front_only:
-                        hand_over(brood.trees[i], self.trees)
+                        self.trees.push_back(move(brood.trees[i]))
                 brood.trees.clear()
         with nogil:
             self.keep_front()
@@ -1432,7 +1537,7 @@ cdef class Population:
                         break
                 if not seen:
                     behaviours.push_back(ranks[i].behaviour)
-                    hand_over(self.trees[ranks[i].position], survivors)
+                    survivors.push_back(move(self.trees[ranks[i].position]))
             self.trees.swap(survivors)
 
     cdef void keep_front(self) noexcept nogil:
@@ -1446,7 +1551,7 @@ cdef class Population:
         for i in range(<intp_t>ranks.size()):
             if ranks[i].score > best:
                 best = ranks[i].score
-                hand_over(self.front[ranks[i].position], kept)
+                kept.push_back(move(self.front[ranks[i].position]))
         self.front.swap(kept)
         self.front_score.clear()
         for i in range(<intp_t>self.front.size()):
@@ -1496,24 +1601,78 @@ cdef class Population:
         Returns
         -------
         nodes : int32 array of shape (n_nodes, 3)
-        n_rows : intp array of shape (n_nodes,)
-            Training rows of every node.
+        n_rows : intp array of shape (n_nodes, 2)
+            Training and validation rows of every node.
         weights : float64 array of shape (n_nodes, 2 * n_classes)
             Class weights of the training, then of the validation rows.
         """
         cdef Scratch* s = &self.scratch[0]
         cdef const Node* nodes
-        cdef intp_t i, c
         with nogil:
             array_to_nodes(tree, s.draft)
             nodes = s.draft.data()
             self.merge(s, &nodes, 1, ORDER_FIRST, NULL, NEVER)
-        n_rows = np.empty(s.out.size(), dtype=np.intp)
+        return self.counted(s)
+
+    def label_front(self, intp_t i, *, bint validation):
+        """Tree `i` of the front, what its leaves hold, and its labels by all rows.
+
+        Parameters
+        ----------
+        i : int
+        validation : bool
+            Whether the validation rows count as training rows, and label.
+
+        Returns
+        -------
+        nodes, n_rows, weights
+            As of :meth:`label_tree`; with `validation` no row is left for validation.
+        """
+        if not 0 <= i < <intp_t>self.front.size():
+            raise IndexError(i)
+        cdef Scratch* s = &self.scratch[0]
+        cdef const Tree* tree = &self.front[i]
+        cdef const Node* nodes = tree.nodes.data()
+        cdef Tree joined
+        cdef intp_t node, leaf = 0, c, k = self.n_classes
+        with nogil:
+            # Answers that are alike by the training rows need not be so by all rows.
+            s.keep_alike = validation
+            if tree.marks.size():
+                self.truncate(s, 0)
+                self.copy_known(s, tree, 0)
+            else:
+                self.merge(s, &nodes, 1, ORDER_FIRST, NULL, NEVER)
+            s.keep_alike = False
+            if validation:
+                joined.nodes = s.out
+                for node in range(<intp_t>s.out.size()):
+                    if s.out[node].feature >= 0:
+                        continue
+                    for c in range(k):
+                        joined.counts.push_back(
+                            s.counts[node * 2 * k + c] + s.counts[node * 2 * k + k + c]
+                        )
+                    joined.counts.resize(joined.counts.size() + k)
+                    joined.n_rows.push_back(s.n_rows[2 * node] + s.n_rows[2 * node + 1])
+                    joined.n_rows.push_back(0)
+                    joined.marks.push_back(s.marks[node])
+                    joined.nodes[node].code = self.heaviest(&joined.counts[leaf * 2 * k])
+                    leaf += 1
+                self.truncate(s, 0)
+                self.copy_known(s, &joined, 0)
+        return self.counted(s)
+
+    cdef tuple counted(self, Scratch* s):
+        """What is in ``s.out`` as arrays."""
+        cdef intp_t i, c
+        n_rows = np.empty((s.out.size(), 2), dtype=np.intp)
         weights = np.empty((s.out.size(), 2 * self.n_classes), dtype=np.float64)
-        cdef intp_t[::1] n_rows_view = n_rows
+        cdef intp_t[:, ::1] n_rows_view = n_rows
         cdef float64_t[:, ::1] weights_view = weights
         for i in range(<intp_t>s.out.size()):
-            n_rows_view[i] = s.n_rows[i]
+            n_rows_view[i, 0] = s.n_rows[2 * i]
+            n_rows_view[i, 1] = s.n_rows[2 * i + 1]
             for c in range(2 * self.n_classes):
                 weights_view[i, c] = s.counts[i * 2 * self.n_classes + c]
         return nodes_to_array(s.out), n_rows, weights
