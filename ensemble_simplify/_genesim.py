@@ -544,6 +544,8 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             if stopped or left <= 0:
                 stopped = True
                 break
+            if generation & (generation - 1) == 0:
+                population.arrange()
             n_children = self.n_crossovers + len(population)
             options = {
                 "seed": seed,

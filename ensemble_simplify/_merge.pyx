@@ -50,9 +50,34 @@ cdef extern from *:
     #else
     static inline int es_lowest(unsigned long long x) { return __builtin_ctzll(x); }
     #endif
+    // Bit i: whether code[i] <= limit, for 64 codes.
+    #if defined(__SSE2__) || defined(_M_X64)
+    #include <emmintrin.h>
+    static inline unsigned long long es_at_most(const int* code, int limit) {
+        const __m128i* four = (const __m128i*)code;
+        const __m128i bound = _mm_set1_epi32(limit);
+        unsigned long long above = 0;
+        for (int i = 0; i < 4; i++, four += 4) {
+            __m128i a = _mm_cmpgt_epi32(_mm_loadu_si128(four), bound);
+            __m128i b = _mm_cmpgt_epi32(_mm_loadu_si128(four + 1), bound);
+            __m128i c = _mm_cmpgt_epi32(_mm_loadu_si128(four + 2), bound);
+            __m128i d = _mm_cmpgt_epi32(_mm_loadu_si128(four + 3), bound);
+            __m128i all = _mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d));
+            above |= (unsigned long long)(unsigned)_mm_movemask_epi8(all) << (16 * i);
+        }
+        return ~above;
+    }
+    #else
+    static inline unsigned long long es_at_most(const int* code, int limit) {
+        unsigned long long bits = 0;
+        for (int i = 0; i < 64; i++) bits |= (unsigned long long)(code[i] <= limit) << i;
+        return bits;
+    }
+    #endif
     """
     int popcount "es_popcount"(uint64_t) noexcept nogil
     int lowest_bit "es_lowest"(uint64_t) noexcept nogil
+    uint64_t at_most "es_at_most"(const int32_t*, int32_t) noexcept nogil
 
 cdef enum:
     ACCURACY = 0
@@ -77,6 +102,8 @@ cdef enum:
 cdef double NEVER = float("inf")
 cdef double TIE = 1e-12            # weights and gains closer than this are equal
 cdef double SMALLEST_PROBABILITY = np.finfo(np.float64).eps
+# Up to so many rows of a word are looked up one by one.
+cdef int FEW_BITS = 4
 # A tree keeps what is known of its leaves if that fits into so many bytes; otherwise its rows are
 # counted again when they are needed.
 cdef intp_t KNOWN_BYTES = 1 << 20
@@ -93,6 +120,12 @@ cdef struct Node:
 cdef struct Split:
     int32_t feature
     int32_t code
+
+
+cdef struct Row:
+    double weight
+    uint64_t mark         # random; leaves are compared by the sums of their marks
+    int32_t label
 
 
 cdef struct Frame:
@@ -557,9 +590,8 @@ cdef class Population:
     """
 
     cdef vector[int32_t] code            # n_features x (64 * n_words), training words first
-    cdef vector[int32_t] label
-    cdef vector[double] weight
-    cdef vector[uint64_t] mark
+    cdef vector[Row] rows                # 64 * n_words
+    cdef vector[int32_t] place           # where each row stands; training rows first
     cdef vector[uint64_t] everything     # words of all rows
     cdef vector[int64_t] first_split     # running number of the first split of every axis
     cdef vector[int32_t] n_codes
@@ -610,9 +642,8 @@ cdef class Population:
         self.keep_paths = keep_paths
         with nogil:
             self.code.resize(self.n_features * self.n_words * 64)
-            self.label.resize(self.n_words * 64)
-            self.weight.resize(self.n_words * 64)
-            self.mark.resize(self.n_words * 64)
+            self.rows.resize(self.n_words * 64)
+            self.place.resize(self.n_train + self.n_val)
             self.everything.resize(self.n_words)
             self.val_total.resize(n_classes)
             row = 0
@@ -620,15 +651,16 @@ cdef class Population:
                 if i == self.n_train:
                     row = self.n_train_words * 64
                 self.everything[row >> 6] |= (<uint64_t>1) << (row & 63)
-                self.mark[row] = mix(<uint64_t>row + <uint64_t>0x632be59bd9b4e019)
+                self.place[i] = <int32_t>row
+                self.rows[row].mark = mix(<uint64_t>row + <uint64_t>0x632be59bd9b4e019)
                 if i < self.n_train:
-                    self.label[row] = train_label[i]
-                    self.weight[row] = train_weight[i]
+                    self.rows[row].label = train_label[i]
+                    self.rows[row].weight = train_weight[i]
                 else:
-                    self.label[row] = val_label[i - self.n_train]
-                    self.weight[row] = val_weight[i - self.n_train]
-                    self.val_total[self.label[row]] += self.weight[row]
-                    self.total += self.weight[row]
+                    self.rows[row].label = val_label[i - self.n_train]
+                    self.rows[row].weight = val_weight[i - self.n_train]
+                    self.val_total[self.rows[row].label] += self.rows[row].weight
+                    self.total += self.rows[row].weight
                 row += 1
             if self.metric == BALANCED_ACCURACY:
                 self.total = 0.0
@@ -654,6 +686,59 @@ cdef class Population:
                 self.scratch[i].work = 0
                 self.scratch[i].keep_alike = False
 
+    cdef intp_t leaf_at(self, const Node* nodes, intp_t row) noexcept nogil:
+        """Position of the leaf that a row (by its place) lies in."""
+        cdef intp_t at = 0, stride = self.n_words * 64
+        while nodes[at].feature >= 0:
+            if self.code[nodes[at].feature * stride + row] <= nodes[at].code:
+                at += 1
+            else:
+                at += 1 + nodes[at + 1].size
+        return at
+
+    def arrange(self):
+        """Lay the rows out in the order of the leaves of the fittest tree.
+
+        The rows of a node of a similar tree then stand in few words. No answer depends on it.
+        """
+        if self.trees.size() == 0:
+            raise IndexError("the population is empty")
+        cdef const Node* nodes = self.trees[0].nodes.data()
+        cdef intp_t i, f, first, n, at, part, stride = self.n_words * 64
+        cdef vector[int32_t] leaf, start, to, codes
+        cdef vector[Row] rows
+        with nogil:
+            to.resize(stride)
+            leaf.resize(stride)
+            for i in range(stride):
+                to[i] = <int32_t>i
+            for part in range(2):
+                first = self.n_train_words * 64 if part else 0
+                n = self.n_val if part else self.n_train
+                start.assign(self.trees[0].nodes.size() + 1, 0)
+                for i in range(first, first + n):
+                    at = self.leaf_at(nodes, i)
+                    leaf[i] = <int32_t>at
+                    start[at + 1] += 1
+                for i in range(<intp_t>start.size() - 1):
+                    start[i + 1] += start[i]
+                for i in range(first, first + n):
+                    to[i] = <int32_t>first + start[leaf[i]]
+                    start[leaf[i]] += 1
+            rows.resize(stride)
+            for i in range(stride):
+                rows[to[i]] = self.rows[i]
+            self.rows.swap(rows)
+            for i in range(<intp_t>self.place.size()):
+                self.place[i] = to[self.place[i]]
+            codes.resize(stride)
+            for f in range(self.n_features):
+                for i in range(stride):
+                    codes[to[i]] = self.code[f * stride + i]
+                memcpy(&self.code[f * stride], codes.data(), stride * sizeof(int32_t))
+            for i in range(<intp_t>self.scratch.size()):
+                self.scratch[i].cached.assign(self.scratch[i].cached.size(), -1)
+
     # ----------------------------------------------------------------- splitting rows
 
     cdef const uint64_t* split_bits(
@@ -669,15 +754,11 @@ cdef class Population:
             return s.cache[slot].data()
         if 4 * n_words < self.n_words:
             return NULL
-        cdef intp_t w, bit
-        cdef uint64_t word
+        cdef intp_t w
         cdef const int32_t* codes = &self.code[feature * self.n_words * 64]
         s.cache[slot].resize(self.n_words)
         for w in range(self.n_words):
-            word = 0
-            for bit in range(64):
-                word |= (<uint64_t>(codes[w * 64 + bit] <= code)) << bit
-            s.cache[slot][w] = word
+            s.cache[slot][w] = at_most(codes + w * 64, code)
         s.cached[slot] = split
         s.work += 16 * self.n_words
         return s.cache[slot].data()
@@ -687,6 +768,8 @@ cdef class Population:
     ) noexcept nogil:
         cdef uint64_t left = 0, rest = word
         cdef int bit
+        if popcount(word) > FEW_BITS:
+            return word & at_most(codes + <intp_t>index * 64, code)
         while rest:
             bit = lowest_bit(rest)
             rest &= rest - 1
@@ -758,10 +841,10 @@ cdef class Population:
             )
             while word:
                 row = <intp_t>index * 64 + lowest_bit(word)
-                c = self.label[row]
+                c = self.rows[row].label
                 if not left & (word & (~word + 1)):
                     c += k
-                s.tally[c] += self.weight[row]
+                s.tally[c] += self.rows[row].weight
                 word &= word - 1
         s.work += 4 * node.n_words
         for c in range(k):
@@ -786,8 +869,8 @@ cdef class Population:
                 row = <intp_t>s.index[node.words + j] * 64 + lowest_bit(word)
                 word &= word - 1
                 if seen < 0:
-                    seen = self.label[row]
-                elif seen != self.label[row]:
+                    seen = self.rows[row].label
+                elif seen != self.rows[row].label:
                     return False
         return True
 
@@ -823,8 +906,8 @@ cdef class Population:
             while word:
                 row = <intp_t>s.index[frame.words + j] * 64 + lowest_bit(word)
                 word &= word - 1
-                s.counts[shift + self.label[row]] += self.weight[row]
-                mark += self.mark[row]
+                s.counts[shift + self.rows[row].label] += self.rows[row].weight
+                mark += self.rows[row].mark
         s.work += 4 * frame.n_words
         s.marks[s.marks.size() - 1] = mark
         s.n_rows[s.n_rows.size() - 2] = <int32_t>frame.n_train
@@ -1679,19 +1762,13 @@ cdef class Population:
 
     def apply(self, const int32_t[:, ::1] tree, *, bint validation=True):
         """Leaf (position in `tree`) of every validation or training row, as an intp array."""
-        cdef intp_t row, first = self.n_train_words * 64 if validation else 0
+        cdef intp_t row, first = self.n_train if validation else 0
         cdef intp_t n = self.n_val if validation else self.n_train
-        cdef intp_t at, stride = self.n_words * 64
+        cdef vector[Node] nodes
         leaf = np.empty(n, dtype=np.intp)
         cdef intp_t[::1] view = leaf
         with nogil:
+            array_to_nodes(tree, nodes)
             for row in range(n):
-                at = 0
-                while tree[at, 0] >= 0:
-                    if self.code[tree[at, 0] * stride + first + row] <= tree[at, 1]:
-                        at += 1
-                    else:
-                        at += 1 + tree[at + 1, 2]
-                view[row] = at
+                view[row] = self.leaf_at(nodes.data(), self.place[first + row])
         return leaf
-
