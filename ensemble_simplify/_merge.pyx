@@ -30,7 +30,7 @@ from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, int64_t, intp_t, now, should_stop, uint32_t, uint64_t,
+    float32_t, float64_t, int32_t, int64_t, intp_t, now, should_stop, uint32_t, uint64_t,
 )
 
 cdef extern from *:
@@ -167,11 +167,10 @@ cdef cppclass Tree:
     bint front_only       # offered to the front, not to the population
 
 
-cdef cppclass Link:
-    # A node of the pruning path: how much impurity a leaf saved there costs.
+cdef struct Link:
+    # A pruning: how much impurity each leaf costs that it saves, and the split that becomes a leaf.
     double cost
     int32_t node
-    int32_t version
 
 
 cdef cppclass Scratch:
@@ -198,11 +197,10 @@ cdef cppclass Scratch:
     vector[double] below_impurity
     vector[int32_t] below_leaves
     vector[double] below_score
-    vector[int32_t] parent
-    vector[int32_t] version
+    vector[double] cost
     vector[int32_t] pruned_at
     vector[char] is_leaf
-    vector[Link] heap
+    vector[Link] links
     vector[int32_t] path_leaves
     vector[double] path_score
     vector[double] hits
@@ -548,10 +546,10 @@ cdef inline double rounded(double score) noexcept nogil:
     return floor(score * 1e12 + 0.5) * 1e-12
 
 
-cdef bint costlier(const Link& a, const Link& b) noexcept nogil:
+cdef bint cheaper(const Link& a, const Link& b) noexcept nogil:
     if a.cost != b.cost:
-        return a.cost > b.cost
-    return a.node > b.node
+        return a.cost < b.cost
+    return a.node < b.node
 
 
 cdef inline double log_of(double p) noexcept nogil:
@@ -1156,7 +1154,7 @@ cdef class Population:
         return rounded(sum_of_values / self.total) if self.total > 0.0 else 0.0
 
     cdef void study(self, Scratch* s) noexcept nogil:
-        """Labels, impurities and leaf scores of all nodes in ``s.out``, and their parents."""
+        """Labels, impurities and leaf scores of all nodes in ``s.out``, and sums over leaves."""
         cdef intp_t i, c, right, k = self.n_classes, n = s.out.size()
         cdef double weight, square
         cdef const double* counts
@@ -1166,12 +1164,9 @@ cdef class Population:
         s.below_impurity.resize(n)
         s.below_leaves.resize(n)
         s.below_score.resize(n)
-        s.parent.resize(n)
-        s.version.assign(n, 0)
+        s.cost.resize(n)
         s.pruned_at.assign(n, n + 1)
         s.is_leaf.resize(n)
-        if n:
-            s.parent[0] = -1
         for i in range(n - 1, -1, -1):
             counts = &s.counts[i * 2 * k]
             s.label[i] = self.heaviest(counts)
@@ -1188,19 +1183,53 @@ cdef class Population:
                 s.below_score[i] = s.leaf_score[i]
             else:
                 right = i + 1 + s.out[i + 1].size
-                s.parent[i + 1] = <int32_t>i
-                s.parent[right] = <int32_t>i
                 s.below_impurity[i] = s.below_impurity[i + 1] + s.below_impurity[right]
                 s.below_leaves[i] = s.below_leaves[i + 1] + s.below_leaves[right]
                 s.below_score[i] = s.below_score[i + 1] + s.below_score[right]
 
-    cdef void push_link(self, Scratch* s, int32_t node) noexcept nogil:
+    cdef void push_splits(self, Scratch* s, intp_t first, intp_t end) noexcept nogil:
+        """Push the highest splits of a slice that are pruned by themselves onto the heap."""
+        cdef intp_t i = first
         cdef Link link
-        link.cost = (s.impurity[node] - s.below_impurity[node]) / (s.below_leaves[node] - 1)
-        link.node = node
-        link.version = s.version[node]
-        s.heap.push_back(link)
-        push_heap(s.heap.begin(), s.heap.end(), &costlier)
+        while i < end:
+            if s.out[i].feature < 0 or s.cost[i] == NEVER:
+                i += 1
+                continue
+            link.cost = s.cost[i]
+            link.node = <int32_t>i
+            s.links.push_back(link)
+            push_heap(s.links.begin(), s.links.end(), &cheaper)
+            i += s.out[i].size
+
+    cdef void cost_of_pruning(self, Scratch* s, intp_t node) noexcept nogil:
+        """When weakest-link pruning makes a split a leaf, given that of the splits below it.
+
+        Of the prunings below it, those that cost less come first; the others never come, which
+        is noted as a cost of `NEVER`. The sums over the leaves below the split are set to
+        what they are just before its own pruning.
+        """
+        cdef intp_t x, left = node + 1, right = left + s.out[left].size
+        cdef double impurity = s.impurity[left] + s.impurity[right]
+        cdef double score = s.leaf_score[left] + s.leaf_score[right]
+        cdef int32_t n_leaves = 2
+        s.links.clear()
+        self.push_splits(s, left, node + s.out[node].size)
+        while True:
+            # In single precision, so that rounding does not choose between equal costs.
+            s.cost[node] = <float32_t>((s.impurity[node] - impurity) / (n_leaves - 1))
+            if s.links.size() == 0 or s.links.front().cost < s.cost[node]:
+                break
+            x = s.links.front().node
+            pop_heap(s.links.begin(), s.links.end(), &cheaper)
+            s.links.pop_back()
+            s.cost[x] = NEVER
+            impurity += s.below_impurity[x] - s.impurity[x]
+            score += s.below_score[x] - s.leaf_score[x]
+            n_leaves += s.below_leaves[x] - 1
+            self.push_splits(s, x + 1, x + s.out[x].size)
+        s.below_impurity[node] = impurity
+        s.below_score[node] = score
+        s.below_leaves[node] = n_leaves
 
     cdef void drop_calls_below(self, Scratch* s, intp_t node, int32_t step) noexcept nogil:
         """Take back the calls of all present leaves below a node."""
@@ -1215,61 +1244,39 @@ cdef class Population:
     cdef void cost_complexity_path(self, Scratch* s) noexcept nogil:
         """Weakest-link pruning to the root: `pruned_at`, and leaves and score of each step."""
         cdef intp_t i, n = s.out.size()
-        cdef int32_t node, up, step = 0
-        cdef double d_impurity, d_score
-        cdef int32_t d_leaves
+        cdef int32_t node, step, n_leaves = s.below_leaves[0]
+        cdef double score = s.below_score[0]
         cdef Link link
-        s.heap.clear()
         s.path_leaves.clear()
         s.path_score.clear()
-        for i in range(n):
+        for i in range(n - 1, -1, -1):
             if s.out[i].feature >= 0:
-                self.push_link(s, <int32_t>i)
+                self.cost_of_pruning(s, i)
+        s.links.clear()
+        for i in range(n):
+            if s.out[i].feature >= 0 and s.cost[i] != NEVER:
+                link.cost = s.cost[i]
+                link.node = <int32_t>i
+                s.links.push_back(link)
+        sort(s.links.begin(), s.links.end(), &cheaper)
         if self.metric == F1_MACRO:
             s.hits.assign(self.n_classes, 0.0)
             s.calls.assign(self.n_classes, 0.0)
             for i in range(n):
                 if s.out[i].feature < 0:
                     self.count_calls(s, i, 1.0)
-        s.path_leaves.push_back(s.below_leaves[0])
-        s.path_score.push_back(
-            self.f1(s) if self.metric == F1_MACRO else self.finish(s.below_score[0])
-        )
-        while s.heap.size():
-            link = s.heap.front()
-            pop_heap(s.heap.begin(), s.heap.end(), &costlier)
-            s.heap.pop_back()
-            node = link.node
-            if s.version[node] < 0:
-                continue
-            if s.version[node] != link.version:
-                # Pruning below a node can only raise its cost, so it was not popped too late.
-                self.push_link(s, node)
-                continue
-            step += 1
+        s.path_leaves.push_back(n_leaves)
+        s.path_score.push_back(self.f1(s) if self.metric == F1_MACRO else self.finish(score))
+        for step in range(1, <int32_t>s.links.size() + 1):
+            node = s.links[step - 1].node
             if self.metric == F1_MACRO:
                 self.drop_calls_below(s, node, step)
                 self.count_calls(s, node, 1.0)
-            # No descendant may be pruned after its ancestor.
-            for i in range(node, node + s.out[node].size):
-                if s.pruned_at[i] > step:
-                    s.version[i] = -1
             s.pruned_at[node] = step
-            d_impurity = s.impurity[node] - s.below_impurity[node]
-            d_leaves = 1 - s.below_leaves[node]
-            d_score = s.leaf_score[node] - s.below_score[node]
-            up = node
-            while up >= 0:
-                s.below_impurity[up] += d_impurity
-                s.below_leaves[up] += d_leaves
-                s.below_score[up] += d_score
-                if up != node:
-                    s.version[up] += 1
-                up = s.parent[up]
-            s.path_leaves.push_back(s.below_leaves[0])
-            s.path_score.push_back(
-                self.f1(s) if self.metric == F1_MACRO else self.finish(s.below_score[0])
-            )
+            n_leaves += 1 - s.below_leaves[node]
+            score += s.leaf_score[node] - s.below_score[node]
+            s.path_leaves.push_back(n_leaves)
+            s.path_score.push_back(self.f1(s) if self.metric == F1_MACRO else self.finish(score))
 
     cdef void reduced_error(self, Scratch* s) noexcept nogil:
         """Mark every node whose validation rows a leaf would label as well (`pruned_at` = 0)."""
