@@ -37,13 +37,8 @@ _CART_SETUPS = (
     {"criterion": "entropy"},
 )
 
-# Scores that the kernel computes itself, by its own name for them.
-_KERNEL_METRICS = {
-    "accuracy": "accuracy",
-    "balanced_accuracy": "accuracy",  # with weights that sum to one a class
-    "f1_macro": "f1_macro",
-    "neg_log_loss": "neg_log_loss",
-}
+# Scores that the kernel computes itself.
+_KERNEL_METRICS = ("accuracy", "balanced_accuracy", "f1_macro", "neg_log_loss")
 
 # Trees of the forest whose out-of-bag votes are the target of fitness="oob".
 _OOB_TREES = 200
@@ -313,7 +308,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             weight[rows.train],
             axes.encode_rows(X[rows.val]),
             rows.target,
-            judge.weights,
+            rows.val_weight,
             axes.n_codes,
             n_classes=len(self.classes_),
             min_samples_leaf=self.min_samples_leaf,
@@ -325,7 +320,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         )
         self._evolve(population, founders, judge, n_threads, random_state, deadline)
         self.ensemble_score_ = judge.score(_vote(population, founders, rows))
-        self._publish(population, axes, X[kept], y_index[kept], weight[kept], judge)
+        self._publish(population, axes, rows.held_out, judge)
         return self
 
     def predict(self, X):
@@ -399,7 +394,9 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             target = _out_of_bag_labels(
                 X[kept], y_index[kept], weight[kept], self.n_jobs, random_state
             )
-            return Bunch(train=kept, val=kept, target=target, val_weight=weight[kept])
+            return Bunch(
+                train=kept, val=kept, target=target, val_weight=weight[kept], held_out=False
+            )
         train, val = [], []
         for index, label in enumerate(self.classes_):
             members = random_state.permutation(kept[y_index[kept] == index])
@@ -418,9 +415,12 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             val.append(members[:n_val])
             train.append(members[n_val:])
         train, val = np.sort(np.concatenate(train)), np.sort(np.concatenate(val))
-        if not val.size:
+        held_out = val.size > 0
+        if not held_out:
             val = train
-        return Bunch(train=train, val=val, target=y_index[val], val_weight=weight[val])
+        return Bunch(
+            train=train, val=val, target=y_index[val], val_weight=weight[val], held_out=held_out
+        )
 
     def _first_ensemble(self, original, X, y, y_index, weight, rows, random_state, deadline):
         """Fit or unwrap the trees of the first population; return their `Forest` objects."""
@@ -544,6 +544,8 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             if stopped or left <= 0:
                 stopped = True
                 break
+            if generation & (generation - 1) == 0:
+                population.arrange()
             n_children = self.n_crossovers + len(population)
             options = {
                 "seed": seed,
@@ -580,29 +582,15 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         self.history_ = Bunch(**{name: np.array(column) for name, column in history.items()})
         self.n_iter_ = len(history.best_score) - 1
 
-    def _publish(self, population, axes, X, y_index, weight, judge):
+    def _publish(self, population, axes, held_out, judge):
         """Count all rows into the trees of the front, write them and choose one."""
-        codes = axes.encode_rows(X)
-        everything = Population(
-            codes,
-            y_index,
-            weight,
-            codes[:, :0].copy(),
-            y_index[:0],
-            weight[:0],
-            axes.n_codes,
-            n_classes=len(self.classes_),
-            min_samples_leaf=self.min_samples_leaf,
-            prune="none",
-        )
         n_classes = len(self.classes_)
         front = Bunch(n_leaves=[], score=[], trees=[])
         scores, _ = population.describe("front")
         raw = []
         # Counting all rows may join leaves: of two trees of one size, the later scored better.
         for i, score in enumerate(scores):
-            nodes = population.nodes(i, "front")
-            counted, n_rows, counts = everything.label_tree(nodes)
+            counted, n_rows, counts = population.label_front(i, validation=held_out)
             n_leaves = (len(counted) + 1) // 2
             while front.n_leaves and front.n_leaves[-1] >= n_leaves:
                 for column in front.values():
@@ -611,7 +599,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             tree = write_coded(
                 axes,
                 counted,
-                n_rows,
+                n_rows[:, 0],
                 counts[:, :n_classes],
                 classes=self.classes_,
                 feature_names=getattr(self, "feature_names_in_", None),
@@ -619,7 +607,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             front.n_leaves.append(n_leaves)
             front.score.append(score)
             front.trees.append(tree)
-            raw.append(nodes)
+            raw.append(population.nodes(i, "front"))
         chosen = len(raw) - 1
         if self.selection == "one_se":
             least = scores[-1] - judge.standard_error(population, raw[-1])
@@ -652,12 +640,8 @@ class _Judge:
         self.classes = classes
         self.target = rows.target
         self.val_weight = rows.val_weight
-        self.slow = scoring not in _KERNEL_METRICS if isinstance(scoring, str) else True
-        self.kernel_metric = "accuracy" if self.slow else _KERNEL_METRICS[scoring]
-        self.weights = self.val_weight
-        if scoring == "balanced_accuracy":
-            total = np.bincount(self.target, self.val_weight, len(classes))
-            self.weights = self.val_weight / total[self.target]
+        self.slow = not (isinstance(scoring, str) and scoring in _KERNEL_METRICS)
+        self.kernel_metric = "accuracy" if self.slow else scoring
         if self.slow:
             self.scorer = metrics.get_scorer(scoring) if isinstance(scoring, str) else scoring
             self.X = X[rows.val]
@@ -678,7 +662,10 @@ class _Judge:
         if self.scoring == "f1_macro":
             return float(metrics.f1_score(self.target, labels, average="macro", **options))
         if self.scoring == "balanced_accuracy":
-            return float(np.average(labels == self.target, weights=self.weights))
+            total = np.bincount(self.target, self.val_weight)
+            return float(
+                np.average(labels == self.target, weights=(self.val_weight / total[self.target]))
+            )
         return float(metrics.accuracy_score(self.target, labels, **options))
 
     def rescore(self, population, brood):

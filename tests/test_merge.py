@@ -501,6 +501,5 @@ def test_apply_and_label_tree_count_rows():
                 weights[at, 3 * part : 3 * part + 3],
                 np.bincount(world.labels[part][rows], world.weights[part][rows], 3),
             )
-            if part == 0:
-                assert n_rows[at] == rows.sum()
-    assert n_rows[0] == len(world.labels[0])
+            assert n_rows[at, part] == rows.sum()
+    assert n_rows[0].tolist() == [len(labels) for labels in world.labels]
