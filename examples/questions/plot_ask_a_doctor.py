@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 from ensemble_simplify import AbstentionDisplay, CultivatedForestClassifier
 
 here = Path(globals().get("__file__", "gallery")).resolve().parent
-table = pd.read_csv(here / "data" / "parkinsons.csv")
+table = pd.read_csv(here.parent / "data" / "parkinsons.csv")
 X = table.drop(columns="target")
 y = np.where(table["target"] == 1, "Parkinson", "healthy")
 
