@@ -280,7 +280,7 @@ def check_writer(seed):
         arrays[which][i] = rng.choice(
             NUMBERS if which == 3 else [i, n - 1, n, int(rng.integers(n)), *INDICES]
         )
-    made, error = was_refused(lambda: preorder(*arrays, drop_unreached=bool(rng.integers(2))))
+    made, _ = was_refused(lambda: preorder(*arrays, drop_unreached=bool(rng.integers(2))))
     _, error_as_they_are = was_refused(lambda: TreeNodes(*arrays))
     if made is None:
         assert error_as_they_are is not None
@@ -289,7 +289,7 @@ def check_writer(seed):
     refused = set()
     X = rng.choice([*NUMBERS, *values], (20, n_features))
     X = np.where(np.abs(X) <= FLOAT32_MAX, X, 0.0)
-    leaf, error = was_refused(lambda: apply_nodes(nodes, X))
+    leaf, _ = was_refused(lambda: apply_nodes(nodes, X))
     if leaf is None:
         assert nodes.feature.max() >= n_features
         return {"apply_nodes"}
@@ -313,7 +313,7 @@ def check_writer(seed):
     elif broken == 4:
         y[rng.integers(len(y))] = rng.choice(INDICES)
     proba = None if rng.random() < 0.3 else proba
-    written, error = was_refused(
+    written, _ = was_refused(
         lambda: write_classifier(
             nodes,
             labels,
