@@ -52,7 +52,10 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
                 "is not fitted. Fit it first, or pass it without FrozenEstimator to have it "
                 "fitted here."
             ) from error
-        expected = getattr(fitted, "n_features_in_", X.shape[1])
+        try:
+            expected = fitted.n_features_in_
+        except (AttributeError, IndexError):  # not told, or no members: the reader says so
+            expected = X.shape[1]
         if expected != X.shape[1]:
             raise ValueError(
                 f"estimator=FrozenEstimator({type(fitted).__name__}(...)) was fitted on {expected} "

@@ -495,7 +495,8 @@ class FeatureBudgetPruner(BaseEstimator):
         judged = sums(moments, counted)
         if regression:
             v = value[:, 0] - middle
-            losses = judged[:, 2] - 2 * v * judged[:, 1] + v**2 * judged[:, 0]
+            with np.errstate(over="ignore", invalid="ignore"):
+                losses = judged[:, 2] - 2 * v * judged[:, 1] + v**2 * judged[:, 0]
             losses = np.maximum(losses, 0.0)
             mass = judged[:, 0]
         else:
@@ -508,6 +509,11 @@ class FeatureBudgetPruner(BaseEstimator):
             else:
                 floor = np.finfo(np.float64).eps
                 losses = -(judged * np.log(np.clip(value, floor, 1.0))).sum(axis=1)
+        if not np.isfinite(losses).all():
+            raise ValueError(
+                f"loss={loss!r} of {type(self.estimator_).__name__}(...) on these rows is not "
+                "finite: its values, or the targets, are too large. Scale the targets."
+            )
         tree_mass = mass[forest.offsets[:-1]]
         if (tree_mass <= 0).any():
             t = int(np.argmin(tree_mass))
@@ -715,8 +721,11 @@ class FeatureBudgetPruner(BaseEstimator):
             part = slice(offsets[t], offsets[t + 1])
             pruned = pruned_copy(tree, self._keep[part].astype(bool))
             if self.labels == "sample":
+                own = np.arange(offsets[t], offsets[t + 1])
                 reached = np.zeros(self._forest.n_nodes, dtype=bool)
-                reached[part] = self._stop[part] == np.arange(offsets[t], offsets[t + 1])
+                reached[part] = (self._stop[part] == own) & (
+                    (self._problem.parent[part] >= 0) | (own == offsets[t])
+                )
                 order = self._problem.order
                 nodes = order[reached[order]]
                 pruned = self._with_values(pruned, self._value[nodes], t)

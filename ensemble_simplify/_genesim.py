@@ -27,7 +27,7 @@ from ensemble_simplify._codes import Axes, write_coded
 from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._inducers import C45Tree, GuideTree, QuestTree
 from ensemble_simplify._merge import Population, overlay
-from ensemble_simplify._sklearn_tree import read_nodes, write_tree
+from ensemble_simplify._sklearn_tree import write_tree
 
 # The CART set-ups that are bagged for estimators="auto".
 _CART_SETUPS = (
@@ -875,9 +875,7 @@ def merge_trees(estimators, *, weights=None, max_leaves=100_000, time_limit=None
         for t, (fitted, _) in enumerate(tree_estimators(model)):
             old = trees[t][parts[:, column], 1]
             proba[:, which] += forest.value[forest.offsets[t] + old] * (part / forest.n_trees)
-            contents = read_nodes(fitted)
-            of_node = np.empty(len(contents.order))
-            of_node[contents.order] = contents.weighted_n_node_samples
+            of_node = fitted.tree_.weighted_n_node_samples
             pieces = np.bincount(old, minlength=len(of_node))
             leaf_weight += of_node[old] / pieces[old] / forest.n_trees
             column += 1
