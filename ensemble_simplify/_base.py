@@ -14,10 +14,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import (
     _check_sample_weight,
+    _get_feature_names,
     check_is_fitted,
     has_fit_parameter,
     validate_data,
 )
+
+from ensemble_simplify._forest import read_forest
 
 
 def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
@@ -28,8 +31,9 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
     estimator : estimator, FrozenEstimator or None
         An unfitted (or refittable) ensemble is cloned and fitted; a
         ``FrozenEstimator`` is unwrapped and used as it is; ``None`` means `default`.
-    X, y : array-like
+    X : array or data frame of shape (n_samples, n_features)
         Training rows, as the caller received them (so that names of columns reach the ensemble).
+    y : array-like of shape (n_samples,)
     sample_weight : array-like of shape (n_samples,) or None
     default : estimator
         Unfitted ensemble used for ``estimator=None``.
@@ -39,7 +43,7 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
     NotFittedError
         If a frozen estimator has not been fitted.
     ValueError
-        If a frozen estimator was fitted on another number of features, or
+        If a frozen estimator was fitted on another number of features or on other names, or
         `sample_weight` is given and the ensemble cannot use it.
     """
     if isinstance(estimator, FrozenEstimator):
@@ -61,6 +65,14 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
                 f"estimator=FrozenEstimator({type(fitted).__name__}(...)) was fitted on {expected} "
                 f"features, but X has {X.shape[1]}. Pass the columns it was fitted on."
             )
+        ours, theirs = _get_feature_names(X), getattr(fitted, "feature_names_in_", None)
+        if ours is not None and theirs is not None and not np.array_equal(ours, theirs):
+            j = np.flatnonzero(ours != theirs)[0]
+            raise ValueError(
+                f"estimator=FrozenEstimator({type(fitted).__name__}(...)) was fitted on "
+                f"{theirs[j]!r} where X has the column {ours[j]!r}. Pass the columns it was fitted "
+                "on, in their order."
+            )
         return fitted
     fitted = clone(default if estimator is None else estimator)
     if sample_weight is None:
@@ -74,26 +86,33 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
 
 
 def check_weights(sample_weight, X):
-    """Validated weights of rows, or None.
+    """Weights of the rows, checked.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), float or None
+    X : ndarray of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples,)
+        Ones for None.
 
     Raises
     ------
     ValueError
         If a weight is negative or not finite, or all are zero.
     """
-    if sample_weight is None:
-        return None
-    sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if sample_weight.min() < 0:
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if weight.min() < 0:
         raise ValueError(
-            f"sample_weight has a negative entry, {sample_weight.min()}. Weights must be at "
-            "least 0."
+            f"sample_weight has the negative entry {weight.min()}. Weights must be 0 or more."
         )
-    if not sample_weight.any():
+    if not weight.any():  # newer versions of scikit-learn say so themselves
         raise ValueError(
-            "Sample weights must contain at least one non-zero number; sample_weight is all zero."
+            "sample_weight is zero for every row. Give at least one row a positive weight."
         )
-    return sample_weight
+    return weight
 
 
 def class_index(y, classes):
@@ -113,6 +132,32 @@ def class_index(y, classes):
             f"{list(classes)}. Pass rows of these classes."
         )
     return index
+
+
+def read_classifier(estimator, *, voting="estimator"):
+    """Read a fitted ensemble, and refuse regressors.
+
+    Parameters
+    ----------
+    estimator : fitted ensemble
+    voting : {"estimator", "hard"}, default="estimator"
+
+    Returns
+    -------
+    Forest
+
+    Raises
+    ------
+    TypeError
+        If the ensemble is a regressor, or of a kind that cannot be read.
+    """
+    forest = read_forest(estimator, voting=voting)
+    if forest.classes is None:
+        raise TypeError(
+            f"estimator={type(estimator).__name__}(...) is a regressor. Give an ensemble of "
+            "classification trees."
+        )
+    return forest
 
 
 def available_memory():

@@ -21,10 +21,10 @@ from ensemble_simplify._base import (
     class_index,
     fit_or_unwrap,
     fitted_rows,
+    read_classifier,
 )
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._fidelity import edge_weights, fidelity
-from ensemble_simplify._forest import read_forest
 from ensemble_simplify._grid import grid_shape, trees_over_axes
 from ensemble_simplify._planner import MAX_LEAVES, OutOfTime, TooManyLeaves, find_front, find_tree
 from ensemble_simplify._search import TooLarge, n_regions
@@ -215,8 +215,6 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-    _doc_link_module = "ensemble_simplify"
-    _doc_link_template = ""
 
     def __init__(
         self,
@@ -266,17 +264,18 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         given = X
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
-        sample_weight = check_weights(sample_weight, X)
+        weight = check_weights(sample_weight, X)
         rng = check_random_state(self.random_state)
         default = RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng)
         rows = given if hasattr(given, "columns") else X
-        self.estimator_ = fit_or_unwrap(self.estimator, rows, y, sample_weight, default=default)
-        forest = read_forest(self.estimator_, voting=self.voting)
-        if forest.classes is None:
-            raise TypeError(
-                f"estimator={type(self.estimator_).__name__}(...) is a regressor. "
-                "BornAgainClassifier needs an ensemble of classification trees."
-            )
+        self.estimator_ = fit_or_unwrap(
+            self.estimator,
+            rows,
+            y,
+            None if sample_weight is None else weight,
+            default=default,
+        )
+        forest = read_classifier(self.estimator_, voting=self.voting)
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
 
@@ -309,7 +308,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
             self.classes_,
             n_features=self.n_features_in_,
             feature_names=getattr(self, "feature_names_in_", None),
-            sample_weight=sample_weight,
+            sample_weight=weight,
         )
         self._set_sizes(found, tree)
         return self
@@ -526,7 +525,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
             When the time is over first.
         """
         check_is_fitted(self)
-        forest = read_forest(self.estimator_, voting=self.voting)
+        forest = read_classifier(self.estimator_, voting=self.voting)
         cuts = cut_points(forest.feature, self._threshold, forest.n_features)
         inside = self._inside()
         trees = trees_over_axes(

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ensemble_simplify import _budget_grow
-from ensemble_simplify._base import read_feature_costs
+from ensemble_simplify._base import check_weights, read_feature_costs
 from ensemble_simplify._sklearn_tree import TreeNodes, apply_nodes, node_counts, write_classifier
 
 _KINDS = {
@@ -181,8 +181,6 @@ class BudgetForestClassifier(BaggingClassifier):
     True
     """
 
-    _doc_link_module = "ensemble_simplify"
-
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "feature_costs": ["array-like", dict, None],
@@ -270,4 +268,6 @@ class BudgetForestClassifier(BaggingClassifier):
                 "feature_costs are all zero. Give at least one feature a positive price, or use "
                 "a random forest."
             )
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, checked)
         return super().fit(X, y, sample_weight)

@@ -17,8 +17,9 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ensemble_simplify._base import check_weights
 from ensemble_simplify._modules import Router, grow
 
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
@@ -375,15 +376,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
         check_classification_targets(y)
         self.classes_, y_index = np.unique(y, return_inverse=True)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if np.any(weight < 0):
-            raise ValueError(
-                f"sample_weight has negative values (least {weight.min()}); weights are masses of "
-                "rows and must be 0 or more."
-            )
+        weight = check_weights(sample_weight, X)
         used = weight > 0
-        if not used.any():
-            raise ValueError("sample_weight is 0 for every row; at least one must be positive.")
         if not used.all():
             X, y_index, weight = X[used], y_index[used], weight[used]
 
@@ -438,8 +432,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             )
         if self.verbose:
             print(
-                f"CultivatedForestClassifier: {self.n_modules_} modules, {self.n_leaves_} leaves, "
-                f"depth {self.depth_} ({self.splitter_})"
+                f"[CultivatedForestClassifier] {self.n_modules_} modules, {self.n_leaves_} "
+                f"leaves, depth {self.depth_} ({self.splitter_})"
             )
         return self
 

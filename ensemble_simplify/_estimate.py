@@ -9,8 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._base import available_memory
-from ensemble_simplify._forest import read_forest
+from ensemble_simplify._base import available_memory, read_classifier
 from ensemble_simplify._grid import trees_over_axes
 from ensemble_simplify._planner import HOPELESS, MAX_LEAVES, forecast
 from ensemble_simplify._search import n_regions
@@ -128,12 +127,7 @@ def estimate(
     """
     fitted = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
     check_is_fitted(fitted)
-    forest = read_forest(fitted, voting=voting)
-    if forest.classes is None:
-        raise TypeError(
-            f"estimator={type(fitted).__name__}(...) is a regressor; an ensemble of classification "
-            "trees is needed."
-        )
+    forest = read_classifier(fitted, voting=voting)
     cuts = cut_points(forest.feature, forest.threshold, forest.n_features)
     allowed = available_memory() / 2 if max_memory is None else max_memory
     space = Space([forest], cuts)

@@ -182,8 +182,6 @@ class FeatureBudgetPruner(BaseEstimator):
     True
     """
 
-    _doc_link_module = "ensemble_simplify"
-
     _parameter_constraints: dict = {  # noqa: RUF012
         "estimator": [HasMethods(["fit", "predict"]), None],
         "feature_costs": ["array-like", dict, None],
@@ -282,18 +280,18 @@ class FeatureBudgetPruner(BaseEstimator):
         share = self._check_budget()
         self._check_type()
         regression = self.estimator is not None and is_regressor(self.estimator)
-        raw_X = X
+        given = X
         X, y = validate_data(
             self, X, y, dtype=np.float64, ensure_min_samples=1, y_numeric=regression
         )
         if not regression:
             check_classification_targets(y)
-        weight = _weights(sample_weight, X)
+        weight = check_weights(sample_weight, X)
         prices, resources = self._read_prices(X.shape[1])
 
         default = RandomForestClassifier(40, max_features=None, random_state=self.random_state)
-        self.estimator_ = fit_or_unwrap(self.estimator, raw_X, y, sample_weight, default=default)
-        self._check_names()
+        rows = given if hasattr(given, "columns") else X
+        self.estimator_ = fit_or_unwrap(self.estimator, rows, y, sample_weight, default=default)
         forest = read_forest(self.estimator_)
         self._check_vote(forest)
         if forest.classes is None:
@@ -367,17 +365,6 @@ class FeatureBudgetPruner(BaseEstimator):
             raise TypeError(
                 f"estimator={type(self.estimator_).__name__}(...) does not average single trees, "
                 "so their mean error says nothing about it. Use a forest, or bagging of trees."
-            )
-
-    def _check_names(self):
-        """A frozen ensemble must have been fitted on the same columns."""
-        theirs = getattr(self.estimator_, "feature_names_in_", None)
-        ours = getattr(self, "feature_names_in_", None)
-        if theirs is not None and ours is not None and not np.array_equal(theirs, ours):
-            wrong = np.flatnonzero(np.asarray(theirs) != np.asarray(ours))[0]
-            raise ValueError(
-                f"X has column {ours[wrong]!r} where the ensemble was fitted on "
-                f"{theirs[wrong]!r}. Pass the columns it was fitted on, in their order."
             )
 
     def _read_prices(self, n_features):
@@ -840,7 +827,7 @@ class FeatureBudgetPruner(BaseEstimator):
             problem.shared = shared
             path = problem.path(self.time_limit)
         X, y = self._validate(X, y)
-        weight = _weights(sample_weight, X)
+        weight = check_weights(sample_weight, X)
         target = y if self._forest.classes is None else class_index(y, self.classes_)
         leaf = self._forest.apply(X)
 
@@ -1021,10 +1008,6 @@ class FeatureBudgetPruner(BaseEstimator):
             return validate_data(self, X, reset=False, dtype=np.float64)
         regression = self._forest.classes is None
         return validate_data(self, X, y, reset=False, dtype=np.float64, y_numeric=regression)
-
-
-def _weights(sample_weight, X):
-    return np.ones(X.shape[0]) if sample_weight is None else check_weights(sample_weight, X)
 
 
 def _fetched(values, name, n_rows):

@@ -21,13 +21,12 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_is_fitted,
     column_or_1d,
     validate_data,
 )
 
-from ensemble_simplify._base import fit_or_unwrap
+from ensemble_simplify._base import check_weights, column_index, fit_or_unwrap
 from ensemble_simplify._sklearn_tree import (
     apply_nodes,
     preorder,
@@ -322,7 +321,7 @@ class RepresenterTree(BaseEstimator):
         target = self._resolved_target()
         given = X
         X, y = self._check_rows(X, y, target)
-        weight = _check_weights(sample_weight, X)
+        weight = check_weights(sample_weight, X)
         columns = _Columns.resolve(
             self.categorical_features,
             self.feature_groups,
@@ -555,7 +554,7 @@ class RepresenterTree(BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         if sample_weight is not None:
-            sample_weight = _check_weights(sample_weight, X)
+            sample_weight = check_weights(sample_weight, X)
         return self._agreement(X, sample_weight)
 
     def sample(self, n, random_state=None):
@@ -682,33 +681,8 @@ def _column_numbers(parameter, columns, n_columns, names):
                 f"{parameter} is a mask of {columns.size} columns, but X has {n_columns}."
             )
         return np.flatnonzero(columns)
-    numbers = []
-    for column in columns.tolist():
-        if isinstance(column, str):
-            known = [] if names is None else list(names)
-            if column not in known:
-                where = f"X has the columns {known}" if known else "X has no column names"
-                raise ValueError(f"{parameter} names the unknown column {column!r}: {where}.")
-            numbers.append(known.index(column))
-        elif isinstance(column, Integral) and 0 <= column < n_columns:
-            numbers.append(int(column))
-        else:
-            raise ValueError(
-                f"{parameter} holds the unknown column {column!r}. X has {n_columns} columns: use "
-                f"numbers from 0 to {n_columns - 1}, or names of a data frame's columns."
-            )
+    numbers = [column_index(column, parameter, n_columns, names) for column in columns.tolist()]
     return np.unique(np.array(numbers, dtype=np.intp))
-
-
-def _check_weights(sample_weight, X):
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if (weight < 0).any():
-        raise ValueError(
-            f"sample_weight holds the negative value {weight.min()}. Weights must not be negative."
-        )
-    if not (weight > 0).any():
-        raise ValueError("sample_weight is zero everywhere. At least one row must weigh something.")
-    return weight
 
 
 def _name_of(estimator):

@@ -608,8 +608,8 @@ def test_bad_parameters(iris):
 
     fails("'smearing' parameter", smearing=1.2)
     fails("'smearing' parameter", smearing=-0.1)
-    fails("unknown column 7", categorical_features=[7])
-    fails("unknown column 'e'.*columns", X=frame, categorical_features=["e"])
+    fails("has the column 7", categorical_features=[7])
+    fails("the column 'e'.*columns are a, b", X=frame, categorical_features=["e"])
     fails("no column names", categorical_features=["a"])
     fails("mask of 2 columns", categorical_features=[True, False])
     fails("both hold column 1", feature_groups=[[0, 1], [1, 2]])
