@@ -32,6 +32,33 @@ _GAIN = 1e-12
 
 
 @dataclass
+class Splits:
+    """The splits of many trees, as in a `Forest`, without what the leaves say.
+
+    Attributes
+    ----------
+    n_features : int
+    offsets : intp array of shape (n_trees + 1,)
+        Root of every tree.
+    left, right, feature : intp arrays of shape (n_nodes,)
+        Children, over all trees, and feature of every node; -1 in leaves.
+    threshold : float64 array of shape (n_nodes,)
+    """
+
+    n_features: int
+    offsets: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+
+    @property
+    def n_nodes(self):
+        """Number of nodes of all trees."""
+        return len(self.left)
+
+
+@dataclass
 class _Nodes:
     """The nodes of one depth, of one or many trees, and the rows in them.
 
@@ -58,6 +85,13 @@ class _Nodes:
     def owner(self):
         """Node of every entry."""
         return np.repeat(np.arange(len(self.totals)), np.diff(self.start))
+
+    def subset(self, chosen):
+        """Only some of the nodes, chosen by a boolean array."""
+        inside = chosen[self.owner]
+        start = np.concatenate([[0], np.cumsum(np.diff(self.start)[chosen])])
+        row, weight = self.row[inside], self.weight[inside]
+        return _Nodes(self.X, self.label, row, weight, start, self.totals[chosen])
 
     def cuts(self, criterion, least, features=None):
         """Gain, gain ratio, cut and number of cuts of `features` (None: all) of every node."""
@@ -155,12 +189,22 @@ class _Inducer(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float32, order="C")
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        self.classes_ = np.unique(y)
-        names = getattr(self, "feature_names_in_", None)
-        (self.decision_tree_,) = self.fit_bags(X, y, weight[None], feature_names=names)
+        self.classes_, label = np.unique(y, return_inverse=True)
+        splits, totals, row, leaf = self._induce(X, label, weight[None], len(self.classes_))
+        self.decision_tree_ = write_classifier(
+            TreeNodes(splits.left, splits.right, splits.feature, splits.threshold),
+            totals.argmax(axis=1),
+            None,
+            leaf,
+            label[row],
+            self.classes_,
+            n_features=X.shape[1],
+            feature_names=getattr(self, "feature_names_in_", None),
+            sample_weight=weight[row],
+        )
         return self
 
-    def fit_bags(self, X, y, weights, *, feature_names=None):
+    def splits_of_bags(self, X, y, weights):
         """Grow and prune a tree for each of many weightings of the same rows, all at once.
 
         Parameters
@@ -168,38 +212,21 @@ class _Inducer(ClassifierMixin, BaseEstimator):
         X : float32 array of shape (n_samples, n_features)
         y : array of shape (n_samples,)
         weights : float64 array of shape (n_bags, n_samples)
-        feature_names : array of str or None
 
         Returns
         -------
-        trees : list of DecisionTreeClassifier
+        splits : Splits
         """
         classes, label = np.unique(y, return_inverse=True)
+        return self._induce(X, label, weights, len(classes))[0]
+
+    def _induce(self, X, label, weights, n_classes):
+        """Splits, class totals of their nodes, and row and leaf of every entry of the bags."""
         bag, row = np.nonzero(weights > 0)
-        levels, at = self._grow(X, label, row, weights[bag, row], bag, len(weights), len(classes))
-        trees, first, at = _pruned(levels, at, self.confidence)
-        leaf = at - first[bag]
-        ends = np.searchsorted(bag, np.arange(len(weights) + 1))
-        written = []
-        for i in range(len(weights)):
-            own = slice(ends[i], ends[i + 1])
-            left, right, feature, threshold, totals = (
-                column[first[i] : first[i + 1]] for column in trees
-            )
-            written.append(
-                write_classifier(
-                    TreeNodes(left, right, feature, threshold),
-                    totals.argmax(axis=1),
-                    None,
-                    leaf[own],
-                    label[row[own]],
-                    classes,
-                    n_features=X.shape[1],
-                    feature_names=feature_names,
-                    sample_weight=weights[i, row[own]],
-                )
-            )
-        return written
+        levels, at = self._grow(X, label, row, weights[bag, row], bag, len(weights), n_classes)
+        columns, offsets, leaf = _pruned(levels, at, self.confidence)
+        *columns, totals = columns
+        return Splits(X.shape[1], offsets, *columns), totals, row, leaf
 
     def _grow(self, X, label, row, weight, bag, n_bags, n_classes):
         """Split the nodes of all trees, one depth after the other.
@@ -314,11 +341,12 @@ class QuestTree(_Inducer):
             p_mean = np.where(two_values, nodes.chi_square_p(values > low, 2), p_mean)
         feature = _first_least(p_mean)
         unsure = p_mean[every, feature] >= _SIGNIFICANT / n_features
+        unsure &= nodes.totals.sum(axis=1) > 2
         if unsure.any():
-            p_spread = np.where(two_values, 1.0, nodes.variance_p(spread=True))
-            unsure &= p_spread.min(axis=1) < _SIGNIFICANT / (2 * n_features)
-            unsure &= nodes.totals.sum(axis=1) > 2
-            feature = np.where(unsure, _first_least(p_spread), feature)
+            p_spread = nodes.subset(unsure).variance_p(spread=True)
+            p_spread[two_values[unsure]] = 1.0
+            significant = p_spread.min(axis=1) < _SIGNIFICANT / (2 * n_features)
+            feature[np.flatnonzero(unsure)[significant]] = _first_least(p_spread)[significant]
         return self._cut(nodes, feature)
 
     def _cut(self, nodes, feature):
@@ -355,14 +383,17 @@ class GuideTree(_Inducer):
         best = _first_least(p)
         unsure = possible.any(axis=1) & (p[every, best] >= _SIGNIFICANT / n_features)
         if unsure.any() and n_features > 1:
-            above = groups >= 2
+            above = groups[unsure[nodes.owner]] >= 2
             one, other = np.triu_indices(n_features, 1)
-            p_pair = nodes.chi_square_p(2 * above[:, one] + above[:, other], 4)
+            pairs = 2 * above[:, one] + above[:, other]
+            p_pair = nodes.subset(unsure).chi_square_p(pairs, 4)
             pair = _first_least(p_pair)
+            significant = p_pair[np.arange(len(pair)), pair] < _SIGNIFICANT / len(one)
             one, other = one[pair], other[pair]
-            better = np.where(gain[every, one] >= gain[every, other] - _GAIN, one, other)
-            unsure &= p_pair[every, pair] < _SIGNIFICANT / len(p_pair[0])
-            best = np.where(unsure & possible[every, better], better, best)
+            unsure = np.flatnonzero(unsure)
+            better = np.where(gain[unsure, one] >= gain[unsure, other] - _GAIN, one, other)
+            significant &= possible[unsure, better]
+            best[unsure[significant]] = better[significant]
         return _chosen(best, cut, possible.any(axis=1))
 
 
@@ -440,8 +471,8 @@ def _pruned(levels, at, confidence):
 
     Returns
     -------
-    trees : left, right, feature, threshold, totals
-        The nodes of one tree after the other, each in pre-order with ids of its own.
+    columns : left, right, feature, threshold, totals
+        The nodes of one tree after the other, each in pre-order.
     first : intp array of shape (n_trees + 1,)
         Where the trees begin.
     at : intp array of shape (n_entries,)
@@ -465,27 +496,26 @@ def _pruned(levels, at, confidence):
     n_trees = len(levels[0][0])
     first = np.concatenate([[0], np.cumsum(size[:n_trees])])
     # Where each node stands now; the nodes below a leaf stand where it does.
-    place, root = np.empty_like(left), np.empty_like(left)
-    place[:n_trees], root[:n_trees] = first[:-1], first[:-1]
+    place = np.empty_like(left)
+    place[:n_trees] = first[:-1]
     kept = np.zeros(len(left), dtype=bool)
     kept[:n_trees] = True
     for node in at_depth:
         one, other = left[node], left[node] + 1
         place[one] = place[node] + inner[node]
         place[other] = place[node] + np.where(inner[node], 1 + size[one], 0)
-        root[one] = root[other] = root[node]
         kept[one] = kept[other] = kept[node] & inner[node]
         inner[one] &= kept[one]
         inner[other] &= kept[other]
     order = np.empty(first[-1], dtype=np.intp)
     order[place[kept]] = np.flatnonzero(kept)
     splits = inner[order]
-    child, base = np.where(splits, left[order], 0), root[order]
-    trees = (
-        np.where(splits, place[child] - base, -1),
-        np.where(splits, place[child + 1] - base, -1),
+    child = left[order]
+    columns = (
+        np.where(splits, place[child], -1),
+        np.where(splits, place[child + 1], -1),
         np.where(splits, feature[order], -1),
         np.where(splits, threshold[order], 0.0),
         totals[order],
     )
-    return trees, first, place[at]
+    return columns, first, place[at]

@@ -310,8 +310,8 @@ def chi_squares(
     """
     cdef intp_t n_nodes = start.shape[0] - 1, n_columns = group.shape[1]
     cdef intp_t i, j, e, g, c, n_used, k = n_classes
-    cdef double total, expected, value, difference
-    cdef vector[double] table, in_group, in_class
+    cdef double total, in_group, expected, difference
+    cdef vector[double] table, in_class
     statistic, freedom = np.zeros((n_nodes, n_columns)), np.zeros((n_nodes, n_columns))
     cdef float64_t[:, ::1] statistic_view = statistic, freedom_view = freedom
     with nogil:
@@ -324,21 +324,21 @@ def chi_squares(
             for c in range(k):
                 total += in_class[c]
                 n_used += in_class[c] > 0.0
+            table.assign(n_columns * n_groups * k, 0.0)
+            for e in range(start[i], start[i + 1]):
+                for j in range(n_columns):
+                    table[(j * n_groups + group[e, j]) * k + label[row[e]]] += weight[e]
             for j in range(n_columns):
-                table.assign(n_groups * k, 0.0)
-                in_group.assign(n_groups, 0.0)
-                for e in range(start[i], start[i + 1]):
-                    table[group[e, j] * k + label[row[e]]] += weight[e]
-                    in_group[group[e, j]] += weight[e]
-                value = 0.0
                 freedom_view[i, j] = -1.0
                 for g in range(n_groups):
-                    freedom_view[i, j] += in_group[g] > 0.0
+                    in_group = 0.0
                     for c in range(k):
-                        expected = in_group[g] * in_class[c] / total
+                        in_group += table[(j * n_groups + g) * k + c]
+                    freedom_view[i, j] += in_group > 0.0
+                    for c in range(k):
+                        expected = in_group * in_class[c] / total
                         if expected > 0.0:
-                            difference = table[g * k + c] - expected
-                            value += difference * difference / expected
-                statistic_view[i, j] = value
+                            difference = table[(j * n_groups + g) * k + c] - expected
+                            statistic_view[i, j] += difference * difference / expected
                 freedom_view[i, j] *= n_used - 1
     return statistic, freedom
