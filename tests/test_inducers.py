@@ -233,15 +233,17 @@ def test_bags_grown_together_are_those_grown_alone(inducer):
     assert splits.n_nodes > 20
 
 
-@pytest.mark.parametrize("inducer", INDUCERS)
-def test_of_equal_features_the_first_is_taken(inducer):
-    """Whatever rounding does to their statistics: a feature and its mirror image are equal."""
+@pytest.mark.parametrize(
+    ("inducer", "alike"), [(C45Tree, np.negative), (QuestTree, np.negative), (GuideTree, np.exp)]
+)
+def test_of_equal_features_the_first_is_taken(inducer, alike):
+    """Whatever rounding does to the statistics of a feature and, say, its mirror image."""
     rng = np.random.default_rng(0)
     for _ in range(20):
         x = rng.integers(0, 5, 60)
         y = (x + rng.integers(0, 4, 60) > 4).astype(int)
         order = rng.permutation(60)
-        for copy in (x, -x):
+        for copy in (x, alike(x)):
             X = np.column_stack([x, copy])[order]
             tree = inducer(max_depth=1, confidence=None).fit(X, y[order]).decision_tree_.tree_
             assert tree.feature[0] in (0, -2)
