@@ -43,6 +43,9 @@ _KERNEL_METRICS = ("accuracy", "balanced_accuracy", "f1_macro", "neg_log_loss")
 # Trees of the forest whose out-of-bag votes are the target of fitness="oob".
 _OOB_TREES = 200
 
+# The inducers of estimators="paper" grow bags together up to so many rows.
+_BAGGED_ROWS = 20_000
+
 # Children times rows from which on threads pay.
 _WORK_FOR_THREADS = 2_000_000
 
@@ -423,7 +426,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def _first_ensemble(self, original, X, y, y_index, weight, rows, random_state, deadline):
-        """Fit or unwrap the trees of the first population; return their `Forest` objects."""
+        """Fit or unwrap the trees of the first population; `Forest` and `Splits` objects."""
         if not isinstance(self.estimators, str):
             return [
                 self._read_member(i, estimator, original, y, weight, rows.train)
@@ -443,26 +446,30 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
                 lambda seed: QuestTree(),
                 lambda seed: GuideTree(),
             ]
+        # The inducers of "paper" grow many bags at once if the rows are few.
+        together = max(1, _BAGGED_ROWS // len(train)) if self.estimators == "paper" else 1
         tasks = []
-        for make in makers:
+        for i, make in enumerate(makers):
             for bootstrap in range(self.n_bootstraps + 1):
                 seed = random_state.randint(np.iinfo(np.int32).max)
                 bag = weight
                 if bootstrap:
                     drawn = random_state.randint(len(train), size=len(train))
                     bag = weight * np.bincount(drawn, minlength=len(train))
-                tasks.append((make(seed), bag))
+                if i == 0 or self.estimators == "auto" or bootstrap % together == 0:
+                    tasks.append((make(seed), []))
+                tasks[-1][1].append(bag)
         boost_seed = random_state.randint(np.iinfo(np.int32).max)
         n_threads = effective_n_jobs(self.n_jobs)
         parts = [tasks[i::n_threads] for i in range(n_threads)] if n_threads > 1 else [tasks]
         fitted = _run(n_threads, [(_fit_trees, (part, X, y_index, deadline)) for part in parts])
-        trees = [None] * len(tasks)
+        groups = [None] * len(tasks)
         for i, part in enumerate(fitted):
-            trees[i :: len(parts)] = part
-        trees = [tree for tree in trees if tree is not None]
+            groups[i :: len(parts)] = part
+        forests = [forest for group in groups for forest in group]
         if self.boosting and self.n_bootstraps:
-            trees += _boost(X, y_index, weight, self.n_bootstraps, boost_seed, deadline)
-        return [read_forest(tree) for tree in trees]
+            forests += _boost(X, y_index, weight, self.n_bootstraps, boost_seed, deadline)
+        return forests
 
     def _read_member(self, i, estimator, X, y, weight, train):
         """Fit or unwrap one of the user's models."""
@@ -731,22 +738,22 @@ def _run(n_threads, calls):
 
 
 def _fit_trees(tasks, X, y, deadline):
-    """Fit trees on weighted rows; None for those that the clock did not allow, save the first."""
+    """Read trees fitted on each bag of each task; none where the clock is out, save the first."""
     fitted = []
-    for i, (model, weight) in enumerate(tasks):
+    for i, (model, bags) in enumerate(tasks):
         if i and time.monotonic() >= deadline:
-            fitted.append(None)
-            continue
-        fitted.append(_fit_tree(model, X, y, weight))
+            fitted.append([])
+        elif isinstance(model, DecisionTreeClassifier):
+            fitted.append([read_forest(_fit_cart(model, X, y, bag)) for bag in bags])
+        else:
+            fitted.append([model.splits_of_bags(X, y, np.array(bags))])
     return fitted
 
 
-def _fit_tree(model, X, y, weight):
-    if isinstance(model, DecisionTreeClassifier):
-        # Rows and parameters are known to be good; looking again doubles the time on small data.
-        with config_context(skip_parameter_validation=True):
-            return model.fit(X, y, sample_weight=weight, check_input=False)
-    return model.fit(X, y, sample_weight=weight).decision_tree_
+def _fit_cart(model, X, y, weight):
+    # Rows and parameters are known to be good; looking again doubles the time on small data.
+    with config_context(skip_parameter_validation=True):
+        return model.fit(X, y, sample_weight=weight, check_input=False)
 
 
 def _boost(X, y, weight, n_trees, seed, deadline):
@@ -757,10 +764,11 @@ def _boost(X, y, weight, n_trees, seed, deadline):
     for i in range(n_trees if len(labels) > 1 else 0):
         if time.monotonic() >= deadline:
             break
-        tree = _fit_tree(DecisionTreeClassifier(max_depth=3, random_state=seed + i), X, y, weight)
+        model = DecisionTreeClassifier(max_depth=3, random_state=seed + i)
+        tree = _fit_cart(model, X, y, weight)
         wrong = tree.predict(X, check_input=False) != labels[index]
         error = weight[wrong].sum()
-        trees.append(tree)
+        trees.append(read_forest(tree))
         if error <= 0.0 or error >= 1.0 - 1.0 / len(labels):
             break
         weight = np.where(wrong, weight * (1.0 - error) / error * (len(labels) - 1.0), weight)
