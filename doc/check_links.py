@@ -32,7 +32,8 @@ class Page(HTMLParser):
 def broken_links(root):
     """Yield (page, link, reason) for links that lead nowhere."""
     root = root.resolve()
-    pages = {path: Page(path) for path in sorted(root.rglob("*.html"))}
+    files = sorted(path for path in root.rglob("*.html") if "_static" not in path.parts)
+    pages = {path: Page(path) for path in files}
     if not pages:
         yield root, "", "no pages here"
     for path, page in pages.items():

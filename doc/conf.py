@@ -26,6 +26,14 @@ exclude_patterns = ["_build", "auto_examples/**/*.ipynb", "auto_examples/**/*.py
 templates_path = ["_templates"]
 default_role = "py:obj"
 
+# Every reference must resolve, but for parameters and attributes in single backticks and for other
+# projects: no inventory is fetched while building.
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:obj", r"[\w.]+"),
+    ("py:.*", r"(collections|numpy|scipy|sklearn|pandas|matplotlib)\..*"),
+]
+
 autosummary_generate = True
 toc_object_entries_show_parents = "hide"
 # The class template lists the members; numpydoc must not do it again.
@@ -50,7 +58,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"[\\/]plot_",
-    "ignore_pattern": r"[\\/]_[^\\/]*\.py$",
+    "ignore_pattern": r"^_",
     "subsection_order": ["../examples/questions", "../examples/papers"],
     "within_subsection_order": "FileNameSortKey",
     "backreferences_dir": "generated/backreferences",

@@ -10,8 +10,8 @@ it differs from the ensemble, and how large it is.
 # %%
 # Friedman #1, computed now
 # -------------------------
-# 200 training rows, 2000 test rows, 50 bagged trees. Two repetitions instead of the paper's hundred,
-# so errors are uncertain by about a tenth of their size.
+# 200 training rows, 2000 test rows, 50 bagged trees. Two repetitions instead of the paper's
+# hundred, so errors are uncertain by about a tenth of their size.
 
 import matplotlib.pyplot as plt
 import numpy as np

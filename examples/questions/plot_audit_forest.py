@@ -15,6 +15,7 @@ calculations.
 # UCI's Statlog (Heart) data: 270 patients, here with nine of the thirteen findings. Ten trees of
 # depth 3 do about as well as a large forest.
 
+import textwrap
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -47,7 +48,7 @@ forest = RandomForestClassifier(10, max_depth=3, max_features=None, random_state
 large = RandomForestClassifier(200, random_state=0)
 print(f"accuracy, 10 trees of depth 3:  {cross_val_score(forest, X, y, cv=5).mean():.3f}")
 print(f"accuracy, 200 full trees:       {cross_val_score(large, X, y, cv=5).mean():.3f}")
-forest.fit(X, y)
+forest = forest.fit(X, y)
 
 # %%
 # What can occur
@@ -82,9 +83,15 @@ print(born_again.verify())
 tree = born_again.decision_tree_.tree_
 
 
+def indented(parts):
+    """A list in lines of moderate length."""
+    space = "    "
+    return textwrap.fill(", ".join(parts), 88, initial_indent=space, subsequent_indent=space)
+
+
 def in_words(row):
-    """A patient in one line."""
-    return ", ".join(f"{name} {value:.4g}" for name, value in zip(X, row, strict=True))
+    """A patient."""
+    return indented(f"{name} {value:.4g}" for name, value in zip(X, row, strict=True))
 
 
 def leaf_boxes(tree, n_features):
@@ -119,12 +126,13 @@ def rule(k):
             parts.append(f"{name} > {lows[k, j]:g}")
         if np.isfinite(highs[k, j]):
             parts.append(f"{name} <= {highs[k, j]:g}")
-    return ", ".join(parts)
+    return indented(parts)
 
 
 order = np.argsort(-patients, kind="stable")
 for k in order[:5]:
-    print(f"{patients[k]:3d} patients, {answer[k]}: {rule(k)}\n")
+    print(f"{patients[k]} patients: {answer[k]}")
+    print(rule(k))
 print(f"these five rules: {patients[order[:5]].sum() / len(X):.0%} of the patients")
 print(f"leaves without any patient: {(patients == 0).sum()} of {len(leaves)}")
 
@@ -210,7 +218,7 @@ for text, extra in (
     outcome = verify(forest, healthy, domain=box)
     print(f"{text:28s} {'proven' if outcome else 'refuted'}")
     if outcome.equal is False:
-        print(f"    {in_words(outcome.counterexample)}")
+        print(in_words(outcome.counterexample))
 
 # %%
 # Two models

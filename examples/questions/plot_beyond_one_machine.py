@@ -53,7 +53,6 @@ if __name__ == "__main__":
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
     )
     client = Client(cluster)
-    client.get_task_stream()  # take notes from here on, for the figure at the end
     parts = client.map(read_part, range(4))
     rows = sum(client.gather(client.map(lambda part: len(part[1]), parts)))
     weight = sum(client.gather(client.map(megabytes, parts)))
@@ -77,6 +76,7 @@ def accuracy(part, model):
 
 
 if __name__ == "__main__":
+    client.get_task_stream()  # the scheduler takes notes from here on, for the figure at the end
     trees = client.gather(client.map(fit_tree, parts))
     merged = merge_trees(trees)
     new = client.map(read_part, range(100, 104))
