@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Mapping
@@ -83,6 +84,22 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
             "sample weights. Leave sample_weight out or use an ensemble that supports it."
         )
     return fitted.fit(X, y, sample_weight=sample_weight)
+
+
+def all_or_nothing(fit):
+    """Decorate ``fit``: where it does not end (Ctrl-C, an error), the estimator is as before."""
+
+    @functools.wraps(fit)
+    def wrapper(self, *args, **kwargs):
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return wrapper
 
 
 def check_weights(sample_weight, X):

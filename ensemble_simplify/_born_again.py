@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify._base import (
+    all_or_nothing,
     available_memory,
     check_weights,
     class_index,
@@ -244,6 +245,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Fit the ensemble, unless it is frozen, and find the smallest equal tree.
 
@@ -471,7 +473,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
                 f"tree has at least depth {self.depth_lower_bound_} and "
                 f"{self.n_leaves_lower_bound_} leaves.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
 
     def verify(self, *, time_limit=None):

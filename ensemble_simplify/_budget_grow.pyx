@@ -11,11 +11,11 @@ F is a function of the (weighted) class counts n_1, ..., n_C:
     powers            (sum n_i)^p - sum n_i^p
 """
 
-from libc.math cimport pow
+from libc.math cimport INFINITY, pow
 from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
 
-from ensemble_simplify._typedefs cimport float32_t, float64_t, intp_t
+from ensemble_simplify._typedefs cimport float32_t, float64_t, intp_t, should_stop
 
 THRESHOLD_PAIRS = 0
 POWERS = 1
@@ -103,6 +103,7 @@ def grow(
     cdef Task task
     cdef intp_t i, k, c, node, size, best_feature, middle
     cdef float64_t total, drop, score, best_score, best_threshold, f_low, f_high
+    cdef intp_t sorted_rows = 0  # since the last poll
     with nogil:
         for i in range(X.shape[0]):
             if weight[i] > 0.0:
@@ -140,6 +141,10 @@ def grow(
             best_feature = -1
             best_threshold = 0.0
             for k in range(n_features):
+                sorted_rows += size
+                if sorted_rows > 200_000:
+                    sorted_rows = 0
+                    should_stop(INFINITY)
                 for i in range(size):
                     entries[i].row = rows[task.first + i]
                     entries[i].value = X[entries[i].row, k]

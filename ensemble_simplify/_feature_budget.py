@@ -29,6 +29,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify._base import (
+    all_or_nothing,
     check_weights,
     class_index,
     column_index,
@@ -255,6 +256,7 @@ class FeatureBudgetPruner(BaseEstimator):
     # Fitting.
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Fit the ensemble if it is not frozen, and prune it.
 
@@ -543,7 +545,7 @@ class FeatureBudgetPruner(BaseEstimator):
                 f"error_={self.error_:.6g} is within {self.error_ - self.error_bound_:.3g} of the "
                 "best. Raise time_limit to close the gap.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _solve_on_path(self, budget, deadline):
@@ -587,7 +589,7 @@ class FeatureBudgetPruner(BaseEstimator):
                     "Trees that choose from all features (bagging, max_features=None) have "
                     "smaller steps; fill='mip' searches harder.",
                     UserWarning,
-                    stacklevel=5,
+                    stacklevel=6,
                 )
         return keep
 

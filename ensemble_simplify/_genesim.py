@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ensemble_simplify._base import fit_or_unwrap, fitted_rows
+from ensemble_simplify._base import all_or_nothing, fit_or_unwrap, fitted_rows
 from ensemble_simplify._codes import Axes, write_coded
 from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._inducers import C45Tree, GuideTree, QuestTree
@@ -263,6 +263,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Breed a tree.
 
@@ -584,7 +585,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
                 f"{len(history.best_score) - 1} of n_iter={self.n_iter} iterations. Raise it, or "
                 "lower n_bootstraps or n_iter.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
         self.history_ = Bunch(**{name: np.array(column) for name, column in history.items()})
         self.n_iter_ = len(history.best_score) - 1

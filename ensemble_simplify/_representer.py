@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ensemble_simplify._base import check_weights, column_index, fit_or_unwrap
+from ensemble_simplify._base import all_or_nothing, check_weights, column_index, fit_or_unwrap
 from ensemble_simplify._sklearn_tree import (
     apply_nodes,
     preorder,
@@ -300,6 +300,7 @@ class RepresenterTree(BaseEstimator):
     # ------------------------------------------------------------------ fit
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
     def fit(self, X, y=None, sample_weight=None):
         """Fit the predictor, unless it is fitted, and grow the tree that represents it.
 
@@ -464,7 +465,7 @@ class RepresenterTree(BaseEstimator):
                 f"time_limit={self.time_limit} stopped the growing of the tree at "
                 f"{(tree.left.size + 1) // 2} leaves. Raise it, or set max_leaf_nodes or min_cost.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
         return tree
 
