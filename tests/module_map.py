@@ -32,6 +32,7 @@ PARTS = {
     "_heuristic": {"_cells", "_grid", "_search"},
     "_planner": {"_cells", "_grid", "_heuristic", "_search"},
     "_law": {"_base", "_smear"},
+    "_module_tree": {"_modules"},
     "_predictor": set(),
     "_smeared_tree": {"_law", "_predictor", "_sklearn_tree", "_smear"},
     "_domain": set(),
