@@ -12,7 +12,8 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ensemble_simplify import _budget_grow
-from ensemble_simplify._base import check_weights, read_feature_costs
+from ensemble_simplify._base import check_weights
+from ensemble_simplify._prices import read_feature_costs
 from ensemble_simplify._sklearn_tree import TreeNodes, apply_nodes, node_counts, write_classifier
 
 _KINDS = {
