@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from math import inf
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -100,13 +100,14 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     max_bins : int or None, default=None
         Most bins of a feature for histograms, at most 65535. None means ``8 * sqrt(n_samples)``,
         but at least 4096: bins must be finer than the neighbourhoods.
+    time_limit : float or None, default=None
+        Seconds after which nodes are no longer divided; None: no limit. A ``ConvergenceWarning``
+        says so.
     n_jobs : int or None, default=None
         Threads that share out the features of a node when fitting and the rows when
         predicting. The result does not depend on it.
-    time_limit : float or None, default=None
-        Seconds after which nodes are no longer divided. A `ConvergenceWarning` says so.
     verbose : int, default=0
-        1 prints the size of the tree when it is grown.
+        If positive, the size of the grown tree is printed.
 
     Attributes
     ----------
@@ -159,7 +160,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict] = {
         "option_threshold": [Interval(Real, 0, None, closed="left")],
         "option_modules": ["boolean"],
         "robust_splits": ["boolean"],
@@ -172,8 +173,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         "align": [Interval(Real, 0, 1, closed="both")],
         "splitter": [StrOptions({"auto", "exact", "histogram"})],
         "max_bins": [Interval(Integral, 2, MOST_BINS, closed="both"), None],
-        "n_jobs": [Integral, None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
 
@@ -192,8 +193,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         align=0.5,
         splitter="auto",
         max_bins=None,
-        n_jobs=None,
         time_limit=None,
+        n_jobs=None,
         verbose=0,
     ):
         self.option_threshold = option_threshold
@@ -208,8 +209,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         self.align = align
         self.splitter = splitter
         self.max_bins = max_bins
-        self.n_jobs = n_jobs
         self.time_limit = time_limit
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     @classmethod
@@ -251,7 +252,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             Training rows; NaN means missing.
         y : array-like of shape (n_samples,)
             Class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like of shape (n_samples,) or None, default=None
             Masses of the rows: weight 2 is the same as the row twice, weight 0 as no row.
 
         Returns
@@ -314,7 +315,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
                 f"time_limit={self.time_limit} seconds passed before the tree was fully grown; "
                 "its remaining nodes became leaves. Raise time_limit, or lower max_depth.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         if self.verbose:
             print(

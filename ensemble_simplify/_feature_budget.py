@@ -6,6 +6,7 @@ import warnings
 from copy import copy, deepcopy
 from numbers import Integral, Real
 from time import monotonic
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context, clone, is_regressor
@@ -73,7 +74,7 @@ class FeatureBudgetPruner(BaseEstimator):
 
     Parameters
     ----------
-    estimator : estimator, default=None
+    estimator : estimator, FrozenEstimator or None, default=None
         A decision tree, random forest, extra trees or bagging of trees; unfitted (then fitted
         on the same rows) or ``FrozenEstimator(fitted)``. None: 40 bagged trees
         (``RandomForestClassifier(40, max_features=None)``), which share features and can
@@ -153,10 +154,13 @@ class FeatureBudgetPruner(BaseEstimator):
     feature_usage_ : ndarray of shape (n_features,)
         Share of the given rows that use each feature after pruning.
     status_ : {"optimal", "time_limit"}
+        Whether the search was complete, or `time_limit` ended it.
     classes_ : ndarray of shape (n_classes,)
-        For classifiers.
+        Class labels, for classifiers.
     n_features_in_ : int
+        Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if all are strings.
 
     See Also
     --------
@@ -179,7 +183,7 @@ class FeatureBudgetPruner(BaseEstimator):
     True
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "feature_costs": ["array-like", dict, None],
         "groups": [dict, None],
@@ -268,7 +272,7 @@ class FeatureBudgetPruner(BaseEstimator):
         Returns
         -------
         self : FeatureBudgetPruner
-            The estimator itself.
+            The fitted estimator.
         """
         if self.lam is not None and self.budget is not None:
             raise ValueError(
@@ -524,11 +528,7 @@ class FeatureBudgetPruner(BaseEstimator):
         problem = self._problem
 
         def cost(keep):
-            if self.sharing == "ensemble":
-                return problem.cost(keep)
-            node = np.flatnonzero((keep != 0) & (problem.needs >= 0).any(axis=1))
-            _, resource, row = problem._uses(node)
-            return float(problem.prices[resource] @ problem.weight[row]) / problem.total_weight
+            return problem.cost(keep, shared=problem.shared)
 
         if problem.cost(free) <= budget:
             return free, 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context, clone
@@ -102,13 +103,13 @@ class RepresenterTree(BaseEstimator):
     validation_fraction : float in [0, 1), default=0.1
         Part of the rows set aside, from the estimator if it is fitted here and from the tree, to
         measure ``fidelity_["held_out"]``. 0: none.
-    random_state : int, RandomState instance or None, default=None
-        An int fixes the manufactured rows and every ``random_state=None`` of `estimator`.
-    verbose : int, default=0
-        Print progress.
     time_limit : float or None, default=None
         Seconds for growing; None: no limit. What is grown by then is the tree, and a
         ``ConvergenceWarning`` tells. Looked at between two batches of questions.
+    random_state : int, RandomState instance or None, default=None
+        An int fixes the manufactured rows and every ``random_state=None`` of `estimator`.
+    verbose : int, default=0
+        If positive, progress is printed.
 
     Attributes
     ----------
@@ -157,7 +158,7 @@ class RepresenterTree(BaseEstimator):
     True
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods(["fit", "predict"]), callable, None],
         "target": [StrOptions({"auto", "label", "proba", "value"})],
         "sampler": [StrOptions({"smear", "kernel", "neighbors"})],
@@ -175,9 +176,9 @@ class RepresenterTree(BaseEstimator):
         "categorical_features": ["array-like", None],
         "feature_groups": [list, tuple, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
     }
 
     def __init__(
@@ -200,9 +201,9 @@ class RepresenterTree(BaseEstimator):
         categorical_features=None,
         feature_groups=None,
         validation_fraction=0.1,
+        time_limit=None,
         random_state=None,
         verbose=0,
-        time_limit=None,
     ):
         self.estimator = estimator
         self.target = target
@@ -221,9 +222,9 @@ class RepresenterTree(BaseEstimator):
         self.categorical_features = categorical_features
         self.feature_groups = feature_groups
         self.validation_fraction = validation_fraction
+        self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
-        self.time_limit = time_limit
 
     # ------------------------------------------------------------------ what it is
 
@@ -294,16 +295,16 @@ class RepresenterTree(BaseEstimator):
         ----------
         X : array-like of shape (n_rows, n_features)
             Training rows, which the manufactured rows are made of. Numbers; finite in float32.
-        y : array-like of shape (n_rows,) or None
+        y : array-like of shape (n_rows,) or None, default=None
             Targets. Needed unless the predictor is a callable or frozen.
-        sample_weight : array-like of shape (n_rows,) or None
+        sample_weight : array-like of shape (n_rows,) or None, default=None
             Weights of the training rows, for the estimator if it is fitted here, and for picking
             rows and values to manufacture from.
 
         Returns
         -------
         self : RepresenterTree
-            The fitted tree.
+            The fitted estimator.
         """
         target = self._resolved_target()
         given = X
@@ -451,7 +452,7 @@ class RepresenterTree(BaseEstimator):
                 f"time_limit={self.time_limit} stopped the growing of the tree at "
                 f"{(tree.left.size + 1) // 2} leaves. Raise it, or set max_leaf_nodes or min_cost.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return tree
 
@@ -529,7 +530,7 @@ class RepresenterTree(BaseEstimator):
         ----------
         X : array-like of shape (n_rows, n_features)
             Rows, best ones that were not used in fitting.
-        sample_weight : array-like of shape (n_rows,) or None
+        sample_weight : array-like of shape (n_rows,) or None, default=None
             Weights of the rows.
 
         Returns
@@ -610,7 +611,7 @@ class RepresenterTree(BaseEstimator):
             Rows.
         y : array-like of shape (n_rows,)
             True targets.
-        sample_weight : array-like of shape (n_rows,) or None
+        sample_weight : array-like of shape (n_rows,) or None, default=None
             Weights of the rows.
 
         Returns
