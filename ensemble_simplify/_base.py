@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -225,47 +224,6 @@ def column_index(key, parameter, n_features, names=None):
             f"{n_features - 1}."
         )
     return int(key)
-
-
-def read_price(cost, name):
-    """A price as a float; `name` is for the error."""
-    if not isinstance(cost, Real) or not np.isfinite(cost) or cost < 0:
-        raise ValueError(f"{name}={cost!r} is not a price. Give a finite number, zero or more.")
-    return float(cost)
-
-
-def read_feature_costs(costs, n_features, names=None):
-    """Prices of all features from an array, a dict by column, or None (1 each).
-
-    Parameters
-    ----------
-    costs : array-like of shape (n_features,), dict or None
-        Columns that a dict does not name cost nothing.
-    n_features : int
-    names : ndarray of shape (n_features,) or None
-        Names of the columns of X.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_features,)
-    """
-    if costs is None:
-        return np.ones(n_features)
-    if isinstance(costs, Mapping):
-        prices = np.zeros(n_features)
-        for key, cost in costs.items():
-            k = column_index(key, "feature_costs", n_features, names)
-            prices[k] = read_price(cost, f"feature_costs[{key!r}]")
-        return prices
-    prices = np.asarray(costs, dtype=np.float64)
-    if prices.shape != (n_features,):
-        raise ValueError(
-            f"feature_costs has shape {prices.shape}, but X has {n_features} features. "
-            "Give one price a feature."
-        )
-    for k, cost in enumerate(prices):
-        read_price(cost, f"feature_costs[{k}]")
-    return prices
 
 
 def fitted_rows(estimator, X):

@@ -287,10 +287,12 @@ class PruningProblem:
         stopping_nodes(self.parent, self.order, keep, stop)
         return stop
 
-    def cost(self, keep):
-        """Mean cost per row of a pruning: what the rows really pay, trees sharing."""
+    def cost(self, keep, *, shared=True):
+        """Mean cost per row of a pruning: what rows pay if trees share, or if each pays anew."""
         node = np.flatnonzero((keep != 0) & (self.needs >= 0).any(axis=1))
-        node, resource, row = self._uses(node)
+        _, resource, row = self._uses(node)
+        if not shared:
+            return float(self.prices[resource] @ self.weight[row]) / self.total_weight
         used = np.zeros((self.prices.shape[0], self.n_rows), dtype=bool)
         used[resource, row] = True
         return float(self.prices @ (used @ self.weight)) / self.total_weight

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
 from copy import copy, deepcopy
 from numbers import Integral, Real
 from time import monotonic
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context, clone, is_regressor
@@ -32,14 +32,12 @@ from ensemble_simplify._base import (
     all_or_nothing,
     check_weights,
     class_index,
-    column_index,
     fit_or_unwrap,
-    read_feature_costs,
-    read_price,
 )
-from ensemble_simplify._budget_model import node_sums, order_nodes
+from ensemble_simplify._budget_loss import node_losses
 from ensemble_simplify._budget_problem import PruningProblem
 from ensemble_simplify._forest import read_forest, tree_estimators
+from ensemble_simplify._prices import Prices
 from ensemble_simplify._sklearn_tree import pruned_copy, read_nodes, write_tree
 
 _AVERAGING = (
@@ -77,7 +75,7 @@ class FeatureBudgetPruner(BaseEstimator):
 
     Parameters
     ----------
-    estimator : estimator, default=None
+    estimator : estimator, FrozenEstimator or None, default=None
         A decision tree, random forest, extra trees or bagging of trees; unfitted (then fitted
         on the same rows) or ``FrozenEstimator(fitted)``. None: 40 bagged trees
         (``RandomForestClassifier(40, max_features=None)``), which share features and can
@@ -157,10 +155,13 @@ class FeatureBudgetPruner(BaseEstimator):
     feature_usage_ : ndarray of shape (n_features,)
         Share of the given rows that use each feature after pruning.
     status_ : {"optimal", "time_limit"}
+        Whether the search was complete, or `time_limit` ended it.
     classes_ : ndarray of shape (n_classes,)
-        For classifiers.
+        Class labels, for classifiers.
     n_features_in_ : int
+        Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if all are strings.
 
     See Also
     --------
@@ -183,7 +184,7 @@ class FeatureBudgetPruner(BaseEstimator):
     True
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "feature_costs": ["array-like", dict, None],
         "groups": [dict, None],
@@ -273,7 +274,7 @@ class FeatureBudgetPruner(BaseEstimator):
         Returns
         -------
         self : FeatureBudgetPruner
-            The estimator itself.
+            The fitted estimator.
         """
         if self.lam is not None and self.budget is not None:
             raise ValueError(
@@ -289,7 +290,13 @@ class FeatureBudgetPruner(BaseEstimator):
         if not regression:
             check_classification_targets(y)
         weight = check_weights(sample_weight, X)
-        prices, resources = self._read_prices(X.shape[1])
+        prices = Prices.read(
+            self.feature_costs,
+            self.groups,
+            self.group_costs,
+            X.shape[1],
+            getattr(self, "feature_names_in_", None),
+        )
 
         default = RandomForestClassifier(40, max_features=None, random_state=self.random_state)
         rows = given if hasattr(given, "columns") else X
@@ -303,10 +310,12 @@ class FeatureBudgetPruner(BaseEstimator):
             target = class_index(y, self.classes_)
         leaf = forest.apply(X)
         counted = self._counted_rows(len(X), forest.n_trees)
-        loss_of_node, unit, value = self._node_losses(forest, leaf, target, weight, counted)
+        loss_of_node, unit, value = node_losses(
+            forest, leaf, target, weight, counted, loss=self._loss(forest), labels=self.labels
+        )
         self._forest = forest
         self._value = value
-        self._prices, self._resources = prices, resources
+        self._prices = prices
         self._problem = PruningProblem(
             offsets=forest.offsets,
             left=forest.left,
@@ -316,8 +325,8 @@ class FeatureBudgetPruner(BaseEstimator):
             weight=weight,
             loss_of_node=loss_of_node,
             unit=unit,
-            prices=prices,
-            resources=resources,
+            prices=prices.price,
+            resources=prices.resources,
             shared=self.sharing == "ensemble",
         )
         self._fit_rows = leaf, target, weight
@@ -369,59 +378,6 @@ class FeatureBudgetPruner(BaseEstimator):
                 "so their mean error says nothing about it. Use a forest, or bagging of trees."
             )
 
-    def _read_prices(self, n_features):
-        """Prices of resources, and the resources of each feature."""
-        names = getattr(self, "feature_names_in_", None)
-        costs = read_feature_costs(self.feature_costs, n_features, names)
-        resources = np.full((n_features, 2), -1, dtype=np.int32)
-        prices = []
-        for k in np.flatnonzero(costs > 0):
-            resources[k, 0] = len(prices)
-            prices.append(costs[k])
-        owner = {}
-        if self.group_costs is not None and not self.groups:
-            raise ValueError(f"group_costs={self.group_costs!r} needs groups. Name them.")
-        for name, members in (self.groups or {}).items():
-            if isinstance(self.group_costs, Mapping):
-                if name not in self.group_costs:
-                    raise ValueError(f"group_costs has no price for the group {name!r}.")
-                cost = self.group_costs[name]
-            elif self.group_costs is None:
-                raise ValueError(
-                    f"groups={list(self.groups)!r} have no prices. Give group_costs: one number, "
-                    "or a dict with a price for each."
-                )
-            else:
-                cost = self.group_costs
-            cost = read_price(cost, f"group_costs[{name!r}]")
-            if isinstance(members, str) or not isinstance(members, Iterable):
-                raise ValueError(f"groups[{name!r}]={members!r} is not a list of columns.")
-            for key in members:
-                k = column_index(key, f"groups[{name!r}]", n_features, names)
-                if k in owner:
-                    raise ValueError(
-                        f"The column {key!r} is in the groups {owner[k]!r} and {name!r}. A column "
-                        "can be in one group only."
-                    )
-                owner[k] = name
-                if cost > 0:
-                    resources[k, 1] = len(prices)
-            if cost > 0:
-                prices.append(cost)
-        if isinstance(self.group_costs, Mapping):
-            unknown = [name for name in self.group_costs if name not in (self.groups or {})]
-            if unknown:
-                raise ValueError(
-                    f"group_costs has a price for {unknown[0]!r}, which is not among the groups "
-                    f"{list(self.groups)!r}."
-                )
-        if not prices:
-            raise ValueError(
-                "feature_costs are all zero: nothing can be saved. Give at least one feature or "
-                "group a positive price."
-            )
-        return np.array(prices), resources
-
     def _counted_rows(self, n_rows, n_trees):
         """Mask of the rows on which each tree is judged; empty: all of them."""
         if self.errors == "given":
@@ -443,77 +399,17 @@ class FeatureBudgetPruner(BaseEstimator):
             counted[rows, t] = 0
         return counted
 
-    def _node_losses(self, forest, leaf, target, weight, counted):
-        """Loss of every node as a leaf, its unit, and the node values of the pruned trees."""
-        loss = self.loss
+    def _loss(self, forest):
+        """The loss that `loss` stands for."""
         regression = forest.classes is None
-        if loss == "auto":
-            loss = "squared_error" if regression else "error"
-        if (loss == "squared_error") != regression:
+        if self.loss == "auto":
+            return "squared_error" if regression else "error"
+        if (self.loss == "squared_error") != regression:
             raise ValueError(
-                f"loss={loss!r} does not fit a {'regressor' if regression else 'classifier'}. "
+                f"loss={self.loss!r} does not fit a {'regressor' if regression else 'classifier'}. "
                 + ("Use 'squared_error'." if regression else "Use 'error', 'gini' or 'log_loss'.")
             )
-        parent = np.empty(forest.n_nodes, dtype=np.intp)
-        order = np.empty(forest.n_nodes, dtype=np.intp)
-        order_nodes(forest.offsets, forest.left, forest.right, parent, order)
-
-        def sums(values, rows):
-            out = np.zeros((forest.n_nodes, values.shape[1]))
-            node_sums(leaf, np.ascontiguousarray(values), rows, parent, order, out)
-            return out
-
-        every = np.empty((0, 0), dtype=np.uint8)
-        value = forest.value
-        if regression:
-            # Moments about the mean target: no digits are lost to its size.
-            middle = float(np.average(target, weights=weight))
-            centred = target - middle
-            moments = np.column_stack([weight, weight * centred, weight * centred**2])
-        else:
-            moments = weight[:, None] * (target[:, None] == np.arange(forest.n_classes))
-        if self.labels == "sample":
-            total = sums(moments, every)
-            value = value.copy()
-            if regression:
-                seen = total[:, 0] > 0
-                value[seen, 0] = middle + total[seen, 1] / total[seen, 0]
-            else:
-                seen = total.sum(axis=1) > 0
-                value[seen] = total[seen] / total[seen].sum(axis=1, keepdims=True)
-        judged = sums(moments, counted)
-        if regression:
-            v = value[:, 0] - middle
-            with np.errstate(over="ignore", invalid="ignore"):
-                losses = judged[:, 2] - 2 * v * judged[:, 1] + v**2 * judged[:, 0]
-            losses = np.maximum(losses, 0.0)
-            mass = judged[:, 0]
-        else:
-            mass = judged.sum(axis=1)
-            if loss == "error":
-                losses = mass - judged[np.arange(len(judged)), value.argmax(axis=1)]
-            elif loss == "gini":
-                squares = np.square(value).sum(axis=1)
-                losses = mass * (1.0 + squares) - 2.0 * (judged * value).sum(axis=1)
-            else:
-                floor = np.finfo(np.float64).eps
-                losses = -(judged * np.log(np.clip(value, floor, 1.0))).sum(axis=1)
-        if not np.isfinite(losses).all():
-            raise ValueError(
-                f"loss={loss!r} of {type(self.estimator_).__name__}(...) on these rows is not "
-                "finite: its values, or the targets, are too large. Scale the targets."
-            )
-        tree_mass = mass[forest.offsets[:-1]]
-        if (tree_mass <= 0).any():
-            t = int(np.argmin(tree_mass))
-            raise ValueError(
-                f"Tree {t} has no {'out-of-bag ' if counted.size else ''}row of positive weight "
-                "to be judged on. Give more rows, or use errors='given'."
-            )
-        if counted.size:
-            losses = losses / np.repeat(tree_mass, np.diff(forest.offsets))
-            return losses, 1.0 / forest.n_trees, value
-        return losses, 1.0 / (forest.n_trees * weight.sum()), value
+        return self.loss
 
     # Choosing a pruning.
 
@@ -634,11 +530,7 @@ class FeatureBudgetPruner(BaseEstimator):
         problem = self._problem
 
         def cost(keep):
-            if self.sharing == "ensemble":
-                return problem.cost(keep)
-            node = np.flatnonzero((keep != 0) & (problem.needs >= 0).any(axis=1))
-            _, resource, row = problem._uses(node)
-            return float(problem.prices[resource] @ problem.weight[row]) / problem.total_weight
+            return problem.cost(keep, shared=problem.shared)
 
         if problem.cost(free) <= budget:
             return free, 0.0
@@ -835,7 +727,7 @@ class FeatureBudgetPruner(BaseEstimator):
 
         def measure(keep):
             error = self._forest_error(problem.stops(keep)[leaf], target, weight)
-            paid = self._pay(problem.acquired(leaf, keep))
+            paid = self._prices.paid(problem.acquired(leaf, keep))
             return error, float(np.average(paid, weights=weight))
 
         points = [measure(problem.at_vertex(path, k, self.ties)) for k in range(len(path.lams))]
@@ -954,14 +846,7 @@ class FeatureBudgetPruner(BaseEstimator):
         ndarray of float64, shape (n_samples,)
             Cost of each row.
         """
-        return self._pay(self.acquired_features(X))
-
-    def _pay(self, acquired):
-        used = np.zeros((acquired.shape[0], len(self._prices)), dtype=bool)
-        for j in range(2):
-            has = np.flatnonzero(self._resources[:, j] >= 0)
-            np.logical_or.at(used.T, self._resources[has, j], acquired.T[has])
-        return used @ self._prices
+        return self._prices.paid(self.acquired_features(X))
 
     def predict_lazy(self, fetch, n_samples=1):
         """Predict rows whose features are fetched only when a split asks for them.
@@ -1003,7 +888,7 @@ class FeatureBudgetPruner(BaseEstimator):
         answer = forest.decide(self._sums(node))
         if forest.classes is not None:
             answer = self.classes_[answer]
-        return Bunch(prediction=answer, acquired=known, cost=self._pay(known))
+        return Bunch(prediction=answer, acquired=known, cost=self._prices.paid(known))
 
     def _validate(self, X, y=None):
         if y is None:

@@ -191,19 +191,6 @@ class Forest:
             active, node, row = active[inner], node[inner], row[inner]
         return leaves.reshape(self.n_trees, n_rows)
 
-    def leaf_votes(self, X):
-        """Return what every tree adds to the scores of every row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows, n_trees, n_scores)
-        """
-        return self.value[self.apply(X)]
-
     def decide(self, sums):
         """Turn sums of leaf votes into classes, as the ensemble itself does.
 

@@ -34,7 +34,7 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : estimator or None, default=None
+    estimator : estimator, FrozenEstimator or None, default=None
         Ensemble of trees: fitted here, or used as it is if wrapped in
         :class:`sklearn.frozen.FrozenEstimator`. None: a random forest of 100 trees.
     max_depth : int or None, default=None
@@ -146,7 +146,7 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
         Returns
         -------
         self : InterpretableSingleModel
-            Fitted.
+            The fitted estimator.
         """
         original = X
         X, y = validate_data(self, X, y, dtype=np.float32, order="C")

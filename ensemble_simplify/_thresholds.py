@@ -72,23 +72,6 @@ def cut_points(feature, threshold, n_features):
     return [np.unique(part) for part in np.split(floor[order], ends[:-1])] if n_features else []
 
 
-def representatives(cuts):
-    """One float32-valued point for every cell of an axis.
-
-    Parameters
-    ----------
-    cuts : ndarray of float64, shape (n_cuts,)
-        Sorted distinct cut points of a feature, from `cut_points`.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_cuts + 1,)
-        Cell ``i`` is ``(cuts[i - 1], cuts[i]]``: its point is ``cuts[i]``. The
-        point of the last cell is ``FLOAT32_MAX``.
-    """
-    return np.append(np.asarray(cuts, dtype=np.float64), FLOAT32_MAX)
-
-
 def merged_thresholds(forest, X):
     """Thresholds with as few distinct values as leave every row on its path in every tree.
 

@@ -24,6 +24,7 @@ ROOMS = {"_forest", "_lp", "_sklearn_tree", "_thresholds"}
 KERNELS = {path.stem for path in ROOT.glob("*.pyx")}
 # Parts of a method, each with what it stands on; only front rooms import them.
 PARTS = {
+    "_budget_loss": {"_budget_model"},
     "_budget_problem": {"_budget_model", "_closure", "_lp"},
     "_codes": {"_merge", "_sklearn_tree", "_thresholds"},
     "_grid": {"_cells"},
@@ -31,6 +32,11 @@ PARTS = {
     "_search": {"_bounds", "_cells", "_dp", "_grid"},
     "_heuristic": {"_cells", "_grid", "_search"},
     "_planner": {"_cells", "_grid", "_heuristic", "_search"},
+    "_law": {"_base", "_smear"},
+    "_module_tree": {"_modules"},
+    "_predictor": set(),
+    "_prices": {"_base"},
+    "_smeared_tree": {"_law", "_predictor", "_sklearn_tree", "_smear"},
     "_domain": set(),
     "_fidelity": {"_cells"},
     "_verify": {"_certify", "_domain", "_forest", "_grid", "_thresholds"},

@@ -11,8 +11,9 @@ import sys
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.estimator_checks import (
     check_dataframe_column_names_consistency,
@@ -161,6 +162,22 @@ def test_rows_may_be_lists(estimator):
         estimator.set_params(random_state=0)
     one, two = clone(estimator).fit(*lists), clone(estimator).fit(X, y)
     np.testing.assert_array_equal(one.predict(lists[0]), two.predict(X))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ensemble_simplify.BornAgainClassifier(SMALL_FOREST, max_memory=1),
+        ensemble_simplify.CultivatedForestClassifier(time_limit=1e-9),
+        ensemble_simplify.RepresenterTree(SMALL_FOREST, time_limit=1e-9),
+    ],
+    ids=_name,
+)
+def test_warning_names_the_line_that_called_fit(estimator):
+    X, y = make_classification(20_000, random_state=0)
+    with pytest.warns(ConvergenceWarning) as caught:
+        estimator.fit(X, y)
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 ARRAY_API_CHECK = """
