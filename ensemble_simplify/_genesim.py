@@ -140,7 +140,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         ``mean_score``, ``n_leaves`` of the best tree and ``population_size``.
     ensemble_score_ : float
         Score, on the validation rows, of the first population voting together with
-        their class fractions.
+        their class fractions; of the trees that were settled before `time_limit`.
     validation_score_ : float
         Score of `decision_tree_` on the validation rows, before they were counted in.
     n_leaves_ : int
@@ -322,7 +322,6 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             keep_paths=not judge.slow,
         )
         self._evolve(population, founders, judge, n_threads, random_state, deadline)
-        self.ensemble_score_ = judge.score(_vote(population, founders, rows))
         self._publish(population, axes, rows.held_out, judge)
         return self
 
@@ -501,7 +500,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         return read_forest(fitted)
 
     def _evolve(self, population, founders, judge, n_threads, random_state, deadline):
-        """Let the population breed."""
+        """Settle the first trees, let them vote, and let the population breed."""
         seed = int(random_state.randint(2**31 - 1)) << 31 | int(random_state.randint(2**31 - 1))
         history = Bunch(best_score=[], mean_score=[], n_leaves=[], population_size=[])
 
@@ -525,6 +524,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
 
         # The first tree settles whatever the clock says, so that there is an answer.
         absorb([population.found(founders[:1])])
+        votes = _fractions(population, founders[0])
         stopped = False
         chunk = 16 * n_threads
         for start in range(1, len(founders), chunk):
@@ -542,8 +542,13 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
                 ],
             )
             stopped = absorb(broods)
+            for tree in part:
+                if stopped or time.monotonic() >= deadline:
+                    break
+                votes += _fractions(population, tree)
             if stopped:
                 break
+        self.ensemble_score_ = judge.score(votes / votes.sum(axis=1, keepdims=True))
         record()
         stale = 0
         for generation in range(self.n_iter):
@@ -720,11 +725,6 @@ def _fractions(population, nodes):
     nodes, _, counts = population.label_tree(nodes)
     train = counts[:, : counts.shape[1] // 2]
     return (train / train.sum(axis=1, keepdims=True))[population.apply(nodes)]
-
-
-def _vote(population, founders, rows):
-    """Mean of what the first trees say about the validation rows."""
-    return sum(_fractions(population, tree) for tree in founders) / len(founders)
 
 
 def _run(n_threads, calls):
