@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 from ensemble_simplify._forest import read_forest
 
 
-def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
+def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="estimator"):
     """Return a fitted ensemble, leaving the user's object as it was.
 
     Parameters
@@ -37,6 +37,8 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
     sample_weight : array-like of shape (n_samples,) or None
     default : estimator
         Unfitted ensemble used for ``estimator=None``.
+    name : str
+        What errors call the estimator.
 
     Raises
     ------
@@ -52,7 +54,7 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
             check_is_fitted(fitted)
         except NotFittedError as error:
             raise NotFittedError(
-                f"estimator=FrozenEstimator({type(fitted).__name__}(...)) holds an ensemble that "
+                f"{name}=FrozenEstimator({type(fitted).__name__}(...)) holds an ensemble that "
                 "is not fitted. Fit it first, or pass it without FrozenEstimator to have it "
                 "fitted here."
             ) from error
@@ -62,7 +64,7 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
             expected = X.shape[1]
         if expected != X.shape[1]:
             raise ValueError(
-                f"estimator=FrozenEstimator({type(fitted).__name__}(...)) was fitted on {expected} "
+                f"{name}=FrozenEstimator({type(fitted).__name__}(...)) was fitted on {expected} "
                 f"features, but X has {X.shape[1]}. Pass the columns it was fitted on."
             )
         ours, theirs = _get_feature_names(X), getattr(fitted, "feature_names_in_", None)
@@ -79,7 +81,7 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
         return fitted.fit(X, y)
     if not has_fit_parameter(fitted, "sample_weight"):
         raise ValueError(
-            f"sample_weight was given, but estimator={type(fitted).__name__}(...) does not take "
+            f"sample_weight was given, but {name}={type(fitted).__name__}(...) does not take "
             "sample weights. Leave sample_weight out or use an ensemble that supports it."
         )
     return fitted.fit(X, y, sample_weight=sample_weight)

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy import stats
 from sklearn import config_context, metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, is_regressor
 from sklearn.ensemble import RandomForestClassifier
@@ -45,6 +46,11 @@ _OOB_TREES = 200
 
 # The inducers of estimators="paper" grow bags together up to so many rows.
 _BAGGED_ROWS = 20_000
+
+# Trees of a frozen ensemble that are asked whether it was fitted on the same rows.
+_TREES_LOOKED_AT = 5
+# They say so if rows never seen would look like it with less than this chance.
+_CHANCE = 1e-4
 
 # Children times rows from which on threads pay.
 _WORK_FOR_THREADS = 2_000_000
@@ -140,7 +146,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         ``mean_score``, ``n_leaves`` of the best tree and ``population_size``.
     ensemble_score_ : float
         Score, on the validation rows, of the first population voting together with
-        their class fractions.
+        their class fractions; of the trees that were settled before `time_limit`.
     validation_score_ : float
         Score of `decision_tree_` on the validation rows, before they were counted in.
     n_leaves_ : int
@@ -167,7 +173,9 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
 
     A frozen ensemble may have seen the rows that are held out here. Its splits then
     know them, and scores on them are too good; give rows the ensemble has not seen, or use
-    ``fitness="oob"``.
+    ``fitness="oob"``. A ``UserWarning`` is given if that is all but sure: if each leaf holds
+    at least as many of the rows as it saw when it was fitted, which rows never seen would do with
+    a chance below 1 in 10000. No warning does not mean that none was seen.
 
     References
     ----------
@@ -323,7 +331,6 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             keep_paths=not judge.slow,
         )
         self._evolve(population, founders, judge, n_threads, random_state, deadline)
-        self.ensemble_score_ = judge.score(_vote(population, founders, rows))
         self._publish(population, axes, rows.held_out, judge)
         return self
 
@@ -373,6 +380,8 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             From `pareto_front_`.
         """
         check_is_fitted(self)
+        if not isinstance(n_leaves, Integral):
+            raise ValueError(f"n_leaves={n_leaves!r} must be an integer, the most leaves wanted.")
         sizes = self.pareto_front_.n_leaves
         if n_leaves < sizes[0]:
             raise ValueError(
@@ -402,7 +411,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
                 train=kept, val=kept, target=target, val_weight=weight[kept], held_out=False
             )
         train, val = [], []
-        for index, label in enumerate(self.classes_):
+        for index, label in enumerate(self.classes_.tolist()):
             members = random_state.permutation(kept[y_index[kept] == index])
             n = len(members)
             n_val = int(np.floor(self.validation_fraction * n + 0.5))
@@ -429,10 +438,29 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
     def _first_ensemble(self, original, X, y, y_index, weight, rows, random_state, deadline):
         """Fit or unwrap the trees of the first population; `Forest` and `Splits` objects."""
         if not isinstance(self.estimators, str):
-            return [
-                self._read_member(i, estimator, original, y, weight, rows.train)
+            frozen = [
+                _thawed(estimator) if isinstance(estimator, FrozenEstimator) else None
+                for estimator in self.estimators
+            ]
+            names = getattr(self, "feature_names_in_", None)
+            forests = [
+                self._read_member(i, estimator, original, y, weight, rows.train, names)
                 for i, estimator in enumerate(self.estimators)
             ]
+            # Without names in X, the fitted models must still agree on theirs.
+            _common_features(frozen, forests)
+            for i, model in enumerate(frozen):
+                if rows.held_out and model is not None and _has_seen(model, X[weight > 0]):
+                    warnings.warn(
+                        f"estimators[{i}]={type(model).__name__}(...) seems to have been fitted on "
+                        "the rows given to fit, of which some are held out to choose the tree: "
+                        "each of its leaves holds as many of them as it saw when it was fitted. "
+                        "Scores on these rows, and so the choice, are then too optimistic. Give "
+                        "rows it has not seen, or use fitness='oob'.",
+                        UserWarning,
+                        stacklevel=4,
+                    )
+            return forests
         train = rows.train
         X, y_index, weight = X[train], y_index[train].astype(np.float64), weight[train]
         if self.estimators == "auto":
@@ -472,21 +500,20 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             forests += _boost(X, y_index, weight, self.n_bootstraps, boost_seed, deadline)
         return forests
 
-    def _read_member(self, i, estimator, X, y, weight, train):
-        """Fit or unwrap one of the user's models."""
+    def _read_member(self, i, estimator, X, y, weight, train, names):
+        """Fit or unwrap one of the user's models, which must know the columns by these names."""
         name = f"estimators[{i}]"
         if isinstance(estimator, type) or not hasattr(estimator, "fit"):
             raise TypeError(
                 f"{name}={estimator!r} is not an estimator. Give tree classifiers or ensembles "
                 "of them."
             )
-        inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+        inner = _thawed(estimator)
         if is_regressor(inner):
             raise TypeError(
                 f"{name}={type(inner).__name__}(...) is a regressor. GenesimClassifier breeds "
                 "classifiers; give tree classifiers or ensembles of them."
             )
-        names = getattr(self, "feature_names_in_", None)
         own = getattr(inner, "feature_names_in_", None) if inner is not estimator else None
         if names is not None and own is not None and not np.array_equal(names, own):
             raise ValueError(
@@ -498,11 +525,15 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             _safe_indexing(X, train) if hasattr(X, "shape") else np.asarray(X)[train],
             y[train],
             None if np.all(weight[train] == 1.0) else weight[train],
+            name=name,
         )
-        return read_forest(fitted)
+        try:
+            return read_forest(fitted)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from error
 
     def _evolve(self, population, founders, judge, n_threads, random_state, deadline):
-        """Let the population breed."""
+        """Settle the first trees, let them vote, and let the population breed."""
         seed = int(random_state.randint(2**31 - 1)) << 31 | int(random_state.randint(2**31 - 1))
         history = Bunch(best_score=[], mean_score=[], n_leaves=[], population_size=[])
 
@@ -526,6 +557,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
 
         # The first tree settles whatever the clock says, so that there is an answer.
         absorb([population.found(founders[:1])])
+        votes = _fractions(population, founders[0])
         stopped = False
         chunk = 16 * n_threads
         for start in range(1, len(founders), chunk):
@@ -543,8 +575,13 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
                 ],
             )
             stopped = absorb(broods)
+            for tree in part:
+                if stopped or time.monotonic() >= deadline:
+                    break
+                votes += _fractions(population, tree)
             if stopped:
                 break
+        self.ensemble_score_ = judge.score(votes / votes.sum(axis=1, keepdims=True))
         record()
         stale = 0
         for generation in range(self.n_iter):
@@ -660,7 +697,13 @@ class _Judge:
         """Score class probabilities of the validation rows."""
         if self.slow:
             answers = _Answers(self.classes, proba)
-            return float(self.scorer(answers, self.X, self.y, **self.options))
+            score = self.scorer(answers, self.X, self.y, **self.options)
+            if not isinstance(score, Real) or not np.isfinite(score):
+                raise ValueError(
+                    f"scoring={self.scoring!r} gave {score!r} for a tree on the validation rows. "
+                    "Use a scorer that returns a finite number, or give more rows."
+                )
+            return float(score)
         options = {"sample_weight": self.val_weight}
         if self.scoring == "neg_log_loss":
             picked = proba[np.arange(len(self.target)), self.target]
@@ -721,11 +764,6 @@ def _fractions(population, nodes):
     nodes, _, counts = population.label_tree(nodes)
     train = counts[:, : counts.shape[1] // 2]
     return (train / train.sum(axis=1, keepdims=True))[population.apply(nodes)]
-
-
-def _vote(population, founders, rows):
-    """Mean of what the first trees say about the validation rows."""
-    return sum(_fractions(population, tree) for tree in founders) / len(founders)
 
 
 def _run(n_threads, calls):
@@ -920,6 +958,34 @@ def _thawed(estimator):
     while isinstance(estimator, FrozenEstimator):
         estimator = estimator.estimator
     return estimator
+
+
+def _has_seen(model, X):
+    """Whether rows were, all but surely, among those a tree ensemble was fitted on.
+
+    Leaves then hold at least as many rows as they saw. Rows of the same kind that were not
+    seen fall into a leaf with a chance near its share of the rows it was fitted on.
+    """
+    try:
+        trees = tree_estimators(model)
+    except TypeError:  # trees that do not say how many rows they saw
+        return False
+    least = 0.0
+    for tree, columns in trees[:_TREES_LOOKED_AT]:
+        contents = read_nodes(tree)
+        leaves = contents.nodes.leaves
+        saw = contents.n_node_samples[leaves]
+        reached = tree.apply(np.ascontiguousarray(X if columns is None else X[:, columns]))
+        holds = np.bincount(reached, minlength=len(contents.order))[contents.order[leaves]]
+        if (holds < saw).any():
+            return False
+        share = saw / saw.sum()
+        if np.array_equal(holds, saw):
+            chance = stats.multinomial.logpmf(saw, len(X), share)
+        else:
+            chance = stats.binom.logsf(saw - 1, len(X), share).sum()
+        least = min(least, chance)
+    return bool(least < np.log(_CHANCE))
 
 
 def _read_for_merge(i, model):

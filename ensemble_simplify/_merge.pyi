@@ -47,6 +47,7 @@ class Population:
         prune: Literal["ccp", "reduced_error", "none"] = "ccp",
         n_scratch: int = 1,
         cache_bytes: int = ...,
+        known_bytes: int = ...,
         keep_paths: bool = True,
     ) -> None: ...
     def arrange(self) -> None: ...

@@ -104,9 +104,6 @@ cdef double TIE = 1e-12            # weights and gains closer than this are equa
 cdef double SMALLEST_PROBABILITY = np.finfo(np.float64).eps
 # Up to so many rows of a word are looked up one by one.
 cdef int FEW_BITS = 4
-# A tree keeps what is known of its leaves if that fits into so many bytes; otherwise its rows are
-# counted again when they are needed.
-cdef intp_t KNOWN_BYTES = 1 << 20
 # Poll for Ctrl-C and the deadline after so many words of work (about a millisecond).
 cdef intp_t WORK_PER_POLL = 1 << 19
 
@@ -583,6 +580,8 @@ cdef class Population:
         How many threads may breed at the same time.
     cache_bytes : int
         Memory for the bitsets of splits, over all threads.
+    known_bytes : int
+        Memory for what the leaves of one tree hold; of larger trees, rows are counted again.
     keep_paths : bool
         Offer the trees on pruning paths to the front.
     """
@@ -598,6 +597,7 @@ cdef class Population:
     cdef double total                    # score of a tree without errors, not yet divided
     cdef vector[double] val_total
     cdef int metric, prune
+    cdef intp_t known_bytes
     cdef bint keep_paths
     cdef vector[Scratch] scratch
     cdef vector[Tree] trees
@@ -621,6 +621,7 @@ cdef class Population:
         str prune="ccp",
         intp_t n_scratch=1,
         intp_t cache_bytes=1 << 28,
+        intp_t known_bytes=1 << 20,
         bint keep_paths=True,
     ):
         cdef intp_t i, f, row, slots
@@ -637,6 +638,7 @@ cdef class Population:
                        "neg_log_loss": LOG_LOSS, "f1_macro": F1_MACRO}[metric]
         self.prune = {"none": PRUNE_NONE, "ccp": PRUNE_CCP,
                       "reduced_error": PRUNE_REDUCED_ERROR}[prune]
+        self.known_bytes = known_bytes
         self.keep_paths = keep_paths
         with nogil:
             self.code.resize(self.n_features * self.n_words * 64)
@@ -1314,7 +1316,7 @@ cdef class Population:
         while i < n:
             tree.n_leaves += s.is_leaf[i]
             i += s.out[i].size if s.is_leaf[i] else 1
-        known = tree.n_leaves * leaf_bytes <= KNOWN_BYTES
+        known = tree.n_leaves * leaf_bytes <= self.known_bytes
         tree.nodes.reserve(2 * tree.n_leaves - 1)
         tree.counts.resize(known * tree.n_leaves * k2)
         tree.n_rows.resize(known * tree.n_leaves * 2)
