@@ -82,7 +82,7 @@ plt.show()
 # Table 2, accuracy, ours / the paper's:
 
 shown = ["genesim", "cart", "c45", "ism", "rf", "boosting"]
-print(accuracy.rename(index={"**mean**": "mean"})[shown].to_string())
+print(accuracy.loc[sets, shown].to_string())
 
 # %%
 # Table 3, nodes of single trees and numbers of trees of ensembles, ours / the paper's:

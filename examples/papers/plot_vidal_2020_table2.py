@@ -73,8 +73,9 @@ print(pd.DataFrame(rows).T.to_string())
 # All forests, from the benchmark
 # -------------------------------
 # The means over ten forests are read from ``benchmarks/results/born_again.md``, which
-# ``python -m benchmarks.born_again`` prints; the paper's are in brackets. (The breast cancer
-# forests, for which the authors' program needs up to minutes and gigabytes, are not all in it.)
+# ``python -m benchmarks.born_again`` prints; an empty cell was measured on fewer than ten. (The
+# breast cancer forests, for which the authors' program needs up to minutes and gigabytes, are not
+# all in it.)
 
 PAPER = {
     "COMPAS-ProPublica": {"D": (8.9, 119.9), "L": (8.9, 37.1), "DL": (8.9, 37.1)},
@@ -86,12 +87,11 @@ PAPER = {
 measured = read_table("born_again.md", "Born-again trees").set_index(["data set", "objective"])
 means = {}
 for name, paper in PAPER.items():
+    ours, theirs = means.setdefault((name, "ours"), {}), means.setdefault((name, "paper"), {})
     for short, objective in OBJECTIVES.items():
+        theirs[short] = shown(paper[short])
         if (name, objective) in measured.index and measured.forests[name, objective] == "10":
-            depth, leaves = (measured[key][name, objective] for key in ("depth", "leaves"))
-            means.setdefault(name, {})[short] = "{} / {} ({} / {})".format(
-                depth, leaves, *paper[short]
-            )
+            ours[short] = shown(measured[key][name, objective] for key in ("depth", "leaves"))
 print(pd.DataFrame(means).T.fillna("").to_string())
 
 # %%

@@ -66,7 +66,7 @@ for correct, marker, label in ((True, "o", "right"), (False, "x", "wrong")):
     rows = right == correct
     ax.scatter(variance[rows] - spread[rows] ** 2, spread[rows] ** 2, marker=marker, label=label)
 ax.set(xlabel="chance within the leaves", ylabel="disagreement of the leaves (spread²)")
-ax.legend(title="prediction")
+ax.legend(title="prediction", loc="upper left")
 plt.show()
 
 # %%

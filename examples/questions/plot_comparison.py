@@ -40,8 +40,8 @@ SETS = {
 }
 
 # %%
-# The models. Those above the line start from the fitted forest of ten trees with depth 2, those
-# below it from the data. A born-again tree gets a second of search; it is equal to the forest in
+# The models. The first four start from the fitted forest of ten trees with depth 2, the others from
+# the data. A born-again tree gets a second of search; it is equal to the forest in
 # any case, but on ten continuous features far from small. The ordinary tree is pruned by
 # cross-validation.
 
@@ -100,8 +100,8 @@ table = pd.DataFrame(rows, columns=columns).groupby(columns[:2], sort=False).mea
 
 formats = {"leaves": "{:,.0f}", "accuracy": "{:.3f}", "agreement": "{:.3f}", "seconds": "{:.3f}"}
 for name in SETS:
-    print(name)
-    print(table.loc[name].to_string(formatters={k: v.format for k, v in formats.items()}), "\n")
+    part = table.loc[name].rename_axis(name)
+    print(part.to_string(formatters={k: v.format for k, v in formats.items()}), "\n")
 
 # %%
 # Small is to the left, good is up. Lines are the forest of ten trees and the large one.
