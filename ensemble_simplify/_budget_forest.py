@@ -271,4 +271,4 @@ class BudgetForestClassifier(BaggingClassifier):
                 "feature_costs are all zero. Give at least one feature a positive price, or use "
                 "a random forest."
             )
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight=sample_weight)

@@ -1,5 +1,6 @@
 """Shared by all tests: ``from strategies import ...`` and the hypothesis profile."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -15,3 +16,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("ensemble_simplify")
+
+# Jobs in the background of a shell ignore Ctrl-C; some tests send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
