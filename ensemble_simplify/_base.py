@@ -134,17 +134,23 @@ def check_weights(sample_weight, X):
 
 
 def class_index(y, classes):
-    """Position of each label in `classes` (sorted).
+    """Position of each label in `classes`.
 
     Raises
     ------
     ValueError
         If a label is not among them: a frozen ensemble was fitted on other classes.
     """
-    index = np.searchsorted(classes, y)
-    found = classes[np.minimum(index, len(classes) - 1)] == y
+    y = np.asarray(y)
+    if (y.dtype.kind in "OSU") == (classes.dtype.kind in "OSU"):
+        order = np.argsort(classes, kind="stable")
+        place = np.searchsorted(classes, y, sorter=order)
+        index = order[np.minimum(place, len(classes) - 1)]
+        found = classes[index] == y
+    else:
+        found = np.zeros(len(y), dtype=bool)
     if not np.all(found):
-        unknown = np.asarray(y)[~found][0]
+        unknown = y[~found][0]
         raise ValueError(
             f"y holds the label {unknown!r}, which the ensemble has never seen. Its classes are "
             f"{list(classes)}. Pass rows of these classes."

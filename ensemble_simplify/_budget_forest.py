@@ -277,4 +277,4 @@ class BudgetForestClassifier(BaggingClassifier):
             )
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, checked)
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight=sample_weight)

@@ -474,12 +474,12 @@ def _one_output(estimator):
         )
 
 
-def _sorted_classes(estimator, classes, vote):
-    """The classes of an ensemble, after checking that they are sorted and go with its vote."""
+def _checked_classes(estimator, classes, vote):
+    """The classes of an ensemble, after checking that they are distinct and go with its vote."""
     classes = np.asarray(classes)
-    if classes.ndim != 1 or not (classes[:-1] < classes[1:]).all():
+    if classes.ndim != 1 or len(set(classes.tolist())) < len(classes):
         raise ValueError(
-            f"{_name(estimator)} has classes_={list(classes)}, which are not sorted and distinct. "
+            f"{_name(estimator)} has classes_={list(classes)}, which are not distinct. "
             "Fit it again."
         )
     expected = 2 if vote.rule == "additive" and vote.n_scores == 1 else vote.n_scores
@@ -512,7 +512,9 @@ def _feature_subsets(estimator):
 def _index_of(labels, classes, estimator):
     """Where each of a member's `labels` stands among the `classes` of the ensemble."""
     classes = np.asarray(classes)
-    index = np.minimum(np.searchsorted(classes, labels), classes.shape[0] - 1)
+    order = np.argsort(classes, kind="stable")
+    place = np.searchsorted(classes, labels, sorter=order)
+    index = order[np.minimum(place, classes.shape[0] - 1)]
     if not np.array_equal(classes[index], labels):
         raise ValueError(
             f"{_name(estimator)} holds a member with classes {list(labels)}, which are not among "
@@ -536,7 +538,7 @@ class _Reader:
         check_is_fitted(estimator)
         self._check_width(estimator, columns)
         vote, classes = read(self, estimator, columns)
-        return vote, None if classes is None else _sorted_classes(estimator, classes, vote)
+        return vote, None if classes is None else _checked_classes(estimator, classes, vote)
 
     def _check_width(self, estimator, columns):
         """Check that a part of the ensemble was fitted on as many features as it is given."""

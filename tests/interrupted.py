@@ -72,6 +72,8 @@ def cases():
 
 def main(names):
     warnings.simplefilter("ignore")
+    # A job in the background of a shell ignores the signal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     rng = np.random.default_rng(0)
     rows, labels = rng.random((60, 4)), np.arange(60) % 2
     for name, estimator, run in cases():
