@@ -219,11 +219,6 @@ class PruningProblem:
         """Number of contracted nodes."""
         return self.c_parent.shape[0]
 
-    @property
-    def n_arcs(self):
-        """Number of pairs (contracted node, item it shares with others)."""
-        return self.c_items.shape[0]
-
     @cached_property
     def c_solo(self):
         """Cost of each contracted node if it had to pay all it needs by itself."""
@@ -665,7 +660,7 @@ class PruningProblem:
 
         Returns
         -------
-        keep : ndarray of uint8, shape (n_nodes,)
+        keep : ndarray of uint8, shape (n_nodes,), or None if time ran out in the first round
         objective : float
         bound : float
             Lagrangian bound: the objective cannot be lower.
@@ -708,12 +703,14 @@ class PruningProblem:
             starts += [(t, tree.alone(share * level)) for t, tree in enumerate(trees)]
         if starts:
             add(_distinct(starts))
-        bound, rounds = -np.inf, 0
+        solution, bound, rounds = None, -np.inf, 0
         with Parallel(n_jobs=n_jobs) as parallel:
             while True:
-                solution = program.solve(None if deadline == np.inf else deadline - monotonic())
+                master = program.solve(None if deadline == np.inf else deadline - monotonic())
                 rounds += 1
-                dual = solution.row_dual
+                if master.status != "optimal":
+                    break
+                solution, dual = master, master.row_dual
                 found = parallel(
                     delayed(_price_tree)(tree, dual[first_row[t] : first_row[t + 1]] * self._money)
                     for t, tree in enumerate(trees)
@@ -732,8 +729,11 @@ class PruningProblem:
                 if done or rounds == max_rounds or monotonic() > deadline:
                     break
                 add(better)
+        if solution is None:
+            return None, np.inf, -np.inf, rounds
         share = np.zeros(self.n_contracted)
-        for t, chosen, alpha in zip(column_tree, columns, solution.x[m:], strict=True):
+        # The last columns are missing where time ran out in the master program.
+        for t, chosen, alpha in zip(column_tree, columns, solution.x[m:], strict=False):
             share[trees[t].nodes[chosen]] += alpha
         # Every level set of an optimal point is optimal.
         keep = self.expand(share > 0.5)

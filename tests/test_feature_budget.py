@@ -592,6 +592,47 @@ def test_out_of_time():
     assert pruner.error_bound_ <= exact.at(budget=pruner.cost_).error_ + 1e-9
 
 
+@pytest.mark.parametrize("solver", ["highs", "highs_printed", "dantzig_wolfe"])
+def test_linear_programs_out_of_time(cancer, forest, solver):
+    X, y = cancer
+    options = {"lam": 0.003, "solver": solver, "time_limit": 1e-9}
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        pruner = FeatureBudgetPruner(FrozenEstimator(forest), **options).fit(X, y)
+    assert pruner.status_ == "time_limit"
+    exact = FeatureBudgetPruner(FrozenEstimator(forest)).fit(X, y)
+    assert pruner.cost_ <= exact.unpruned_cost_
+    assert pruner.error_bound_ <= exact.at(budget=pruner.cost_).error_ + 1e-9
+
+
+def test_budget_of_trees_alone_by_linear_programs(cancer, forest):
+    X, y = cancer
+    options = {"budget": "50%", "sharing": "tree"}
+    cut = FeatureBudgetPruner(FrozenEstimator(forest), **options).fit(X, y)
+    lp = FeatureBudgetPruner(FrozenEstimator(forest), solver="highs", **options).fit(X, y)
+    assert lp.cost_ <= 0.5 * lp.unpruned_cost_
+    assert (lp.error_, lp.cost_) == pytest.approx((cut.error_, cut.cost_), abs=1e-6)
+
+
+class Unweighted(DecisionTreeClassifier):
+    """A tree that bagging fits on rows instead of weights: it may miss a class."""
+
+    def fit(self, X, y):
+        return super().fit(X, y)
+
+
+def test_values_of_rows_in_trees_grown_without_a_class():
+    X, y = load_iris(return_X_y=True)
+    seen = np.concatenate([np.arange(100), [149]])
+    bag = BaggingClassifier(Unweighted(max_depth=2), 8, random_state=0)
+    frozen = FrozenEstimator(bag.fit(X[seen], y[seen]))
+    assert {2, 3} == {len(tree.classes_) for tree in bag.estimators_}
+    two = y < 2
+    pruner = FeatureBudgetPruner(frozen, labels="sample").fit(X[two], y[two])
+    np.testing.assert_array_equal(pruner.predict(X[two]), y[two])
+    with pytest.raises(ValueError, match="Use labels='tree'"):
+        FeatureBudgetPruner(frozen, labels="sample").fit(X, y)
+
+
 def test_default_ensemble_and_names(cancer):
     frame = load_breast_cancer(as_frame=True)
     pruner = FeatureBudgetPruner(
