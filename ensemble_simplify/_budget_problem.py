@@ -12,7 +12,7 @@ Saligrama (2016) by HiGHS, and their Dantzig-Wolfe decomposition.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
 
@@ -553,7 +553,7 @@ class PruningProblem:
 
         Returns
         -------
-        keep : ndarray of uint8, shape (n_nodes,)
+        keep : ndarray of uint8, shape (n_nodes,), or None if time ran out
         Solution
             Its objective is ``loss + lam * cost``.
         """
@@ -561,12 +561,10 @@ class PruningProblem:
         solution = program.solve(time_limit)
         if solution.status != "optimal":
             return None, solution
-        solution = type(solution)(
-            solution.status,
-            solution.objective + constant,
-            solution.bound + constant,
-            solution.x,
-            solution.row_dual,
+        solution = replace(
+            solution,
+            objective=solution.objective + constant,
+            bound=solution.bound + constant,
         )
         return self._round(solution, form, splits), solution
 
@@ -748,13 +746,12 @@ class PruningProblem:
 
     def _single_trees(self, lam):
         """The contracted nodes of each tree that can be kept at all."""
-        parent, gain, own, start, items, _ = self.closure
+        parent, gain, own, start, items, price = self.closure
         level = float(lam) / self._to_lam
         node = np.flatnonzero(self.representative >= 0)
         tree_of = np.full(self.n_contracted, -1)
         tree_of[self.representative[node]] = np.searchsorted(self.offsets, node, side="right") - 1
         tree_of = np.where(self.c_active.astype(bool), tree_of, -1)
-        price = self.closure[5]
         trees = []
         for t in range(self.n_trees):
             nodes = np.flatnonzero(tree_of == t)

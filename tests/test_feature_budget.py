@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -32,6 +33,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_t
 
 from ensemble_simplify import BudgetPathDisplay, FeatureBudgetPruner
 from ensemble_simplify._forest import tree_estimators
+from ensemble_simplify._lp import LinearProgram
 
 
 def tiny_case(seed):
@@ -602,6 +604,24 @@ def test_linear_programs_out_of_time(cancer, forest, solver):
     exact = FeatureBudgetPruner(FrozenEstimator(forest)).fit(X, y)
     assert pruner.cost_ <= exact.unpruned_cost_
     assert pruner.error_bound_ <= exact.at(budget=pruner.cost_).error_ + 1e-9
+
+
+def test_columns_of_an_interrupted_decomposition(cancer, forest, monkeypatch):
+    """The master program ends early: the answer is that of the round before, and allowed."""
+    X, y = cancer
+    problem = FeatureBudgetPruner(FrozenEstimator(forest)).fit(X, y)._problem
+    solve, rounds = LinearProgram.solve, []
+
+    def interrupted(program, time_limit=None):
+        rounds.append(solve(program, time_limit))
+        return replace(rounds[-1], status="time_limit" if len(rounds) == 3 else "optimal")
+
+    monkeypatch.setattr(LinearProgram, "solve", interrupted)
+    keep, objective, bound, n_rounds = problem.solve_dantzig_wolfe(0.003)
+    assert n_rounds == 3
+    value = problem.loss(problem.cut(0.003)) + 0.003 * problem.cost(problem.cut(0.003))
+    assert bound < value < objective
+    assert problem.loss(keep) + 0.003 * problem.cost(keep) >= value
 
 
 def test_budget_of_trees_alone_by_linear_programs(cancer, forest):
