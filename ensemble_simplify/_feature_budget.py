@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import copy, deepcopy
+from dataclasses import replace
 from numbers import Integral, Real
 from time import monotonic
 from typing import ClassVar
@@ -313,8 +314,7 @@ class FeatureBudgetPruner(BaseEstimator):
         loss_of_node, unit, value = node_losses(
             forest, leaf, target, weight, counted, loss=self._loss(forest), labels=self.labels
         )
-        self._forest = forest
-        self._value = value
+        self._forest = replace(forest, value=value)
         self._prices = prices
         self._problem = PruningProblem(
             offsets=forest.offsets,
@@ -499,16 +499,15 @@ class FeatureBudgetPruner(BaseEstimator):
             left = None if deadline == np.inf else max(0.0, deadline - monotonic())
             if self.solver == "dantzig_wolfe":
                 keep, objective, bound, _ = problem.solve_dantzig_wolfe(lam, self.n_jobs, left)
-                if objective - bound > 1e-7 * max(1.0, abs(objective)):
-                    self.status_ = "time_limit"
+                proven = keep is not None and objective - bound <= 1e-7 * max(1.0, abs(objective))
             else:
                 form = "printed" if self.solver == "highs_printed" else "difference"
                 keep, solution = problem.solve_lp(lam, form, time_limit=left)
-                if keep is None:
-                    self.status_ = "time_limit"
-                    return None
-                bound = solution.bound
-            supports.append((lam, bound))
+                proven, bound = keep is not None, solution.bound
+            if not proven:
+                self.status_ = "time_limit"
+            if keep is not None:
+                supports.append((lam, bound))
             return keep
 
         free = problem.expand(problem.c_active, "prune")
@@ -577,21 +576,10 @@ class FeatureBudgetPruner(BaseEstimator):
         self.pruned_estimator_ = self._write()
 
     def _forest_error(self, stopped, target, weight):
-        answer = self._forest.decide(self._sums(stopped))
+        answer = self._forest.decide_at(stopped.T)
         if self._forest.classes is None:
             return float(np.average((answer - target) ** 2, weights=weight))
         return float(np.average(answer != target, weights=weight))
-
-    def _sums(self, stopped):
-        def sums(start, stop, init):
-            total = np.zeros((stopped.shape[0], self._value.shape[1]))
-            if init is not None:
-                total += init
-            for tree in range(start, stop):
-                total += self._value[stopped[:, tree]]
-            return total
-
-        return sums
 
     def _write(self):
         """A deep copy of the ensemble with pruned trees in it."""
@@ -609,7 +597,7 @@ class FeatureBudgetPruner(BaseEstimator):
                 )
                 order = self._problem.order
                 nodes = order[reached[order]]
-                pruned = self._with_values(pruned, self._value[nodes], t)
+                pruned = self._with_values(pruned, self._forest.value[nodes], t)
             # In place: whatever holds the tree holds the pruned one now.
             vars(tree).update(vars(pruned))
         return ensemble
@@ -885,7 +873,7 @@ class FeatureBudgetPruner(BaseEstimator):
                 goes_left = values[active, wanted] <= forest.threshold[here]
                 node[active, t] = np.where(goes_left, forest.left[here], forest.right[here])
                 active = active[self._keep[node[active, t]] != 0]
-        answer = forest.decide(self._sums(node))
+        answer = forest.decide_at(node.T)
         if forest.classes is not None:
             answer = self.classes_[answer]
         return Bunch(prediction=answer, acquired=known, cost=self._prices.paid(known))

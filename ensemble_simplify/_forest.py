@@ -224,22 +224,31 @@ class Forest:
         """
         X = _finite_float32(X)
         step = max(1, _BATCH // max(1, self.n_trees))
-        parts = [
-            self.decide(self._sums_of(self._route(X[i : i + step])))
-            for i in range(0, X.shape[0], step)
-        ]
+        parts = [self.decide_at(self._route(X[i : i + step])) for i in range(0, X.shape[0], step)]
         return np.concatenate(parts)
 
-    def _sums_of(self, leaves):
+    def decide_at(self, nodes):
+        """Turn the nodes where rows end into classes, or values for regression.
+
+        Parameters
+        ----------
+        nodes : ndarray of intp, shape (n_trees, n_rows)
+            Node numbers over the whole forest, of every tree.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+
         def sums(start, stop, init):
-            total = np.zeros((leaves.shape[1], self.n_scores))
+            total = np.zeros((nodes.shape[1], self.n_scores))
             if init is not None:
                 total += init
             for tree in range(start, stop):
-                total += self.value[leaves[tree]]
+                total += self.value[nodes[tree]]
             return total
 
-        return sums
+        return self.decide(sums)
 
     def linear_votes(self):
         """View the vote as a sum of leaf vectors in real arithmetic.

@@ -141,8 +141,5 @@ def shortest_decimal(lo):
         return lo
     after = float(np.nextafter(np.float32(lo), np.float32(np.inf)))
     exact = Decimal(lo)
-    for digits in range(1, 17):
-        short = float(Context(prec=digits, rounding=ROUND_CEILING).plus(exact))
-        if lo <= short < after:
-            return short
-    return lo
+    shorter = (float(Context(prec=n, rounding=ROUND_CEILING).plus(exact)) for n in range(1, 10))
+    return next(short for short in shorter if lo <= short < after)  # nine digits always do

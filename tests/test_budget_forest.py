@@ -1,6 +1,8 @@
 """BudgetForestClassifier against greedy search by hand."""
 
 import pickle
+import signal
+import threading
 from itertools import product
 
 import joblib
@@ -188,3 +190,14 @@ def test_all_small_tables_of_two_binary_features():
     for y in product((0, 1), repeat=4):
         if len(set(y)) == 2 and y not in ((0, 1, 1, 0), (1, 0, 0, 1)):
             assert _BudgetTree(impurity="powers").fit(X, y).score(X, np.array(y)) == 1.0
+
+
+def test_ctrl_c_ends_growing():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((100_000, 50)), rng.integers(0, 2, 100_000)
+    main = threading.main_thread().ident
+    timer = threading.Timer(1.0, lambda: signal.pthread_kill(main, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        _BudgetTree().fit(X, y)
+    timer.join()
