@@ -1,8 +1,123 @@
-"""List the benchmarks: ``python -m benchmarks``."""
+"""List and run the tables of measurements.
 
-import ast
-from pathlib import Path
+    python -m benchmarks                          list them
+    python -m benchmarks NAME [NAME ...]          run some, one after the other
+    python -m benchmarks NAME --data DIR --write  and put the output into benchmarks/results
 
-for path in sorted(Path(__file__).parent.glob("[!_]*.py")):
-    lines = (ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()
-    print(f"python -m benchmarks.{path.stem}\n    {lines[0] if lines else ''}")
+What is given besides goes to the program behind the table; ``python -m benchmarks.PROGRAM --help``
+says what it takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from benchmarks._record import RESULTS, block, run_program, write_block
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: the program, its arguments, what it shows, and what it takes."""
+
+    arguments: str
+    about: str
+    minutes: float
+    needs: str = ""
+
+    @property
+    def program(self):
+        return self.arguments.split()[0]
+
+
+DATA = "--data DIR: CSV files, last column `target`"
+TABLES = {
+    "born_again": Table(
+        "born_again", "Sizes and times beside the authors' program.", 1,
+        "--ba-trees DIR: a checkout of vidalt/BA-Trees, built (all sixty forests: hours)",
+    ),
+    "feature_budget.digits": Table(
+        "feature_budget digits", "Path and cut beside the paper's linear program by HiGHS.", 2
+    ),
+    "feature_budget.large": Table(
+        "feature_budget large", "20,000 rows, 40 trees, beside scipy's maximum flow.", 1
+    ),
+    "feature_budget.rows": Table("feature_budget rows", "Growth with the number of rows.", 1),
+    "feature_budget.table1": Table(
+        "feature_budget table1", "The paper's Table 1, Heart and Sonar, and MAGIC.", 25, DATA
+    ),
+    "representer.draws": Table(
+        "representer draws", "Rows per second inside a node, and by rejection.", 1
+    ),
+    "representer.whole": Table(
+        "representer whole", "A whole tree beside generalizedtrees.", 3, "pip: generalizedtrees"
+    ),
+    "representer.surrogate": Table(
+        "representer surrogate", "Disagreement with the model at equal leaves.", 5, DATA
+    ),
+    "representer.paper": Table(
+        "representer paper", "Tables 2, 4, 5 and 6 of Breiman and Shang.", 60, DATA
+    ),
+    "genesim": Table("genesim", "Tables 2 and 3 of the GENESIM paper.", 240, DATA),
+    "genesim_time.paper": Table(
+        "genesim_time --parts paper", "CPU time at the paper's settings.", 1, DATA
+    ),
+    "genesim_time.gatree": Table(
+        "genesim_time --parts gatree", "gatree side by side.", 15, "pip: gatree"
+    ),
+    "genesim_time.large": Table(
+        "genesim_time --parts large", "100,000 rows and 100 trees fitted before.", 1
+    ),
+    "cultivated.table1": Table("cultivated table1", "AUC, the paper's Table 1.", 120, DATA),
+    "cultivated.speed": Table(
+        "cultivated speed", "Time as a ratio to a forest of 500 trees.", 10, DATA
+    ),
+    "cultivated.growth": Table("cultivated growth", "Time and memory against rows.", 5),
+    "cultivated.modes": Table("cultivated modes", "Exact against histogram splits.", 5, DATA),
+    "cultivated.fuzzy": Table(
+        "cultivated fuzzy", "Beside fuzzy trees.", 5, "pip: fuzzytree, FuzzyDTree"
+    ),
+    "cultivated.abstain": Table(
+        "cultivated abstain", "Accuracy when rows are let go, Figure 4.", 3, DATA
+    ),
+    "cultivated.classes": Table("cultivated classes", "More than two classes.", 2, DATA),
+}  # fmt: skip
+
+
+def listing():
+    """What there is, in lines."""
+    lines = []
+    for name, table in TABLES.items():
+        path = RESULTS / f"{table.program}.md"
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        state = f"results/{path.name}" if block(text, name) is not None else "not recorded"
+        lines.append(f"{name:24} {table.minutes:5g} min  {table.about} [{state}]")
+        if table.needs:
+            lines.append(f"{'':36}{table.needs}")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="tables, minutes on two cores, and what they need:\n\n" + listing(),
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--write", action="store_true", help="record the output")
+    options, rest = parser.parse_known_args()
+    if not options.names:
+        print(listing())
+    unknown = [name for name in options.names if name not in TABLES]
+    if unknown:
+        parser.error(f"no table {', '.join(unknown)}; there are {', '.join(TABLES)}")
+    for name in options.names:
+        program, *arguments = TABLES[name].arguments.split()
+        output = run_program(program, [*arguments, *rest])
+        if options.write:
+            write_block(RESULTS / f"{program}.md", name, output)
+
+
+if __name__ == "__main__":
+    main()

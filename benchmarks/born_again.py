@@ -37,7 +37,8 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks._record import ROOT, environment
+
 sys.path.insert(0, str(ROOT / "tests"))
 
 OBJECTIVES = {"depth": "0", "leaves": "1", "depth_then_leaves": "2"}
@@ -86,12 +87,12 @@ def solve_one(path, objective):
 
 def ours(path, objective, limit):
     command = [sys.executable, "-m", "benchmarks.born_again", "--solve", str(path), objective]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    variables = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     try:
         run = subprocess.run(
             command,
             cwd=ROOT,
-            env=environment,
+            env=variables,
             capture_output=True,
             text=True,
             timeout=limit,
@@ -312,6 +313,7 @@ def main():
     cache = {}
     if options.cache and options.cache.exists():
         cache = json.loads(options.cache.read_text())
+    print(f"{environment()}\n")
     results = {}
     for name, fold, path in forest_files(options):
         for objective in options.objectives:
@@ -325,7 +327,6 @@ def main():
                 if options.cache:
                     options.cache.write_text(json.dumps(cache, indent=1))
             results[name, fold, objective] = cache[key]
-    print(f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}\n")
     print(table(results, known))
     print()
     print(totals(results))

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import resource
 import subprocess
 import sys
@@ -27,7 +26,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import sklearn
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import log_loss, roc_auc_score
@@ -35,6 +33,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import _check_sample_weight
 
+from benchmarks._record import environment
 from ensemble_simplify import CultivatedForestClassifier
 
 # Table 1 of Nalenz and Augustin (2021): random forest, full, split, option, shallow, CART.
@@ -202,6 +201,7 @@ def speed(options):
 GROWTH_RUN = """
 import resource, sys, time
 import numpy as np
+from benchmarks._record import environment
 from ensemble_simplify import CultivatedForestClassifier
 n, p, splitter = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 rng = np.random.default_rng(0)
@@ -412,10 +412,7 @@ def main():
     unknown = set(options.parts) - set(PARTS)
     if unknown:
         parser.error(f"unknown part {sorted(unknown)}; choose from {list(PARTS)}")
-    print(
-        f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, "
-        f"NumPy {np.__version__}, scikit-learn {sklearn.__version__}, {time.strftime('%Y-%m-%d')}"
-    )
+    print(environment())
     for part in options.parts or PARTS:
         PARTS[part](options)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

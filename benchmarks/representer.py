@@ -35,8 +35,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, KFold, train_test_split
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from benchmarks._record import environment
 from ensemble_simplify import RepresenterTree
-from ensemble_simplify._representer import _Columns, _make_law, _Split
+from ensemble_simplify._law import Columns as _Columns
+from ensemble_simplify._law import Split as _Split
+from ensemble_simplify._law import make_law as _make_law
 
 
 class ArcFS(ClassifierMixin, BaseEstimator):
@@ -461,7 +464,7 @@ def main():
     for part in options.parts or PARTS:
         if part not in PARTS:
             parser.error(f"unknown part {part!r}: use {', '.join(PARTS)}")
-        print(f"\n{part}\n")
+        print(f"\n{part}: {environment('generalizedtrees')}\n")
         PARTS[part](options)
 
 

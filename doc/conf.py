@@ -1,6 +1,12 @@
-"""Configuration of Sphinx; see doc/developers.rst for the command."""
+"""Configuration of Sphinx; see doc/contributing.rst for the command."""
+
+import sys
+from pathlib import Path
 
 import ensemble_simplify
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
 
 project = "ensemble_simplify"
 author = "The ensemble_simplify developers"
@@ -74,5 +80,19 @@ html_theme_options = {
     "show_prev_next": False,
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
 }
-html_sidebars = {"index": [], "install": [], "api": [], "developers": [], "whats_new": []}
+html_sidebars = {
+    "index": [],
+    "install": [],
+    "api": [],
+    "contributing": [],
+    "architecture": [],
+    "whats_new": [],
+}
 html_show_sourcelink = False
+
+
+def setup(app):
+    """Draw the architecture page's pictures before anything is read."""
+    import draw_architecture
+
+    app.connect("builder-inited", lambda _: draw_architecture.write_all(HERE / "generated"))

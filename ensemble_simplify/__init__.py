@@ -36,4 +36,4 @@ __all__ = [
     "merge_trees",
     "verify",
 ]
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"

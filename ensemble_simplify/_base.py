@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +14,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import (
     _check_sample_weight,
+    _get_feature_names,
     check_is_fitted,
     has_fit_parameter,
     validate_data,
 )
 
+from ensemble_simplify._forest import read_forest
 
-def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
+
+def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="estimator"):
     """Return a fitted ensemble, leaving the user's object as it was.
 
     Parameters
@@ -28,18 +31,21 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
     estimator : estimator, FrozenEstimator or None
         An unfitted (or refittable) ensemble is cloned and fitted; a
         ``FrozenEstimator`` is unwrapped and used as it is; ``None`` means `default`.
-    X, y : array-like
+    X : array or data frame of shape (n_samples, n_features)
         Training rows, as the caller received them (so that names of columns reach the ensemble).
+    y : array-like of shape (n_samples,)
     sample_weight : array-like of shape (n_samples,) or None
     default : estimator
         Unfitted ensemble used for ``estimator=None``.
+    name : str
+        What errors call the estimator.
 
     Raises
     ------
     NotFittedError
         If a frozen estimator has not been fitted.
     ValueError
-        If a frozen estimator was fitted on another number of features, or
+        If a frozen estimator was fitted on another number of features or on other names, or
         `sample_weight` is given and the ensemble cannot use it.
     """
     if isinstance(estimator, FrozenEstimator):
@@ -48,15 +54,26 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
             check_is_fitted(fitted)
         except NotFittedError as error:
             raise NotFittedError(
-                f"estimator=FrozenEstimator({type(fitted).__name__}(...)) holds an ensemble that "
+                f"{name}=FrozenEstimator({type(fitted).__name__}(...)) holds an ensemble that "
                 "is not fitted. Fit it first, or pass it without FrozenEstimator to have it "
                 "fitted here."
             ) from error
-        expected = getattr(fitted, "n_features_in_", X.shape[1])
+        try:
+            expected = fitted.n_features_in_
+        except (AttributeError, IndexError):  # not told, or no members: the reader says so
+            expected = X.shape[1]
         if expected != X.shape[1]:
             raise ValueError(
-                f"estimator=FrozenEstimator({type(fitted).__name__}(...)) was fitted on {expected} "
+                f"{name}=FrozenEstimator({type(fitted).__name__}(...)) was fitted on {expected} "
                 f"features, but X has {X.shape[1]}. Pass the columns it was fitted on."
+            )
+        ours, theirs = _get_feature_names(X), getattr(fitted, "feature_names_in_", None)
+        if ours is not None and theirs is not None and not np.array_equal(ours, theirs):
+            j = np.flatnonzero(ours != theirs)[0]
+            raise ValueError(
+                f"estimator=FrozenEstimator({type(fitted).__name__}(...)) was fitted on "
+                f"{theirs[j]!r} where X has the column {ours[j]!r}. Pass the columns it was fitted "
+                "on, in their order."
             )
         return fitted
     fitted = clone(default if estimator is None else estimator)
@@ -64,52 +81,107 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
         return fitted.fit(X, y)
     if not has_fit_parameter(fitted, "sample_weight"):
         raise ValueError(
-            f"sample_weight was given, but estimator={type(fitted).__name__}(...) does not take "
+            f"sample_weight was given, but {name}={type(fitted).__name__}(...) does not take "
             "sample weights. Leave sample_weight out or use an ensemble that supports it."
         )
     return fitted.fit(X, y, sample_weight=sample_weight)
 
 
+def all_or_nothing(fit):
+    """Decorate ``fit``: where it does not end (Ctrl-C, an error), the estimator is as before."""
+
+    @functools.wraps(fit)
+    def wrapper(self, *args, **kwargs):
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return wrapper
+
+
 def check_weights(sample_weight, X):
-    """Validated weights of rows, or None.
+    """Weights of the rows, checked.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), float or None
+    X : ndarray of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples,)
+        Ones for None.
 
     Raises
     ------
     ValueError
         If a weight is negative or not finite, or all are zero.
     """
-    if sample_weight is None:
-        return None
-    sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if sample_weight.min() < 0:
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if weight.min() < 0:
         raise ValueError(
-            f"sample_weight has a negative entry, {sample_weight.min()}. Weights must be at "
-            "least 0."
+            f"sample_weight has the negative entry {weight.min()}. Weights must be 0 or more."
         )
-    if not sample_weight.any():
+    if not weight.any():  # newer versions of scikit-learn say so themselves
         raise ValueError(
-            "Sample weights must contain at least one non-zero number; sample_weight is all zero."
+            "sample_weight is zero for every row. Give at least one row a positive weight."
         )
-    return sample_weight
+    return weight
 
 
 def class_index(y, classes):
-    """Position of each label in `classes` (sorted).
+    """Position of each label in `classes`.
 
     Raises
     ------
     ValueError
         If a label is not among them: a frozen ensemble was fitted on other classes.
     """
-    index = np.searchsorted(classes, y)
-    found = classes[np.minimum(index, len(classes) - 1)] == y
+    y = np.asarray(y)
+    if (y.dtype.kind in "OSU") == (classes.dtype.kind in "OSU"):
+        order = np.argsort(classes, kind="stable")
+        place = np.searchsorted(classes, y, sorter=order)
+        index = order[np.minimum(place, len(classes) - 1)]
+        found = classes[index] == y
+    else:
+        found = np.zeros(len(y), dtype=bool)
     if not np.all(found):
-        unknown = np.asarray(y)[~found][0]
+        unknown = y[~found][0]
         raise ValueError(
             f"y holds the label {unknown!r}, which the ensemble has never seen. Its classes are "
             f"{list(classes)}. Pass rows of these classes."
         )
     return index
+
+
+def read_classifier(estimator, *, voting="estimator"):
+    """Read a fitted ensemble, and refuse regressors.
+
+    Parameters
+    ----------
+    estimator : fitted ensemble
+    voting : {"estimator", "hard"}, default="estimator"
+
+    Returns
+    -------
+    Forest
+
+    Raises
+    ------
+    TypeError
+        If the ensemble is a regressor, or of a kind that cannot be read.
+    """
+    forest = read_forest(estimator, voting=voting)
+    if forest.classes is None:
+        raise TypeError(
+            f"estimator={type(estimator).__name__}(...) is a regressor. Give an ensemble of "
+            "classification trees."
+        )
+    return forest
 
 
 def available_memory():
@@ -160,47 +232,6 @@ def column_index(key, parameter, n_features, names=None):
             f"{n_features - 1}."
         )
     return int(key)
-
-
-def read_price(cost, name):
-    """A price as a float; `name` is for the error."""
-    if not isinstance(cost, Real) or not np.isfinite(cost) or cost < 0:
-        raise ValueError(f"{name}={cost!r} is not a price. Give a finite number, zero or more.")
-    return float(cost)
-
-
-def read_feature_costs(costs, n_features, names=None):
-    """Prices of all features from an array, a dict by column, or None (1 each).
-
-    Parameters
-    ----------
-    costs : array-like of shape (n_features,), dict or None
-        Columns that a dict does not name cost nothing.
-    n_features : int
-    names : ndarray of shape (n_features,) or None
-        Names of the columns of X.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_features,)
-    """
-    if costs is None:
-        return np.ones(n_features)
-    if isinstance(costs, Mapping):
-        prices = np.zeros(n_features)
-        for key, cost in costs.items():
-            k = column_index(key, "feature_costs", n_features, names)
-            prices[k] = read_price(cost, f"feature_costs[{key!r}]")
-        return prices
-    prices = np.asarray(costs, dtype=np.float64)
-    if prices.shape != (n_features,):
-        raise ValueError(
-            f"feature_costs has shape {prices.shape}, but X has {n_features} features. "
-            "Give one price a feature."
-        )
-    for k, cost in enumerate(prices):
-        read_price(cost, f"feature_costs[{k}]")
-    return prices
 
 
 def fitted_rows(estimator, X):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -12,7 +13,8 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ensemble_simplify import _budget_grow
-from ensemble_simplify._base import read_feature_costs
+from ensemble_simplify._base import all_or_nothing, check_weights
+from ensemble_simplify._prices import read_feature_costs
 from ensemble_simplify._sklearn_tree import TreeNodes, apply_nodes, node_counts, write_classifier
 
 _KINDS = {
@@ -59,7 +61,7 @@ class _BudgetTree(DecisionTreeClassifier):
         X : array-like of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            Labels, or target values.
+            Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows.
         check_input : bool, default=True
@@ -68,7 +70,7 @@ class _BudgetTree(DecisionTreeClassifier):
         Returns
         -------
         self : _BudgetTree
-            The estimator itself.
+            The fitted estimator.
         """
         if check_input:
             X, y = validate_data(self, X, y, dtype=np.float32, order="C")
@@ -158,9 +160,13 @@ class BudgetForestClassifier(BaggingClassifier):
     feature_costs_ : ndarray of shape (n_features,)
         The prices.
     classes_ : ndarray of shape (n_classes,)
+        Class labels.
     n_classes_ : int
+        Number of classes.
     n_features_in_ : int
+        Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if all are strings.
 
     See Also
     --------
@@ -181,9 +187,7 @@ class BudgetForestClassifier(BaggingClassifier):
     True
     """
 
-    _doc_link_module = "ensemble_simplify"
-
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict] = {
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "feature_costs": ["array-like", dict, None],
         "impurity": [StrOptions(set(_KINDS))],
@@ -244,6 +248,7 @@ class BudgetForestClassifier(BaggingClassifier):
         )
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Grow the trees.
 
@@ -252,14 +257,14 @@ class BudgetForestClassifier(BaggingClassifier):
         X : array-like of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            Labels, or target values.
+            Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows.
 
         Returns
         -------
         self : BudgetForestClassifier
-            The estimator itself.
+            The fitted estimator.
         """
         # Finite, dense rows; bagging itself would let anything through to the trees.
         checked, _ = validate_data(self, X, y, dtype=np.float32)
@@ -270,4 +275,6 @@ class BudgetForestClassifier(BaggingClassifier):
                 "feature_costs are all zero. Give at least one feature a positive price, or use "
                 "a random forest."
             )
-        return super().fit(X, y, sample_weight)
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, checked)
+        return super().fit(X, y, sample_weight=sample_weight)

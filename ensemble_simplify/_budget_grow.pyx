@@ -11,14 +11,17 @@ F is a function of the (weighted) class counts n_1, ..., n_C:
     powers            (sum n_i)^p - sum n_i^p
 """
 
-from libc.math cimport pow
+from libc.math cimport INFINITY, pow
 from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
 
-from ensemble_simplify._typedefs cimport float32_t, float64_t, intp_t
+from ensemble_simplify._typedefs cimport float32_t, float64_t, intp_t, should_stop
 
 THRESHOLD_PAIRS = 0
 POWERS = 1
+
+# Sorted entries between two looks for Ctrl-C.
+cdef intp_t POLL = 1 << 20
 
 
 cdef struct Entry:
@@ -87,6 +90,9 @@ def grow(
 ):
     """Grow one tree, nodes in pre-order. Rows of weight zero are left out.
 
+    A node of n rows costs O(n_features * n * (log n + n_classes ** 2)) with threshold pairs,
+    O(n_features * n * (log n + n_classes)) with powers.
+
     Returns
     -------
     n_nodes : int
@@ -102,6 +108,7 @@ def grow(
     cdef vector[Task] stack
     cdef Task task
     cdef intp_t i, k, c, node, size, best_feature, middle
+    cdef intp_t work = 0
     cdef float64_t total, drop, score, best_score, best_threshold, f_low, f_high
     with nogil:
         for i in range(X.shape[0]):
@@ -140,6 +147,10 @@ def grow(
             best_feature = -1
             best_threshold = 0.0
             for k in range(n_features):
+                work += size
+                if work >= POLL:
+                    work = 0
+                    should_stop(INFINITY)
                 for i in range(size):
                     entries[i].row = rows[task.first + i]
                     entries[i].value = X[entries[i].row, k]

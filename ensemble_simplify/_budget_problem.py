@@ -12,7 +12,7 @@ Saligrama (2016) by HiGHS, and their Dantzig-Wolfe decomposition.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
 
@@ -219,11 +219,6 @@ class PruningProblem:
         """Number of contracted nodes."""
         return self.c_parent.shape[0]
 
-    @property
-    def n_arcs(self):
-        """Number of pairs (contracted node, item it shares with others)."""
-        return self.c_items.shape[0]
-
     @cached_property
     def c_solo(self):
         """Cost of each contracted node if it had to pay all it needs by itself."""
@@ -287,10 +282,12 @@ class PruningProblem:
         stopping_nodes(self.parent, self.order, keep, stop)
         return stop
 
-    def cost(self, keep):
-        """Mean cost per row of a pruning: what the rows really pay, trees sharing."""
+    def cost(self, keep, *, shared=True):
+        """Mean cost per row of a pruning: what rows pay if trees share, or if each pays anew."""
         node = np.flatnonzero((keep != 0) & (self.needs >= 0).any(axis=1))
-        node, resource, row = self._uses(node)
+        _, resource, row = self._uses(node)
+        if not shared:
+            return float(self.prices[resource] @ self.weight[row]) / self.total_weight
         used = np.zeros((self.prices.shape[0], self.n_rows), dtype=bool)
         used[resource, row] = True
         return float(self.prices @ (used @ self.weight)) / self.total_weight
@@ -556,7 +553,7 @@ class PruningProblem:
 
         Returns
         -------
-        keep : ndarray of uint8, shape (n_nodes,)
+        keep : ndarray of uint8, shape (n_nodes,), or None if time ran out
         Solution
             Its objective is ``loss + lam * cost``.
         """
@@ -564,12 +561,10 @@ class PruningProblem:
         solution = program.solve(time_limit)
         if solution.status != "optimal":
             return None, solution
-        solution = type(solution)(
-            solution.status,
-            solution.objective + constant,
-            solution.bound + constant,
-            solution.x,
-            solution.row_dual,
+        solution = replace(
+            solution,
+            objective=solution.objective + constant,
+            bound=solution.bound + constant,
         )
         return self._round(solution, form, splits), solution
 
@@ -626,7 +621,7 @@ class PruningProblem:
         n, m, k = self.parent.shape[0], len(price), len(node)
         above = self._ancestors()
         leaves = np.flatnonzero(self.split == 0)
-        ones = sparse.eye_array(k, format="csr")
+        ones = sparse.csr_array(sparse.identity(k))
         blank = sparse.csr_array((len(leaves), k + m))
         paths = sparse.hstack([above[leaves], blank])
         first_use = sparse.hstack([above[node], ones, sparse.csr_array((k, m))])
@@ -663,7 +658,7 @@ class PruningProblem:
 
         Returns
         -------
-        keep : ndarray of uint8, shape (n_nodes,)
+        keep : ndarray of uint8, shape (n_nodes,), or None if time ran out in the first round
         objective : float
         bound : float
             Lagrangian bound: the objective cannot be lower.
@@ -706,12 +701,14 @@ class PruningProblem:
             starts += [(t, tree.alone(share * level)) for t, tree in enumerate(trees)]
         if starts:
             add(_distinct(starts))
-        bound, rounds = -np.inf, 0
+        solution, bound, rounds = None, -np.inf, 0
         with Parallel(n_jobs=n_jobs) as parallel:
             while True:
-                solution = program.solve(None if deadline == np.inf else deadline - monotonic())
+                master = program.solve(None if deadline == np.inf else deadline - monotonic())
                 rounds += 1
-                dual = solution.row_dual
+                if master.status != "optimal":
+                    break
+                solution, dual = master, master.row_dual
                 found = parallel(
                     delayed(_price_tree)(tree, dual[first_row[t] : first_row[t + 1]] * self._money)
                     for t, tree in enumerate(trees)
@@ -730,8 +727,11 @@ class PruningProblem:
                 if done or rounds == max_rounds or monotonic() > deadline:
                     break
                 add(better)
+        if solution is None:
+            return None, np.inf, -np.inf, rounds
         share = np.zeros(self.n_contracted)
-        for t, chosen, alpha in zip(column_tree, columns, solution.x[m:], strict=True):
+        # The last columns are missing where time ran out in the master program.
+        for t, chosen, alpha in zip(column_tree, columns, solution.x[m:], strict=False):
             share[trees[t].nodes[chosen]] += alpha
         # Every level set of an optimal point is optimal.
         keep = self.expand(share > 0.5)
@@ -746,13 +746,12 @@ class PruningProblem:
 
     def _single_trees(self, lam):
         """The contracted nodes of each tree that can be kept at all."""
-        parent, gain, own, start, items, _ = self.closure
+        parent, gain, own, start, items, price = self.closure
         level = float(lam) / self._to_lam
         node = np.flatnonzero(self.representative >= 0)
         tree_of = np.full(self.n_contracted, -1)
         tree_of[self.representative[node]] = np.searchsorted(self.offsets, node, side="right") - 1
         tree_of = np.where(self.c_active.astype(bool), tree_of, -1)
-        price = self.closure[5]
         trees = []
         for t in range(self.n_trees):
             nodes = np.flatnonzero(tree_of == t)

@@ -225,8 +225,8 @@ cdef void start_flow(Part* part, Network* net) noexcept nogil:
         net.excess[v] = e
 
 
-cdef int32_t relabel_all(Part* part, Network* net) noexcept nogil:
-    # Exact distances to the sink; returns the number of vertices that reach it.
+cdef void relabel_all(Part* part, Network* net) noexcept nogil:
+    # Exact distances to the sink; `far` where there is no way.
     cdef int32_t n = net.n
     cdef int32_t total = n + net.m
     cdef int32_t far = net.far
@@ -283,7 +283,6 @@ cdef int32_t relabel_all(Part* part, Network* net) noexcept nogil:
                     net.queue[last] = v
                     last += 1
                     nodes_left -= 1
-    return last
 
 
 cdef int64_t discharge_node(Part* part, Network* net, int32_t v, int32_t* touched,
@@ -323,10 +322,7 @@ cdef int64_t discharge_node(Part* part, Network* net, int32_t v, int32_t* touche
                     if net.height[x] < lowest and net.up[x] > 0:
                         lowest = net.height[x]
             k = 0
-            if lowest + 1 >= net.far:
-                net.height[v] = net.far
-                break
-            net.height[v] = lowest + 1
+            net.height[v] = min(lowest + 1, net.far)
             break
         work += 1
         if k == 0:
@@ -371,8 +367,9 @@ cdef int64_t discharge_node(Part* part, Network* net, int32_t v, int32_t* touche
     return work
 
 
-cdef int64_t discharge_item(Part* part, Network* net, int32_t w, int32_t* touched,
+cdef int64_t discharge_item(Network* net, int32_t w, int32_t* touched,
                             int32_t* n_touched) noexcept nogil:
+    # The same for an item. Arcs in turn: sink, nodes that need it.
     cdef int32_t n = net.n
     cdef int32_t total = n + net.m
     cdef int32_t x = n + w
@@ -395,10 +392,7 @@ cdef int64_t discharge_item(Part* part, Network* net, int32_t w, int32_t* touche
                     if net.height[v] < lowest and net.flow[net.back[k]] > 0:
                         lowest = net.height[v]
             k = 0
-            if lowest + 1 >= net.far:
-                net.height[x] = net.far
-                break
-            net.height[x] = lowest + 1
+            net.height[x] = min(lowest + 1, net.far)
             break
         work += 1
         if k == 0:
@@ -477,7 +471,7 @@ cdef int push_relabel(Part* part, Network* net, float64_t deadline) except -1 no
                 if x < net.n:
                     work += discharge_node(part, net, x, touched.data(), &n_touched)
                 else:
-                    work += discharge_item(part, net, x - net.n, touched.data(), &n_touched)
+                    work += discharge_item(net, x - net.n, touched.data(), &n_touched)
                 if net.excess[x] > 0 and net.height[x] < net.far:
                     if net.height[x] > top:
                         later.push_back(x)
@@ -551,74 +545,56 @@ cdef bint has_profit(Network* net) noexcept nogil:
     return False
 
 
+cdef void add_node(Part* to, int32_t q, Part* part, Network* net, int32_t v,
+                   vector[int32_t]& item_place, vector[int32_t]* paid) noexcept nogil:
+    # Copy node v of `part` under node q of `to`, and what it needs but the items already paid.
+    cdef int32_t w, a
+    to.node.push_back(part.node[v])
+    to.parent.push_back(q)
+    to.gain.push_back(part.gain[v])
+    to.own.push_back(part.own[v])
+    to.up.push_back(net.up[v])
+    to.d_gain += part.gain[v]
+    to.d_cost += part.own[v]
+    for a in range(part.start[v], part.start[v + 1]):
+        w = part.item[a]
+        if paid != NULL and paid[0][w] >= 0:
+            continue
+        if item_place[w] < 0:
+            item_place[w] = <int32_t>to.price.size()
+            to.price.push_back(part.price[w])
+            to.d_cost += part.price[w]
+        to.item.push_back(item_place[w])
+        to.flow.push_back(net.flow[a])
+    to.start.push_back(<int32_t>to.item.size())
+
+
 cdef void split(Part* part, Network* net, Part* low, Part* high) noexcept nogil:
-    # low: the nodes the cut keeps; high: the others, for which the items of low are paid.
+    # low: the nodes the cut keeps; high: the others, for which the items of low are paid. Both
+    # are empty at first.
     cdef int32_t n = net.n
     cdef int32_t far = net.far
-    cdef int32_t v, w, a, q
-    cdef int32_t n_low = 0
-    cdef int32_t n_high = 0
+    cdef int32_t v, q
     cdef vector[int32_t] place      # local id in low or high
     cdef vector[int32_t] item_low
     cdef vector[int32_t] item_high
     place.resize(n)
     item_low.assign(net.m, -1)
     item_high.assign(net.m, -1)
-    low.d_gain = 0
-    low.d_cost = 0
     low.start.push_back(0)
     high.start.push_back(0)
     for v in range(n):
-        if net.height[v] < far:
-            continue
-        place[v] = n_low
-        n_low += 1
-        q = part.parent[v]
-        low.node.push_back(part.node[v])
-        if q >= 0:
-            q = place[q]
-        low.parent.push_back(q)
-        low.gain.push_back(part.gain[v])
-        low.own.push_back(part.own[v])
-        low.up.push_back(net.up[v])
-        low.d_gain += part.gain[v]
-        low.d_cost += part.own[v]
-        for a in range(part.start[v], part.start[v + 1]):
-            w = part.item[a]
-            if item_low[w] < 0:
-                item_low[w] = <int32_t>low.price.size()
-                low.price.push_back(part.price[w])
-                low.d_cost += part.price[w]
-            low.item.push_back(item_low[w])
-            low.flow.push_back(net.flow[a])
-        low.start.push_back(<int32_t>low.item.size())
-    for v in range(n):
         if net.height[v] == far:
-            continue
-        place[v] = n_high
-        n_high += 1
-        q = part.parent[v]
-        high.node.push_back(part.node[v])
-        if q >= 0 and net.height[q] < far:
-            q = place[q]
-        else:
-            q = -1
-        high.parent.push_back(q)
-        high.gain.push_back(part.gain[v])
-        high.own.push_back(part.own[v])
-        high.up.push_back(net.up[v])
-        for a in range(part.start[v], part.start[v + 1]):
-            w = part.item[a]
-            if item_low[w] >= 0:
-                continue
-            if item_high[w] < 0:
-                item_high[w] = <int32_t>high.price.size()
-                high.price.push_back(part.price[w])
-            high.item.push_back(item_high[w])
-            high.flow.push_back(net.flow[a])
-        high.start.push_back(<int32_t>high.item.size())
-    high.d_gain = part.d_gain - low.d_gain
-    high.d_cost = part.d_cost - low.d_cost
+            place[v] = <int32_t>low.node.size()
+            q = part.parent[v]
+            add_node(low, place[q] if q >= 0 else -1, part, net, v, item_low, NULL)
+    for v in range(n):
+        if net.height[v] < far:
+            place[v] = <int32_t>high.node.size()
+            q = part.parent[v]
+            if q >= 0:
+                q = place[q] if net.height[q] < far else -1
+            add_node(high, q, part, net, v, item_high, &item_low)
     low.unit = net.unit_gain
     low.is_low = 1
     high.unit = net.unit_price
@@ -679,7 +655,7 @@ def solve_path(
     """All optimal sets, for every price level, as one nested sequence.
 
     ``active`` must be the smallest set of largest gain (the optimum at lam -> 0+). Edges are
-    numbered from there: edge `k` removes the nodes with ``edge_of_node == k``, loses
+    numbered from there; finding them takes ``2 * n_active + 1`` cuts at most. Edge `k` removes the nodes with ``edge_of_node == k``, loses
     ``edges[k, 0]`` of gain and saves ``edges[k, 1]`` of cost, and is optimal from
     ``lam = edges[k, 0] / edges[k, 1]`` on. An edge of cost zero is never taken. When the
     clock runs out the stretches not yet examined are left as edges with proven = 0.
@@ -703,6 +679,9 @@ def solve_path(
     cdef int late = 0
     cdef int found
     cdef size_t k
+    none.d_gain = none.d_cost = 0
+    none.unit = 0.0
+    none.is_low = 0
     for k in range(<size_t>edge_of_node.shape[0]):
         edge_of_node[k] = -1
     with nogil:

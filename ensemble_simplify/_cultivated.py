@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from math import inf
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -17,13 +16,13 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ensemble_simplify._modules import Router, grow
+from ensemble_simplify._base import all_or_nothing, check_weights
+from ensemble_simplify._module_tree import MOST_BINS, ModuleTree, encode
+from ensemble_simplify._modules import grow
 
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
-MISSING_BIN = 65535
-MOST_BINS = 65535  # codes 0..65534
 CHUNK = 2_000_000  # values ranked at once
 ROWS_PER_TASK = 1024  # prediction is not shared out below this
 
@@ -33,118 +32,6 @@ PRESETS = {
     "option": {"robust_splits": False, "option_modules": True, "max_depth": 14},
     "shallow": {"robust_splits": True, "option_modules": True, "max_depth": 6},
 }
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ModuleTree:
-    """A grown tree of modules as arrays; nodes are numbered in pre-order, the root is 0.
-
-    Attributes
-    ----------
-    left, right : ndarray of intp, shape (n_nodes,)
-        Children; -1 in leaves.
-    depth : ndarray of intp, shape (n_nodes,)
-    mass : ndarray of float64, shape (n_nodes,)
-        Sum of the (weighted) fractions of the training rows in the node.
-    value : ndarray of float64, shape (n_nodes, n_classes)
-        Shares of the classes in that mass.
-    option_start : ndarray of intp, shape (n_nodes + 1,)
-        Options of node ``i`` are ``option_start[i]:option_start[i + 1]``, best first; every one
-        has the same vote.
-    option_feature : ndarray of intp, shape (n_options,)
-    option_flip : ndarray of bool, shape (n_options,)
-        False: small values go left; True: large ones.
-    option_threshold : ndarray of float64, shape (n_options,)
-        The best threshold, the "t" of "about t".
-    option_impurity : ndarray of float64, shape (n_options,)
-        Mean Gini impurity of the children over the option's thresholds.
-    option_missing : ndarray of float64, shape (n_options,)
-        Fraction of a row that goes left when the feature's value is missing.
-    cut_start : ndarray of intp, shape (n_options + 1,)
-        Thresholds of option ``o`` are ``cut_start[o]:cut_start[o + 1]``, ascending.
-    cut_threshold : ndarray of float64, shape (n_cuts,)
-    cut_suffix : ndarray of float64, shape (n_cuts,)
-        Weight of this threshold and all larger ones of its option; the first is 1.
-    """
-
-    left: np.ndarray
-    right: np.ndarray
-    depth: np.ndarray
-    mass: np.ndarray
-    value: np.ndarray
-    option_start: np.ndarray
-    option_feature: np.ndarray
-    option_flip: np.ndarray
-    option_threshold: np.ndarray
-    option_impurity: np.ndarray
-    option_missing: np.ndarray
-    cut_start: np.ndarray
-    cut_threshold: np.ndarray
-    cut_suffix: np.ndarray
-
-    def __repr__(self):
-        return f"ModuleTree(n_modules={self.n_modules}, n_leaves={self.n_leaves})"
-
-    @property
-    def n_nodes(self):
-        """Number of modules and leaves."""
-        return len(self.left)
-
-    @property
-    def n_modules(self):
-        """Number of inner nodes."""
-        return int(np.count_nonzero(self.left >= 0))
-
-    @property
-    def n_leaves(self):
-        """Number of leaves."""
-        return self.n_nodes - self.n_modules
-
-    @property
-    def leaves(self):
-        """Node numbers of the leaves, ascending."""
-        return np.flatnonzero(self.left < 0)
-
-    @property
-    def impurity(self):
-        """Gini impurity of every node."""
-        return 1.0 - np.sum(self.value**2, axis=1)
-
-    def options(self, node):
-        """Numbers of the options of a node."""
-        return range(self.option_start[node], self.option_start[node + 1])
-
-    def path(self, node):
-        """Pairs (module, went left) from the root down to `node`."""
-        steps = []
-        at = 0
-        while at != node:
-            goes_left = node < self.right[at]  # pre-order
-            steps.append((at, goes_left))
-            at = self.left[at] if goes_left else self.right[at]
-        return steps
-
-    def n_leaves_below(self, node):
-        """Leaves in the subtree of `node`; in pre-order it is a run of nodes."""
-        deeper = self.depth[node + 1 :] > self.depth[node]
-        size = len(deeper) if deeper.all() else int(np.argmin(deeper))
-        return int(np.count_nonzero(self.left[node : node + 1 + size] < 0))
-
-    def router(self, min_fraction):
-        """The compiled router of this tree."""
-        return Router(
-            self.left,
-            self.right,
-            self.value,
-            self.option_start,
-            self.option_feature,
-            self.option_flip.view(np.uint8),
-            self.option_missing,
-            self.cut_start,
-            self.cut_threshold,
-            self.cut_suffix,
-            min_fraction,
-        )
 
 
 class LeafSet(NamedTuple):
@@ -213,13 +100,14 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     max_bins : int or None, default=None
         Most bins of a feature for histograms, at most 65535. None means ``8 * sqrt(n_samples)``,
         but at least 4096: bins must be finer than the neighbourhoods.
+    time_limit : float or None, default=None
+        Seconds after which nodes are no longer divided; None: no limit. A ``ConvergenceWarning``
+        says so.
     n_jobs : int or None, default=None
         Threads that share out the features of a node when fitting and the rows when
         predicting. The result does not depend on it.
-    time_limit : float or None, default=None
-        Seconds after which nodes are no longer divided. A `ConvergenceWarning` says so.
     verbose : int, default=0
-        1 prints the size of the tree when it is grown.
+        If positive, the size of the grown tree is printed.
 
     Attributes
     ----------
@@ -272,7 +160,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict] = {
         "option_threshold": [Interval(Real, 0, None, closed="left")],
         "option_modules": ["boolean"],
         "robust_splits": ["boolean"],
@@ -285,8 +173,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         "align": [Interval(Real, 0, 1, closed="both")],
         "splitter": [StrOptions({"auto", "exact", "histogram"})],
         "max_bins": [Interval(Integral, 2, MOST_BINS, closed="both"), None],
-        "n_jobs": [Integral, None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
 
@@ -305,8 +193,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         align=0.5,
         splitter="auto",
         max_bins=None,
-        n_jobs=None,
         time_limit=None,
+        n_jobs=None,
         verbose=0,
     ):
         self.option_threshold = option_threshold
@@ -321,8 +209,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         self.align = align
         self.splitter = splitter
         self.max_bins = max_bins
-        self.n_jobs = n_jobs
         self.time_limit = time_limit
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     @classmethod
@@ -355,6 +243,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Grow the tree.
 
@@ -364,7 +253,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             Training rows; NaN means missing.
         y : array-like of shape (n_samples,)
             Class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like of shape (n_samples,) or None, default=None
             Masses of the rows: weight 2 is the same as the row twice, weight 0 as no row.
 
         Returns
@@ -375,15 +264,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
         check_classification_targets(y)
         self.classes_, y_index = np.unique(y, return_inverse=True)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if np.any(weight < 0):
-            raise ValueError(
-                f"sample_weight has negative values (least {weight.min()}); weights are masses of "
-                "rows and must be 0 or more."
-            )
+        weight = check_weights(sample_weight, X)
         used = weight > 0
-        if not used.any():
-            raise ValueError("sample_weight is 0 for every row; at least one must be positive.")
         if not used.all():
             X, y_index, weight = X[used], y_index[used], weight[used]
 
@@ -395,7 +277,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         # Some columns at a time: many small ones are cheap together, large ones need memory.
         n_chunks = min(X.shape[1], max(n_threads, X.size // CHUNK))
         encoded = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(_encode)(np.ascontiguousarray(X[:, part].T), weight, max_codes)
+            delayed(encode)(np.ascontiguousarray(X[:, part].T), weight, max_codes)
             for part in gen_even_slices(X.shape[1], n_chunks)
         )
         values, n_codes, codes = (np.concatenate(part) for part in zip(*encoded, strict=True))
@@ -424,7 +306,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             seconds=inf if self.time_limit is None else self.time_limit,
         )
         timed_out = grown.pop("timed_out")
-        self.modules_ = _with_values(grown, values, n_codes)
+        self.modules_ = ModuleTree.from_codes(grown, values, n_codes)
         self._min_fraction = float(self.min_fraction)
         self.n_leaves_ = self.modules_.n_leaves
         self.n_modules_ = self.modules_.n_modules
@@ -434,12 +316,12 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
                 f"time_limit={self.time_limit} seconds passed before the tree was fully grown; "
                 "its remaining nodes became leaves. Raise time_limit, or lower max_depth.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=4,
             )
         if self.verbose:
             print(
-                f"CultivatedForestClassifier: {self.n_modules_} modules, {self.n_leaves_} leaves, "
-                f"depth {self.depth_} ({self.splitter_})"
+                f"[CultivatedForestClassifier] {self.n_modules_} modules, {self.n_leaves_} "
+                f"leaves, depth {self.depth_} ({self.splitter_})"
             )
         return self
 
@@ -848,55 +730,3 @@ def _number(value, decimals):
     if decimals is None:
         decimals = 0 if value == 0 else max(0, 2 - int(np.floor(np.log10(abs(value)))))
     return f"{value:.{decimals}f}"
-
-
-def _encode(columns, weight, max_codes):
-    """Rank every value among the distinct values of its feature.
-
-    Parameters
-    ----------
-    columns : ndarray of float64, shape (n_columns, n_samples)
-    weight : ndarray of float64, shape (n_samples,)
-    max_codes : int or None
-        A feature with more distinct values than this is cut into that many bins of equal mass.
-
-    Returns
-    -------
-    values : ndarray of float64, shape (sum(n_codes),)
-        Distinct values of each feature, or the largest value in each of its bins.
-    n_codes : ndarray of intp, shape (n_columns,)
-    codes : ndarray of int32 (uint16 for bins), shape (n_columns, n_samples)
-    """
-    dtype, missing = (np.int32, -1) if max_codes is None else (np.uint16, MISSING_BIN)
-    order = np.argsort(columns, axis=1)  # missing values last
-    ranked = np.take_along_axis(columns, order, axis=1)
-    first = np.empty(columns.shape, dtype=bool)  # of equal values
-    first[:, 0] = ~np.isnan(ranked[:, 0])
-    first[:, 1:] = ranked[:, 1:] > ranked[:, :-1]
-    n_codes = np.count_nonzero(first, axis=1)
-    fine = n_codes if max_codes is None else np.where(n_codes <= max_codes, n_codes, 0)
-    codes = np.empty(columns.shape, dtype=dtype)
-    np.put_along_axis(codes, order, (np.cumsum(first, axis=1) - 1).astype(dtype), axis=1)
-    values = np.split(ranked[first], np.cumsum(n_codes)[:-1])
-    for j in np.flatnonzero(fine < n_codes):
-        mass = np.cumsum(weight[order[j]])[: np.count_nonzero(~np.isnan(ranked[j]))]
-        ends = np.searchsorted(mass, mass[-1] * np.arange(1, max_codes + 1) / max_codes)
-        values[j] = np.unique(ranked[j, np.minimum(ends, len(mass) - 1)])
-        n_codes[j] = len(values[j])
-        codes[j] = np.searchsorted(values[j], columns[j])
-    codes[np.isnan(columns)] = missing
-    return np.concatenate(values), n_codes, codes
-
-
-def _with_values(grown, values, n_codes):
-    """A ModuleTree: the kernel's arrays with codes replaced by values of X."""
-    first = np.concatenate([[0], np.cumsum(n_codes)])
-    feature = grown["option_feature"]
-    center = grown.pop("option_center")
-    code = grown.pop("cut_code")
-    feature_of_cut = np.repeat(feature, np.diff(grown["cut_start"]))
-    return ModuleTree(
-        option_threshold=values[first[feature] + center],
-        cut_threshold=values[first[feature_of_cut] + code],
-        **grown,
-    )

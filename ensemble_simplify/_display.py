@@ -11,6 +11,18 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 
+def _pyplot(display):
+    """Matplotlib's pyplot, or an error that tells what to install."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            f"{type(display).__name__} draws with matplotlib, which is not installed. "
+            "Install ensemble-simplify[plot]."
+        ) from error
+    return plt
+
+
 def _accuracy_by_rank(score, correct):
     """Coverage and accuracy when the rows with the smallest scores are kept, ties together."""
     order = np.argsort(score, kind="stable")
@@ -174,8 +186,7 @@ class AbstentionDisplay:
         display : AbstentionDisplay
             With `axes_` and `figure_`.
         """
-        import matplotlib.pyplot as plt
-
+        plt = _pyplot(self)
         if axes is None:
             _, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
         by_threshold, by_coverage = axes
@@ -343,8 +354,7 @@ class ModuleTreeDisplay:
         display : ModuleTreeDisplay
             With `ax_` and `figure_`.
         """
-        import matplotlib.pyplot as plt
-
+        plt = _pyplot(self)
         lines = {node: label.split("\n") for node, label in self.labels.items()}
         if ax is None:
             inches = 0.6 * fontsize / 72  # width of a letter
@@ -507,13 +517,7 @@ class BudgetPathDisplay:
         display : BudgetPathDisplay
             The display.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "BudgetPathDisplay draws with matplotlib, which is not installed. "
-                "Install ensemble-simplify[plot]."
-            ) from error
+        plt = _pyplot(self)
         if ax is None:
             _, ax = plt.subplots()
         self.ax_, self.figure_ = ax, ax.figure
@@ -660,7 +664,7 @@ class GenesimDisplay:
         display : GenesimDisplay
             With `ax_` and `figure_`.
         """
-        import matplotlib.pyplot as plt
+        plt = _pyplot(self)
         from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
         if ax is None:

@@ -168,8 +168,8 @@ cdef class Programme:
 
     Attributes
     ----------
-    n_regions : int
-        Regions of the grid (as a float where it is beyond 64 bits).
+    shape : tuple of int
+        Cells on each axis.
     n_states : int
         Regions stored after those of equal function are merged.
     cost : float

@@ -9,10 +9,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._base import available_memory
-from ensemble_simplify._forest import read_forest
+from ensemble_simplify._base import available_memory, read_classifier
 from ensemble_simplify._grid import trees_over_axes
-from ensemble_simplify._planner import forecast
+from ensemble_simplify._planner import HOPELESS, MAX_LEAVES, forecast
 from ensemble_simplify._search import n_regions
 from ensemble_simplify._thresholds import cut_points
 from ensemble_simplify._verify import Space
@@ -39,7 +38,7 @@ class Estimate:
     seconds : float
         Time of the exact search on a processor of the 2020s.
     n_leaves : float
-        Leaves of a tree with the ensemble's function, about; nan if there was no time.
+        Leaves of a tree with the ensemble's function, about.
     n_leaves_lower_bound : int
         No such tree has fewer.
     n_occupied : int or None
@@ -128,18 +127,13 @@ def estimate(
     """
     fitted = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
     check_is_fitted(fitted)
-    forest = read_forest(fitted, voting=voting)
-    if forest.classes is None:
-        raise TypeError(
-            f"estimator={type(fitted).__name__}(...) is a regressor; an ensemble of classification "
-            "trees is needed."
-        )
+    forest = read_classifier(fitted, voting=voting)
     cuts = cut_points(forest.feature, forest.threshold, forest.n_features)
     allowed = available_memory() / 2 if max_memory is None else max_memory
     space = Space([forest], cuts)
     seen = forecast(
         trees_over_axes(forest, cuts),
-        lambda left, n: space.certifier.grow(*space.whole, left, n),
+        space,
         objective,
         max_bytes=allowed,
         seconds=time_limit,
@@ -169,6 +163,8 @@ def _advice(exact, seen, allowed):
     advice = []
     if exact:
         advice.append("method='auto' will prove the smallest tree.")
+    elif seen.n_leaves > HOPELESS * MAX_LEAVES:
+        advice.append("A tree with the same function is out of reach: method='auto' will refuse.")
     else:
         reason = "memory" if seen.n_bytes > allowed else "time"
         advice.append(

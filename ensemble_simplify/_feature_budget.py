@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
 from copy import copy, deepcopy
+from dataclasses import replace
 from numbers import Integral, Real
 from time import monotonic
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context, clone, is_regressor
@@ -29,16 +30,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify._base import (
+    all_or_nothing,
     check_weights,
     class_index,
-    column_index,
     fit_or_unwrap,
-    read_feature_costs,
-    read_price,
 )
-from ensemble_simplify._budget_model import node_sums, order_nodes
+from ensemble_simplify._budget_loss import node_losses
 from ensemble_simplify._budget_problem import PruningProblem
 from ensemble_simplify._forest import read_forest, tree_estimators
+from ensemble_simplify._prices import Prices
 from ensemble_simplify._sklearn_tree import pruned_copy, read_nodes, write_tree
 
 _AVERAGING = (
@@ -76,7 +76,7 @@ class FeatureBudgetPruner(BaseEstimator):
 
     Parameters
     ----------
-    estimator : estimator, default=None
+    estimator : estimator, FrozenEstimator or None, default=None
         A decision tree, random forest, extra trees or bagging of trees; unfitted (then fitted
         on the same rows) or ``FrozenEstimator(fitted)``. None: 40 bagged trees
         (``RandomForestClassifier(40, max_features=None)``), which share features and can
@@ -156,10 +156,13 @@ class FeatureBudgetPruner(BaseEstimator):
     feature_usage_ : ndarray of shape (n_features,)
         Share of the given rows that use each feature after pruning.
     status_ : {"optimal", "time_limit"}
+        Whether the search was complete, or `time_limit` ended it.
     classes_ : ndarray of shape (n_classes,)
-        For classifiers.
+        Class labels, for classifiers.
     n_features_in_ : int
+        Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if all are strings.
 
     See Also
     --------
@@ -182,9 +185,7 @@ class FeatureBudgetPruner(BaseEstimator):
     True
     """
 
-    _doc_link_module = "ensemble_simplify"
-
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "feature_costs": ["array-like", dict, None],
         "groups": [dict, None],
@@ -257,6 +258,7 @@ class FeatureBudgetPruner(BaseEstimator):
     # Fitting.
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Fit the ensemble if it is not frozen, and prune it.
 
@@ -273,7 +275,7 @@ class FeatureBudgetPruner(BaseEstimator):
         Returns
         -------
         self : FeatureBudgetPruner
-            The estimator itself.
+            The fitted estimator.
         """
         if self.lam is not None and self.budget is not None:
             raise ValueError(
@@ -282,18 +284,24 @@ class FeatureBudgetPruner(BaseEstimator):
         share = self._check_budget()
         self._check_type()
         regression = self.estimator is not None and is_regressor(self.estimator)
-        raw_X = X
+        given = X
         X, y = validate_data(
             self, X, y, dtype=np.float64, ensure_min_samples=1, y_numeric=regression
         )
         if not regression:
             check_classification_targets(y)
-        weight = _weights(sample_weight, X)
-        prices, resources = self._read_prices(X.shape[1])
+        weight = check_weights(sample_weight, X)
+        prices = Prices.read(
+            self.feature_costs,
+            self.groups,
+            self.group_costs,
+            X.shape[1],
+            getattr(self, "feature_names_in_", None),
+        )
 
         default = RandomForestClassifier(40, max_features=None, random_state=self.random_state)
-        self.estimator_ = fit_or_unwrap(self.estimator, raw_X, y, sample_weight, default=default)
-        self._check_names()
+        rows = given if hasattr(given, "columns") else X
+        self.estimator_ = fit_or_unwrap(self.estimator, rows, y, sample_weight, default=default)
         forest = read_forest(self.estimator_)
         self._check_vote(forest)
         if forest.classes is None:
@@ -303,10 +311,11 @@ class FeatureBudgetPruner(BaseEstimator):
             target = class_index(y, self.classes_)
         leaf = forest.apply(X)
         counted = self._counted_rows(len(X), forest.n_trees)
-        loss_of_node, unit, value = self._node_losses(forest, leaf, target, weight, counted)
-        self._forest = forest
-        self._value = value
-        self._prices, self._resources = prices, resources
+        loss_of_node, unit, value = node_losses(
+            forest, leaf, target, weight, counted, loss=self._loss(forest), labels=self.labels
+        )
+        self._forest = replace(forest, value=value)
+        self._prices = prices
         self._problem = PruningProblem(
             offsets=forest.offsets,
             left=forest.left,
@@ -316,8 +325,8 @@ class FeatureBudgetPruner(BaseEstimator):
             weight=weight,
             loss_of_node=loss_of_node,
             unit=unit,
-            prices=prices,
-            resources=resources,
+            prices=prices.price,
+            resources=prices.resources,
             shared=self.sharing == "ensemble",
         )
         self._fit_rows = leaf, target, weight
@@ -369,70 +378,6 @@ class FeatureBudgetPruner(BaseEstimator):
                 "so their mean error says nothing about it. Use a forest, or bagging of trees."
             )
 
-    def _check_names(self):
-        """A frozen ensemble must have been fitted on the same columns."""
-        theirs = getattr(self.estimator_, "feature_names_in_", None)
-        ours = getattr(self, "feature_names_in_", None)
-        if theirs is not None and ours is not None and not np.array_equal(theirs, ours):
-            wrong = np.flatnonzero(np.asarray(theirs) != np.asarray(ours))[0]
-            raise ValueError(
-                f"X has column {ours[wrong]!r} where the ensemble was fitted on "
-                f"{theirs[wrong]!r}. Pass the columns it was fitted on, in their order."
-            )
-
-    def _read_prices(self, n_features):
-        """Prices of resources, and the resources of each feature."""
-        names = getattr(self, "feature_names_in_", None)
-        costs = read_feature_costs(self.feature_costs, n_features, names)
-        resources = np.full((n_features, 2), -1, dtype=np.int32)
-        prices = []
-        for k in np.flatnonzero(costs > 0):
-            resources[k, 0] = len(prices)
-            prices.append(costs[k])
-        owner = {}
-        if self.group_costs is not None and not self.groups:
-            raise ValueError(f"group_costs={self.group_costs!r} needs groups. Name them.")
-        for name, members in (self.groups or {}).items():
-            if isinstance(self.group_costs, Mapping):
-                if name not in self.group_costs:
-                    raise ValueError(f"group_costs has no price for the group {name!r}.")
-                cost = self.group_costs[name]
-            elif self.group_costs is None:
-                raise ValueError(
-                    f"groups={list(self.groups)!r} have no prices. Give group_costs: one number, "
-                    "or a dict with a price for each."
-                )
-            else:
-                cost = self.group_costs
-            cost = read_price(cost, f"group_costs[{name!r}]")
-            if isinstance(members, str) or not isinstance(members, Iterable):
-                raise ValueError(f"groups[{name!r}]={members!r} is not a list of columns.")
-            for key in members:
-                k = column_index(key, f"groups[{name!r}]", n_features, names)
-                if k in owner:
-                    raise ValueError(
-                        f"The column {key!r} is in the groups {owner[k]!r} and {name!r}. A column "
-                        "can be in one group only."
-                    )
-                owner[k] = name
-                if cost > 0:
-                    resources[k, 1] = len(prices)
-            if cost > 0:
-                prices.append(cost)
-        if isinstance(self.group_costs, Mapping):
-            unknown = [name for name in self.group_costs if name not in (self.groups or {})]
-            if unknown:
-                raise ValueError(
-                    f"group_costs has a price for {unknown[0]!r}, which is not among the groups "
-                    f"{list(self.groups)!r}."
-                )
-        if not prices:
-            raise ValueError(
-                "feature_costs are all zero: nothing can be saved. Give at least one feature or "
-                "group a positive price."
-            )
-        return np.array(prices), resources
-
     def _counted_rows(self, n_rows, n_trees):
         """Mask of the rows on which each tree is judged; empty: all of them."""
         if self.errors == "given":
@@ -454,71 +399,17 @@ class FeatureBudgetPruner(BaseEstimator):
             counted[rows, t] = 0
         return counted
 
-    def _node_losses(self, forest, leaf, target, weight, counted):
-        """Loss of every node as a leaf, its unit, and the node values of the pruned trees."""
-        loss = self.loss
+    def _loss(self, forest):
+        """The loss that `loss` stands for."""
         regression = forest.classes is None
-        if loss == "auto":
-            loss = "squared_error" if regression else "error"
-        if (loss == "squared_error") != regression:
+        if self.loss == "auto":
+            return "squared_error" if regression else "error"
+        if (self.loss == "squared_error") != regression:
             raise ValueError(
-                f"loss={loss!r} does not fit a {'regressor' if regression else 'classifier'}. "
+                f"loss={self.loss!r} does not fit a {'regressor' if regression else 'classifier'}. "
                 + ("Use 'squared_error'." if regression else "Use 'error', 'gini' or 'log_loss'.")
             )
-        parent = np.empty(forest.n_nodes, dtype=np.intp)
-        order = np.empty(forest.n_nodes, dtype=np.intp)
-        order_nodes(forest.offsets, forest.left, forest.right, parent, order)
-
-        def sums(values, rows):
-            out = np.zeros((forest.n_nodes, values.shape[1]))
-            node_sums(leaf, np.ascontiguousarray(values), rows, parent, order, out)
-            return out
-
-        every = np.empty((0, 0), dtype=np.uint8)
-        value = forest.value
-        if regression:
-            # Moments about the mean target: no digits are lost to its size.
-            middle = float(np.average(target, weights=weight))
-            centred = target - middle
-            moments = np.column_stack([weight, weight * centred, weight * centred**2])
-        else:
-            moments = weight[:, None] * (target[:, None] == np.arange(forest.n_classes))
-        if self.labels == "sample":
-            total = sums(moments, every)
-            value = value.copy()
-            if regression:
-                seen = total[:, 0] > 0
-                value[seen, 0] = middle + total[seen, 1] / total[seen, 0]
-            else:
-                seen = total.sum(axis=1) > 0
-                value[seen] = total[seen] / total[seen].sum(axis=1, keepdims=True)
-        judged = sums(moments, counted)
-        if regression:
-            v = value[:, 0] - middle
-            losses = judged[:, 2] - 2 * v * judged[:, 1] + v**2 * judged[:, 0]
-            losses = np.maximum(losses, 0.0)
-            mass = judged[:, 0]
-        else:
-            mass = judged.sum(axis=1)
-            if loss == "error":
-                losses = mass - judged[np.arange(len(judged)), value.argmax(axis=1)]
-            elif loss == "gini":
-                squares = np.square(value).sum(axis=1)
-                losses = mass * (1.0 + squares) - 2.0 * (judged * value).sum(axis=1)
-            else:
-                floor = np.finfo(np.float64).eps
-                losses = -(judged * np.log(np.clip(value, floor, 1.0))).sum(axis=1)
-        tree_mass = mass[forest.offsets[:-1]]
-        if (tree_mass <= 0).any():
-            t = int(np.argmin(tree_mass))
-            raise ValueError(
-                f"Tree {t} has no {'out-of-bag ' if counted.size else ''}row of positive weight "
-                "to be judged on. Give more rows, or use errors='given'."
-            )
-        if counted.size:
-            losses = losses / np.repeat(tree_mass, np.diff(forest.offsets))
-            return losses, 1.0 / forest.n_trees, value
-        return losses, 1.0 / (forest.n_trees * weight.sum()), value
+        return self.loss
 
     # Choosing a pruning.
 
@@ -550,7 +441,7 @@ class FeatureBudgetPruner(BaseEstimator):
                 f"error_={self.error_:.6g} is within {self.error_ - self.error_bound_:.3g} of the "
                 "best. Raise time_limit to close the gap.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _solve_on_path(self, budget, deadline):
@@ -594,7 +485,7 @@ class FeatureBudgetPruner(BaseEstimator):
                     "Trees that choose from all features (bagging, max_features=None) have "
                     "smaller steps; fill='mip' searches harder.",
                     UserWarning,
-                    stacklevel=5,
+                    stacklevel=6,
                 )
         return keep
 
@@ -608,16 +499,15 @@ class FeatureBudgetPruner(BaseEstimator):
             left = None if deadline == np.inf else max(0.0, deadline - monotonic())
             if self.solver == "dantzig_wolfe":
                 keep, objective, bound, _ = problem.solve_dantzig_wolfe(lam, self.n_jobs, left)
-                if objective - bound > 1e-7 * max(1.0, abs(objective)):
-                    self.status_ = "time_limit"
+                proven = keep is not None and objective - bound <= 1e-7 * max(1.0, abs(objective))
             else:
                 form = "printed" if self.solver == "highs_printed" else "difference"
                 keep, solution = problem.solve_lp(lam, form, time_limit=left)
-                if keep is None:
-                    self.status_ = "time_limit"
-                    return None
-                bound = solution.bound
-            supports.append((lam, bound))
+                proven, bound = keep is not None, solution.bound
+            if not proven:
+                self.status_ = "time_limit"
+            if keep is not None:
+                supports.append((lam, bound))
             return keep
 
         free = problem.expand(problem.c_active, "prune")
@@ -639,11 +529,7 @@ class FeatureBudgetPruner(BaseEstimator):
         problem = self._problem
 
         def cost(keep):
-            if self.sharing == "ensemble":
-                return problem.cost(keep)
-            node = np.flatnonzero((keep != 0) & (problem.needs >= 0).any(axis=1))
-            _, resource, row = problem._uses(node)
-            return float(problem.prices[resource] @ problem.weight[row]) / problem.total_weight
+            return problem.cost(keep, shared=problem.shared)
 
         if problem.cost(free) <= budget:
             return free, 0.0
@@ -690,21 +576,10 @@ class FeatureBudgetPruner(BaseEstimator):
         self.pruned_estimator_ = self._write()
 
     def _forest_error(self, stopped, target, weight):
-        answer = self._forest.decide(self._sums(stopped))
+        answer = self._forest.decide_at(stopped.T)
         if self._forest.classes is None:
             return float(np.average((answer - target) ** 2, weights=weight))
         return float(np.average(answer != target, weights=weight))
-
-    def _sums(self, stopped):
-        def sums(start, stop, init):
-            total = np.zeros((stopped.shape[0], self._value.shape[1]))
-            if init is not None:
-                total += init
-            for tree in range(start, stop):
-                total += self._value[stopped[:, tree]]
-            return total
-
-        return sums
 
     def _write(self):
         """A deep copy of the ensemble with pruned trees in it."""
@@ -715,11 +590,14 @@ class FeatureBudgetPruner(BaseEstimator):
             part = slice(offsets[t], offsets[t + 1])
             pruned = pruned_copy(tree, self._keep[part].astype(bool))
             if self.labels == "sample":
+                own = np.arange(offsets[t], offsets[t + 1])
                 reached = np.zeros(self._forest.n_nodes, dtype=bool)
-                reached[part] = self._stop[part] == np.arange(offsets[t], offsets[t + 1])
+                reached[part] = (self._stop[part] == own) & (
+                    (self._problem.parent[part] >= 0) | (own == offsets[t])
+                )
                 order = self._problem.order
                 nodes = order[reached[order]]
-                pruned = self._with_values(pruned, self._value[nodes], t)
+                pruned = self._with_values(pruned, self._forest.value[nodes], t)
             # In place: whatever holds the tree holds the pruned one now.
             vars(tree).update(vars(pruned))
         return ensemble
@@ -831,13 +709,13 @@ class FeatureBudgetPruner(BaseEstimator):
             problem.shared = shared
             path = problem.path(self.time_limit)
         X, y = self._validate(X, y)
-        weight = _weights(sample_weight, X)
+        weight = check_weights(sample_weight, X)
         target = y if self._forest.classes is None else class_index(y, self.classes_)
         leaf = self._forest.apply(X)
 
         def measure(keep):
             error = self._forest_error(problem.stops(keep)[leaf], target, weight)
-            paid = self._pay(problem.acquired(leaf, keep))
+            paid = self._prices.paid(problem.acquired(leaf, keep))
             return error, float(np.average(paid, weights=weight))
 
         points = [measure(problem.at_vertex(path, k, self.ties)) for k in range(len(path.lams))]
@@ -956,14 +834,7 @@ class FeatureBudgetPruner(BaseEstimator):
         ndarray of float64, shape (n_samples,)
             Cost of each row.
         """
-        return self._pay(self.acquired_features(X))
-
-    def _pay(self, acquired):
-        used = np.zeros((acquired.shape[0], len(self._prices)), dtype=bool)
-        for j in range(2):
-            has = np.flatnonzero(self._resources[:, j] >= 0)
-            np.logical_or.at(used.T, self._resources[has, j], acquired.T[has])
-        return used @ self._prices
+        return self._prices.paid(self.acquired_features(X))
 
     def predict_lazy(self, fetch, n_samples=1):
         """Predict rows whose features are fetched only when a split asks for them.
@@ -1002,20 +873,16 @@ class FeatureBudgetPruner(BaseEstimator):
                 goes_left = values[active, wanted] <= forest.threshold[here]
                 node[active, t] = np.where(goes_left, forest.left[here], forest.right[here])
                 active = active[self._keep[node[active, t]] != 0]
-        answer = forest.decide(self._sums(node))
+        answer = forest.decide_at(node.T)
         if forest.classes is not None:
             answer = self.classes_[answer]
-        return Bunch(prediction=answer, acquired=known, cost=self._pay(known))
+        return Bunch(prediction=answer, acquired=known, cost=self._prices.paid(known))
 
     def _validate(self, X, y=None):
         if y is None:
             return validate_data(self, X, reset=False, dtype=np.float64)
         regression = self._forest.classes is None
         return validate_data(self, X, y, reset=False, dtype=np.float64, y_numeric=regression)
-
-
-def _weights(sample_weight, X):
-    return np.ones(X.shape[0]) if sample_weight is None else check_weights(sample_weight, X)
 
 
 def _fetched(values, name, n_rows):

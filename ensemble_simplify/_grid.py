@@ -345,12 +345,6 @@ def trees_over_axes(forest, cuts, outside=None):
     )
 
 
-def label_grid(forest, cuts):
-    """The grid of all cells, labelled."""
-    axes, _ = grid_shape(cuts)
-    return Grid(axes, [cuts[j] for j in axes], trees_over_axes(forest, cuts).labels())
-
-
 def _slabs(shape):
     """Boxes of about SLAB cells that cover the grid in C order."""
     if not shape:

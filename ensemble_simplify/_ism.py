@@ -10,11 +10,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
-from ensemble_simplify._base import fit_or_unwrap, fitted_rows
+from ensemble_simplify._base import (
+    all_or_nothing,
+    check_weights,
+    fit_or_unwrap,
+    fitted_rows,
+    read_classifier,
+)
 from ensemble_simplify._codes import Axes
-from ensemble_simplify._forest import read_forest
 from ensemble_simplify._sklearn_tree import write_tree
 
 
@@ -29,7 +34,7 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : estimator or None, default=None
+    estimator : estimator, FrozenEstimator or None, default=None
         Ensemble of trees: fitted here, or used as it is if wrapped in
         :class:`sklearn.frozen.FrozenEstimator`. None: a random forest of 100 trees.
     max_depth : int or None, default=None
@@ -125,6 +130,7 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Fit the ensemble if need be, and grow the tree.
 
@@ -140,16 +146,12 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
         Returns
         -------
         self : InterpretableSingleModel
-            Fitted.
+            The fitted estimator.
         """
         original = X
         X, y = validate_data(self, X, y, dtype=np.float32, order="C")
         check_classification_targets(y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weight.any():
-            raise ValueError(
-                "sample_weight is zero for every row. Give at least one row a positive weight."
-            )
+        weight = check_weights(sample_weight, X)
         default = RandomForestClassifier(random_state=self.random_state)
         source = original if hasattr(original, "shape") else X
         self.estimator_ = fit_or_unwrap(
@@ -159,13 +161,8 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
             None if sample_weight is None else weight,
             default=default,
         )
-        forest = read_forest(self.estimator_)
-        if forest.classes is None:
-            raise TypeError(
-                f"estimator={type(self.estimator_).__name__}(...) is a regressor. Give an ensemble "
-                "of classification trees."
-            )
-        self.classes_ = np.asarray(self.estimator_.classes_)
+        forest = read_classifier(self.estimator_)
+        self.classes_ = forest.classes
         used = weight > 0
         votes = self._votes(source)[used]
         axes = Axes([forest])

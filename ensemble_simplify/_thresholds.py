@@ -72,23 +72,6 @@ def cut_points(feature, threshold, n_features):
     return [np.unique(part) for part in np.split(floor[order], ends[:-1])] if n_features else []
 
 
-def representatives(cuts):
-    """One float32-valued point for every cell of an axis.
-
-    Parameters
-    ----------
-    cuts : ndarray of float64, shape (n_cuts,)
-        Sorted distinct cut points of a feature, from `cut_points`.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_cuts + 1,)
-        Cell ``i`` is ``(cuts[i - 1], cuts[i]]``: its point is ``cuts[i]``. The
-        point of the last cell is ``FLOAT32_MAX``.
-    """
-    return np.append(np.asarray(cuts, dtype=np.float64), FLOAT32_MAX)
-
-
 def merged_thresholds(forest, X):
     """Thresholds with as few distinct values as leave every row on its path in every tree.
 
@@ -158,8 +141,5 @@ def shortest_decimal(lo):
         return lo
     after = float(np.nextafter(np.float32(lo), np.float32(np.inf)))
     exact = Decimal(lo)
-    for digits in range(1, 17):
-        short = float(Context(prec=digits, rounding=ROUND_CEILING).plus(exact))
-        if lo <= short < after:
-            return short
-    return lo
+    shorter = (float(Context(prec=n, rounding=ROUND_CEILING).plus(exact)) for n in range(1, 10))
+    return next(short for short in shorter if lo <= short < after)  # nine digits always do

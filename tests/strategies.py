@@ -23,7 +23,7 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
-from ensemble_simplify._thresholds import FLOAT32_MAX, cut_points, representatives
+from ensemble_simplify._thresholds import FLOAT32_MAX, cut_points
 
 LABELS = np.array(["ant", "bee", "cat", "dog"])
 
@@ -144,14 +144,26 @@ def fitted_classifiers(draw, kinds=tuple(CLASSIFIERS), max_classes=4):
     return CLASSIFIERS[kind](seed).fit(X, y), X, y
 
 
+def representatives(cuts):
+    """One float32-valued point for every cell of an axis.
+
+    That of ``(cuts[i - 1], cuts[i]]`` is ``cuts[i]``, that of the last cell is ``FLOAT32_MAX``.
+    """
+    return np.append(cuts, FLOAT32_MAX)
+
+
+def rows_of_cells(cuts):
+    """One row in every cell, in C order of the axes."""
+    return np.array(list(product(*map(representatives, cuts))))
+
+
 def cell_points(forest, limit=3000, seed=0):
     """One row in every cell of the feature space (a random choice of cells beyond `limit`)."""
     cuts = cut_points(forest.feature, forest.threshold, forest.n_features)
-    axes = [representatives(c) for c in cuts]
-    if np.prod([float(len(a)) for a in axes]) <= limit:
-        return np.array(list(product(*axes)))
+    if np.prod([len(c) + 1.0 for c in cuts]) <= limit:
+        return rows_of_cells(cuts)
     rng = np.random.default_rng(seed)
-    return np.column_stack([rng.choice(a, size=limit) for a in axes])
+    return np.column_stack([rng.choice(representatives(c), size=limit) for c in cuts])
 
 
 def edge_points(thresholds, n_features, n_rows=400, seed=0):

@@ -5,16 +5,16 @@ from itertools import product
 import numpy as np
 import pytest
 from cell_grids import random_grid
-from ensemble_simplify._cells import change_masks, changes_across, paint
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
-from strategies import CLASSIFIERS, fitted_classifiers, small_data
+from strategies import CLASSIFIERS, fitted_classifiers, rows_of_cells, small_data
 
 from ensemble_simplify import _grid
+from ensemble_simplify._cells import change_masks, changes_across, paint
 from ensemble_simplify._forest import read_forest
-from ensemble_simplify._grid import Grid, grid_bytes, grid_shape, label_grid, trees_over_axes
-from ensemble_simplify._thresholds import FLOAT32_MAX, cut_points, representatives
+from ensemble_simplify._grid import Grid, grid_bytes, grid_shape, trees_over_axes
+from ensemble_simplify._thresholds import FLOAT32_MAX, cut_points
 
 
 def read(model, voting="estimator"):
@@ -22,9 +22,10 @@ def read(model, voting="estimator"):
     return forest, cut_points(forest.feature, forest.threshold, forest.n_features)
 
 
-def rows_of_cells(cuts):
-    """One row in every cell, in C order of the axes."""
-    return np.array(list(product(*[representatives(c) for c in cuts])))
+def label_grid(forest, cuts):
+    """The grid of all cells, labelled."""
+    axes, _ = grid_shape(cuts)
+    return Grid(axes, [cuts[j] for j in axes], trees_over_axes(forest, cuts).labels())
 
 
 # ---------------------------------------------------------------------------------- painting

@@ -369,7 +369,12 @@ def no_tables(monkeypatch):
 
 @pytest.mark.parametrize("name", STATEMENTS)
 @pytest.mark.parametrize("seed", range(3))
-def test_heuristic_without_tables_respects_the_domain(name, seed, no_tables):
+@pytest.mark.parametrize("max_leaves", [1000, 1])
+def test_heuristic_without_tables_respects_the_domain(
+    name, seed, max_leaves, no_tables, monkeypatch
+):
+    # with one leaf at most there is no tree from a proof, and the space is divided from scratch
+    monkeypatch.setattr(planner_module, "MAX_LEAVES", max_leaves)
     statement = STATEMENTS[name]
     X, y, rows = binary_data(statement, seed)
     forest = RandomForestClassifier(9, max_depth=4, random_state=seed).fit(X, y)

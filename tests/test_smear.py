@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify._representer import _bandwidth, _Columns, _make_law, _Split
+from ensemble_simplify import _law
+from ensemble_simplify._law import Columns, Split, bandwidth
 from ensemble_simplify._smear import best_split, windows
 
 
 def make_columns(n_columns, categorical=(), groups=()):
-    return _Columns.resolve(list(categorical), list(groups), n_columns, None)
+    return Columns.resolve(list(categorical), list(groups), n_columns, None)
 
 
 def make_law(X, weight=None, columns=None, **options):
@@ -21,7 +22,7 @@ def make_law(X, weight=None, columns=None, **options):
         weight = np.ones(X.shape[0])
     if columns is None:
         columns = make_columns(X.shape[1])
-    return _make_law(X=X, weight=weight, columns=columns, **options)
+    return _law.make_law(X=X, weight=weight, columns=columns, **options)
 
 
 def neighbor_probabilities(x, n, weight, width, decaying):
@@ -55,7 +56,7 @@ def manufacture(X, weight, columns, n, rng, *, sampler="smear", smearing=0.5, **
                 mine = base == m
                 source[mine] = rng.choice(len(X), mine.sum(), p=p)
         elif sampler == "kernel" and not nominal:
-            noise = _bandwidth(X[:, members[0]], weight) * rng.standard_normal(n)
+            noise = bandwidth(X[:, members[0]], weight) * rng.standard_normal(n)
             out[:, members[0]] = X[source, members[0]] + noise
             continue
         elif sampler != "kernel":
@@ -75,11 +76,11 @@ def data(seed=0, n=60):
 
 
 SPLITS = [
-    (_Split(0, 0.1), True),
-    (_Split(3, np.nan, np.array([1.0, 7.0], dtype=np.float32)), False),
-    (_Split(1, -0.9), False),
-    (_Split(4, 0.5), True),
-    (_Split(2, -1.0), False),
+    (Split(0, 0.1), True),
+    (Split(3, np.nan, np.array([1.0, 7.0], dtype=np.float32)), False),
+    (Split(1, -0.9), False),
+    (Split(4, 0.5), True),
+    (Split(2, -1.0), False),
 ]
 
 LAWS = [
@@ -170,9 +171,9 @@ def test_both_sides_add_up_row_by_row(options, seed, n, depth):
     region = law.everywhere()
     for _ in range(depth):
         j = rng.integers(6)
-        split = _Split(j, float(rng.choice(X[:, j]) + rng.choice([0.0, 0.01, -0.4])))
+        split = Split(j, float(rng.choice(X[:, j]) + rng.choice([0.0, 0.01, -0.4])))
         if j == 3:
-            split = _Split(3, np.nan, rng.choice([1.0, 2.0, 5.0, 7.0], 2).astype(np.float32))
+            split = Split(3, np.nan, rng.choice([1.0, 2.0, 5.0, 7.0], 2).astype(np.float32))
         left, right = law.part(region, split, True), law.part(region, split, False)
         np.testing.assert_allclose(left.q + right.q, region.q, rtol=1e-11, atol=1e-300)
         region = left if rng.random() < 0.5 else right
@@ -187,7 +188,7 @@ def test_exact_in_binary_fractions(sampler):
     X = rng.permuted(np.tile(np.arange(32.0)[:, None], 3), axis=0)
     law = make_law(X, sampler=sampler, smearing=0.5, n_neighbors=8)
     region = law.everywhere()
-    split = _Split(1, 12.5)
+    split = Split(1, 12.5)
     left, right = law.part(region, split, True), law.part(region, split, False)
     np.testing.assert_array_equal(left.q + right.q, region.q)
     assert law.probability(left) + law.probability(right) == 1.0
@@ -196,14 +197,14 @@ def test_exact_in_binary_fractions(sampler):
 def test_probability_by_hand():
     X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
     law = make_law(X, smearing=0.25)
-    region = law.part(law.everywhere(), _Split(0, 0.5), True)  # one row of four inside
+    region = law.part(law.everywhere(), Split(0, 0.5), True)  # one row of four inside
     np.testing.assert_allclose(region.q, [0.8125, 0.0625, 0.0625, 0.0625])
-    region = law.part(region, _Split(1, 0.5), False)
+    region = law.part(region, Split(1, 0.5), False)
     np.testing.assert_allclose(
         region.q, np.array([0.8125, 0.0625, 0.0625, 0.0625]) * [0.1875, 0.9375, 0.9375, 0.9375]
     )
     law = make_law(X, np.array([1.0, 1.0, 1.0, 5.0]), smearing=1.0)
-    region = law.part(law.everywhere(), _Split(0, 2.5), False)
+    region = law.part(law.everywhere(), Split(0, 2.5), False)
     np.testing.assert_allclose(region.q, 5 / 8)
 
 
@@ -251,7 +252,7 @@ def test_regions_compare_in_float32():
     """1 + 1e-9 is 1 in float32: both rows stay on the same side of any threshold."""
     X = np.array([[1.0], [1.0 + 1e-9], [2.0]])
     law = make_law(X, smearing=0.5)
-    left = law.part(law.everywhere(), _Split(0, 1.0), True)
+    left = law.part(law.everywhere(), Split(0, 1.0), True)
     assert law.probability(left) == pytest.approx(2 / 3)
     assert set(law.draw(left, 500, 0)[:, 0]) == {1.0, 1.0 + 1e-9}
 
@@ -260,9 +261,9 @@ def test_kernel_draws_stay_inside_thin_and_far_regions():
     X = np.random.default_rng(0).standard_normal((50, 1))
     law = make_law(X, sampler="kernel")
     for low, high in [(-1e-7, 1e-7), (4.0, 4.5), (-8.0, -6.0), (7.0, np.inf)]:
-        region = law.part(law.everywhere(), _Split(0, low), False)
+        region = law.part(law.everywhere(), Split(0, low), False)
         if np.isfinite(high):
-            region = law.part(region, _Split(0, high), True)
+            region = law.part(region, Split(0, high), True)
         drawn = law.draw(region, 2000, 0).astype(np.float32)
         assert (drawn > low).all()
         assert (drawn <= high).all()
@@ -285,8 +286,8 @@ def test_deep_regions_keep_their_probability():
     law = make_law(X, smearing=0.5)
     region = law.everywhere()
     for j in range(40):
-        region = law.part(region, _Split(j, X[4, j] + 1e-4), True)
-        region = law.part(region, _Split(j, X[4, j] - 1e-4), False)
+        region = law.part(region, Split(j, X[4, j] + 1e-4), True)
+        region = law.part(region, Split(j, X[4, j] - 1e-4), False)
     expected = np.full(30, (0.5 / 30) ** 40)
     expected[4] = (0.5 + 0.5 / 30) ** 40
     np.testing.assert_allclose(region.q, expected, rtol=1e-9)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import representatives
 
 from ensemble_simplify._thresholds import (
     FLOAT32_MAX,
     cut_points,
     float32_below,
     float32_floor,
-    representatives,
     shortest_decimal,
 )
 

@@ -3,7 +3,6 @@
 import copy
 import pickle
 import warnings
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -21,12 +20,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
-from strategies import CLASSIFIERS, fitted_classifiers, small_data
+from strategies import CLASSIFIERS, fitted_classifiers, rows_of_cells, small_data
 
 from ensemble_simplify import BornAgainClassifier, Verification, verify
 from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._sklearn_tree import TreeNodes, write_classifier
-from ensemble_simplify._thresholds import cut_points, representatives
+from ensemble_simplify._thresholds import cut_points
 from ensemble_simplify._verify import Space
 
 
@@ -36,7 +35,7 @@ def common_rows(*models):
     feature = np.concatenate([forest.feature for forest in forests])
     threshold = np.concatenate([forest.threshold for forest in forests])
     cuts = cut_points(feature, threshold, forests[0].n_features)
-    return np.array(list(product(*map(representatives, cuts))))
+    return rows_of_cells(cuts)
 
 
 def check(a, b, rows=None):

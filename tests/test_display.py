@@ -1,0 +1,31 @@
+"""What the display classes share; each is tested beside its estimator."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from ensemble_simplify import (
+    AbstentionDisplay,
+    BudgetPathDisplay,
+    GenesimDisplay,
+    ModuleTreeDisplay,
+)
+
+ONE = np.ones(1)
+DISPLAYS = [
+    AbstentionDisplay(
+        thresholds=ONE, coverage=ONE, accuracy=ONE, margin_coverage=ONE, margin_accuracy=ONE
+    ),
+    BudgetPathDisplay({}),
+    GenesimDisplay(n_leaves=ONE, score=ONE, chosen=0),
+    ModuleTreeDisplay(labels={0: "a"}, positions={0: (0, 0)}, edges=[], classes={0: (0, 1.0)}),
+]
+
+
+@pytest.mark.parametrize("display", DISPLAYS, ids=lambda display: type(display).__name__)
+def test_without_matplotlib_the_remedy_is_named(display, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    name = type(display).__name__
+    with pytest.raises(ImportError, match=rf"{name} draws .* ensemble-simplify\[plot\]"):
+        display.plot()
