@@ -28,7 +28,7 @@ from ensemble_simplify._codes import Axes, write_coded
 from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._inducers import C45Tree, GuideTree, QuestTree
 from ensemble_simplify._merge import Population, overlay
-from ensemble_simplify._sklearn_tree import write_tree
+from ensemble_simplify._sklearn_tree import read_nodes, write_tree
 
 # The CART set-ups that are bagged for estimators="auto".
 _CART_SETUPS = (
