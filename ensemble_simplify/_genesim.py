@@ -75,7 +75,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
 
         - ``"auto"``: bagged CART trees in four set-ups, and boosted trees.
         - ``"paper"``: bagged trees of four inducers (C4.5-, CART-, QUEST- and GUIDE-like),
-          and boosted trees, as in the paper. Slower.
+          and boosted trees, as in the paper.
         - a list of tree classifiers and ensembles of them, each fitted once on the training
           rows, or used as it is if wrapped in :class:`sklearn.frozen.FrozenEstimator`.
 

@@ -90,11 +90,11 @@ plt.show()
 # %%
 # A smaller tree, where some rows may be used
 # -------------------------------------------
-# The exact mean of many trees is large. With some rows at hand, here those of the first site,
-# :class:`~ensemble_simplify.GenesimClassifier` breeds a small tree out of the three.
+# The exact mean of many trees is large. With some rows at hand that no site has used for its
+# tree, :class:`~ensemble_simplify.GenesimClassifier` breeds a small tree out of the three.
 
 X_test, y_test = measure(5000)
-X, y = sites[0]
+X, y = measure(300)
 bred = GenesimClassifier([FrozenEstimator(tree) for tree in trees], random_state=0).fit(X, y)
 for i, tree in enumerate(trees):
     print(f"site {i + 1}   {tree.score(X_test, y_test):.3f}   {tree.get_n_leaves():3d} leaves")
