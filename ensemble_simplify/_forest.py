@@ -483,13 +483,14 @@ def _one_output(estimator):
         )
 
 
-def _checked_classes(estimator, classes, vote):
+def _checked_classes(estimator, classes, vote, any_order):
     """The classes of an ensemble, after checking that they are distinct and go with its vote."""
     classes = np.asarray(classes)
-    if classes.ndim != 1 or len(set(classes.tolist())) < len(classes):
+    distinct = classes.ndim == 1 and len(set(classes.tolist())) == len(classes)
+    if not distinct or not (any_order or (classes[:-1] < classes[1:]).all()):
         raise ValueError(
-            f"{_name(estimator)} has classes_={list(classes)}, which are not distinct. "
-            "Fit it again."
+            f"{_name(estimator)} has classes_={list(classes)}, which are not "
+            f"{'distinct' if any_order else 'sorted and distinct'}. Fit it again."
         )
     expected = 2 if vote.rule == "additive" and vote.n_scores == 1 else vote.n_scores
     if len(classes) != expected:
@@ -521,9 +522,7 @@ def _feature_subsets(estimator):
 def _index_of(labels, classes, estimator):
     """Where each of a member's `labels` stands among the `classes` of the ensemble."""
     classes = np.asarray(classes)
-    order = np.argsort(classes, kind="stable")
-    place = np.searchsorted(classes, labels, sorter=order)
-    index = order[np.minimum(place, classes.shape[0] - 1)]
+    index = np.minimum(np.searchsorted(classes, labels), classes.shape[0] - 1)
     if not np.array_equal(classes[index], labels):
         raise ValueError(
             f"{_name(estimator)} holds a member with classes {list(labels)}, which are not among "
@@ -545,9 +544,13 @@ class _Reader:
         estimator = _thawed(estimator)
         read = _reader_of(estimator)
         check_is_fitted(estimator)
+        # In a tree or forest alone, classes are mere names; elsewhere they are looked up.
+        names = self.n_features is None and isinstance(
+            estimator, (DecisionTreeClassifier, RandomForestClassifier, ExtraTreesClassifier)
+        )
         self._check_width(estimator, columns)
         vote, classes = read(self, estimator, columns)
-        return vote, None if classes is None else _checked_classes(estimator, classes, vote)
+        return vote, None if classes is None else _checked_classes(estimator, classes, vote, names)
 
     def _check_width(self, estimator, columns):
         """Check that a part of the ensemble was fitted on as many features as it is given."""

@@ -1,5 +1,9 @@
 """The HiGHS room against scipy.optimize and by hand."""
 
+import _thread
+import threading
+import time
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -95,3 +99,23 @@ def test_no_rows():
     found = LinearProgram([1.0, -1.0], sparse.csr_array((0, 2)), upper=1.0).solve()
     assert found.status == "optimal"
     assert found.x.tolist() == [0.0, 1.0]
+
+
+def test_ctrl_c_stops_highs():
+    """A market split problem: nothing to round, and millions of branches."""
+    rng = np.random.default_rng(0)
+    A = rng.integers(0, 100, (5, 40)).astype(float)
+    half = np.floor(A.sum(axis=1) / 2)
+    program = LinearProgram(
+        np.zeros(40), sparse.csr_array(A), half, half, upper=1.0, integer=np.ones(40, dtype=bool)
+    )
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    begin = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        program.solve(time_limit=60)
+    assert time.perf_counter() - begin < 30
+    timer.join()
+    # HiGHS goes on to work.
+    found = LinearProgram([-1.0], sparse.csr_array([[1.0]]), row_upper=2.0).solve()
+    assert found.objective == -2.0
