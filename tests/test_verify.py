@@ -262,5 +262,3 @@ def test_what_cannot_be_compared_is_named():
     }.items():
         with pytest.raises(ValueError, match=f"The '{name}' parameter of verify must be"):
             verify(tree, tree, **{name: value})
-    with pytest.raises(ValueError, match="voting='loud'"):
-        verify(tree, tree, voting="loud")
