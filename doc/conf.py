@@ -14,6 +14,7 @@ copyright = "2026, The ensemble_simplify developers"
 version = release = ensemble_simplify.__version__
 
 extensions = [
+    "matplotlib.sphinxext.plot_directive",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -25,15 +26,41 @@ exclude_patterns = ["_build", "auto_examples/**/*.ipynb", "auto_examples/**/*.py
 templates_path = ["_templates"]
 default_role = "py:obj"
 
+# Every reference must resolve, but for parameters and attributes in single backticks and for other
+# projects: no inventory is fetched while building.
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:obj", r"[\w.]+"),
+    ("py:.*", r"(collections|numpy|scipy|sklearn|pandas|matplotlib)\..*"),
+]
+
 autosummary_generate = True
 toc_object_entries_show_parents = "hide"
 # The class template lists the members; numpydoc must not do it again.
 numpydoc_show_class_members = False
 
+# Drawings of the guide: scripts in figures/, run at build.
+plot_formats = [("svg", 150)]
+plot_html_show_formats = False
+plot_html_show_source_link = False
+plot_include_source = False
+plot_apply_rcparams = True
+plot_rcparams = {
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 10,
+    "font.size": 9,
+    "legend.frameon": False,
+    "savefig.bbox": "tight",
+}
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"[\\/]plot_",
+    "ignore_pattern": r"^_",
+    "subsection_order": ["../examples/questions", "../examples/papers"],
+    "within_subsection_order": "FileNameSortKey",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("ensemble_simplify",),
     "download_all_examples": False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from numbers import Integral
@@ -22,7 +23,7 @@ from sklearn.utils.validation import (
 from ensemble_simplify._forest import read_forest
 
 
-def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
+def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="estimator"):
     """Return a fitted ensemble, leaving the user's object as it was.
 
     Parameters
@@ -36,6 +37,8 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
     sample_weight : array-like of shape (n_samples,) or None
     default : estimator
         Unfitted ensemble used for ``estimator=None``.
+    name : str
+        What errors call the estimator.
 
     Raises
     ------
@@ -51,21 +54,24 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
             check_is_fitted(fitted)
         except NotFittedError as error:
             raise NotFittedError(
-                f"estimator=FrozenEstimator({type(fitted).__name__}(...)) holds an ensemble that "
+                f"{name}=FrozenEstimator({type(fitted).__name__}(...)) holds an ensemble that "
                 "is not fitted. Fit it first, or pass it without FrozenEstimator to have it "
                 "fitted here."
             ) from error
-        expected = getattr(fitted, "n_features_in_", X.shape[1])
+        try:
+            expected = fitted.n_features_in_
+        except (AttributeError, IndexError):  # not told, or no members: the reader says so
+            expected = X.shape[1]
         if expected != X.shape[1]:
             raise ValueError(
-                f"estimator=FrozenEstimator({type(fitted).__name__}(...)) was fitted on {expected} "
+                f"{name}=FrozenEstimator({type(fitted).__name__}(...)) was fitted on {expected} "
                 f"features, but X has {X.shape[1]}. Pass the columns it was fitted on."
             )
         ours, theirs = _get_feature_names(X), getattr(fitted, "feature_names_in_", None)
         if ours is not None and theirs is not None and not np.array_equal(ours, theirs):
             j = np.flatnonzero(ours != theirs)[0]
             raise ValueError(
-                f"estimator=FrozenEstimator({type(fitted).__name__}(...)) was fitted on "
+                f"{name}=FrozenEstimator({type(fitted).__name__}(...)) was fitted on "
                 f"{theirs[j]!r} where X has the column {ours[j]!r}. Pass the columns it was fitted "
                 "on, in their order."
             )
@@ -75,10 +81,26 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None):
         return fitted.fit(X, y)
     if not has_fit_parameter(fitted, "sample_weight"):
         raise ValueError(
-            f"sample_weight was given, but estimator={type(fitted).__name__}(...) does not take "
+            f"sample_weight was given, but {name}={type(fitted).__name__}(...) does not take "
             "sample weights. Leave sample_weight out or use an ensemble that supports it."
         )
     return fitted.fit(X, y, sample_weight=sample_weight)
+
+
+def all_or_nothing(fit):
+    """Decorate ``fit``: where it does not end (Ctrl-C, an error), the estimator is as before."""
+
+    @functools.wraps(fit)
+    def wrapper(self, *args, **kwargs):
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return wrapper
 
 
 def check_weights(sample_weight, X):
@@ -112,17 +134,23 @@ def check_weights(sample_weight, X):
 
 
 def class_index(y, classes):
-    """Position of each label in `classes` (sorted).
+    """Position of each label in `classes`.
 
     Raises
     ------
     ValueError
         If a label is not among them: a frozen ensemble was fitted on other classes.
     """
-    index = np.searchsorted(classes, y)
-    found = classes[np.minimum(index, len(classes) - 1)] == y
+    y = np.asarray(y)
+    if (y.dtype.kind in "OSU") == (classes.dtype.kind in "OSU"):
+        order = np.argsort(classes, kind="stable")
+        place = np.searchsorted(classes, y, sorter=order)
+        index = order[np.minimum(place, len(classes) - 1)]
+        found = classes[index] == y
+    else:
+        found = np.zeros(len(y), dtype=bool)
     if not np.all(found):
-        unknown = np.asarray(y)[~found][0]
+        unknown = y[~found][0]
         raise ValueError(
             f"y holds the label {unknown!r}, which the ensemble has never seen. Its classes are "
             f"{list(classes)}. Pass rows of these classes."

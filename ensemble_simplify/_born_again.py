@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify._base import (
+    all_or_nothing,
     available_memory,
     check_weights,
     class_index,
@@ -27,7 +28,7 @@ from ensemble_simplify._base import (
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._fidelity import edge_weights, fidelity
 from ensemble_simplify._grid import grid_shape, trees_over_axes
-from ensemble_simplify._planner import OutOfTime, find_front, find_tree
+from ensemble_simplify._planner import MAX_LEAVES, OutOfTime, TooManyLeaves, find_front, find_tree
 from ensemble_simplify._search import TooLarge, n_regions
 from ensemble_simplify._sklearn_tree import TreeNodes, apply_nodes, write_classifier
 from ensemble_simplify._thresholds import (
@@ -40,8 +41,6 @@ from ensemble_simplify._verify import Space, verify
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
-# Share of the time for a tree from a proof, which knows nothing of groups and implications.
-PROOF_SHARE = 0.2
 # Points looked at for the probabilities of a leaf that no training row reaches: so many a leaf,
 # so many in all if there are not more leaves than that, and so many at a time.
 POINTS_PER_LEAF, POINTS, POINTS_AT_ONCE = 16, 1 << 15, 1 << 16
@@ -162,8 +161,10 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
     TypeError
         If the ensemble is of a kind that cannot be read.
     ValueError
-        If the search does not fit into `max_memory` (``method="exact"``), if no tree with the
-        ensemble's function was found within `time_limit`, or a parameter is out of range.
+        If the search does not fit into `max_memory` (``method="exact"``), if a tree with the
+        ensemble's function is expected to have far more than a million leaves
+        (``method="auto"``), if none was found within `time_limit`, or a parameter is out of
+        range.
 
     See Also
     --------
@@ -245,6 +246,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Fit the ensemble, unless it is frozen, and find the smallest equal tree.
 
@@ -365,7 +367,6 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         """A faithful tree over the cells that the cuts make."""
         trees = trees_over_axes(forest, cuts, None if inside is None else inside.outside(cuts))
         space = Space([forest], cuts)
-        share = 1.0 if trees.outside is None else PROOF_SHARE
         allowed = self._memory()
         seconds = np.inf if self.time_limit is None else self.time_limit
         name = f"estimator={type(self.estimator_).__name__}(...)"
@@ -373,7 +374,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         try:
             return find_tree(
                 trees,
-                lambda left, n: space.certifier.grow(*space.whole, share * left, n),
+                space,
                 self.objective,
                 method=self.method,
                 max_bytes=allowed,
@@ -383,6 +384,16 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
             )
         except TooLarge as error:
             raise ValueError(self._too_large(trees.shape, error.n_bytes, allowed)) from error
+        except TooManyLeaves as error:
+            raise ValueError(
+                f"A tree with the function of {name} is expected to have {_count(error.n_leaves)} "
+                f"leaves or so ({forest.n_trees} trees, {sum(map(len, cuts)):,} distinct "
+                f"thresholds); more than {MAX_LEAVES:,} are not written out. Use fewer or "
+                "shallower trees, or features of fewer distinct values (for instance by "
+                "KBinsDiscretizer); or take a small tree that only comes close, by "
+                "RepresenterTree or GenesimClassifier. method='heuristic' with a time_limit "
+                "searches all the same."
+            ) from error
         except OutOfTime as error:
             forecast = ""
             if error.share > 0:
@@ -463,7 +474,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
                 f"tree has at least depth {self.depth_lower_bound_} and "
                 f"{self.n_leaves_lower_bound_} leaves.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def verify(self, *, time_limit=None):

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ensemble_simplify import _budget_grow
-from ensemble_simplify._base import check_weights
+from ensemble_simplify._base import all_or_nothing, check_weights
 from ensemble_simplify._prices import read_feature_costs
 from ensemble_simplify._sklearn_tree import TreeNodes, apply_nodes, node_counts, write_classifier
 
@@ -248,6 +248,7 @@ class BudgetForestClassifier(BaggingClassifier):
         )
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Grow the trees.
 
@@ -276,4 +277,4 @@ class BudgetForestClassifier(BaggingClassifier):
             )
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, checked)
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight=sample_weight)

@@ -36,7 +36,7 @@ def node_losses(forest, leaf, target, weight, counted, *, loss, labels):
     Raises
     ------
     ValueError
-        If a tree has no row to be judged on.
+        If a loss is not finite, or a tree has no row to be judged on.
     """
     regression = forest.classes is None
     parent = np.empty(forest.n_nodes, dtype=np.intp)
@@ -69,7 +69,8 @@ def node_losses(forest, leaf, target, weight, counted, *, loss, labels):
     judged = sums(moments, counted)
     if regression:
         v = value[:, 0] - middle
-        losses = judged[:, 2] - 2 * v * judged[:, 1] + v**2 * judged[:, 0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            losses = judged[:, 2] - 2 * v * judged[:, 1] + v**2 * judged[:, 0]
         losses = np.maximum(losses, 0.0)
         mass = judged[:, 0]
     else:
@@ -82,6 +83,11 @@ def node_losses(forest, leaf, target, weight, counted, *, loss, labels):
         else:
             floor = np.finfo(np.float64).eps
             losses = -(judged * np.log(np.clip(value, floor, 1.0))).sum(axis=1)
+    if not np.isfinite(losses).all():
+        raise ValueError(
+            f"loss={loss!r} is not finite on these rows: values of the ensemble, or the targets, "
+            "are too large. Scale the targets."
+        )
     tree_mass = mass[forest.offsets[:-1]]
     if (tree_mass <= 0).any():
         t = int(np.argmin(tree_mass))

@@ -14,8 +14,9 @@ from ensemble_simplify._typedefs cimport (
     int32_t,
     int64_t,
     intp_t,
-    uint8_t,
+    scramble,
     uint64_t,
+    uint8_t,
 )
 
 # Values of `representative` that are not ids of contracted nodes.
@@ -32,12 +33,18 @@ def order_nodes(
     intp_t[::1] parent,  # OUT
     intp_t[::1] order,   # OUT
 ):
-    """Parents (-1 at roots) and an order of the nodes: tree by tree, each in pre-order."""
+    """Parents (-1 at roots) and an order of the nodes: tree by tree, each in pre-order.
+
+    Nodes that no root reaches (a tree cut back by hand may hold some) have no parent and come
+    last in their tree.
+    """
     cdef vector[intp_t] stack
     cdef intp_t t, h
     cdef intp_t count = 0
     with nogil:
         for t in range(offsets.shape[0] - 1):
+            for h in range(offsets[t], offsets[t + 1]):
+                parent[h] = -2
             parent[offsets[t]] = -1
             stack.push_back(offsets[t])
             while stack.size():
@@ -50,6 +57,12 @@ def order_nodes(
                     parent[right[h]] = h
                     stack.push_back(right[h])
                     stack.push_back(left[h])
+            if count < offsets[t + 1]:
+                for h in range(offsets[t], offsets[t + 1]):
+                    if parent[h] == -2:
+                        parent[h] = -1
+                        order[count] = h
+                        count += 1
 
 
 def group_rows(
@@ -226,13 +239,6 @@ def contract(
                 contracted_parent[c] < 0 or active[contracted_parent[c]]
             )
     return m
-
-
-cdef uint64_t scramble(uint64_t x) noexcept nogil:
-    # A bijection of 64-bit numbers without visible pattern (the finaliser of splitmix64).
-    x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
-    return x ^ (x >> 31)
 
 
 cdef class Items:

@@ -621,7 +621,7 @@ class PruningProblem:
         n, m, k = self.parent.shape[0], len(price), len(node)
         above = self._ancestors()
         leaves = np.flatnonzero(self.split == 0)
-        ones = sparse.eye_array(k, format="csr")
+        ones = sparse.csr_array(sparse.identity(k))
         blank = sparse.csr_array((len(leaves), k + m))
         paths = sparse.hstack([above[leaves], blank])
         first_use = sparse.hstack([above[node], ones, sparse.csr_array((k, m))])

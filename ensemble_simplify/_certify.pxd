@@ -108,6 +108,7 @@ cdef class Certifier:
     cdef int _flush(self) except -1 nogil
     cdef int _look(self) except -1 nogil
     cdef intp_t _ask(self, intp_t model) except -1 nogil
+    cdef intp_t _descend(self, uint64_t *random) except -1 nogil
     cdef int _grow(
         self, vector[Node] &tree, float64_t deadline, int64_t max_nodes
     ) except -1 nogil

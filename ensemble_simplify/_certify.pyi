@@ -43,6 +43,14 @@ class Certifier:
         seconds: float = ...,
         max_leaves: int | None = None,
     ) -> tuple[NDArray[np.intp], ...] | None: ...
+    def sample_depths(
+        self,
+        lo: NDArray[np.intp],
+        hi: NDArray[np.intp],
+        n: int,
+        seed: int,
+        seconds: float = ...,
+    ) -> NDArray[np.intp]: ...
     def labels_possible(
         self, model: int, lo: NDArray[np.intp], hi: NDArray[np.intp]
     ) -> NDArray[np.bool_]: ...

@@ -17,7 +17,7 @@ import numpy as np
 from libc.math cimport INFINITY
 
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, int64_t, intp_t, now, should_stop, uint8_t, uint64_t,
+    float64_t, int32_t, int64_t, intp_t, next_random, now, should_stop, uint8_t, uint64_t,
 )
 
 cdef enum:
@@ -809,6 +809,19 @@ cdef class Certifier:
             tree[top.node].right = <int32_t> tree.size()
             self._narrow(top.axis, top.cut + 1, top.hi)
 
+    cdef intp_t _descend(self, uint64_t *random) except -1 nogil:
+        """Depth of the leaf of the tree of `_grow` at which a random way down ends."""
+        cdef intp_t depth = 0
+        while True:
+            self._bound_units()
+            if self.n_alive[self.top[0]] == 1 or not self._choose():
+                return depth
+            depth += 1
+            if next_random(random) & 1:
+                self._narrow(self.next_axis, self.lo[self.next_axis], self.next_cut)
+            else:
+                self._narrow(self.next_axis, self.next_cut + 1, self.hi[self.next_axis])
+
     cdef intp_t _ask(self, intp_t model) except -1 nogil:
         """What the judge says of a model at the first cell of the box."""
         cdef intp_t a
@@ -928,6 +941,52 @@ cdef class Certifier:
                     nodes_[4, n] = tree[i].cut
                 n += 1
         return tuple(nodes)
+
+    def sample_depths(
+        self, const intp_t[::1] lo, const intp_t[::1] hi, intp_t n, uint64_t seed, seconds=INFINITY
+    ):
+        """Depths of random leaves of the tree that `grow` would grow, before leaves are merged.
+
+        Every way down takes either half with equal probability, so that a leaf of depth d is
+        met with probability 2^-d, and the mean of 2^d has the number of leaves as its
+        expectation (Knuth, 1975). O(depth) boxes a leaf.
+
+        Parameters
+        ----------
+        lo, hi : intp arrays of shape (n_axes,)
+            First and last cell on every axis.
+        n : int
+            Leaves to look at.
+        seed : int
+        seconds : float
+            Time limit; at least one leaf is looked at.
+
+        Returns
+        -------
+        depths : intp array of shape (at most n,)
+        """
+        cdef const intp_t *first = &lo[0] if self.n_axes else NULL
+        cdef const intp_t *last = &hi[0] if self.n_axes else NULL
+        cdef float64_t deadline = now() + <float64_t> seconds
+        cdef uint64_t random = seed
+        cdef intp_t i, a, done = 0
+        self._check(lo, hi)
+        if self.n_models != 1:
+            raise ValueError("a tree is grown for one model, but two are loaded")
+        depths = np.zeros(n, dtype=np.intp)
+        cdef intp_t[::1] depths_ = depths
+        with nogil:
+            self._load(first, last)
+            for i in range(n):
+                depths_[i] = self._descend(&random)
+                done += 1
+                self._undo(0)
+                for a in range(self.n_axes):
+                    self.lo[a] = <int32_t> lo[a]
+                    self.hi[a] = <int32_t> hi[a]
+                if should_stop(deadline):
+                    break
+        return depths[:done]
 
     def labels_possible(self, intp_t model, const intp_t[::1] lo, const intp_t[::1] hi):
         """Mark the labels that a model may have on a box, by bounds alone.

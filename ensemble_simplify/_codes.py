@@ -58,6 +58,7 @@ class Axes:
                 for f, c in zip(self.features, self.cuts, strict=True)
             ]
         self.n_codes = np.array([len(c) for c in self.cuts], dtype=np.int32)
+        self._decimals = {}
 
     def encode_rows(self, X):
         """Codes of float32 rows as an int32 array of shape (n_axes, n_rows)."""
@@ -97,9 +98,15 @@ class Axes:
         if inner.size:
             feature[inner] = self.features[axis[inner]]
             split, which = np.unique(nodes[inner, :2], axis=0, return_inverse=True)
-            points = np.array([shortest_decimal(self.cuts[f][c]) for f, c in split])
+            points = np.array([self._decimal(f, c) for f, c in split.tolist()])
             threshold[inner] = points[which.ravel()]
         return TreeNodes(left=left, right=right, feature=feature, threshold=threshold)
+
+    def _decimal(self, axis, code):
+        """The cut point as a short decimal, found once: trees bred together share their splits."""
+        if (axis, code) not in self._decimals:
+            self._decimals[axis, code] = shortest_decimal(self.cuts[axis][code])
+        return self._decimals[axis, code]
 
 
 def _points_between(x, max_values):

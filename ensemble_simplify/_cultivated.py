@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ensemble_simplify._base import check_weights
+from ensemble_simplify._base import all_or_nothing, check_weights
 from ensemble_simplify._module_tree import MOST_BINS, ModuleTree, encode
 from ensemble_simplify._modules import grow
 
@@ -243,6 +243,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Grow the tree.
 
@@ -315,7 +316,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
                 f"time_limit={self.time_limit} seconds passed before the tree was fully grown; "
                 "its remaining nodes became leaves. Raise time_limit, or lower max_depth.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if self.verbose:
             print(

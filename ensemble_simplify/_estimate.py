@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify._base import available_memory, read_classifier
 from ensemble_simplify._grid import trees_over_axes
-from ensemble_simplify._planner import forecast
+from ensemble_simplify._planner import HOPELESS, MAX_LEAVES, forecast
 from ensemble_simplify._search import n_regions
 from ensemble_simplify._thresholds import cut_points
 from ensemble_simplify._verify import Space
@@ -40,7 +40,7 @@ class Estimate:
     seconds : float
         Time of the exact search on a processor of the 2020s.
     n_leaves : float
-        Leaves of a tree with the ensemble's function, about; nan if there was no time.
+        Leaves of a tree with the ensemble's function, about.
     n_leaves_lower_bound : int
         No such tree has fewer.
     n_occupied : int or None
@@ -146,7 +146,7 @@ def estimate(
     space = Space([forest], cuts)
     seen = forecast(
         trees_over_axes(forest, cuts),
-        lambda left, n: space.certifier.grow(*space.whole, left, n),
+        space,
         objective,
         max_bytes=allowed,
         seconds=time_limit,
@@ -181,6 +181,8 @@ def _advice(exact, seen, allowed):
     advice = []
     if exact:
         advice.append("method='auto' will prove the smallest tree.")
+    elif seen.n_leaves > HOPELESS * MAX_LEAVES:
+        advice.append("A tree with the same function is out of reach: method='auto' will refuse.")
     else:
         reason = "memory" if seen.n_bytes > allowed else "time"
         advice.append(

@@ -30,6 +30,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify._base import (
+    all_or_nothing,
     check_weights,
     class_index,
     fit_or_unwrap,
@@ -257,6 +258,7 @@ class FeatureBudgetPruner(BaseEstimator):
     # Fitting.
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Fit the ensemble if it is not frozen, and prune it.
 
@@ -336,7 +338,7 @@ class FeatureBudgetPruner(BaseEstimator):
             self._path = self._problem.path(self.time_limit)
         else:
             self._path = None
-        self._choose(share, deadline, stacklevel=4)
+        self._choose(share, deadline, stacklevel=5)
         return self
 
     def _check_budget(self):
@@ -588,8 +590,11 @@ class FeatureBudgetPruner(BaseEstimator):
             part = slice(offsets[t], offsets[t + 1])
             pruned = pruned_copy(tree, self._keep[part].astype(bool))
             if self.labels == "sample":
+                own = np.arange(offsets[t], offsets[t + 1])
                 reached = np.zeros(self._forest.n_nodes, dtype=bool)
-                reached[part] = self._stop[part] == np.arange(offsets[t], offsets[t + 1])
+                reached[part] = (self._stop[part] == own) & (
+                    (self._problem.parent[part] >= 0) | (own == offsets[t])
+                )
                 order = self._problem.order
                 nodes = order[reached[order]]
                 pruned = self._with_values(pruned, self._forest.value[nodes], t)

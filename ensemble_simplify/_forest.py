@@ -483,10 +483,47 @@ def _one_output(estimator):
         )
 
 
+def _checked_classes(estimator, classes, vote):
+    """The classes of an ensemble, after checking that they are distinct and go with its vote."""
+    classes = np.asarray(classes)
+    if classes.ndim != 1 or len(set(classes.tolist())) < len(classes):
+        raise ValueError(
+            f"{_name(estimator)} has classes_={list(classes)}, which are not distinct. "
+            "Fit it again."
+        )
+    expected = 2 if vote.rule == "additive" and vote.n_scores == 1 else vote.n_scores
+    if len(classes) != expected:
+        raise ValueError(
+            f"{_name(estimator)} has {len(classes)} classes_, but its trees vote for {expected}. "
+            "Fit it again."
+        )
+    return classes
+
+
+def _feature_subsets(estimator):
+    """The features that each member of a Bagging ensemble was fitted on, checked."""
+    subsets = [np.asarray(subset) for subset in estimator.estimators_features_]
+    if len(subsets) != len(estimator.estimators_):
+        raise ValueError(
+            f"{_name(estimator)} has estimators_features_ for {len(subsets)} members, but "
+            f"{len(estimator.estimators_)} fitted estimators. Fit it again."
+        )
+    for i, subset in enumerate(subsets):
+        width = estimator.n_features_in_
+        if subset.dtype.kind not in "iu" or ((subset < 0) | (subset >= width)).any():
+            raise ValueError(
+                f"{_name(estimator)} has estimators_features_[{i}]={subset.tolist()}, which are "
+                f"not all features: these are 0 to {width - 1}. Fit it again."
+            )
+    return subsets
+
+
 def _index_of(labels, classes, estimator):
     """Where each of a member's `labels` stands among the `classes` of the ensemble."""
     classes = np.asarray(classes)
-    index = np.minimum(np.searchsorted(classes, labels), classes.shape[0] - 1)
+    order = np.argsort(classes, kind="stable")
+    place = np.searchsorted(classes, labels, sorter=order)
+    index = order[np.minimum(place, classes.shape[0] - 1)]
     if not np.array_equal(classes[index], labels):
         raise ValueError(
             f"{_name(estimator)} holds a member with classes {list(labels)}, which are not among "
@@ -500,6 +537,7 @@ class _Reader:
 
     def __init__(self):
         self.trees = []
+        self.n_features = None
         self.input_dtype = "float32"
 
     def read(self, estimator, columns=None):
@@ -507,7 +545,22 @@ class _Reader:
         estimator = _thawed(estimator)
         read = _reader_of(estimator)
         check_is_fitted(estimator)
-        return read(self, estimator, columns)
+        self._check_width(estimator, columns)
+        vote, classes = read(self, estimator, columns)
+        return vote, None if classes is None else _checked_classes(estimator, classes, vote)
+
+    def _check_width(self, estimator, columns):
+        """Check that a part of the ensemble was fitted on as many features as it is given."""
+        if hasattr(estimator, "estimators_"):
+            self._members(estimator)
+        if self.n_features is None:
+            self.n_features = int(estimator.n_features_in_)
+        given = self.n_features if columns is None else len(columns)
+        if given != estimator.n_features_in_:
+            raise ValueError(
+                f"An ensemble gives {given} features to a member, a {_name(estimator)} fitted on "
+                f"{estimator.n_features_in_}. Fit it again."
+            )
 
     def _members(self, estimator):
         members = list(estimator.estimators_)
@@ -517,6 +570,7 @@ class _Reader:
 
     def _add_tree(self, estimator, columns):
         check_is_fitted(estimator)
+        self._check_width(estimator, columns)
         _one_output(estimator)
         if np.any(getattr(estimator, "is_categorical_", False)):
             raise ValueError(_CATEGORICAL.format(_name(estimator)))
@@ -577,8 +631,7 @@ class _Reader:
         n_scores = 1 if regression else len(classes)
         kind = DecisionTreeRegressor if regression else DecisionTreeClassifier
         start, votes = len(self.trees), []
-        for member, subset in zip(members, estimator.estimators_features_, strict=True):
-            subset = np.asarray(subset)
+        for member, subset in zip(members, _feature_subsets(estimator), strict=True):
             full = subset if columns is None else columns[subset]
             vote, own = self.read(member, full)
             if (own is None) != regression:
@@ -673,6 +726,11 @@ class _Reader:
                 ],
                 dtype=np.float64,
             )
+            if not np.isfinite(weights).all() or (soft and weights.sum() == 0):
+                raise ValueError(
+                    f"{_name(estimator)} has weights={estimator.weights}. They must be finite"
+                    f"{', and their sum not zero' if soft else ''}."
+                )
         start, votes = len(self.trees), []
         for member in self._members(estimator):
             vote, own = self.read(member, columns)
@@ -1077,7 +1135,7 @@ def _assemble(reader, vote, classes, estimator):
     threshold = np.concatenate([tree.threshold for tree in trees]).astype(np.float64)
     n_scores = max(tree.value.shape[1] for tree in trees)
     value = np.concatenate([_padded(tree.value, n_scores) for tree in trees])
-    n_features = int(estimator.n_features_in_)
+    n_features = reader.n_features
 
     def check(bad, what):
         if bad.size:
@@ -1104,11 +1162,6 @@ def _assemble(reader, vote, classes, estimator):
     for tree, begin, end in zip(trees, offsets[:-1], offsets[1:], strict=True):
         if tree.columns is not None:
             part = slice(begin, end)
-            if len(tree.columns) != tree.n_features:
-                raise ValueError(
-                    f"{_name(estimator)} lists {len(tree.columns)} features for a tree fitted on "
-                    f"{tree.n_features}. Fit it again."
-                )
             feature[part] = tree.columns[np.where(inner[part], feature[part], 0)]
     check(np.flatnonzero(inner & (feature >= n_features)), "splits on an unknown feature")
 
@@ -1125,10 +1178,16 @@ def _assemble(reader, vote, classes, estimator):
         begin = offsets[tree_of[split]]
         level = np.concatenate([left[split] + begin, right[split] + begin])
     inner &= reached
-    check(
-        np.flatnonzero(reached & ~inner & ~np.isfinite(value).all(axis=1)),
-        "has a value that is not finite",
-    )
+    leaf = reached & ~inner
+    check(np.flatnonzero(leaf & ~np.isfinite(value).all(axis=1)), "has a value that is not finite")
+    with np.errstate(over="ignore"):
+        largest = np.abs(np.where(leaf[:, None], value, 0.0)).max(axis=1)
+        total = np.maximum.reduceat(largest, offsets[:-1]).sum() + _largest_start(vote)
+    if not np.isfinite(total):
+        raise ValueError(
+            f"{_name(estimator)} has values whose sums are not finite. Scale the target, or fit "
+            "it again."
+        )
     return Forest(
         n_features=n_features,
         classes=None if classes is None else np.asarray(classes),
@@ -1141,6 +1200,12 @@ def _assemble(reader, vote, classes, estimator):
         vote=_padded_vote(vote, n_scores),
         input_dtype=reader.input_dtype,
     )
+
+
+def _largest_start(vote):
+    """Largest absolute number from which a vote, or a member of it, starts its sums."""
+    own = 0.0 if vote.init is None else np.abs(vote.init).max()
+    return max([own, *map(_largest_start, vote.members)])
 
 
 def _padded(value, n_scores):

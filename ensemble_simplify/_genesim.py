@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy import stats
 from sklearn import config_context, metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, is_regressor
 from sklearn.ensemble import RandomForestClassifier
@@ -22,12 +23,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ensemble_simplify._base import fit_or_unwrap, fitted_rows
+from ensemble_simplify._base import all_or_nothing, fit_or_unwrap, fitted_rows
 from ensemble_simplify._codes import Axes, write_coded
 from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._inducers import C45Tree, GuideTree, QuestTree
 from ensemble_simplify._merge import Population, overlay
-from ensemble_simplify._sklearn_tree import read_nodes, write_tree
+from ensemble_simplify._sklearn_tree import write_tree
 
 # The CART set-ups that are bagged for estimators="auto".
 _CART_SETUPS = (
@@ -37,16 +38,19 @@ _CART_SETUPS = (
     {"criterion": "entropy"},
 )
 
-# Scores that the kernel computes itself, by its own name for them.
-_KERNEL_METRICS = {
-    "accuracy": "accuracy",
-    "balanced_accuracy": "accuracy",  # with weights that sum to one a class
-    "f1_macro": "f1_macro",
-    "neg_log_loss": "neg_log_loss",
-}
+# Scores that the kernel computes itself.
+_KERNEL_METRICS = ("accuracy", "balanced_accuracy", "f1_macro", "neg_log_loss")
 
 # Trees of the forest whose out-of-bag votes are the target of fitness="oob".
 _OOB_TREES = 200
+
+# The inducers of estimators="paper" grow bags together up to so many rows.
+_BAGGED_ROWS = 20_000
+
+# Trees of a frozen ensemble that are asked whether it was fitted on the same rows.
+_TREES_LOOKED_AT = 5
+# They say so if rows never seen would look like it with less than this chance.
+_CHANCE = 1e-4
 
 # Children times rows from which on threads pay.
 _WORK_FOR_THREADS = 2_000_000
@@ -142,7 +146,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         ``mean_score``, ``n_leaves`` of the best tree and ``population_size``.
     ensemble_score_ : float
         Score, on the validation rows, of the first population voting together with
-        their class fractions.
+        their class fractions; of the trees that were settled before `time_limit`.
     validation_score_ : float
         Score of `decision_tree_` on the validation rows, before they were counted in.
     n_leaves_ : int
@@ -169,7 +173,9 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
 
     A frozen ensemble may have seen the rows that are held out here. Its splits then
     know them, and scores on them are too good; give rows the ensemble has not seen, or use
-    ``fitness="oob"``.
+    ``fitness="oob"``. A ``UserWarning`` is given if that is all but sure: if each leaf holds
+    at least as many of the rows as it saw when it was fitted, which rows never seen would do with
+    a chance below 1 in 10000. No warning does not mean that none was seen.
 
     References
     ----------
@@ -265,6 +271,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Breed a tree.
 
@@ -313,7 +320,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             weight[rows.train],
             axes.encode_rows(X[rows.val]),
             rows.target,
-            judge.weights,
+            rows.val_weight,
             axes.n_codes,
             n_classes=len(self.classes_),
             min_samples_leaf=self.min_samples_leaf,
@@ -324,8 +331,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             keep_paths=not judge.slow,
         )
         self._evolve(population, founders, judge, n_threads, random_state, deadline)
-        self.ensemble_score_ = judge.score(_vote(population, founders, rows))
-        self._publish(population, axes, X[kept], y_index[kept], weight[kept], judge)
+        self._publish(population, axes, rows.held_out, judge)
         return self
 
     def predict(self, X):
@@ -374,6 +380,8 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             From `pareto_front_`.
         """
         check_is_fitted(self)
+        if not isinstance(n_leaves, Integral):
+            raise ValueError(f"n_leaves={n_leaves!r} must be an integer, the most leaves wanted.")
         sizes = self.pareto_front_.n_leaves
         if n_leaves < sizes[0]:
             raise ValueError(
@@ -399,9 +407,11 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             target = _out_of_bag_labels(
                 X[kept], y_index[kept], weight[kept], self.n_jobs, random_state
             )
-            return Bunch(train=kept, val=kept, target=target, val_weight=weight[kept])
+            return Bunch(
+                train=kept, val=kept, target=target, val_weight=weight[kept], held_out=False
+            )
         train, val = [], []
-        for index, label in enumerate(self.classes_):
+        for index, label in enumerate(self.classes_.tolist()):
             members = random_state.permutation(kept[y_index[kept] == index])
             n = len(members)
             n_val = int(np.floor(self.validation_fraction * n + 0.5))
@@ -418,17 +428,39 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             val.append(members[:n_val])
             train.append(members[n_val:])
         train, val = np.sort(np.concatenate(train)), np.sort(np.concatenate(val))
-        if not val.size:
+        held_out = val.size > 0
+        if not held_out:
             val = train
-        return Bunch(train=train, val=val, target=y_index[val], val_weight=weight[val])
+        return Bunch(
+            train=train, val=val, target=y_index[val], val_weight=weight[val], held_out=held_out
+        )
 
     def _first_ensemble(self, original, X, y, y_index, weight, rows, random_state, deadline):
-        """Fit or unwrap the trees of the first population; return their `Forest` objects."""
+        """Fit or unwrap the trees of the first population; `Forest` and `Splits` objects."""
         if not isinstance(self.estimators, str):
-            return [
-                self._read_member(i, estimator, original, y, weight, rows.train)
+            frozen = [
+                _thawed(estimator) if isinstance(estimator, FrozenEstimator) else None
+                for estimator in self.estimators
+            ]
+            names = getattr(self, "feature_names_in_", None)
+            forests = [
+                self._read_member(i, estimator, original, y, weight, rows.train, names)
                 for i, estimator in enumerate(self.estimators)
             ]
+            # Without names in X, the fitted models must still agree on theirs.
+            _common_features(frozen, forests)
+            for i, model in enumerate(frozen):
+                if rows.held_out and model is not None and _has_seen(model, X[weight > 0]):
+                    warnings.warn(
+                        f"estimators[{i}]={type(model).__name__}(...) seems to have been fitted on "
+                        "the rows given to fit, of which some are held out to choose the tree: "
+                        "each of its leaves holds as many of them as it saw when it was fitted. "
+                        "Scores on these rows, and so the choice, are then too optimistic. Give "
+                        "rows it has not seen, or use fitness='oob'.",
+                        UserWarning,
+                        stacklevel=4,
+                    )
+            return forests
         train = rows.train
         X, y_index, weight = X[train], y_index[train].astype(np.float64), weight[train]
         if self.estimators == "auto":
@@ -443,42 +475,45 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
                 lambda seed: QuestTree(),
                 lambda seed: GuideTree(),
             ]
+        # The inducers of "paper" grow many bags at once if the rows are few.
+        together = max(1, _BAGGED_ROWS // len(train)) if self.estimators == "paper" else 1
         tasks = []
-        for make in makers:
+        for i, make in enumerate(makers):
             for bootstrap in range(self.n_bootstraps + 1):
                 seed = random_state.randint(np.iinfo(np.int32).max)
                 bag = weight
                 if bootstrap:
                     drawn = random_state.randint(len(train), size=len(train))
                     bag = weight * np.bincount(drawn, minlength=len(train))
-                tasks.append((make(seed), bag))
+                if i == 0 or self.estimators == "auto" or bootstrap % together == 0:
+                    tasks.append((make(seed), []))
+                tasks[-1][1].append(bag)
         boost_seed = random_state.randint(np.iinfo(np.int32).max)
         n_threads = effective_n_jobs(self.n_jobs)
         parts = [tasks[i::n_threads] for i in range(n_threads)] if n_threads > 1 else [tasks]
         fitted = _run(n_threads, [(_fit_trees, (part, X, y_index, deadline)) for part in parts])
-        trees = [None] * len(tasks)
+        groups = [None] * len(tasks)
         for i, part in enumerate(fitted):
-            trees[i :: len(parts)] = part
-        trees = [tree for tree in trees if tree is not None]
+            groups[i :: len(parts)] = part
+        forests = [forest for group in groups for forest in group]
         if self.boosting and self.n_bootstraps:
-            trees += _boost(X, y_index, weight, self.n_bootstraps, boost_seed, deadline)
-        return [read_forest(tree) for tree in trees]
+            forests += _boost(X, y_index, weight, self.n_bootstraps, boost_seed, deadline)
+        return forests
 
-    def _read_member(self, i, estimator, X, y, weight, train):
-        """Fit or unwrap one of the user's models."""
+    def _read_member(self, i, estimator, X, y, weight, train, names):
+        """Fit or unwrap one of the user's models, which must know the columns by these names."""
         name = f"estimators[{i}]"
         if isinstance(estimator, type) or not hasattr(estimator, "fit"):
             raise TypeError(
                 f"{name}={estimator!r} is not an estimator. Give tree classifiers or ensembles "
                 "of them."
             )
-        inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+        inner = _thawed(estimator)
         if is_regressor(inner):
             raise TypeError(
                 f"{name}={type(inner).__name__}(...) is a regressor. GenesimClassifier breeds "
                 "classifiers; give tree classifiers or ensembles of them."
             )
-        names = getattr(self, "feature_names_in_", None)
         own = getattr(inner, "feature_names_in_", None) if inner is not estimator else None
         if names is not None and own is not None and not np.array_equal(names, own):
             raise ValueError(
@@ -490,11 +525,15 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             _safe_indexing(X, train) if hasattr(X, "shape") else np.asarray(X)[train],
             y[train],
             None if np.all(weight[train] == 1.0) else weight[train],
+            name=name,
         )
-        return read_forest(fitted)
+        try:
+            return read_forest(fitted)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from error
 
     def _evolve(self, population, founders, judge, n_threads, random_state, deadline):
-        """Let the population breed."""
+        """Settle the first trees, let them vote, and let the population breed."""
         seed = int(random_state.randint(2**31 - 1)) << 31 | int(random_state.randint(2**31 - 1))
         history = Bunch(best_score=[], mean_score=[], n_leaves=[], population_size=[])
 
@@ -518,6 +557,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
 
         # The first tree settles whatever the clock says, so that there is an answer.
         absorb([population.found(founders[:1])])
+        votes = _fractions(population, founders[0])
         stopped = False
         chunk = 16 * n_threads
         for start in range(1, len(founders), chunk):
@@ -535,8 +575,13 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
                 ],
             )
             stopped = absorb(broods)
+            for tree in part:
+                if stopped or time.monotonic() >= deadline:
+                    break
+                votes += _fractions(population, tree)
             if stopped:
                 break
+        self.ensemble_score_ = judge.score(votes / votes.sum(axis=1, keepdims=True))
         record()
         stale = 0
         for generation in range(self.n_iter):
@@ -544,6 +589,8 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             if stopped or left <= 0:
                 stopped = True
                 break
+            if generation & (generation - 1) == 0:
+                population.arrange()
             n_children = self.n_crossovers + len(population)
             options = {
                 "seed": seed,
@@ -575,34 +622,20 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
                 f"{len(history.best_score) - 1} of n_iter={self.n_iter} iterations. Raise it, or "
                 "lower n_bootstraps or n_iter.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
         self.history_ = Bunch(**{name: np.array(column) for name, column in history.items()})
         self.n_iter_ = len(history.best_score) - 1
 
-    def _publish(self, population, axes, X, y_index, weight, judge):
+    def _publish(self, population, axes, held_out, judge):
         """Count all rows into the trees of the front, write them and choose one."""
-        codes = axes.encode_rows(X)
-        everything = Population(
-            codes,
-            y_index,
-            weight,
-            codes[:, :0].copy(),
-            y_index[:0],
-            weight[:0],
-            axes.n_codes,
-            n_classes=len(self.classes_),
-            min_samples_leaf=self.min_samples_leaf,
-            prune="none",
-        )
         n_classes = len(self.classes_)
         front = Bunch(n_leaves=[], score=[], trees=[])
         scores, _ = population.describe("front")
         raw = []
         # Counting all rows may join leaves: of two trees of one size, the later scored better.
         for i, score in enumerate(scores):
-            nodes = population.nodes(i, "front")
-            counted, n_rows, counts = everything.label_tree(nodes)
+            counted, n_rows, counts = population.label_front(i, validation=held_out)
             n_leaves = (len(counted) + 1) // 2
             while front.n_leaves and front.n_leaves[-1] >= n_leaves:
                 for column in front.values():
@@ -611,7 +644,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             tree = write_coded(
                 axes,
                 counted,
-                n_rows,
+                n_rows[:, 0],
                 counts[:, :n_classes],
                 classes=self.classes_,
                 feature_names=getattr(self, "feature_names_in_", None),
@@ -619,7 +652,7 @@ class GenesimClassifier(ClassifierMixin, BaseEstimator):
             front.n_leaves.append(n_leaves)
             front.score.append(score)
             front.trees.append(tree)
-            raw.append(nodes)
+            raw.append(population.nodes(i, "front"))
         chosen = len(raw) - 1
         if self.selection == "one_se":
             least = scores[-1] - judge.standard_error(population, raw[-1])
@@ -652,12 +685,8 @@ class _Judge:
         self.classes = classes
         self.target = rows.target
         self.val_weight = rows.val_weight
-        self.slow = scoring not in _KERNEL_METRICS if isinstance(scoring, str) else True
-        self.kernel_metric = "accuracy" if self.slow else _KERNEL_METRICS[scoring]
-        self.weights = self.val_weight
-        if scoring == "balanced_accuracy":
-            total = np.bincount(self.target, self.val_weight, len(classes))
-            self.weights = self.val_weight / total[self.target]
+        self.slow = not (isinstance(scoring, str) and scoring in _KERNEL_METRICS)
+        self.kernel_metric = "accuracy" if self.slow else scoring
         if self.slow:
             self.scorer = metrics.get_scorer(scoring) if isinstance(scoring, str) else scoring
             self.X = X[rows.val]
@@ -668,7 +697,13 @@ class _Judge:
         """Score class probabilities of the validation rows."""
         if self.slow:
             answers = _Answers(self.classes, proba)
-            return float(self.scorer(answers, self.X, self.y, **self.options))
+            score = self.scorer(answers, self.X, self.y, **self.options)
+            if not isinstance(score, Real) or not np.isfinite(score):
+                raise ValueError(
+                    f"scoring={self.scoring!r} gave {score!r} for a tree on the validation rows. "
+                    "Use a scorer that returns a finite number, or give more rows."
+                )
+            return float(score)
         options = {"sample_weight": self.val_weight}
         if self.scoring == "neg_log_loss":
             picked = proba[np.arange(len(self.target)), self.target]
@@ -678,7 +713,10 @@ class _Judge:
         if self.scoring == "f1_macro":
             return float(metrics.f1_score(self.target, labels, average="macro", **options))
         if self.scoring == "balanced_accuracy":
-            return float(np.average(labels == self.target, weights=self.weights))
+            total = np.bincount(self.target, self.val_weight)
+            return float(
+                np.average(labels == self.target, weights=(self.val_weight / total[self.target]))
+            )
         return float(metrics.accuracy_score(self.target, labels, **options))
 
     def rescore(self, population, brood):
@@ -728,11 +766,6 @@ def _fractions(population, nodes):
     return (train / train.sum(axis=1, keepdims=True))[population.apply(nodes)]
 
 
-def _vote(population, founders, rows):
-    """Mean of what the first trees say about the validation rows."""
-    return sum(_fractions(population, tree) for tree in founders) / len(founders)
-
-
 def _run(n_threads, calls):
     """Run ``(function, args[, kwargs])`` calls in threads; results in the order of the calls."""
     calls = [call if len(call) == 3 else (*call, {}) for call in calls]
@@ -744,22 +777,22 @@ def _run(n_threads, calls):
 
 
 def _fit_trees(tasks, X, y, deadline):
-    """Fit trees on weighted rows; None for those that the clock did not allow, save the first."""
+    """Read trees fitted on each bag of each task; none where the clock is out, save the first."""
     fitted = []
-    for i, (model, weight) in enumerate(tasks):
+    for i, (model, bags) in enumerate(tasks):
         if i and time.monotonic() >= deadline:
-            fitted.append(None)
-            continue
-        fitted.append(_fit_tree(model, X, y, weight))
+            fitted.append([])
+        elif isinstance(model, DecisionTreeClassifier):
+            fitted.append([read_forest(_fit_cart(model, X, y, bag)) for bag in bags])
+        else:
+            fitted.append([model.splits_of_bags(X, y, np.array(bags))])
     return fitted
 
 
-def _fit_tree(model, X, y, weight):
-    if isinstance(model, DecisionTreeClassifier):
-        # Rows and parameters are known to be good; looking again doubles the time on small data.
-        with config_context(skip_parameter_validation=True):
-            return model.fit(X, y, sample_weight=weight, check_input=False)
-    return model.fit(X, y, sample_weight=weight).decision_tree_
+def _fit_cart(model, X, y, weight):
+    # Rows and parameters are known to be good; looking again doubles the time on small data.
+    with config_context(skip_parameter_validation=True):
+        return model.fit(X, y, sample_weight=weight, check_input=False)
 
 
 def _boost(X, y, weight, n_trees, seed, deadline):
@@ -770,10 +803,11 @@ def _boost(X, y, weight, n_trees, seed, deadline):
     for i in range(n_trees if len(labels) > 1 else 0):
         if time.monotonic() >= deadline:
             break
-        tree = _fit_tree(DecisionTreeClassifier(max_depth=3, random_state=seed + i), X, y, weight)
+        model = DecisionTreeClassifier(max_depth=3, random_state=seed + i)
+        tree = _fit_cart(model, X, y, weight)
         wrong = tree.predict(X, check_input=False) != labels[index]
         error = weight[wrong].sum()
-        trees.append(tree)
+        trees.append(read_forest(tree))
         if error <= 0.0 or error >= 1.0 - 1.0 / len(labels):
             break
         weight = np.where(wrong, weight * (1.0 - error) / error * (len(labels) - 1.0), weight)
@@ -888,9 +922,7 @@ def merge_trees(estimators, *, weights=None, max_leaves=100_000, time_limit=None
         for t, (fitted, _) in enumerate(tree_estimators(model)):
             old = trees[t][parts[:, column], 1]
             proba[:, which] += forest.value[forest.offsets[t] + old] * (part / forest.n_trees)
-            contents = read_nodes(fitted)
-            of_node = np.empty(len(contents.order))
-            of_node[contents.order] = contents.weighted_n_node_samples
+            of_node = fitted.tree_.weighted_n_node_samples
             pieces = np.bincount(old, minlength=len(of_node))
             leaf_weight += of_node[old] / pieces[old] / forest.n_trees
             column += 1
@@ -926,6 +958,34 @@ def _thawed(estimator):
     while isinstance(estimator, FrozenEstimator):
         estimator = estimator.estimator
     return estimator
+
+
+def _has_seen(model, X):
+    """Whether rows were, all but surely, among those a tree ensemble was fitted on.
+
+    Leaves then hold at least as many rows as they saw. Rows of the same kind that were not
+    seen fall into a leaf with a chance near its share of the rows it was fitted on.
+    """
+    try:
+        trees = tree_estimators(model)
+    except TypeError:  # trees that do not say how many rows they saw
+        return False
+    least = 0.0
+    for tree, columns in trees[:_TREES_LOOKED_AT]:
+        contents = read_nodes(tree)
+        leaves = contents.nodes.leaves
+        saw = contents.n_node_samples[leaves]
+        reached = tree.apply(np.ascontiguousarray(X if columns is None else X[:, columns]))
+        holds = np.bincount(reached, minlength=len(contents.order))[contents.order[leaves]]
+        if (holds < saw).any():
+            return False
+        share = saw / saw.sum()
+        if np.array_equal(holds, saw):
+            chance = stats.multinomial.logpmf(saw, len(X), share)
+        else:
+            chance = stats.binom.logsf(saw - 1, len(X), share).sum()
+        least = min(least, chance)
+    return bool(least < np.log(_CHANCE))
 
 
 def _read_for_merge(i, model):

@@ -8,16 +8,135 @@ as ordered numbers, weights as frequencies, and all three prune by C4.5's pessim
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import pairwise
+
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ensemble_simplify._node_statistics import (
+    best_cuts,
+    chi_squares,
+    quartile_groups,
+    variance_ratios,
+)
 from ensemble_simplify._sklearn_tree import TreeNodes, write_classifier
 from ensemble_simplify._thresholds import float32_floor
 
 _SIGNIFICANT = 0.05
+# A split gains at least so much.
+_GAIN = 1e-12
+
+
+@dataclass
+class Splits:
+    """The splits of many trees, as in a `Forest`, without what the leaves say.
+
+    Attributes
+    ----------
+    n_features : int
+    offsets : intp array of shape (n_trees + 1,)
+        Root of every tree.
+    left, right, feature : intp arrays of shape (n_nodes,)
+        Children, over all trees, and feature of every node; -1 in leaves.
+    threshold : float64 array of shape (n_nodes,)
+    """
+
+    n_features: int
+    offsets: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+
+    @property
+    def n_nodes(self):
+        """Number of nodes of all trees."""
+        return len(self.left)
+
+
+@dataclass
+class _Nodes:
+    """The nodes of one depth, of one or many trees, and the rows in them.
+
+    Attributes
+    ----------
+    X : float32 array of shape (n_rows, n_features)
+    label : intp array of shape (n_rows,)
+    row, weight : arrays of shape (n_entries,)
+        The rows in the nodes, node by node, and what they weigh there.
+    start : intp array of shape (n_nodes + 1,)
+        First entry of every node.
+    totals : float64 array of shape (n_nodes, n_classes)
+        Weight of every class.
+    """
+
+    X: np.ndarray
+    label: np.ndarray
+    row: np.ndarray
+    weight: np.ndarray
+    start: np.ndarray
+    totals: np.ndarray
+
+    @property
+    def owner(self):
+        """Node of every entry."""
+        return np.repeat(np.arange(len(self.totals)), np.diff(self.start))
+
+    def subset(self, chosen):
+        """Only some of the nodes, chosen by a boolean array."""
+        inside = chosen[self.owner]
+        start = np.concatenate([[0], np.cumsum(np.diff(self.start)[chosen])])
+        row, weight = self.row[inside], self.weight[inside]
+        return _Nodes(self.X, self.label, row, weight, start, self.totals[chosen])
+
+    def cuts(self, criterion, least, features=None):
+        """Gain, gain ratio, cut and number of cuts of `features` (None: all) of every node."""
+        if features is None:
+            features = np.arange(self.X.shape[1])
+        shape = (len(self.totals), features.shape[-1])
+        return best_cuts(
+            self.X,
+            self.label,
+            self.row,
+            self.weight,
+            self.start,
+            np.ascontiguousarray(np.broadcast_to(features, shape)),
+            np.ascontiguousarray(np.broadcast_to(least, shape[:1]), dtype=np.float64),
+            self.totals.shape[1],
+            entropy=criterion == "entropy",
+        )
+
+    def variance_p(self, *, spread=False):
+        """p-values of the F test of every feature (of the distances from the class mean)."""
+        ratio, freedom = variance_ratios(
+            self.X,
+            self.label,
+            self.row,
+            self.weight,
+            self.start,
+            self.totals.shape[1],
+            spread=spread,
+        )
+        p = special.fdtrc(freedom[:, :1], freedom[:, 1:], ratio)
+        return np.where(np.isnan(ratio), 1.0, p)
+
+    def chi_square_p(self, groups, n_groups):
+        """p-values of the chi-square test of the classes against columns of groups."""
+        statistic, freedom = chi_squares(
+            np.ascontiguousarray(groups, dtype=np.uint8),
+            self.label,
+            self.row,
+            self.weight,
+            self.start,
+            n_groups,
+            self.totals.shape[1],
+        )
+        tested = freedom > 0
+        return np.where(tested, special.chdtrc(np.where(tested, freedom, 1.0), statistic), 1.0)
 
 
 def error_limit(errors, total, confidence):
@@ -67,52 +186,87 @@ class _Inducer(ClassifierMixin, BaseEstimator):
         -------
         self : estimator
         """
-        X, y = validate_data(self, X, y, dtype=np.float32)
+        X, y = validate_data(self, X, y, dtype=np.float32, order="C")
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         self.classes_, label = np.unique(y, return_inverse=True)
-        used = weight > 0
-        X, label, weight = X[used], label[used], weight[used]
-        counts = np.zeros((len(X), len(self.classes_)))
-        counts[np.arange(len(X)), label] = weight
-
-        left, right, feature, threshold, totals = [], [], [], [], []
-        leaf_of_row = np.zeros(len(X), dtype=np.intp)
-        stack = [(np.arange(len(X)), -1, 0)]
-        while stack:
-            rows, parent, depth = stack.pop()
-            node = len(left)
-            if parent >= 0:
-                right[parent] = node
-            totals.append(counts[rows].sum(axis=0))
-            leaf_of_row[rows] = node
-            split = None
-            if depth != self.max_depth and np.count_nonzero(totals[-1]) > 1:
-                split = self._split(X[rows].astype(np.float64), counts[rows])
-            left.append(-1 if split is None else node + 1)
-            right.append(-1)
-            feature.append(-1 if split is None else split[0])
-            threshold.append(0.0 if split is None else split[1])
-            if split is not None:
-                goes_left = X[rows, split[0]] <= split[1]
-                stack.append((rows[~goes_left], node, depth + 1))
-                stack.append((rows[goes_left], -1, depth + 1))
-        tree = [np.array(column) for column in (left, right, feature, threshold, totals)]
-        if self.confidence is not None:
-            tree, leaf_of_row = _pruned(*tree, leaf_of_row, self.confidence)
-        nodes = TreeNodes(*tree[:4])
+        splits, totals, row, leaf = self._induce(X, label, weight[None], len(self.classes_))
         self.decision_tree_ = write_classifier(
-            nodes,
-            tree[4].argmax(axis=1),
+            TreeNodes(splits.left, splits.right, splits.feature, splits.threshold),
+            totals.argmax(axis=1),
             None,
-            leaf_of_row,
-            label,
+            leaf,
+            label[row],
             self.classes_,
             n_features=X.shape[1],
             feature_names=getattr(self, "feature_names_in_", None),
-            sample_weight=weight,
+            sample_weight=weight[row],
         )
         return self
+
+    def splits_of_bags(self, X, y, weights):
+        """Grow and prune a tree for each of many weightings of the same rows, all at once.
+
+        Parameters
+        ----------
+        X : float32 array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        weights : float64 array of shape (n_bags, n_samples)
+
+        Returns
+        -------
+        splits : Splits
+        """
+        classes, label = np.unique(y, return_inverse=True)
+        return self._induce(X, label, weights, len(classes))[0]
+
+    def _induce(self, X, label, weights, n_classes):
+        """Splits, class totals of their nodes, and row and leaf of every entry of the bags."""
+        bag, row = np.nonzero(weights > 0)
+        levels, at = self._grow(X, label, row, weights[bag, row], bag, len(weights), n_classes)
+        columns, offsets, leaf = _pruned(levels, at, self.confidence)
+        *columns, totals = columns
+        return Splits(X.shape[1], offsets, *columns), totals, row, leaf
+
+    def _grow(self, X, label, row, weight, bag, n_bags, n_classes):
+        """Split the nodes of all trees, one depth after the other.
+
+        Nodes are numbered by depth, the roots first, and the two children of a node follow one
+        another. Returns the arrays left, feature, threshold and totals of every depth, and the
+        leaf of every entry.
+        """
+        levels = []
+        at, entry, node = bag.copy(), np.arange(len(row)), bag
+        first, n_nodes = 0, n_bags
+        while n_nodes:
+            key = node * n_classes + label[row[entry]]
+            totals = np.bincount(key, weight[entry], n_nodes * n_classes)
+            totals = totals.reshape(n_nodes, n_classes)
+            feature = np.full(n_nodes, -1, dtype=np.intp)
+            threshold = np.zeros(n_nodes)
+            mixed = np.count_nonzero(totals, axis=1) > 1
+            if len(levels) != self.max_depth and mixed.any():
+                inside = mixed[node]
+                entry, node = entry[inside], node[inside]
+                sizes = np.bincount(node, minlength=n_nodes)[mixed]
+                start = np.concatenate([[0], np.cumsum(sizes)])
+                nodes = _Nodes(X, label, row[entry], weight[entry], start, totals[mixed])
+                feature[mixed], threshold[mixed] = self._split(nodes)
+            split = feature >= 0
+            left = np.full(n_nodes, -1, dtype=np.intp)
+            left[split] = first + n_nodes + 2 * np.arange(split.sum())
+            threshold[~split] = 0.0
+            levels.append((left, feature, threshold, totals))
+            inside = split[node]
+            entry, node = entry[inside], node[inside]
+            child = left[node] + (X[row[entry], feature[node]] > threshold[node])
+            order = np.argsort(child, kind="stable")
+            entry, child = entry[order], child[order]
+            at[entry] = child
+            first += n_nodes
+            n_nodes = 2 * int(split.sum())
+            node = child - first
+        return levels, at
 
     def predict(self, X):
         """Predict classes.
@@ -152,17 +306,17 @@ class C45Tree(_Inducer):
     threshold. Pruning replaces subtrees by leaves; C4.5's subtree raising is left out.
     """
 
-    def _split(self, X, counts):
-        total = counts.sum()
-        least = max(self.min_samples_leaf, min(25.0, 0.1 * total / counts.shape[1]))
-        gain, ratio, cut, n_cuts = _scan(X, counts, _entropy, least)
-        gain = gain - np.log2(np.maximum(n_cuts, 1)) / total
-        possible = np.isfinite(gain) & (gain > 1e-12)
-        if not possible.any():
-            return None
-        ratio = np.where(possible & (gain >= gain[possible].mean() - 1e-3), ratio, -np.inf)
-        best = int(ratio.argmax())
-        return best, cut[best]
+    def _split(self, nodes):
+        total = nodes.totals.sum(axis=1)
+        share = 0.1 * total / nodes.totals.shape[1]
+        least = np.maximum(self.min_samples_leaf, np.minimum(25.0, share))
+        gain, ratio, cut, n_cuts = nodes.cuts("entropy", least)
+        gain = gain - np.log2(np.maximum(n_cuts, 1)) / total[:, None]
+        possible = gain > _GAIN
+        n_possible = possible.sum(axis=1)
+        mean = np.where(possible, gain, 0.0).sum(axis=1) / np.maximum(n_possible, 1)
+        ratio = np.where(possible & (gain >= mean[:, None] - 1e-3), ratio, -np.inf)
+        return _chosen(_first_least(-ratio), cut, n_possible > 0)
 
 
 class QuestTree(_Inducer):
@@ -174,34 +328,40 @@ class QuestTree(_Inducer):
     the best Gini split of the feature is taken.
     """
 
-    def _split(self, X, counts):
-        n_features = X.shape[1]
-        p_mean = _anova_p(X, counts)
-        two_values = np.array([np.all((c == c.min()) | (c == c.max())) for c in X.T])
+    def _split(self, nodes):
+        n_features = nodes.X.shape[1]
+        every = np.arange(len(nodes.totals))
+        p_mean = nodes.variance_p()
+        values = nodes.X[nodes.row]
+        low = np.minimum.reduceat(values, nodes.start[:-1])[nodes.owner]
+        high = np.maximum.reduceat(values, nodes.start[:-1])[nodes.owner]
+        between = (values > low) & (values < high)
+        two_values = ~np.logical_or.reduceat(between, nodes.start[:-1])
         if two_values.any():
-            groups = (X[:, two_values] > X[:, two_values].min(axis=0)).astype(np.intp)
-            p_mean[two_values] = _chi_square_p(groups, counts, 2)
-        best = int(p_mean.argmin())
-        if p_mean[best] >= _SIGNIFICANT / n_features:
-            weight = counts.sum(axis=1)
-            means = (counts.T @ X) / np.maximum(counts.sum(axis=0), 1e-300)[:, None]
-            spread = np.abs(X - means[counts.argmax(axis=1)])
-            p_spread = _anova_p(spread, counts)
-            p_spread[two_values] = 1.0
-            if p_spread.min() < _SIGNIFICANT / (2 * n_features) and weight.sum() > 2:
-                best = int(p_spread.argmin())
-        return self._cut(X[:, best], counts, best)
+            p_mean = np.where(two_values, nodes.chi_square_p(values > low, 2), p_mean)
+        feature = _first_least(p_mean)
+        unsure = p_mean[every, feature] >= _SIGNIFICANT / n_features
+        unsure &= nodes.totals.sum(axis=1) > 2
+        if unsure.any():
+            p_spread = nodes.subset(unsure).variance_p(spread=True)
+            p_spread[two_values[unsure]] = 1.0
+            significant = p_spread.min(axis=1) < _SIGNIFICANT / (2 * n_features)
+            feature[np.flatnonzero(unsure)[significant]] = _first_least(p_spread)[significant]
+        return self._cut(nodes, feature)
 
-    def _cut(self, x, counts, feature):
-        least = self.min_samples_leaf
-        point = _discriminant_point(x, counts)
-        if point is not None:
-            point = float(float32_floor(point))
-            on_left = counts[x <= point].sum()
-            if min(on_left, counts.sum() - on_left) >= least:
-                return feature, point
-        gain, _, cut, _ = _scan(x[:, None], counts, _gini, least)
-        return (feature, cut[0]) if gain[0] > 1e-12 else None
+    def _cut(self, nodes, feature):
+        owner = nodes.owner
+        x = nodes.X[nodes.row, feature[owner]]
+        point = _discriminant_points(x, nodes)
+        point = float32_floor(np.where(np.isnan(point), np.inf, point))
+        weight = nodes.totals.sum(axis=1)
+        on_left = np.bincount(owner, np.where(x <= point[owner], nodes.weight, 0.0), len(weight))
+        good = np.minimum(on_left, weight - on_left) >= self.min_samples_leaf
+        if good.all():
+            return feature, point
+        gain, _, cut, _ = nodes.cuts("gini", self.min_samples_leaf, feature[:, None])
+        point = np.where(good, point, cut[:, 0])
+        return np.where(good | (gain[:, 0] > _GAIN), feature, -1), point
 
 
 class GuideTree(_Inducer):
@@ -213,182 +373,149 @@ class GuideTree(_Inducer):
     Gini split is taken. The split point is the best one by Gini impurity.
     """
 
-    def _split(self, X, counts):
-        n_features = X.shape[1]
-        weight = counts.sum(axis=1)
-        quartiles = _weighted_quantiles(X, weight, (0.25, 0.5, 0.75))
-        groups = (X[:, :, None] > quartiles.T[None]).sum(axis=2)
-        p = _chi_square_p(groups, counts, 4)
-        gain, _, cut, _ = _scan(X, counts, _gini, self.min_samples_leaf)
-        if not (gain > 1e-12).any():
-            return None
-        p[~(gain > 1e-12)] = 2.0
-        best = int(p.argmin())
-        if p[best] >= _SIGNIFICANT / n_features and n_features > 1:
-            above = groups >= 2
-            first, second = np.triu_indices(n_features, 1)
-            p_pair = _chi_square_p(2 * above[:, first] + above[:, second], counts, 4)
-            pair = int(p_pair.argmin())
-            if p_pair[pair] < _SIGNIFICANT / len(first):
-                one, other = first[pair], second[pair]
-                chosen = one if gain[one] >= gain[other] else other
-                best = int(chosen) if gain[chosen] > 1e-12 else best
-        return best, cut[best]
+    def _split(self, nodes):
+        n_features = nodes.X.shape[1]
+        every = np.arange(len(nodes.totals))
+        groups = quartile_groups(nodes.X, nodes.row, nodes.weight, nodes.start)
+        gain, _, cut, _ = nodes.cuts("gini", self.min_samples_leaf)
+        possible = gain > _GAIN
+        p = np.where(possible, nodes.chi_square_p(groups, 4), 2.0)
+        best = _first_least(p)
+        unsure = possible.any(axis=1) & (p[every, best] >= _SIGNIFICANT / n_features)
+        if unsure.any() and n_features > 1:
+            above = groups[unsure[nodes.owner]] >= 2
+            one, other = np.triu_indices(n_features, 1)
+            pairs = 2 * above[:, one] + above[:, other]
+            p_pair = nodes.subset(unsure).chi_square_p(pairs, 4)
+            pair = _first_least(p_pair)
+            significant = p_pair[np.arange(len(pair)), pair] < _SIGNIFICANT / len(one)
+            one, other = one[pair], other[pair]
+            unsure = np.flatnonzero(unsure)
+            better = np.where(gain[unsure, one] >= gain[unsure, other] - _GAIN, one, other)
+            significant &= possible[unsure, better]
+            best[unsure[significant]] = better[significant]
+        return _chosen(best, cut, possible.any(axis=1))
 
 
-def _entropy(counts):
-    """Entropy times weight, over the last axis."""
-    total = counts.sum(axis=-1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = counts * np.log2(counts / total)
-    return -np.where(counts > 0, terms, 0.0).sum(axis=-1)
+def _first_least(values):
+    """First column with the least value of every row; rounding does not choose between equals."""
+    least = values.min(axis=1, keepdims=True)
+    return (values <= least + 1e-9 * np.abs(least)).argmax(axis=1)
 
 
-def _gini(counts):
-    """Gini impurity times weight, over the last axis."""
-    total = counts.sum(axis=-1)
-    return total - np.square(counts).sum(axis=-1) / np.where(total > 0, total, 1.0)
+def _chosen(feature, cut, possible):
+    """The chosen feature of every node and its cut, -1 where no split is possible."""
+    return np.where(possible, feature, -1), cut[np.arange(len(cut)), feature]
 
 
-def _scan(X, counts, impurity, least):
-    """Best cut of every feature: gain a unit of weight, gain ratio, threshold, number of cuts."""
-    order = np.argsort(X, axis=0, kind="stable")
-    values = np.take_along_axis(X, order, axis=0)
-    left = np.cumsum(counts[order], axis=0)[:-1]
-    whole = counts.sum(axis=0)
-    total = whole.sum()
-    n_left = left.sum(axis=2)
-    distinct = values[1:] > values[:-1]
-    allowed = distinct & (n_left >= least - 1e-9) & (total - n_left >= least - 1e-9)
-    after = impurity(left) + impurity(whole - left)
-    gain = np.where(allowed, (impurity(whole) - after) / total, -np.inf)
-    if not len(gain):
-        none = np.full(X.shape[1], -np.inf)
-        return none, none, np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    at = gain.argmax(axis=0)
-    columns = np.arange(X.shape[1])
-    best = gain[at, columns]
-    share = n_left[at, columns] / total
-    information = _entropy(np.stack([share, 1.0 - share], axis=-1))
-    ratio = np.where(information > 0, best / np.where(information > 0, information, 1.0), -np.inf)
-    cut = float32_floor((values[at, columns] + values[at + 1, columns]) / 2)
-    return best, ratio, cut, distinct.sum(axis=0)
+def _discriminant_points(x, nodes):
+    """Where two groups of classes, joined by 2-means of the class means, are equally likely.
 
-
-def _anova_p(X, counts):
-    """p-value of the one-way F test of every column; 1 where it says nothing."""
-    sizes = counts.sum(axis=0)
+    `x` holds a value for every entry. One point a node; NaN where all class means are equal.
+    """
+    owner, label, sizes = nodes.owner, nodes.label[nodes.row], nodes.totals
+    x = x.astype(np.float64)
+    n_nodes, n_classes = sizes.shape
     present = sizes > 0
-    total, n_groups = sizes.sum(), present.sum()
-    if total - n_groups <= 0 or n_groups < 2:
-        return np.ones(X.shape[1])
-    X = X - X.mean(axis=0)
-    means = (counts[:, present].T @ X) / sizes[present, None]
-    grand = (sizes[present] @ means) / total
-    between = sizes[present] @ np.square(means - grand)
-    squares = counts.sum(axis=1) @ np.square(X)
-    within = np.maximum(squares - sizes[present] @ np.square(means), 0.0)
-    within[within <= 1e-14 * squares] = 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        f = (between / (n_groups - 1)) / (within / (total - n_groups))
-    p = stats.f.sf(f, n_groups - 1, total - n_groups)
-    return np.where(np.isnan(p), 1.0, p)
 
+    def sums(key, values, shape):
+        return np.bincount(key, nodes.weight * values, np.prod(shape)).reshape(shape)
 
-def _chi_square_p(groups, counts, n_groups):
-    """p-value of the chi-square test of classes against every column of groups."""
-    member = groups[:, :, None] == np.arange(n_groups)
-    table = np.einsum("nfg,nk->fgk", member.astype(np.float64), counts)
-    rows, columns = table.sum(axis=2), table.sum(axis=1)
-    expected = rows[:, :, None] * columns[:, None, :] / counts.sum()
-    safe = np.where(expected > 0, expected, 1.0)
-    statistic = np.where(expected > 0, np.square(table - expected) / safe, 0.0).sum(axis=(1, 2))
-    freedom = ((rows > 0).sum(axis=1) - 1) * ((columns > 0).sum(axis=1) - 1)
-    p = np.ones(groups.shape[1])
-    tested = freedom > 0
-    p[tested] = stats.chi2.sf(statistic[tested], freedom[tested])
-    return p
-
-
-def _weighted_quantiles(X, weight, levels):
-    """Quantiles of every column as an array of shape (n_levels, n_features)."""
-    order = np.argsort(X, axis=0, kind="stable")
-    running = np.cumsum(weight[order], axis=0)
-    values = np.take_along_axis(X, order, axis=0)
-    at = [(running < level * running[-1] - 1e-9).sum(axis=0) for level in levels]
-    return np.take_along_axis(values, np.array(at), axis=0)
-
-
-def _discriminant_point(x, counts):
-    """Where two groups of classes, joined by 2-means of the class means, are equally likely."""
-    sizes = counts.sum(axis=0)
-    present = np.flatnonzero(sizes > 0)
-    means = (counts[:, present].T @ x) / sizes[present]
-    if means.max() <= means.min():
-        return None
-    centres = np.array([means.min(), means.max()])
+    means = sums(owner * n_classes + label, x, sizes.shape) / np.where(present, sizes, 1.0)
+    lowest = np.where(present, means, np.inf).min(axis=1, keepdims=True)
+    highest = np.where(present, means, -np.inf).max(axis=1, keepdims=True)
+    centres = np.concatenate([lowest, highest], axis=1)
     for _ in range(20):
-        upper = np.abs(means - centres[1]) < np.abs(means - centres[0])
-        fresh = np.array(
-            [np.average(means[side], weights=sizes[present[side]]) for side in (~upper, upper)]
-        )
+        upper = np.abs(means - centres[:, 1:]) < np.abs(means - centres[:, :1])
+        part = np.stack([np.where(upper, 0.0, sizes), np.where(upper, sizes, 0.0)], axis=1)
+        total = part.sum(axis=2)
+        fresh = (part * means[:, None]).sum(axis=2) / np.where(total > 0, total, 1.0)
         if np.array_equal(fresh, centres):
             break
         centres = fresh
-    weights = [counts[:, present[side]].sum(axis=1) for side in (~upper, upper)]
-    total = [w.sum() for w in weights]
-    mean = [(w @ x) / n for w, n in zip(weights, total, strict=True)]
-    variance = [(w @ np.square(x - m)) / n for w, m, n in zip(weights, mean, total, strict=True)]
-    middle = (mean[0] + mean[1]) / 2
-    if min(variance) <= 1e-12 * (mean[1] - mean[0]) ** 2:
-        return middle
+    side = 2 * owner + upper[owner, label]
+    shape = (n_nodes, 2)
+    total = np.where(total > 0, total, 1.0)  # no weight on one side only where means are equal
+    mean = sums(side, x, shape) / total
+    variance = sums(side, np.square(x - mean.ravel()[side]), shape) / total
+    middle = mean.mean(axis=1)
+    flat = variance.min(axis=1) <= 1e-12 * np.square(mean[:, 1] - mean[:, 0])
     # log of the ratio of the two normal densities times priors, as a x^2 + b x + c.
-    a = 0.5 / variance[1] - 0.5 / variance[0]
-    b = mean[0] / variance[0] - mean[1] / variance[1]
-    c = (
-        0.5 * mean[1] ** 2 / variance[1]
-        - 0.5 * mean[0] ** 2 / variance[0]
-        + np.log(total[0] / total[1])
-        + 0.5 * np.log(variance[1] / variance[0])
-    )
-    if abs(a) <= 1e-12 * abs(b):
-        return -c / b if b else middle
+    v0, v1 = np.where(flat[:, None], 1.0, variance).T
+    m0, m1 = mean.T
+    a = 0.5 / v1 - 0.5 / v0
+    b = m0 / v0 - m1 / v1
+    c = 0.5 * m1**2 / v1 - 0.5 * m0**2 / v0 + np.log(total[:, 0] / total[:, 1])
+    c += 0.5 * np.log(v1 / v0)
     root = b * b - 4 * a * c
-    if root < 0:
-        return middle
-    points = (-b + np.array([-1.0, 1.0]) * np.sqrt(root)) / (2 * a)
-    return points[np.abs(points - middle).argmin()]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        straight = np.where(b != 0, -c / b, middle)
+        one, other = ((-b + sign * np.sqrt(root)) / (2 * a) for sign in (-1.0, 1.0))
+        nearer = np.where(np.abs(one - middle) <= np.abs(other - middle), one, other)
+    point = np.where(root < 0, middle, nearer)
+    point = np.where(np.abs(a) <= 1e-12 * np.abs(b), straight, point)
+    point = np.where(flat, middle, point)
+    return np.where(highest[:, 0] <= lowest[:, 0], np.nan, point)
 
 
-def _pruned(left, right, feature, threshold, totals, leaf_of_row, confidence):
-    """Replace subtrees by leaves where that does not raise the pessimistic error."""
-    weight = totals.sum(axis=1)
-    as_leaf = weight * error_limit(weight - totals.max(axis=1), weight, confidence)
-    below = as_leaf.copy()
+def _pruned(levels, at, confidence):
+    """Replace subtrees by leaves where that does not raise the pessimistic error.
+
+    Parameters
+    ----------
+    levels : list of (left, feature, threshold, totals), one a depth
+        As `_Inducer._grow` makes them.
+    at : intp array of shape (n_entries,)
+        Node of every entry.
+    confidence : float or None
+
+    Returns
+    -------
+    columns : left, right, feature, threshold, totals
+        The nodes of one tree after the other, each in pre-order.
+    first : intp array of shape (n_trees + 1,)
+        Where the trees begin.
+    at : intp array of shape (n_entries,)
+        Position of each entry's leaf in these arrays.
+    """
+    left, feature, threshold, totals = (np.concatenate(c) for c in zip(*levels, strict=True))
+    ends = np.cumsum([0] + [len(level[0]) for level in levels])
+    inner = left >= 0
+    at_depth = [a + np.flatnonzero(inner[a:b]) for a, b in pairwise(ends)]
+    if confidence is not None:
+        weight = totals.sum(axis=1)
+        as_leaf = weight * error_limit(weight - totals.max(axis=1), weight, confidence)
+        below = as_leaf.copy()
+        for node in reversed(at_depth):
+            children = below[left[node]] + below[left[node] + 1]
+            inner[node] = as_leaf[node] > children + 1e-9
+            below[node] = np.where(inner[node], children, as_leaf[node])
     size = np.ones(len(left), dtype=np.intp)
-    leaf = left < 0
-    for node in range(len(left) - 1, -1, -1):
-        if left[node] < 0:
-            continue
-        size[node] = 1 + size[left[node]] + size[right[node]]
-        below[node] = below[left[node]] + below[right[node]]
-        if as_leaf[node] <= below[node] + 1e-9:
-            below[node] = as_leaf[node]
-            leaf[node] = True
-    kept, new_id = [], np.full(len(left), -1, dtype=np.intp)
-    node = 0
-    while node < len(left):
-        end = node + size[node] if leaf[node] else node + 1
-        new_id[node:end] = len(kept)
-        kept.append(node)
-        node = end
-    kept = np.array(kept)
-    inner = ~leaf[kept]
-    tree = [
-        np.where(inner, new_id[left[kept]], -1),
-        np.where(inner, new_id[right[kept]], -1),
-        np.where(inner, feature[kept], -1),
-        np.where(inner, threshold[kept], 0.0),
-        totals[kept],
-    ]
-    return tree, new_id[leaf_of_row]
+    for node in reversed(at_depth):
+        size[node] += np.where(inner[node], size[left[node]] + size[left[node] + 1], 0)
+    n_trees = len(levels[0][0])
+    first = np.concatenate([[0], np.cumsum(size[:n_trees])])
+    # Where each node stands now; the nodes below a leaf stand where it does.
+    place = np.empty_like(left)
+    place[:n_trees] = first[:-1]
+    kept = np.zeros(len(left), dtype=bool)
+    kept[:n_trees] = True
+    for node in at_depth:
+        one, other = left[node], left[node] + 1
+        place[one] = place[node] + inner[node]
+        place[other] = place[node] + np.where(inner[node], 1 + size[one], 0)
+        kept[one] = kept[other] = kept[node] & inner[node]
+        inner[one] &= kept[one]
+        inner[other] &= kept[other]
+    order = np.empty(first[-1], dtype=np.intp)
+    order[place[kept]] = np.flatnonzero(kept)
+    splits = inner[order]
+    child = left[order]
+    columns = (
+        np.where(splits, place[child], -1),
+        np.where(splits, place[child + 1], -1),
+        np.where(splits, feature[order], -1),
+        np.where(splits, threshold[order], 0.0),
+        totals[order],
+    )
+    return columns, first, place[at]

@@ -12,7 +12,13 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ensemble_simplify._base import check_weights, fit_or_unwrap, fitted_rows, read_classifier
+from ensemble_simplify._base import (
+    all_or_nothing,
+    check_weights,
+    fit_or_unwrap,
+    fitted_rows,
+    read_classifier,
+)
 from ensemble_simplify._codes import Axes
 from ensemble_simplify._sklearn_tree import write_tree
 
@@ -124,6 +130,7 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Fit the ensemble if need be, and grow the tree.
 

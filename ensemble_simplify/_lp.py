@@ -6,6 +6,7 @@ costs or add columns, solve again, and HiGHS goes on from where it was.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 import highspy
@@ -158,7 +159,7 @@ class LinearProgram:
             # HiGHS counts the time of all its runs.
             limit += self._highs.getRunTime()
         self._highs.setOptionValue("time_limit", limit)
-        self._highs.run()
+        self._run()
         status = _STATUS.get(self._highs.getModelStatus(), "error")
         info = self._highs.getInfo()
         # HiGHS has nothing to say about a model without columns.
@@ -178,6 +179,22 @@ class LinearProgram:
             x=np.array(point.col_value) if feasible else np.zeros(self.n_columns),
             row_dual=np.array(point.row_dual) if len(point.row_dual) else np.zeros(self.n_rows),
         )
+
+    def _run(self):
+        """Run HiGHS; Ctrl-C, which only the main thread gets to know of, stops it."""
+        if threading.current_thread() is not threading.main_thread():
+            self._highs.run()
+            return
+        self._highs.HandleUserInterrupt = True
+        solver = threading.Thread(target=self._highs.run, daemon=True)
+        solver.start()
+        try:
+            while solver.is_alive():
+                solver.join(0.1)
+        except KeyboardInterrupt:
+            self._highs.cancelSolve()
+            solver.join()
+            raise
 
     @staticmethod
     def _check(status, call):

@@ -24,12 +24,13 @@ most r words, and 64 rows of a large node cost one.
 import numpy as np
 
 from libc.math cimport floor, log
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 from libcpp.algorithm cimport pop_heap, push_heap, sort
+from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, int64_t, intp_t, now, should_stop, uint32_t, uint64_t,
+    float32_t, float64_t, int32_t, int64_t, intp_t, now, should_stop, uint32_t, uint64_t,
 )
 
 cdef extern from *:
@@ -49,14 +50,40 @@ cdef extern from *:
     #else
     static inline int es_lowest(unsigned long long x) { return __builtin_ctzll(x); }
     #endif
+    // Bit i: whether code[i] <= limit, for 64 codes.
+    #if defined(__SSE2__) || defined(_M_X64)
+    #include <emmintrin.h>
+    static inline unsigned long long es_at_most(const int* code, int limit) {
+        const __m128i* four = (const __m128i*)code;
+        const __m128i bound = _mm_set1_epi32(limit);
+        unsigned long long above = 0;
+        for (int i = 0; i < 4; i++, four += 4) {
+            __m128i a = _mm_cmpgt_epi32(_mm_loadu_si128(four), bound);
+            __m128i b = _mm_cmpgt_epi32(_mm_loadu_si128(four + 1), bound);
+            __m128i c = _mm_cmpgt_epi32(_mm_loadu_si128(four + 2), bound);
+            __m128i d = _mm_cmpgt_epi32(_mm_loadu_si128(four + 3), bound);
+            __m128i all = _mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d));
+            above |= (unsigned long long)(unsigned)_mm_movemask_epi8(all) << (16 * i);
+        }
+        return ~above;
+    }
+    #else
+    static inline unsigned long long es_at_most(const int* code, int limit) {
+        unsigned long long bits = 0;
+        for (int i = 0; i < 64; i++) bits |= (unsigned long long)(code[i] <= limit) << i;
+        return bits;
+    }
+    #endif
     """
     int popcount "es_popcount"(uint64_t) noexcept nogil
     int lowest_bit "es_lowest"(uint64_t) noexcept nogil
+    uint64_t at_most "es_at_most"(const int32_t*, int32_t) noexcept nogil
 
 cdef enum:
-    ACCURACY = 0       # also balanced accuracy: the caller scales the weights
-    LOG_LOSS = 1
-    F1_MACRO = 2
+    ACCURACY = 0
+    BALANCED_ACCURACY = 1
+    LOG_LOSS = 2
+    F1_MACRO = 3
 
 cdef enum:
     PRUNE_NONE = 0
@@ -75,6 +102,8 @@ cdef enum:
 cdef double NEVER = float("inf")
 cdef double TIE = 1e-12            # weights and gains closer than this are equal
 cdef double SMALLEST_PROBABILITY = np.finfo(np.float64).eps
+# Up to so many rows of a word are looked up one by one.
+cdef int FEW_BITS = 4
 # Poll for Ctrl-C and the deadline after so many words of work (about a millisecond).
 cdef intp_t WORK_PER_POLL = 1 << 19
 
@@ -88,6 +117,12 @@ cdef struct Node:
 cdef struct Split:
     int32_t feature
     int32_t code
+
+
+cdef struct Row:
+    double weight
+    uint64_t mark         # random; leaves are compared by the sums of their marks
+    int32_t label
 
 
 cdef struct Frame:
@@ -107,27 +142,41 @@ cdef struct Frame:
     int32_t stage         # 0: to be opened, 1: left child done, 2: right child done
 
 
+cdef struct Change:
+    # Where a mutant differs from its parent: two slices of it, and where the nodes between the two
+    # stand in the parent. Everything else of the two trees is the same.
+    intp_t first
+    intp_t first_end
+    intp_t second
+    intp_t second_end
+    intp_t shift
+
+
 cdef cppclass Tree:
     vector[Node] nodes
+    # Of the leaves from left to right, as in `Scratch`; empty if that takes too much memory.
+    vector[double] counts
+    vector[int32_t] n_rows
+    vector[uint64_t] marks
     double score
     uint64_t behaviour    # equal for trees that answer alike on every row
     int32_t n_leaves
     bint front_only       # offered to the front, not to the population
 
 
-cdef cppclass Link:
-    # A node of the pruning path: how much impurity a leaf saved there costs.
+cdef struct Link:
+    # A pruning: how much impurity each leaf costs that it saves, and the split that becomes a leaf.
     double cost
     int32_t node
-    int32_t version
 
 
 cdef cppclass Scratch:
     # What one thread needs to merge, prune and score.
     vector[Node] out
     vector[double] counts         # 2 * n_classes a node: training weights, validation weights
-    vector[intp_t] n_rows         # training rows a node
+    vector[int32_t] n_rows        # 2 a node: training rows, validation rows
     vector[uint64_t] marks
+    bint keep_alike               # leave splits with one answer on both sides
     vector[Frame] stack
     vector[int32_t] at
     vector[Split] roots
@@ -145,17 +194,18 @@ cdef cppclass Scratch:
     vector[double] below_impurity
     vector[int32_t] below_leaves
     vector[double] below_score
-    vector[int32_t] parent
-    vector[int32_t] version
+    vector[double] cost
     vector[int32_t] pruned_at
     vector[char] is_leaf
-    vector[Link] heap
+    vector[Link] links
     vector[int32_t] path_leaves
     vector[double] path_score
     vector[double] hits
     vector[double] calls
     # mutation
     vector[Node] draft
+    Change change
+    vector[int32_t] half_done     # splits being copied, complemented after their left child
     vector[int32_t] choice
     intp_t work
 
@@ -208,6 +258,15 @@ cdef inline int32_t restrict_at(
         else:
             break
     return pos
+
+
+cdef inline intp_t unchanged(const Change& change, intp_t pos, intp_t size) noexcept nogil:
+    """Where the subtree at `pos` of a mutant stands in its parent; -1 if it is another there."""
+    if pos + size <= change.first or pos >= change.second_end:
+        return pos
+    if pos >= change.first_end and pos + size <= change.second:
+        return pos + change.shift
+    return -1
 
 
 cdef void set_sizes(vector[Node]& nodes) noexcept nogil:
@@ -479,26 +538,15 @@ cdef void rank(const vector[Tree]& trees, vector[Rank]& ranks) noexcept nogil:
         ranks.push_back(entry)
 
 
-cdef void hand_over(Tree& tree, vector[Tree]& group) noexcept nogil:
-    """Move a tree to the end of `group`, leaving it without nodes."""
-    cdef Tree empty
-    group.push_back(empty)
-    group.back().score = tree.score
-    group.back().behaviour = tree.behaviour
-    group.back().n_leaves = tree.n_leaves
-    group.back().front_only = tree.front_only
-    group.back().nodes.swap(tree.nodes)
-
-
 cdef inline double rounded(double score) noexcept nogil:
     """Scores that differ by rounding of their sums alone become equal."""
     return floor(score * 1e12 + 0.5) * 1e-12
 
 
-cdef bint costlier(const Link& a, const Link& b) noexcept nogil:
+cdef bint cheaper(const Link& a, const Link& b) noexcept nogil:
     if a.cost != b.cost:
-        return a.cost > b.cost
-    return a.node > b.node
+        return a.cost < b.cost
+    return a.node < b.node
 
 
 cdef inline double log_of(double p) noexcept nogil:
@@ -525,29 +573,31 @@ cdef class Population:
         Training rows that a leaf has at least.
     max_leaf_nodes : int
         Larger trees are cut back along their cost-complexity path; 0 for no limit.
-    metric : {"accuracy", "neg_log_loss", "f1_macro"}
+    metric : {"accuracy", "balanced_accuracy", "neg_log_loss", "f1_macro"}
     prune : {"ccp", "reduced_error", "none"}
         How the pruned twin of every tree is made.
     n_scratch : int
         How many threads may breed at the same time.
     cache_bytes : int
         Memory for the bitsets of splits, over all threads.
+    known_bytes : int
+        Memory for what the leaves of one tree hold; of larger trees, rows are counted again.
     keep_paths : bool
         Offer the trees on pruning paths to the front.
     """
 
     cdef vector[int32_t] code            # n_features x (64 * n_words), training words first
-    cdef vector[int32_t] label
-    cdef vector[double] weight
-    cdef vector[uint64_t] mark
+    cdef vector[Row] rows                # 64 * n_words
+    cdef vector[int32_t] place           # where each row stands; training rows first
     cdef vector[uint64_t] everything     # words of all rows
     cdef vector[int64_t] first_split     # running number of the first split of every axis
     cdef vector[int32_t] n_codes
     cdef intp_t n_features, n_classes, n_words, n_train_words, n_train, n_val
     cdef intp_t min_leaf, max_leaves
-    cdef double total
+    cdef double total                    # score of a tree without errors, not yet divided
     cdef vector[double] val_total
     cdef int metric, prune
+    cdef intp_t known_bytes
     cdef bint keep_paths
     cdef vector[Scratch] scratch
     cdef vector[Tree] trees
@@ -571,6 +621,7 @@ cdef class Population:
         str prune="ccp",
         intp_t n_scratch=1,
         intp_t cache_bytes=1 << 28,
+        intp_t known_bytes=1 << 20,
         bint keep_paths=True,
     ):
         cdef intp_t i, f, row, slots
@@ -583,15 +634,16 @@ cdef class Population:
         self.n_words = self.n_train_words + (self.n_val + 63) // 64
         self.min_leaf = min_samples_leaf
         self.max_leaves = max_leaf_nodes
-        self.metric = {"accuracy": ACCURACY, "neg_log_loss": LOG_LOSS, "f1_macro": F1_MACRO}[metric]
+        self.metric = {"accuracy": ACCURACY, "balanced_accuracy": BALANCED_ACCURACY,
+                       "neg_log_loss": LOG_LOSS, "f1_macro": F1_MACRO}[metric]
         self.prune = {"none": PRUNE_NONE, "ccp": PRUNE_CCP,
                       "reduced_error": PRUNE_REDUCED_ERROR}[prune]
+        self.known_bytes = known_bytes
         self.keep_paths = keep_paths
         with nogil:
             self.code.resize(self.n_features * self.n_words * 64)
-            self.label.resize(self.n_words * 64)
-            self.weight.resize(self.n_words * 64)
-            self.mark.resize(self.n_words * 64)
+            self.rows.resize(self.n_words * 64)
+            self.place.resize(self.n_train + self.n_val)
             self.everything.resize(self.n_words)
             self.val_total.resize(n_classes)
             row = 0
@@ -599,16 +651,21 @@ cdef class Population:
                 if i == self.n_train:
                     row = self.n_train_words * 64
                 self.everything[row >> 6] |= (<uint64_t>1) << (row & 63)
-                self.mark[row] = mix(<uint64_t>row + <uint64_t>0x632be59bd9b4e019)
+                self.place[i] = <int32_t>row
+                self.rows[row].mark = mix(<uint64_t>row + <uint64_t>0x632be59bd9b4e019)
                 if i < self.n_train:
-                    self.label[row] = train_label[i]
-                    self.weight[row] = train_weight[i]
+                    self.rows[row].label = train_label[i]
+                    self.rows[row].weight = train_weight[i]
                 else:
-                    self.label[row] = val_label[i - self.n_train]
-                    self.weight[row] = val_weight[i - self.n_train]
-                    self.val_total[self.label[row]] += self.weight[row]
-                    self.total += self.weight[row]
+                    self.rows[row].label = val_label[i - self.n_train]
+                    self.rows[row].weight = val_weight[i - self.n_train]
+                    self.val_total[self.rows[row].label] += self.rows[row].weight
+                    self.total += self.rows[row].weight
                 row += 1
+            if self.metric == BALANCED_ACCURACY:
+                self.total = 0.0
+                for i in range(n_classes):
+                    self.total += self.val_total[i] > 0.0
             for f in range(self.n_features):
                 row = f * self.n_words * 64
                 for i in range(self.n_train):
@@ -627,6 +684,60 @@ cdef class Population:
                 self.scratch[i].cache.resize(slots)
                 self.scratch[i].cached.assign(slots, -1)
                 self.scratch[i].work = 0
+                self.scratch[i].keep_alike = False
+
+    cdef intp_t leaf_at(self, const Node* nodes, intp_t row) noexcept nogil:
+        """Position of the leaf that a row (by its place) lies in."""
+        cdef intp_t at = 0, stride = self.n_words * 64
+        while nodes[at].feature >= 0:
+            if self.code[nodes[at].feature * stride + row] <= nodes[at].code:
+                at += 1
+            else:
+                at += 1 + nodes[at + 1].size
+        return at
+
+    def arrange(self):
+        """Lay the rows out in the order of the leaves of the fittest tree.
+
+        The rows of a node of a similar tree then stand in few words. No answer depends on it.
+        """
+        if self.trees.size() == 0:
+            raise IndexError("the population is empty")
+        cdef const Node* nodes = self.trees[0].nodes.data()
+        cdef intp_t i, f, first, n, at, part, stride = self.n_words * 64
+        cdef vector[int32_t] leaf, start, to, codes
+        cdef vector[Row] rows
+        with nogil:
+            to.resize(stride)
+            leaf.resize(stride)
+            for i in range(stride):
+                to[i] = <int32_t>i
+            for part in range(2):
+                first = self.n_train_words * 64 if part else 0
+                n = self.n_val if part else self.n_train
+                start.assign(self.trees[0].nodes.size() + 1, 0)
+                for i in range(first, first + n):
+                    at = self.leaf_at(nodes, i)
+                    leaf[i] = <int32_t>at
+                    start[at + 1] += 1
+                for i in range(<intp_t>start.size() - 1):
+                    start[i + 1] += start[i]
+                for i in range(first, first + n):
+                    to[i] = <int32_t>first + start[leaf[i]]
+                    start[leaf[i]] += 1
+            rows.resize(stride)
+            for i in range(stride):
+                rows[to[i]] = self.rows[i]
+            self.rows.swap(rows)
+            for i in range(<intp_t>self.place.size()):
+                self.place[i] = to[self.place[i]]
+            codes.resize(stride)
+            for f in range(self.n_features):
+                for i in range(stride):
+                    codes[to[i]] = self.code[f * stride + i]
+                memcpy(&self.code[f * stride], codes.data(), stride * sizeof(int32_t))
+            for i in range(<intp_t>self.scratch.size()):
+                self.scratch[i].cached.assign(self.scratch[i].cached.size(), -1)
 
     # ----------------------------------------------------------------- splitting rows
 
@@ -643,15 +754,11 @@ cdef class Population:
             return s.cache[slot].data()
         if 4 * n_words < self.n_words:
             return NULL
-        cdef intp_t w, bit
-        cdef uint64_t word
+        cdef intp_t w
         cdef const int32_t* codes = &self.code[feature * self.n_words * 64]
         s.cache[slot].resize(self.n_words)
         for w in range(self.n_words):
-            word = 0
-            for bit in range(64):
-                word |= (<uint64_t>(codes[w * 64 + bit] <= code)) << bit
-            s.cache[slot][w] = word
+            s.cache[slot][w] = at_most(codes + w * 64, code)
         s.cached[slot] = split
         s.work += 16 * self.n_words
         return s.cache[slot].data()
@@ -661,6 +768,8 @@ cdef class Population:
     ) noexcept nogil:
         cdef uint64_t left = 0, rest = word
         cdef int bit
+        if popcount(word) > FEW_BITS:
+            return word & at_most(codes + <intp_t>index * 64, code)
         while rest:
             bit = lowest_bit(rest)
             rest &= rest - 1
@@ -732,10 +841,10 @@ cdef class Population:
             )
             while word:
                 row = <intp_t>index * 64 + lowest_bit(word)
-                c = self.label[row]
+                c = self.rows[row].label
                 if not left & (word & (~word + 1)):
                     c += k
-                s.tally[c] += self.weight[row]
+                s.tally[c] += self.rows[row].weight
                 word &= word - 1
         s.work += 4 * node.n_words
         for c in range(k):
@@ -760,8 +869,8 @@ cdef class Population:
                 row = <intp_t>s.index[node.words + j] * 64 + lowest_bit(word)
                 word &= word - 1
                 if seen < 0:
-                    seen = self.label[row]
-                elif seen != self.label[row]:
+                    seen = self.rows[row].label
+                elif seen != self.rows[row].label:
                     return False
         return True
 
@@ -779,25 +888,30 @@ cdef class Population:
         cdef intp_t k = self.n_classes
         s.counts.resize(s.counts.size() + 2 * k)
         s.marks.push_back(0)
-        s.n_rows.push_back(0)
+        s.n_rows.resize(s.n_rows.size() + 2)
 
     cdef void emit_leaf(self, Scratch* s, const Frame* frame) noexcept nogil:
         cdef intp_t j, row, shift, k = self.n_classes
         cdef uint64_t word, mark = 0
         cdef Node node
         cdef intp_t first = s.counts.size()
+        cdef int32_t n_val = 0
         self.open_node(s)
         for j in range(frame.n_words):
             word = s.word[frame.words + j]
-            shift = first if <intp_t>s.index[frame.words + j] < self.n_train_words else first + k
+            shift = first
+            if <intp_t>s.index[frame.words + j] >= self.n_train_words:
+                shift += k
+                n_val += popcount(word)
             while word:
                 row = <intp_t>s.index[frame.words + j] * 64 + lowest_bit(word)
                 word &= word - 1
-                s.counts[shift + self.label[row]] += self.weight[row]
-                mark += self.mark[row]
+                s.counts[shift + self.rows[row].label] += self.rows[row].weight
+                mark += self.rows[row].mark
         s.work += 4 * frame.n_words
         s.marks[s.marks.size() - 1] = mark
-        s.n_rows[s.n_rows.size() - 1] = frame.n_train
+        s.n_rows[s.n_rows.size() - 2] = <int32_t>frame.n_train
+        s.n_rows[s.n_rows.size() - 1] = n_val
         node.feature = -1
         node.code = self.heaviest(&s.counts[first])
         node.size = 1
@@ -807,36 +921,66 @@ cdef class Population:
         s.out.resize(n_nodes)
         s.counts.resize(n_nodes * 2 * self.n_classes)
         s.marks.resize(n_nodes)
-        s.n_rows.resize(n_nodes)
+        s.n_rows.resize(2 * n_nodes)
 
     cdef void close_node(self, Scratch* s, int32_t pos) noexcept nogil:
         """Add the children up; a split with one answer on both sides becomes that answer."""
-        cdef intp_t i, c, k2 = 2 * self.n_classes
+        cdef intp_t i
         cdef intp_t left = pos + 1
         cdef intp_t n = s.out[left].size
         cdef intp_t right = left + n
         s.out[pos].size = <int32_t>s.out.size() - pos
-        s.marks[pos] = s.marks[left] + s.marks[right]
-        s.n_rows[pos] = s.n_rows[left] + s.n_rows[right]
-        for c in range(k2):
-            s.counts[pos * k2 + c] = s.counts[left * k2 + c] + s.counts[right * k2 + c]
+        self.add_up(s, pos, left, right)
+        if s.keep_alike:
+            return
         if s.out[right].size != n or memcmp(&s.out[left], &s.out[right], n * sizeof(Node)):
             return
         for i in range(n):
             s.out[pos + i] = s.out[left + i]
-            s.marks[pos + i] = s.marks[left + i] + s.marks[right + i]
-            s.n_rows[pos + i] = s.n_rows[left + i] + s.n_rows[right + i]
-            for c in range(k2):
-                s.counts[(pos + i) * k2 + c] = (
-                    s.counts[(left + i) * k2 + c] + s.counts[(right + i) * k2 + c]
-                )
+            self.add_up(s, pos + i, left + i, right + i)
         self.truncate(s, pos + n)
+
+    cdef inline void add_up(self, Scratch* s, intp_t to, intp_t a, intp_t b) noexcept nogil:
+        cdef intp_t c, k2 = 2 * self.n_classes
+        s.marks[to] = s.marks[a] + s.marks[b]
+        s.n_rows[2 * to] = s.n_rows[2 * a] + s.n_rows[2 * b]
+        s.n_rows[2 * to + 1] = s.n_rows[2 * a + 1] + s.n_rows[2 * b + 1]
+        for c in range(k2):
+            s.counts[to * k2 + c] = s.counts[a * k2 + c] + s.counts[b * k2 + c]
+
+    cdef void copy_known(self, Scratch* s, const Tree* tree, intp_t at) noexcept nogil:
+        """Append a subtree whose leaves are known, as walking its rows would."""
+        cdef intp_t i, k2 = 2 * self.n_classes, leaf = 0, end = at + tree.nodes[at].size
+        cdef int32_t pos
+        for i in range(at):
+            leaf += tree.nodes[i].feature < 0
+        s.half_done.clear()
+        for i in range(at, end):
+            pos = <int32_t>s.out.size()
+            s.out.push_back(tree.nodes[i])
+            self.open_node(s)
+            if tree.nodes[i].feature >= 0:
+                s.half_done.push_back(pos)
+                continue
+            memcpy(&s.counts[pos * k2], &tree.counts[leaf * k2], k2 * sizeof(double))
+            memcpy(&s.n_rows[pos * 2], &tree.n_rows[leaf * 2], 2 * sizeof(int32_t))
+            s.marks[pos] = tree.marks[leaf]
+            leaf += 1
+            while s.half_done.size() and s.half_done.back() < 0:
+                self.close_node(s, ~s.half_done.back())
+                s.half_done.pop_back()
+            if s.half_done.size():
+                s.half_done[s.half_done.size() - 1] = ~s.half_done.back()
 
     cdef int merge(
         self, Scratch* s, const Node** trees, intp_t k, int order, uint64_t* state,
-        double deadline,
+        double deadline, const Tree* parent=NULL,
     ) except -1 nogil:
-        """Merge k trees over the rows into ``s.out``; 1 if the deadline passed meanwhile."""
+        """Merge k trees over the rows into ``s.out``; 1 if the deadline passed meanwhile.
+
+        With a `parent`, the tree is a mutant that differs from it as ``s.change`` says; rows are
+        then followed only to where it does.
+        """
         cdef intp_t i, j, top, chosen
         cdef Frame frame
         cdef Frame* current
@@ -875,6 +1019,14 @@ cdef class Population:
                         return 1
                 s.work += k
                 current.pos = <int32_t>s.out.size()
+                if parent != NULL:
+                    pos = restrict_at(trees[0], s.at[current.at], s.lo.data(), s.hi.data())
+                    i = unchanged(s.change, pos, trees[0][pos].size)
+                    if i >= 0:
+                        self.copy_known(s, parent, i)
+                        s.at.resize(current.at)
+                        s.stack.pop_back()
+                        continue
                 found = False
                 if current.n_train >= 2 * self.min_leaf and not self.is_pure(s, current):
                     while True:
@@ -963,12 +1115,19 @@ cdef class Population:
 
     # ----------------------------------------------------------------- scoring and pruning
 
+    cdef inline double hits_of(self, const double* counts, int32_t label) noexcept nogil:
+        """Validation weight that a leaf labels well, by class if classes count alike."""
+        cdef double hits = counts[self.n_classes + label]
+        if self.metric == BALANCED_ACCURACY and hits > 0.0:
+            return hits / self.val_total[label]
+        return hits
+
     cdef double leaf_value(self, const double* counts, int32_t label) noexcept nogil:
         """What a leaf adds to the score (an F1 score is not a sum; see `f1`)."""
         cdef intp_t c
         cdef double weight = 0.0, value = 0.0
         if self.metric != LOG_LOSS:
-            return counts[self.n_classes + label]
+            return self.hits_of(counts, label)
         for c in range(self.n_classes):
             weight += counts[c]
         for c in range(self.n_classes):
@@ -997,7 +1156,7 @@ cdef class Population:
         return rounded(sum_of_values / self.total) if self.total > 0.0 else 0.0
 
     cdef void study(self, Scratch* s) noexcept nogil:
-        """Labels, impurities and leaf scores of all nodes in ``s.out``, and their parents."""
+        """Labels, impurities and leaf scores of all nodes in ``s.out``, and sums over leaves."""
         cdef intp_t i, c, right, k = self.n_classes, n = s.out.size()
         cdef double weight, square
         cdef const double* counts
@@ -1007,12 +1166,9 @@ cdef class Population:
         s.below_impurity.resize(n)
         s.below_leaves.resize(n)
         s.below_score.resize(n)
-        s.parent.resize(n)
-        s.version.assign(n, 0)
+        s.cost.resize(n)
         s.pruned_at.assign(n, n + 1)
         s.is_leaf.resize(n)
-        if n:
-            s.parent[0] = -1
         for i in range(n - 1, -1, -1):
             counts = &s.counts[i * 2 * k]
             s.label[i] = self.heaviest(counts)
@@ -1029,19 +1185,53 @@ cdef class Population:
                 s.below_score[i] = s.leaf_score[i]
             else:
                 right = i + 1 + s.out[i + 1].size
-                s.parent[i + 1] = <int32_t>i
-                s.parent[right] = <int32_t>i
                 s.below_impurity[i] = s.below_impurity[i + 1] + s.below_impurity[right]
                 s.below_leaves[i] = s.below_leaves[i + 1] + s.below_leaves[right]
                 s.below_score[i] = s.below_score[i + 1] + s.below_score[right]
 
-    cdef void push_link(self, Scratch* s, int32_t node) noexcept nogil:
+    cdef void push_splits(self, Scratch* s, intp_t first, intp_t end) noexcept nogil:
+        """Push the highest splits of a slice that are pruned by themselves onto the heap."""
+        cdef intp_t i = first
         cdef Link link
-        link.cost = (s.impurity[node] - s.below_impurity[node]) / (s.below_leaves[node] - 1)
-        link.node = node
-        link.version = s.version[node]
-        s.heap.push_back(link)
-        push_heap(s.heap.begin(), s.heap.end(), &costlier)
+        while i < end:
+            if s.out[i].feature < 0 or s.cost[i] == NEVER:
+                i += 1
+                continue
+            link.cost = s.cost[i]
+            link.node = <int32_t>i
+            s.links.push_back(link)
+            push_heap(s.links.begin(), s.links.end(), &cheaper)
+            i += s.out[i].size
+
+    cdef void cost_of_pruning(self, Scratch* s, intp_t node) noexcept nogil:
+        """When weakest-link pruning makes a split a leaf, given that of the splits below it.
+
+        Of the prunings below it, those that cost less come first; the others never come, which
+        is noted as a cost of `NEVER`. The sums over the leaves below the split are set to
+        what they are just before its own pruning.
+        """
+        cdef intp_t x, left = node + 1, right = left + s.out[left].size
+        cdef double impurity = s.impurity[left] + s.impurity[right]
+        cdef double score = s.leaf_score[left] + s.leaf_score[right]
+        cdef int32_t n_leaves = 2
+        s.links.clear()
+        self.push_splits(s, left, node + s.out[node].size)
+        while True:
+            # In single precision, so that rounding does not choose between equal costs.
+            s.cost[node] = <float32_t>((s.impurity[node] - impurity) / (n_leaves - 1))
+            if s.links.size() == 0 or s.links.front().cost < s.cost[node]:
+                break
+            x = s.links.front().node
+            pop_heap(s.links.begin(), s.links.end(), &cheaper)
+            s.links.pop_back()
+            s.cost[x] = NEVER
+            impurity += s.below_impurity[x] - s.impurity[x]
+            score += s.below_score[x] - s.leaf_score[x]
+            n_leaves += s.below_leaves[x] - 1
+            self.push_splits(s, x + 1, x + s.out[x].size)
+        s.below_impurity[node] = impurity
+        s.below_score[node] = score
+        s.below_leaves[node] = n_leaves
 
     cdef void drop_calls_below(self, Scratch* s, intp_t node, int32_t step) noexcept nogil:
         """Take back the calls of all present leaves below a node."""
@@ -1056,61 +1246,39 @@ cdef class Population:
     cdef void cost_complexity_path(self, Scratch* s) noexcept nogil:
         """Weakest-link pruning to the root: `pruned_at`, and leaves and score of each step."""
         cdef intp_t i, n = s.out.size()
-        cdef int32_t node, up, step = 0
-        cdef double d_impurity, d_score
-        cdef int32_t d_leaves
+        cdef int32_t node, step, n_leaves = s.below_leaves[0]
+        cdef double score = s.below_score[0]
         cdef Link link
-        s.heap.clear()
         s.path_leaves.clear()
         s.path_score.clear()
-        for i in range(n):
+        for i in range(n - 1, -1, -1):
             if s.out[i].feature >= 0:
-                self.push_link(s, <int32_t>i)
+                self.cost_of_pruning(s, i)
+        s.links.clear()
+        for i in range(n):
+            if s.out[i].feature >= 0 and s.cost[i] != NEVER:
+                link.cost = s.cost[i]
+                link.node = <int32_t>i
+                s.links.push_back(link)
+        sort(s.links.begin(), s.links.end(), &cheaper)
         if self.metric == F1_MACRO:
             s.hits.assign(self.n_classes, 0.0)
             s.calls.assign(self.n_classes, 0.0)
             for i in range(n):
                 if s.out[i].feature < 0:
                     self.count_calls(s, i, 1.0)
-        s.path_leaves.push_back(s.below_leaves[0])
-        s.path_score.push_back(
-            self.f1(s) if self.metric == F1_MACRO else self.finish(s.below_score[0])
-        )
-        while s.heap.size():
-            link = s.heap.front()
-            pop_heap(s.heap.begin(), s.heap.end(), &costlier)
-            s.heap.pop_back()
-            node = link.node
-            if s.version[node] < 0:
-                continue
-            if s.version[node] != link.version:
-                # Pruning below a node can only raise its cost, so it was not popped too late.
-                self.push_link(s, node)
-                continue
-            step += 1
+        s.path_leaves.push_back(n_leaves)
+        s.path_score.push_back(self.f1(s) if self.metric == F1_MACRO else self.finish(score))
+        for step in range(1, <int32_t>s.links.size() + 1):
+            node = s.links[step - 1].node
             if self.metric == F1_MACRO:
                 self.drop_calls_below(s, node, step)
                 self.count_calls(s, node, 1.0)
-            # No descendant may be pruned after its ancestor.
-            for i in range(node, node + s.out[node].size):
-                if s.pruned_at[i] > step:
-                    s.version[i] = -1
             s.pruned_at[node] = step
-            d_impurity = s.impurity[node] - s.below_impurity[node]
-            d_leaves = 1 - s.below_leaves[node]
-            d_score = s.leaf_score[node] - s.below_score[node]
-            up = node
-            while up >= 0:
-                s.below_impurity[up] += d_impurity
-                s.below_leaves[up] += d_leaves
-                s.below_score[up] += d_score
-                if up != node:
-                    s.version[up] += 1
-                up = s.parent[up]
-            s.path_leaves.push_back(s.below_leaves[0])
-            s.path_score.push_back(
-                self.f1(s) if self.metric == F1_MACRO else self.finish(s.below_score[0])
-            )
+            n_leaves += 1 - s.below_leaves[node]
+            score += s.leaf_score[node] - s.below_score[node]
+            s.path_leaves.push_back(n_leaves)
+            s.path_score.push_back(self.f1(s) if self.metric == F1_MACRO else self.finish(score))
 
     cdef void reduced_error(self, Scratch* s) noexcept nogil:
         """Mark every node whose validation rows a leaf would label as well (`pruned_at` = 0)."""
@@ -1118,7 +1286,7 @@ cdef class Population:
         cdef double leaf
         s.below_score.resize(s.out.size())
         for i in range(<intp_t>s.out.size() - 1, -1, -1):
-            leaf = s.counts[i * 2 * k + k + s.label[i]]
+            leaf = self.hits_of(&s.counts[i * 2 * k], s.label[i])
             if s.out[i].feature < 0:
                 s.below_score[i] = leaf
             else:
@@ -1130,9 +1298,12 @@ cdef class Population:
 
     cdef void write(self, Scratch* s, int32_t step, Tree* tree) noexcept nogil:
         """``s.out`` after `step` prunings (-1: none), without siblings of one label."""
-        cdef intp_t i, right, n = s.out.size()
+        cdef intp_t i, right, leaf, k2 = 2 * self.n_classes, n = s.out.size()
+        cdef intp_t leaf_bytes = k2 * sizeof(double) + 2 * sizeof(int32_t) + sizeof(uint64_t)
         cdef Node node
         cdef double value = 0.0
+        cdef bint known
+        tree.n_leaves = 0
         for i in range(n - 1, -1, -1):
             s.is_leaf[i] = s.out[i].feature < 0 or s.pruned_at[i] <= step
             if not s.is_leaf[i]:
@@ -1141,19 +1312,32 @@ cdef class Population:
                     s.is_leaf[i + 1] and s.is_leaf[right] and s.label[i + 1] == s.label[right]
                 )
         tree.nodes.clear()
-        tree.n_leaves = 0
+        i = 0
+        while i < n:
+            tree.n_leaves += s.is_leaf[i]
+            i += s.out[i].size if s.is_leaf[i] else 1
+        known = tree.n_leaves * leaf_bytes <= self.known_bytes
+        tree.nodes.reserve(2 * tree.n_leaves - 1)
+        tree.counts.resize(known * tree.n_leaves * k2)
+        tree.n_rows.resize(known * tree.n_leaves * 2)
+        tree.marks.resize(known * tree.n_leaves)
         tree.behaviour = 0
         tree.front_only = False
         if self.metric == F1_MACRO:
             s.hits.assign(self.n_classes, 0.0)
             s.calls.assign(self.n_classes, 0.0)
         i = 0
+        leaf = 0
         while i < n:
             node = s.out[i]
             if s.is_leaf[i]:
                 node.feature = -1
                 node.code = s.label[i]
-                tree.n_leaves += 1
+                if known:
+                    memcpy(&tree.counts[leaf * k2], &s.counts[i * k2], k2 * sizeof(double))
+                    memcpy(&tree.n_rows[leaf * 2], &s.n_rows[i * 2], 2 * sizeof(int32_t))
+                    tree.marks[leaf] = s.marks[i]
+                    leaf += 1
                 tree.behaviour += s.marks[i] * label_mark(s.label[i])
                 value += s.leaf_score[i]
                 if self.metric == F1_MACRO:
@@ -1175,12 +1359,12 @@ cdef class Population:
         limited = self.max_leaves > 0 and s.below_leaves[0] > self.max_leaves
         if self.prune != PRUNE_CCP and not limited:
             self.write(s, -1, &tree)
-            brood.trees.push_back(tree)
+            brood.trees.push_back(move(tree))
             if self.prune == PRUNE_REDUCED_ERROR:
                 self.reduced_error(s)
                 self.write(s, 0, &tree)
                 if tree.behaviour != brood.trees.back().behaviour:
-                    brood.trees.push_back(tree)
+                    brood.trees.push_back(move(tree))
             return
         self.cost_complexity_path(s)
         n_steps = s.path_leaves.size()
@@ -1188,7 +1372,7 @@ cdef class Population:
             while s.path_leaves[first] > self.max_leaves:
                 first += 1
         self.write(s, <int32_t>first, &tree)
-        brood.trees.push_back(tree)
+        brood.trees.push_back(move(tree))
         if self.prune == PRUNE_NONE:
             return
         best = first
@@ -1198,7 +1382,7 @@ cdef class Population:
         if best != first:
             self.write(s, <int32_t>best, &tree)
             if tree.behaviour != brood.trees.back().behaviour:
-                brood.trees.push_back(tree)
+                brood.trees.push_back(move(tree))
         if not self.keep_paths:
             return
         top = -NEVER
@@ -1210,7 +1394,7 @@ cdef class Population:
                 if step != best and top > self.score_at(s.path_leaves[step]):
                     self.write(s, <int32_t>step, &tree)
                     tree.front_only = True
-                    brood.trees.push_back(tree)
+                    brood.trees.push_back(move(tree))
 
     cdef double score_at(self, intp_t n_leaves) noexcept nogil:
         """Best score in the front with at most so many leaves."""
@@ -1255,6 +1439,10 @@ cdef class Population:
             c += 1
         s.draft = tree.nodes
         s.draft[node].code = c
+        s.change.first = node
+        s.change.first_end = node + tree.nodes[node].size
+        s.change.second = s.change.second_end = s.change.first_end
+        s.change.shift = 0
         return True
 
     cdef bint swap_subtrees(self, Scratch* s, const Tree& tree, uint64_t* state) noexcept nogil:
@@ -1279,6 +1467,11 @@ cdef class Population:
             s.draft.insert(s.draft.end(), tree.nodes.begin() + a, tree.nodes.begin() + a_end)
             s.draft.insert(s.draft.end(), tree.nodes.begin() + b_end, tree.nodes.end())
             set_sizes(s.draft)
+            s.change.shift = tree.nodes[a].size - tree.nodes[b].size
+            s.change.first = a
+            s.change.first_end = a_end - s.change.shift
+            s.change.second = b - s.change.shift
+            s.change.second_end = b_end
             return True
         return False
 
@@ -1315,10 +1508,14 @@ cdef class Population:
         self.deliver(s, brood)
         return 0
 
-    cdef int settle(self, Scratch* s, Brood brood, double deadline) except -1 nogil:
-        """Clean the tree in ``s.draft`` and put it into the brood."""
+    cdef int settle(
+        self, Scratch* s, Brood brood, double deadline, const Tree* parent=NULL
+    ) except -1 nogil:
+        """Clean the tree in ``s.draft``, maybe a mutant of `parent`, and put it into the brood."""
         cdef const Node* nodes = s.draft.data()
-        if self.merge(s, &nodes, 1, ORDER_FIRST, NULL, deadline):
+        if parent != NULL and parent.marks.size() == 0:
+            parent = NULL
+        if self.merge(s, &nodes, 1, ORDER_FIRST, NULL, deadline, parent):
             return 1
         self.deliver(s, brood)
         return 0
@@ -1390,11 +1587,11 @@ cdef class Population:
                 if i >= <intp_t>self.trees.size() or draw_uniform(&state) >= mutation_prob:
                     continue
                 if self.move_threshold(s, self.trees[i], &state):
-                    if self.settle(s, brood, deadline):
+                    if self.settle(s, brood, deadline, &self.trees[i]):
                         brood.stopped = True
                         break
                 if self.swap_subtrees(s, self.trees[i], &state):
-                    if self.settle(s, brood, deadline):
+                    if self.settle(s, brood, deadline, &self.trees[i]):
                         brood.stopped = True
                         break
         return brood
@@ -1416,7 +1613,7 @@ cdef class Population:
                     if brood.trees[i].score > self.score_at(brood.trees[i].n_leaves):
                         self.front.push_back(brood.trees[i])
                     if not brood.trees[i].front_only:
-                        hand_over(brood.trees[i], self.trees)
+                        self.trees.push_back(move(brood.trees[i]))
                 brood.trees.clear()
         with nogil:
             self.keep_front()
@@ -1432,7 +1629,7 @@ cdef class Population:
                         break
                 if not seen:
                     behaviours.push_back(ranks[i].behaviour)
-                    hand_over(self.trees[ranks[i].position], survivors)
+                    survivors.push_back(move(self.trees[ranks[i].position]))
             self.trees.swap(survivors)
 
     cdef void keep_front(self) noexcept nogil:
@@ -1446,7 +1643,7 @@ cdef class Population:
         for i in range(<intp_t>ranks.size()):
             if ranks[i].score > best:
                 best = ranks[i].score
-                hand_over(self.front[ranks[i].position], kept)
+                kept.push_back(move(self.front[ranks[i].position]))
         self.front.swap(kept)
         self.front_score.clear()
         for i in range(<intp_t>self.front.size()):
@@ -1496,43 +1693,91 @@ cdef class Population:
         Returns
         -------
         nodes : int32 array of shape (n_nodes, 3)
-        n_rows : intp array of shape (n_nodes,)
-            Training rows of every node.
+        n_rows : intp array of shape (n_nodes, 2)
+            Training and validation rows of every node.
         weights : float64 array of shape (n_nodes, 2 * n_classes)
             Class weights of the training, then of the validation rows.
         """
         cdef Scratch* s = &self.scratch[0]
         cdef const Node* nodes
-        cdef intp_t i, c
         with nogil:
             array_to_nodes(tree, s.draft)
             nodes = s.draft.data()
             self.merge(s, &nodes, 1, ORDER_FIRST, NULL, NEVER)
-        n_rows = np.empty(s.out.size(), dtype=np.intp)
+        return self.counted(s)
+
+    def label_front(self, intp_t i, *, bint validation):
+        """Tree `i` of the front, what its leaves hold, and its labels by all rows.
+
+        Parameters
+        ----------
+        i : int
+        validation : bool
+            Whether the validation rows count as training rows, and label.
+
+        Returns
+        -------
+        nodes, n_rows, weights
+            As of :meth:`label_tree`; with `validation` no row is left for validation.
+        """
+        if not 0 <= i < <intp_t>self.front.size():
+            raise IndexError(i)
+        cdef Scratch* s = &self.scratch[0]
+        cdef const Tree* tree = &self.front[i]
+        cdef const Node* nodes = tree.nodes.data()
+        cdef Tree joined
+        cdef intp_t node, leaf = 0, c, k = self.n_classes
+        with nogil:
+            # Answers that are alike by the training rows need not be so by all rows.
+            s.keep_alike = validation
+            if tree.marks.size():
+                self.truncate(s, 0)
+                self.copy_known(s, tree, 0)
+            else:
+                self.merge(s, &nodes, 1, ORDER_FIRST, NULL, NEVER)
+            s.keep_alike = False
+            if validation:
+                joined.nodes = s.out
+                for node in range(<intp_t>s.out.size()):
+                    if s.out[node].feature >= 0:
+                        continue
+                    for c in range(k):
+                        joined.counts.push_back(
+                            s.counts[node * 2 * k + c] + s.counts[node * 2 * k + k + c]
+                        )
+                    joined.counts.resize(joined.counts.size() + k)
+                    joined.n_rows.push_back(s.n_rows[2 * node] + s.n_rows[2 * node + 1])
+                    joined.n_rows.push_back(0)
+                    joined.marks.push_back(s.marks[node])
+                    joined.nodes[node].code = self.heaviest(&joined.counts[leaf * 2 * k])
+                    leaf += 1
+                self.truncate(s, 0)
+                self.copy_known(s, &joined, 0)
+        return self.counted(s)
+
+    cdef tuple counted(self, Scratch* s):
+        """What is in ``s.out`` as arrays."""
+        cdef intp_t i, c
+        n_rows = np.empty((s.out.size(), 2), dtype=np.intp)
         weights = np.empty((s.out.size(), 2 * self.n_classes), dtype=np.float64)
-        cdef intp_t[::1] n_rows_view = n_rows
+        cdef intp_t[:, ::1] n_rows_view = n_rows
         cdef float64_t[:, ::1] weights_view = weights
         for i in range(<intp_t>s.out.size()):
-            n_rows_view[i] = s.n_rows[i]
+            n_rows_view[i, 0] = s.n_rows[2 * i]
+            n_rows_view[i, 1] = s.n_rows[2 * i + 1]
             for c in range(2 * self.n_classes):
                 weights_view[i, c] = s.counts[i * 2 * self.n_classes + c]
         return nodes_to_array(s.out), n_rows, weights
 
     def apply(self, const int32_t[:, ::1] tree, *, bint validation=True):
         """Leaf (position in `tree`) of every validation or training row, as an intp array."""
-        cdef intp_t row, first = self.n_train_words * 64 if validation else 0
+        cdef intp_t row, first = self.n_train if validation else 0
         cdef intp_t n = self.n_val if validation else self.n_train
-        cdef intp_t at, stride = self.n_words * 64
+        cdef vector[Node] nodes
         leaf = np.empty(n, dtype=np.intp)
         cdef intp_t[::1] view = leaf
         with nogil:
+            array_to_nodes(tree, nodes)
             for row in range(n):
-                at = 0
-                while tree[at, 0] >= 0:
-                    if self.code[tree[at, 0] * stride + first + row] <= tree[at, 1]:
-                        at += 1
-                    else:
-                        at += 1 + tree[at + 1, 2]
-                view[row] = at
+                view[row] = self.leaf_at(nodes.data(), self.place[first + row])
         return leaf
-

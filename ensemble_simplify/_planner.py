@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 
@@ -27,6 +28,12 @@ JOIN_WORK = 1e7
 REFINE_WORK = 3e9
 # A grown tree has at most so many leaves, and is solved in parts if it has at most so many.
 MAX_LEAVES, REFINED_LEAVES = 1_000_000, 200_000
+# ``method="auto"`` gives up at once where the forecast of its leaves is so many times that; and
+# the seconds a forecast takes at most.
+HOPELESS, FORECAST_SECONDS = 100, 1.0
+# Share of the time for a tree from a proof where the domain has groups and implications, of which
+# a proof knows nothing.
+PROOF_SHARE = 0.2
 # Seconds that writing out a leaf takes.
 LEAF_SECONDS = 3e-5
 # Grids of more cells than this are not looked at as a whole unless ``method="exact"``: their
@@ -84,15 +91,29 @@ class OutOfTime(Exception):
         self.share = share
 
 
-def find_tree(trees, grow, objective, *, method, max_bytes, seconds, rng, report=None):
+class TooManyLeaves(Exception):
+    """A faithful tree would have more leaves than anybody can use.
+
+    Attributes
+    ----------
+    n_leaves : float
+        Forecast of their number.
+    """
+
+    def __init__(self, n_leaves):
+        super().__init__(f"about {n_leaves:.1g} leaves")
+        self.n_leaves = n_leaves
+
+
+def find_tree(trees, space, objective, *, method, max_bytes, seconds, rng, report=None):
     """A faithful tree of a forest: smallest if possible, else as small as time allows.
 
     Parameters
     ----------
     trees : CellTrees
-    grow : callable
-        ``grow(seconds, max_leaves)`` returns a faithful tree by the halvings of a proof, as
-        lists (left, right, axis, cut, label), or None.
+    space : Space
+        Of the same forest: grows a faithful tree by the halvings of a proof, as arrays (left,
+        right, axis, cut, label), and forecasts its size.
     objective : {"depth", "leaves", "depth_then_leaves"}
     method : {"auto", "exact", "heuristic"}
     max_bytes : float
@@ -108,6 +129,8 @@ def find_tree(trees, grow, objective, *, method, max_bytes, seconds, rng, report
         With ``method="exact"``, if memory does not suffice.
     OutOfTime
         If no faithful tree was found in time.
+    TooManyLeaves
+        With ``method="auto"``, if none of a reasonable size is to be expected.
     """
     deadline = monotonic() + seconds
     limited = np.isfinite(seconds)
@@ -127,7 +150,14 @@ def find_tree(trees, grow, objective, *, method, max_bytes, seconds, rng, report
     incumbent = None
     if limited or grid is None:
         # something to return, at once
-        grown = grow(deadline - monotonic(), MAX_LEAVES)
+        share = 1.0 if trees.outside is None else PROOF_SHARE
+        unsure = method != "auto" or grid is not None or trees.outside is not None
+        n_leaves = np.nan if unsure else space.forecast_leaves(FORECAST_SECONDS, rng)
+        if n_leaves > HOPELESS * MAX_LEAVES:
+            raise TooManyLeaves(n_leaves)
+        grown = space.grow(share * (deadline - monotonic()), MAX_LEAVES)
+        if grown is None and not (unsure or limited):
+            raise TooManyLeaves(max(n_leaves, MAX_LEAVES))
         if grown is not None:
             incumbent = _inside(CellTree.from_lists(grown), trees, deadline)
             if report:
@@ -255,7 +285,7 @@ class Forecast:
     seconds : float
         Time of the exact search.
     n_leaves : float
-        Leaves of a faithful tree, nan if unknown.
+        Leaves of a faithful tree.
     leaves_bound : int
         No faithful tree has fewer.
     """
@@ -268,7 +298,7 @@ class Forecast:
     leaves_bound: int
 
 
-def forecast(trees, grow, objective, *, max_bytes, seconds, rng):
+def forecast(trees, space, objective, *, max_bytes, seconds, rng):
     """Look at a forest for a moment, and extrapolate."""
     deadline = monotonic() + seconds
     shape = trees.shape
@@ -286,14 +316,18 @@ def forecast(trees, grow, objective, *, max_bytes, seconds, rng):
         except (OutOfTime, Stopped, TooLarge):
             labels = None
     passes, width = PASSES[objective]
-    draft = Draft(trees, objective, max_bytes=max_bytes, deadline=deadline, rng=rng)
-    grown = None if labels is not None else grow(seconds / 2, MAX_LEAVES)
-    try:
-        if grown is None:
+    n_leaves = np.nan
+    if labels is None:
+        grown = space.grow(seconds / 2, MAX_LEAVES)
+        if grown is not None:
+            n_leaves = float(CellTree.from_lists(grown).n_leaves)
+    else:
+        draft = Draft(trees, objective, max_bytes=max_bytes, deadline=deadline, rng=rng)
+        with suppress(Stopped):
             draft.build()
-        n_leaves = float(draft.n_leaves if grown is None else CellTree.from_lists(grown).n_leaves)
-    except Stopped:
-        n_leaves = draft.n_leaves / draft.share if draft.share > 0 else np.nan
+            n_leaves = float(draft.n_leaves)
+    if np.isnan(n_leaves):
+        n_leaves = space.forecast_leaves(BOUND_SHARE * seconds, rng)
     part = _part_of_grid(trees, rng) if labels is None else labels
     bound = leaves_bound(part, BOUND_SHARE * seconds, rng) if part.size > 1 else 1
     return Forecast(

@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ensemble_simplify._base import check_weights, fit_or_unwrap
+from ensemble_simplify._base import all_or_nothing, check_weights, fit_or_unwrap
 from ensemble_simplify._law import Columns, make_law
 from ensemble_simplify._predictor import Predictor
 from ensemble_simplify._sklearn_tree import apply_nodes, write_classifier, write_regressor
@@ -288,6 +288,7 @@ class RepresenterTree(BaseEstimator):
     # ------------------------------------------------------------------ fit
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
     def fit(self, X, y=None, sample_weight=None):
         """Fit the predictor, unless it is fitted, and grow the tree that represents it.
 
@@ -452,7 +453,7 @@ class RepresenterTree(BaseEstimator):
                 f"time_limit={self.time_limit} stopped the growing of the tree at "
                 f"{(tree.left.size + 1) // 2} leaves. Raise it, or set max_leaf_nodes or min_cost.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return tree
 

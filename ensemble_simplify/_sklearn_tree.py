@@ -166,8 +166,8 @@ def preorder(left, right, feature, threshold, *, root=0, drop_unreached=False):
     new_id[order] = np.arange(order.size)
     inner = left[order] >= 0
     nodes = TreeNodes(
-        left=np.where(inner, new_id[left[order]], _NO_CHILD),
-        right=np.where(inner, new_id[right[order]], _NO_CHILD),
+        left=np.where(inner, new_id[np.where(inner, left[order], 0)], _NO_CHILD),
+        right=np.where(inner, new_id[np.where(inner, right[order], 0)], _NO_CHILD),
         feature=np.where(inner, feature[order], -1),
         threshold=np.where(inner, threshold[order], 0.0),
     )
@@ -358,32 +358,40 @@ def write_regressor(
     rows = np.bincount(position[row_weight > 0], minlength=n_leaves).astype(np.intp)
     leaf_weight = np.bincount(position, weights=row_weight, minlength=n_leaves).astype(np.float64)
     empty = leaf_weight <= 0
-    leaf_mean = leaf_value.copy()
-    np.divide(
-        np.bincount(position, weights=row_weight * y, minlength=n_leaves),
-        leaf_weight,
-        out=leaf_mean,
-        where=~empty,
-    )
-    leaf_squares = np.bincount(
-        position, weights=row_weight * np.square(y - leaf_mean[position]), minlength=n_leaves
-    )
-    if empty.any():
-        leaf_weight[empty] = _pseudo_weight(leaf_weight, rows.sum(), empty)
-    weight = nodes._sum_up(leaf_weight)
-    mean = _mean_up(nodes, leaf_mean, weight)
-    squares = np.zeros(nodes.n_nodes)
-    squares[nodes.leaves] = leaf_squares
-    for inner in nodes._inner_by_level:
-        left, right = nodes.left[inner], nodes.right[inner]
-        between = weight[left] * (weight[right] / weight[inner]) * (mean[left] - mean[right]) ** 2
-        squares[inner] = squares[left] + squares[right] + between
+    with np.errstate(over="ignore", invalid="ignore"):
+        leaf_mean = leaf_value.copy()
+        np.divide(
+            np.bincount(position, weights=row_weight * y, minlength=n_leaves),
+            leaf_weight,
+            out=leaf_mean,
+            where=~empty,
+        )
+        leaf_squares = np.bincount(
+            position, weights=row_weight * np.square(y - leaf_mean[position]), minlength=n_leaves
+        )
+        if empty.any():
+            leaf_weight[empty] = _pseudo_weight(leaf_weight, rows.sum(), empty)
+        weight = nodes._sum_up(leaf_weight)
+        mean = _mean_up(nodes, leaf_mean, weight)
+        squares = np.zeros(nodes.n_nodes)
+        squares[nodes.leaves] = leaf_squares
+        for inner in nodes._inner_by_level:
+            left, right = nodes.left[inner], nodes.right[inner]
+            share = weight[left] * (weight[right] / weight[inner])
+            between = share * (mean[left] - mean[right]) ** 2
+            squares[inner] = squares[left] + squares[right] + between
+        impurity = squares / weight
+    if not np.isfinite(impurity).all():
+        raise ValueError(
+            f"y reaches {np.abs(y).max():.3g} and sample_weight {row_weight.max():.3g}: weighted "
+            "squares of that size are not finite. Scale them."
+        )
     return write_tree(
         nodes,
         value=_mean_up(nodes, leaf_value, weight),
         n_node_samples=nodes._sum_up(rows),
         weighted_n_node_samples=weight,
-        impurity=squares / weight,
+        impurity=impurity,
         n_features=n_features,
         feature_names=feature_names,
     )
@@ -490,7 +498,8 @@ def read_nodes(tree_estimator):
     """Read a fitted scikit-learn tree with one output back into arrays.
 
     A threshold above the largest float32, as trees grown on missing values hold, becomes that
-    number, which sends the same finite rows left. Where missing values go is not kept.
+    number, which sends the same finite rows left. Where missing values go is not kept, nor are
+    nodes that the root does not reach.
 
     Parameters
     ----------
@@ -513,6 +522,7 @@ def read_nodes(tree_estimator):
         tree.children_right,
         tree.feature,
         np.minimum(tree.threshold, _FLOAT32_MAX),
+        drop_unreached=True,
     )
     return TreeContents(
         nodes=nodes,
@@ -560,8 +570,8 @@ def pruned_copy(tree_estimator, keep_split):
     records = np.zeros(order.size, dtype=_node_dtype())
     for field in records.dtype.names:
         records[field] = source[field][order]
-    records["left_child"] = np.where(leaf, _NO_CHILD, new_id[left[order]])
-    records["right_child"] = np.where(leaf, _NO_CHILD, new_id[right[order]])
+    for field, child in (("left_child", left), ("right_child", right)):
+        records[field] = np.where(leaf, _NO_CHILD, new_id[np.where(leaf, 0, child[order])])
     records["feature"][leaf] = _NO_SPLIT
     records["threshold"][leaf] = _NO_SPLIT
     records["missing_go_to_left"][leaf] = 0

@@ -25,7 +25,7 @@ from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float32_t, float64_t, int32_t, intp_t, should_stop, uint8_t, uint32_t, uint64_t,
+    float32_t, float64_t, int32_t, intp_t, next_random, should_stop, uint8_t, uint32_t, uint64_t,
 )
 
 # Laws of one coordinate.
@@ -46,21 +46,12 @@ cdef struct Random:  # xoshiro256++
     uint64_t d
 
 
-cdef inline uint64_t _scramble(uint64_t* state) noexcept nogil:
-    """The next number of splitmix64."""
-    state[0] += <uint64_t>0x9E3779B97F4A7C15
-    cdef uint64_t z = state[0]
-    z = (z ^ (z >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    z = (z ^ (z >> 27)) * <uint64_t>0x94D049BB133111EB
-    return z ^ (z >> 31)
-
-
 cdef inline Random _random(uint64_t seed) noexcept nogil:
     cdef Random r
-    r.a = _scramble(&seed)
-    r.b = _scramble(&seed)
-    r.c = _scramble(&seed)
-    r.d = _scramble(&seed)
+    r.a = next_random(&seed)
+    r.b = next_random(&seed)
+    r.c = next_random(&seed)
+    r.d = next_random(&seed)
     return r
 
 

@@ -1,4 +1,4 @@
-"""Number types, the monotonic clock and the stop test that every kernel shares."""
+"""Number types, random numbers, the clock and the stop test that every kernel shares."""
 
 from cpython.exc cimport PyErr_CheckSignals
 
@@ -26,6 +26,19 @@ cdef extern from *:
     """
     # Seconds of a monotonic clock; only differences mean something.
     double now "es_now"() noexcept nogil
+
+
+cdef inline uint64_t scramble(uint64_t x) noexcept nogil:
+    """A bijection of 64-bit numbers without visible pattern: what splitmix64 ends with."""
+    x = (x ^ (x >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
+    x = (x ^ (x >> 27)) * <uint64_t> 0x94D049BB133111EB
+    return x ^ (x >> 31)
+
+
+cdef inline uint64_t next_random(uint64_t *state) noexcept nogil:
+    """The next number of splitmix64."""
+    state[0] += <uint64_t> 0x9E3779B97F4A7C15
+    return scramble(state[0])
 
 
 cdef inline int should_stop(double deadline) except -1 nogil:

@@ -23,6 +23,8 @@ from ensemble_simplify._grid import grid_shape, trees_over_axes
 from ensemble_simplify._thresholds import FLOAT32_MAX, cut_points
 
 _EPS = float(np.finfo(np.float64).eps)
+# Leaves whose depths forecast the size of a tree.
+FORECAST_LEAVES = 2000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -295,6 +297,17 @@ class Space:
             scores,
             twin,
         )
+
+    def grow(self, seconds, max_leaves):
+        """A tree of the whole grid by the halvings of a proof, see ``Certifier.grow``."""
+        return self.certifier.grow(*self.whole, seconds, max_leaves)
+
+    def forecast_leaves(self, seconds, rng):
+        """Leaves that `grow` would come to without a limit; unbiased, from a sample of them."""
+        seed = int(rng.integers(1 << 63))
+        depths = self.certifier.sample_depths(*self.whole, FORECAST_LEAVES, seed, seconds)
+        with np.errstate(over="ignore"):
+            return float(np.exp2(depths.astype(float)).mean())
 
     def rows(self, cells):
         """One row of float32 numbers, held in float64, in each of some cells."""

@@ -76,7 +76,10 @@ assert same.all()
 
 print(export_text(born_again.decision_tree_, feature_names=list(X_train), decimals=4))
 
-figure, ax = plt.subplots(figsize=(16, 7), layout="constrained")
+# %%
+# So it can be drawn, here with only the rule or the class in each box.
+
+figure, ax = plt.subplots(figsize=(10, 5), layout="constrained")
 plot_tree(
     born_again.decision_tree_,
     feature_names=[name.removesuffix(" (cm)") for name in X_train],
@@ -84,11 +87,13 @@ plot_tree(
     filled=True,
     rounded=True,
     impurity=False,
-    proportion=True,
-    precision=3,
     label="none",
+    precision=3,
     fontsize=8,
     ax=ax,
 )
+for box in ax.texts:
+    lines = box.get_text().split("\n")
+    box.set_text(lines[0].replace(" <= ", "\n≤ ") if "<=" in lines[0] else lines[-1])
 ax.set_title(f"The born-again tree of {len(trees)} trees")
 plt.show()

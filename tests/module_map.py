@@ -28,7 +28,7 @@ PARTS = {
     "_budget_problem": {"_budget_model", "_closure", "_lp"},
     "_codes": {"_merge", "_sklearn_tree", "_thresholds"},
     "_grid": {"_cells"},
-    "_inducers": {"_sklearn_tree", "_thresholds"},
+    "_inducers": {"_node_statistics", "_sklearn_tree", "_thresholds"},
     "_search": {"_bounds", "_cells", "_dp", "_grid"},
     "_heuristic": {"_cells", "_grid", "_search"},
     "_planner": {"_cells", "_grid", "_heuristic", "_search"},

@@ -73,23 +73,31 @@ def best_split(X, y, cost, name, shape, n_classes):
 
 
 @pytest.mark.parametrize(("name", "shape"), CASES)
-def test_every_split_is_greedy(name, shape):
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 8, (60, 3)).astype(np.float32)
-    y = (X[:, 0] + X[:, 1] + rng.integers(0, 4, 60) > 9).astype(int) + (X[:, 2] > 5)
-    cost = np.array([3.0, 1.0, 2.0])
+@given(st.integers(0, 10**6))
+def test_every_split_is_greedy(name, shape, seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 60))
+    X = rng.choice([-1e30, -2.0, -1e-40, 0.0, 1.0, 2.5, 3.0, 1e30], (n, 3)).astype(np.float32)
+    y = ((X[:, 0] > 0) + (X[:, 1] > 0) * rng.integers(2, size=n)) % 3
+    cost = rng.uniform(0.5, 3.0, 3)
     options = {"power": shape} if name == "powers" else {"alpha": shape}
     tree = _BudgetTree(costs=cost, impurity=name, **options).fit(X, y)
     paths = tree.decision_path(X).toarray() > 0
     structure = tree.tree_
+    y = np.unique(y, return_inverse=True)[1]
     for node in range(structure.node_count):
         rows = paths[:, node]
         best, splits, total = best_split(X[rows], y[rows], cost, name, shape, 3)
         if structure.feature[node] < 0:
             assert total <= 1e-9 or best <= 1e-9
         else:
-            chosen = (structure.feature[node], structure.threshold[node])
-            assert any(chosen[0] == k and chosen[1] == pytest.approx(t) for k, t in splits)
+            # Any threshold between the same values is the same split.
+            column = X[rows, structure.feature[node]]
+            left = column <= structure.threshold[node]
+            assert any(
+                structure.feature[node] == k and np.array_equal(left, column <= t)
+                for k, t in splits
+            )
 
 
 def test_limits():

@@ -309,3 +309,34 @@ def test_interrupt_leaves_a_working_certifier(endless):
     equal, _, cells = both.certifier.prove(lo, lo)
     assert equal
     assert len(cells) == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sampled_depths_forecast_the_number_of_leaves(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(60, 3)), rng.integers(3, size=60)
+    forest = RandomForestClassifier(4, max_depth=4, random_state=seed).fit(X, y)
+    space = Space([read_forest(forest)])
+    assert space.grow(np.inf, None) is not None
+    n_leaves = (space.certifier.n_boxes + 1) // 2
+    sizes = np.exp2(space.certifier.sample_depths(*space.whole, 20_000, seed))
+    error = sizes.std() / np.sqrt(len(sizes))
+    assert error < 0.2 * n_leaves
+    assert abs(sizes.mean() - n_leaves) < 4 * error
+    again = np.exp2(space.certifier.sample_depths(*space.whole, 20_000, seed))
+    np.testing.assert_array_equal(sizes, again)
+
+
+def test_a_sample_ends_in_time_and_leaves_the_certifier_as_it_was(endless):
+    _, space = endless
+    start = time.monotonic()
+    depths = space.certifier.sample_depths(*space.whole, 10**6, 0, 0.2)
+    assert time.monotonic() - start < 30
+    assert 0 < len(depths) < 10**6
+    small = Space(
+        [read_forest(DecisionTreeClassifier(max_depth=2).fit([[0], [1], [2]], [0, 1, 0]))]
+    )
+    before = small.grow(np.inf, None)
+    small.certifier.sample_depths(*small.whole, 10, 0)
+    for one, two in zip(before, small.grow(np.inf, None), strict=True):
+        np.testing.assert_array_equal(one, two)

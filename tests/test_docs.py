@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import io
 import re
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +20,7 @@ PUBLIC = sorted(
     if not name.startswith("_") and not isinstance(value, ModuleType)
 )
 ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 API_PAGE = ROOT / "doc" / "api.rst"
 
 # Codes of numpydoc.validate that must not occur.
@@ -85,3 +88,26 @@ def test_one_version_everywhere():
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
     changed = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert cited[1] == changed[1] == ensemble_simplify.__version__
+
+
+def numbers(text):
+    return set(re.findall(r"\d[\d.,/]*\d|\d", text))
+
+
+def test_figures_of_readme_are_recorded():
+    rows = re.findall(r"^\| (.*\]\((benchmarks/results/\w+\.md)\)) \|$", README, re.MULTILINE)
+    assert len(rows) >= 5
+    for row, file in rows:
+        told = numbers(row.split("|")[1])
+        assert told, row
+        missing = told - numbers((ROOT / file).read_text(encoding="utf-8"))
+        assert not missing, f"{file} does not hold {sorted(missing)}"
+
+
+def test_example_of_readme_prints_what_it_says():
+    code, output = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", README, re.DOTALL).groups()
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, {})
+    seconds = re.compile(r"in \S+ s")
+    assert seconds.sub("in ... s", printed.getvalue()) == seconds.sub("in ... s", output)

@@ -6,7 +6,10 @@ from math import ceil, inf, log2
 import numpy as np
 import pytest
 from cell_grids import forest_grid, labels_of_tree, random_grid
+from hypothesis import given
+from hypothesis import strategies as st
 from oracles import (
+    FREE,
     _min_depth,
     _min_leaves,
     _min_leaves_within,
@@ -88,6 +91,25 @@ def test_every_region_with_every_layout(block, dtypes):
             rng = np.random.default_rng(seed)
             used = [used[i] for i in rng.permutation(len(used))[:8]]
         check_all_regions(labels, optimum(labels), dtypes, used)
+
+
+@given(st.data())
+def test_any_grid(data):
+    """Noise of any shape, with free cells or without, in any layout."""
+    shape = data.draw(st.lists(st.integers(2, 4), min_size=1, max_size=4))
+    while np.prod(shape) > 48:
+        shape = shape[1:]
+    size = int(np.prod(shape))
+    classes = st.sampled_from([0, 1, 2, *([FREE] if data.draw(st.booleans()) else [])])
+    labels = np.array(data.draw(st.lists(classes, min_size=size, max_size=size))).reshape(shape)
+    outer, n_row = data.draw(st.sampled_from(list(layouts(labels.ndim))))
+    dp = programme(labels, outer, n_row, spread=data.draw(st.integers(0, 70)))
+    for function, dtypes, least in ((_min_depth, DEPTH_TYPES, 0), (_min_leaves, SPLIT_TYPES, 1)):
+        layer = dp.solve(np.empty(dp.n_states, dtype=data.draw(st.sampled_from(dtypes))), inf)
+        for lo, hi in boxes(labels.shape):
+            box = tuple(zip(lo, hi, strict=True))
+            assert dp.value(layer, lo, hi) == function(labels, {}, box) - least
+        assert dp.solved(layer)
 
 
 def layered(dp, limit, dtype, in_place_from):

@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    load_wine,
+    make_classification,
+)
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -23,6 +30,8 @@ from sklearn.ensemble import (
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text, plot_tree
 
 from ensemble_simplify import GenesimClassifier, merge_trees
@@ -245,6 +254,29 @@ def test_ensemble_and_tree_scores_are_those_of_scikit_learn(scoring):
     assert fast.ensemble_score_ == pytest.approx(slow.ensemble_score_)
 
 
+def test_ensemble_score_is_that_of_the_mean_of_the_first_trees():
+    X, y = load_wine(return_X_y=True)
+    trees = [
+        DecisionTreeClassifier(max_depth=d, random_state=d).fit(X[::2], y[::2]) for d in (1, 2)
+    ]
+    options = {"n_iter": 0, "prune": None, "min_samples_leaf": 1, "random_state": 0}
+    scores = []
+    for part in (trees[:1], trees):
+        model = GenesimClassifier([FrozenEstimator(tree) for tree in part], **options).fit(X, y)
+        rows = model._divide(
+            X, y.astype(np.int32), np.ones(len(X)), np.arange(len(X)), np.random.RandomState(0)
+        )
+        proba = 0
+        for tree in part:
+            leaf = tree.apply(X)
+            held = np.zeros((leaf.max() + 1, 3))
+            np.add.at(held, (leaf[rows.train], y[rows.train]), 1)
+            proba = proba + (held / np.maximum(held.sum(axis=1, keepdims=True), 1))[leaf[rows.val]]
+        scores.append(np.mean(proba.argmax(axis=1) == y[rows.val]))
+        assert model.ensemble_score_ == pytest.approx(scores[-1])
+    assert scores[0] != scores[1]
+
+
 def test_callable_accuracy_finds_the_same_tree():
     X, y = load_wine(return_X_y=True)
     fast = GenesimClassifier(**SMALL).fit(X, y)
@@ -300,6 +332,7 @@ def test_time_limit_stops_with_a_warning():
         model.fit(X, y)
     assert model.n_iter_ < 100_000
     assert model.score(X, y) > 0.5
+    assert 0 < model.ensemble_score_ <= 1
     # Even a limit that allows nothing gives a tree.
     with pytest.warns(ConvergenceWarning):
         model = GenesimClassifier(time_limit=1e-9, random_state=0).fit(X, y)
@@ -443,8 +476,14 @@ def test_clear_errors():
     with pytest.raises(NotFittedError, match="not fitted"):
         fit([FrozenEstimator(DecisionTreeClassifier())])
     narrow = FrozenEstimator(DecisionTreeClassifier().fit(X[:, :2], y))
-    with pytest.raises(ValueError, match="fitted on 2 features"):
+    with pytest.raises(ValueError, match=r"estimators\[1\].* fitted on 2 features"):
         fit([tree, narrow])
+    with pytest.raises(TypeError, match=r"estimators\[0\]: .*Pipeline"):
+        fit([make_pipeline(StandardScaler(), DecisionTreeClassifier())])
+    with pytest.raises(ValueError, match=r"scoring=.* gave nan"):
+        fit(scoring=lambda model, X, y: np.nan)
+    with pytest.raises(ValueError, match="n_leaves='a'"):
+        GenesimClassifier(**SMALL).fit(X, y).at(n_leaves="a")
     with pytest.raises(TypeError, match=r"estimators\[0\]=RandomForestRegressor"):
         fit([RandomForestRegressor()])
     with pytest.raises(TypeError, match=r"estimators\[1\]=DecisionTreeRegressor"):
@@ -453,7 +492,7 @@ def test_clear_errors():
         fit([LogisticRegression(max_iter=1000)])
     with pytest.raises(TypeError, match="is not an estimator"):
         fit([DecisionTreeClassifier])
-    with pytest.raises(ValueError, match=r"validation_fraction=0.001 leaves class"):
+    with pytest.raises(ValueError, match=r"validation_fraction=0.001 leaves class 0 \(50 rows"):
         fit(validation_fraction=0.001)
     with pytest.raises(ValueError, match=r"without training rows"):
         fit(validation_fraction=0.999)
@@ -461,6 +500,44 @@ def test_clear_errors():
         fit(population_size=5)
     with pytest.raises(ValueError, match="zero"):
         GenesimClassifier().fit(X, y, sample_weight=np.zeros(150))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeClassifier(random_state=0),
+        DecisionTreeClassifier(min_samples_leaf=5, random_state=0),
+        RandomForestClassifier(20, random_state=0),
+        ExtraTreesClassifier(20, random_state=0),
+        BaggingClassifier(
+            DecisionTreeClassifier(), 5, bootstrap=False, max_features=0.5, random_state=0
+        ),
+    ],
+    ids=str,
+)
+def test_frozen_model_that_has_seen_the_rows_is_noticed(model):
+    X, y = load_digits(return_X_y=True)
+    options = {"n_iter": 0, "random_state": 0}
+    model.fit(X, y)
+    with pytest.warns(UserWarning, match=r"estimators\[0\]=.* seems to have been fitted on the"):
+        GenesimClassifier([FrozenEstimator(model)], **options).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # No rows are held out, or the model is fitted again on what is not.
+        GenesimClassifier([FrozenEstimator(model)], fitness="oob", **options).fit(X, y)
+        GenesimClassifier([model], **options).fit(X, y)
+        for first in (300, 900, 1500):
+            model.fit(X[:first], y[:first])
+            GenesimClassifier([FrozenEstimator(model)], **options).fit(X[first:], y[first:])
+
+
+def test_frozen_models_that_do_not_agree_on_column_names():
+    pandas = pytest.importorskip("pandas")
+    X, y = load_iris(return_X_y=True)
+    frames = [pandas.DataFrame(X, columns=list(names)) for names in ("abcd", "bacd")]
+    models = [FrozenEstimator(DecisionTreeClassifier().fit(frame, y)) for frame in frames]
+    with pytest.raises(ValueError, match=r"estimators\[1\] was fitted on the features"):
+        GenesimClassifier(models).fit(X, y)
 
 
 def test_frozen_model_with_other_column_names():

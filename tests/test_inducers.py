@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ensemble_simplify import _inducers
 from ensemble_simplify._inducers import C45Tree, GuideTree, QuestTree, error_limit
+from ensemble_simplify._node_statistics import quartile_groups
 
 INDUCERS = [C45Tree, QuestTree, GuideTree]
 
@@ -20,9 +21,18 @@ def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
-def one_hot(y, weight=None):
-    counts = np.eye(y.max() + 1)[y]
-    return counts if weight is None else counts * weight[:, None]
+def nodes_of(X, y, weight=None, n_nodes=1):
+    """The same rows `n_nodes` times as the nodes of one depth."""
+    weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+    totals = np.bincount(y, weight)
+    return _inducers._Nodes(
+        np.ascontiguousarray(X, dtype=np.float32),
+        y.astype(np.intp),
+        np.tile(np.arange(len(y)), n_nodes),
+        np.tile(weight, n_nodes),
+        len(y) * np.arange(n_nodes + 1),
+        np.tile(totals, (n_nodes, 1)),
+    )
 
 
 def test_error_limits_are_those_of_quinlans_book():
@@ -38,20 +48,23 @@ def test_error_limits_are_those_of_quinlans_book():
 
 def test_quinlans_example_of_pruning():
     """Three leaves with 6, 9 and 1 cases and no error become one leaf with one error."""
-    left = np.array([1, -1, 3, -1, -1])
-    right = np.array([2, -1, 4, -1, -1])
-    totals = np.array([[15.0, 1], [6, 0], [9, 1], [9, 0], [0, 1]])
-    tree, leaf_of_row = _inducers._pruned(
-        left,
-        right,
-        np.array([0, -1, 0, -1, -1]),
-        np.zeros(5),
-        totals,
-        np.repeat([1, 3, 4], [6, 9, 1]),
-        0.25,
-    )
-    assert len(tree[0]) == 1
-    assert set(leaf_of_row) == {0}
+    # Beside it, a tree that is a leaf from the start.
+    levels = [
+        (np.array([2, -1]), np.array([0, -1]), np.zeros(2), np.array([[15.0, 1], [1, 0]])),
+        (np.array([-1, 4]), np.array([-1, 0]), np.zeros(2), np.array([[6.0, 0], [9, 1]])),
+        (np.array([-1, -1]), np.array([-1, -1]), np.zeros(2), np.array([[9.0, 0], [0, 1]])),
+    ]
+    at = np.repeat([2, 4, 5, 1], [6, 9, 1, 1])
+    columns, first, leaf = _inducers._pruned(levels, at, 0.25)
+    assert first.tolist() == [0, 1, 2]
+    assert columns[0].tolist() == [-1, -1]
+    assert leaf.tolist() == [0] * 16 + [1]
+    columns, first, leaf = _inducers._pruned(levels, at, None)
+    assert first.tolist() == [0, 5, 6]
+    left, right = columns[:2]
+    assert left.tolist() == [1, -1, 3, -1, -1, -1]
+    assert right.tolist() == [2, -1, 4, -1, -1, -1]
+    assert leaf.tolist() == [1] * 6 + [3] * 9 + [4] + [5]
 
 
 @given(st.integers(0, 10**6))
@@ -60,26 +73,34 @@ def test_p_values_are_those_of_scipy(seed):
     y = rng.integers(0, 3, 40)
     y[:3] = range(3)
     X = rng.normal(size=(40, 4)).round(1) + y[:, None] * [0, 0.3, 1, 0]
-    counts = one_hot(y)
-    want = [stats.f_oneway(*[column[y == k] for k in range(3)]).pvalue for column in X.T]
-    np.testing.assert_allclose(_inducers._anova_p(X, counts), want, rtol=1e-6)
+    X = X.astype(np.float32).astype(np.float64)
+
+    def tested(X, y, test=stats.f_oneway):
+        return [test(*[column[y == k] for k in range(3)]).pvalue for column in X.T]
+
+    want = tested(X, y)
+    for p in nodes_of(X, y, n_nodes=3).variance_p():
+        np.testing.assert_allclose(p, want, rtol=1e-6)
     # Weights are frequencies.
     times = rng.integers(1, 4, 40)
+    repeated = np.repeat(X, times, axis=0), np.repeat(y, times)
+    nodes = nodes_of(X, y, times)
+    np.testing.assert_allclose(nodes.variance_p(), [tested(*repeated)], rtol=1e-6)
+
+    def levene(*groups):
+        return stats.levene(*groups, center="mean")
+
     np.testing.assert_allclose(
-        _inducers._anova_p(X, one_hot(y, times)),
-        [
-            stats.f_oneway(*[np.repeat(c, times)[np.repeat(y, times) == k] for k in range(3)])[1]
-            for c in X.T
-        ],
-        rtol=1e-6,
+        nodes.variance_p(spread=True), [tested(*repeated, levene)], rtol=1e-6
     )
     groups = rng.integers(0, 4, (40, 4))
     groups[:4, :] = np.arange(4)[:, None]
-    got = _inducers._chi_square_p(groups, counts, 4)
+    got = nodes_of(X, y, times, n_nodes=2).chi_square_p(np.tile(groups, (2, 1)), 4)
     for j in range(4):
         table = np.zeros((4, 3))
-        np.add.at(table, (groups[:, j], y), 1)
-        assert got[j] == pytest.approx(stats.chi2_contingency(table, correction=False).pvalue)
+        np.add.at(table, (groups[:, j], y), times)
+        want = stats.chi2_contingency(table, correction=False).pvalue
+        np.testing.assert_allclose(got[:, j], want)
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 2, 5]))
@@ -88,8 +109,9 @@ def test_scan_finds_the_best_cut(seed, least):
     X = rng.integers(0, 6, (25, 3)).astype(np.float64)
     y = rng.integers(0, 3, 25)
     y[:3] = range(3)
-    counts = one_hot(y)
-    gain, ratio, cut, n_cuts = _inducers._scan(X, counts, _inducers._entropy, least)
+    nodes = nodes_of(X, y, n_nodes=2)
+    (gain, same), (ratio, _), (cut, _), (n_cuts, _) = nodes.cuts("entropy", least)
+    np.testing.assert_array_equal(gain, same)
 
     def entropy(labels):
         return stats.entropy(np.bincount(labels), base=2) if len(labels) else 0.0
@@ -109,15 +131,16 @@ def test_scan_finds_the_best_cut(seed, least):
             assert ratio[j] == pytest.approx(best / stats.entropy([share, 1 - share], base=2))
 
 
-def test_weighted_quantiles_split_the_weight():
+def test_quartile_groups_split_the_weight():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     times = rng.integers(1, 4, 200)
-    got = _inducers._weighted_quantiles(X, times.astype(float), (0.25, 0.5, 0.75))
+    nodes = nodes_of(X, np.zeros(200, dtype=int), times)
+    groups = quartile_groups(nodes.X, nodes.row, nodes.weight, nodes.start)
     want = np.quantile(
-        np.repeat(X, times, axis=0), (0.25, 0.5, 0.75), axis=0, method="inverted_cdf"
+        np.repeat(nodes.X, times, axis=0), (0.25, 0.5, 0.75), axis=0, method="inverted_cdf"
     )
-    np.testing.assert_allclose(got, want)
+    np.testing.assert_array_equal(groups, (nodes.X > want[:, None]).sum(axis=0))
 
 
 def test_discriminant_point_makes_the_densities_equal():
@@ -125,7 +148,10 @@ def test_discriminant_point_makes_the_densities_equal():
     for scale in (1.0, 2.0):
         x = np.concatenate([rng.normal(0, 1, 300), rng.normal(4, scale, 200)])
         y = np.repeat([0, 1], [300, 200])
-        point = _inducers._discriminant_point(x, one_hot(y))
+        point, same = _inducers._discriminant_points(
+            np.tile(x, 2), nodes_of(x[:, None], y, n_nodes=2)
+        )
+        assert point == same
 
         def difference(t, x=x, y=y):
             a, b = x[y == 0], x[y == 1]
@@ -178,3 +204,46 @@ def test_guide_finds_an_interaction_that_no_single_feature_shows():
     assert tree.tree_.feature[0] in (1, 3)
     assert set(tree.tree_.feature[tree.tree_.feature >= 0]) <= {0, 1, 2, 3}
     assert tree.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("inducer", INDUCERS)
+def test_bags_grown_together_are_those_grown_alone(inducer):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 5)).round(1).astype(np.float32)
+    y = rng.integers(0, 3, 120) + (X[:, 1] > 0)
+    bags = rng.multinomial(120, np.full(120, 1 / 120), size=6).astype(np.float64)
+    bags[2] = np.where(y == 1, bags[2], 0.0)  # a tree that is a leaf
+    splits = inducer().splits_of_bags(X, y, bags)
+    assert splits.n_nodes == splits.offsets[-1]
+    for i, bag in enumerate(bags):
+        tree = inducer().fit(X, y, sample_weight=bag).decision_tree_.tree_
+        own = slice(*splits.offsets[i : i + 2])
+        inner = tree.children_left >= 0
+        assert len(inner) == splits.offsets[i + 1] - splits.offsets[i]
+        for children, column in (
+            (tree.children_left, splits.left),
+            (tree.children_right, splits.right),
+        ):
+            np.testing.assert_array_equal(
+                np.where(inner, children + splits.offsets[i], -1), column[own]
+            )
+        np.testing.assert_array_equal(tree.feature[inner], splits.feature[own][inner])
+        np.testing.assert_array_equal(tree.threshold[inner], splits.threshold[own][inner])
+    assert splits.offsets[3] - splits.offsets[2] == 1
+    assert splits.n_nodes > 20
+
+
+@pytest.mark.parametrize(
+    ("inducer", "alike"), [(C45Tree, np.negative), (QuestTree, np.negative), (GuideTree, np.exp)]
+)
+def test_of_equal_features_the_first_is_taken(inducer, alike):
+    """Whatever rounding does to the statistics of a feature and, say, its mirror image."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        x = rng.integers(0, 5, 60)
+        y = (x + rng.integers(0, 4, 60) > 4).astype(int)
+        order = rng.permutation(60)
+        for copy in (x, alike(x)):
+            X = np.column_stack([x, copy])[order]
+            tree = inducer(max_depth=1, confidence=None).fit(X, y[order]).decision_tree_.tree_
+            assert tree.feature[0] in (0, -2)

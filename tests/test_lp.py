@@ -10,7 +10,7 @@ from ensemble_simplify._lp import LinearProgram
 
 def random_lp(seed, n_rows=8, n_columns=12):
     rng = np.random.default_rng(seed)
-    A = sparse.random_array((n_rows, n_columns), density=0.5, rng=rng)
+    A = sparse.csr_array(rng.random((n_rows, n_columns)) * (rng.random((n_rows, n_columns)) < 0.5))
     return rng.normal(size=n_columns), A, rng.uniform(0.5, 2, n_rows)
 
 

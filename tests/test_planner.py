@@ -17,6 +17,7 @@ from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify import BornAgainClassifier, Estimate, estimate, verify
 from ensemble_simplify import _heuristic as heuristic
+from ensemble_simplify import _planner as planner
 from ensemble_simplify._grid import Grid
 from ensemble_simplify._search import leaves_bound, solve
 from ensemble_simplify._search import pareto_front as solved_front
@@ -77,9 +78,30 @@ def test_grid_too_large_to_look_at():
 def test_nothing_in_time():
     forest, X, y = frozen(load_breast_cancer, 40)
     with pytest.raises(ValueError, match=r"time_limit=0\.5.*Use fewer or shallower trees"):
-        BornAgainClassifier(forest, time_limit=0.5).fit(X, y)
+        BornAgainClassifier(forest, method="heuristic", time_limit=0.5).fit(X, y)
     with pytest.raises(ValueError, match="max_memory allows"):
         BornAgainClassifier(forest, method="exact", max_memory=1e6).fit(X, y)
+
+
+@pytest.mark.parametrize("time_limit", [None, 600])
+def test_a_tree_too_large_to_use_is_refused_at_once(time_limit):
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(100, random_state=0)
+    start = time.monotonic()
+    with pytest.raises(ValueError, match=r"expected to have .*e\+\d\d leaves.*RepresenterTree"):
+        BornAgainClassifier(forest, time_limit=time_limit).fit(X, y)
+    assert time.monotonic() - start < 120
+
+
+def test_a_tree_that_turns_out_too_large_is_refused(monkeypatch):
+    """The forecast is not hopeless, the tree all the same too large."""
+    forest, X, y = frozen(load_wine, 10)
+    monkeypatch.setattr(planner, "TABLE_CELLS", 1)
+    assert BornAgainClassifier(forest).fit(X, y).n_leaves_ > 100
+    monkeypatch.setattr(planner, "MAX_LEAVES", 100)
+    monkeypatch.setattr(planner, "HOPELESS", 1e9)
+    with pytest.raises(ValueError, match="expected to have"):
+        BornAgainClassifier(forest).fit(X, y)
 
 
 def test_front_out_of_time_or_memory():
@@ -122,6 +144,8 @@ def test_estimate():
     assert not report.exact
     assert report.n_cells > 1e12
     assert "binned" in repr(report)
+    assert report.n_leaves > 1e9
+    assert "refuse" in repr(report)
 
 
 @pytest.mark.parametrize(

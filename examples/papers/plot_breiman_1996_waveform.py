@@ -75,12 +75,12 @@ print(f"Bayes rule: {100 * bayes:.1f} %")
 
 # %%
 # And the realistic case: a forest trained on 300 rows, and the trees that represent it, grown on
-# smeared copies of the same 300 rows. Mean of three training sets.
+# smeared copies of the same 300 rows. Mean of two training sets.
 
 X_test, y_test = waveforms(3000, rng)
 leaves = [3, 6, 12, 25, 50]
 errors, forest_errors = [], []
-for seed in range(3):
+for seed in range(2):
     X, y = waveforms(300, rng)
     forest = RandomForestClassifier(random_state=seed).fit(X, y)
     forest_errors.append(np.mean(forest.predict(X_test) != y_test))

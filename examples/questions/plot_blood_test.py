@@ -20,7 +20,7 @@ from ensemble_simplify import BudgetForestClassifier, FeatureBudgetPruner
 
 # The 270 patients of UCI's Statlog (Heart) data.
 here = Path(globals().get("__file__", "gallery")).resolve().parent
-data = pd.read_csv(here / "data" / "heart_statlog.csv")
+data = pd.read_csv(here.parent / "data" / "heart_statlog.csv")
 X, y = data.drop(columns="target"), data["target"]
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, random_state=2, stratify=y)
 

@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 from ensemble_simplify import AbstentionDisplay, CultivatedForestClassifier
 
 here = Path(globals().get("__file__", "gallery")).resolve().parent
-table = pd.read_csv(here / "data" / "parkinsons.csv")
+table = pd.read_csv(here.parent / "data" / "parkinsons.csv")
 X = table.drop(columns="target")
 y = np.where(table["target"] == 1, "Parkinson", "healthy")
 
@@ -66,7 +66,7 @@ for correct, marker, label in ((True, "o", "right"), (False, "x", "wrong")):
     rows = right == correct
     ax.scatter(variance[rows] - spread[rows] ** 2, spread[rows] ** 2, marker=marker, label=label)
 ax.set(xlabel="chance within the leaves", ylabel="disagreement of the leaves (spread²)")
-ax.legend(title="prediction")
+ax.legend(title="prediction", loc="upper left")
 plt.show()
 
 # %%

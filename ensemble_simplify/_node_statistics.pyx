@@ -1,0 +1,344 @@
+"""What split selection wants to know about many nodes at once: best cuts and test statistics.
+
+An **entry** is a row in a node, with a weight. The entries of node i are those from `start[i]` to
+`start[i + 1]`; `row` says which row of `X` and `label` each of them is.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY, NAN, fabs, log2, nextafterf
+from libcpp.algorithm cimport sort
+from libcpp.vector cimport vector
+
+from ensemble_simplify._typedefs cimport float32_t, float64_t, intp_t, uint8_t
+
+# Gains closer than this are equal: the lower cut is taken.
+cdef double TIE = 1e-12
+
+
+cdef struct Value:
+    float32_t x
+    intp_t entry
+
+
+cdef bint lower(const Value& a, const Value& b) noexcept nogil:
+    if a.x != b.x:
+        return a.x < b.x
+    return a.entry < b.entry
+
+
+cdef inline double impurity(const double* counts, intp_t k, bint entropy) noexcept nogil:
+    """Entropy or Gini impurity, times weight."""
+    cdef intp_t c
+    cdef double total = 0.0, value = 0.0
+    for c in range(k):
+        total += counts[c]
+    if total <= 0.0:
+        return 0.0
+    for c in range(k):
+        if entropy:
+            if counts[c] > 0.0:
+                value -= counts[c] * log2(counts[c] / total)
+        else:
+            value -= counts[c] * counts[c]
+    return value if entropy else total + value / total
+
+
+cdef void sort_values(
+    const float32_t[:, ::1] X, const intp_t[::1] row, intp_t first, intp_t end, intp_t feature,
+    vector[Value]& values,
+) noexcept nogil:
+    cdef intp_t i
+    values.resize(end - first)
+    for i in range(first, end):
+        values[i - first].x = X[row[i], feature]
+        values[i - first].entry = i
+    sort(values.begin(), values.end(), &lower)
+
+
+cdef inline double middle(float32_t low, float32_t high) noexcept nogil:
+    """The largest float32 not above the middle of two values."""
+    cdef double point = (<double>low + <double>high) / 2.0
+    cdef float32_t nearest = <float32_t>point
+    if nearest > point:
+        nearest = nextafterf(nearest, -INFINITY)
+    return <double>nearest + 0.0
+
+
+def best_cuts(
+    const float32_t[:, ::1] X,
+    const intp_t[::1] label,
+    const intp_t[::1] row,
+    const float64_t[::1] weight,
+    const intp_t[::1] start,
+    const intp_t[:, ::1] feature,
+    const float64_t[::1] least,
+    intp_t n_classes,
+    *,
+    bint entropy,
+):
+    """Best cut of some features of every node by the decrease of entropy or Gini impurity.
+
+    Parameters
+    ----------
+    X : float32 array of shape (n_rows, n_features)
+    label : intp array of shape (n_rows,)
+    row : intp array of shape (n_entries,)
+    weight : float64 array of shape (n_entries,)
+    start : intp array of shape (n_nodes + 1,)
+    feature : intp array of shape (n_nodes, n_tried)
+        Features to look at.
+    least : float64 array of shape (n_nodes,)
+        Weight that both sides have at least.
+    n_classes : int
+    entropy : bool
+
+    Returns
+    -------
+    gain, ratio, cut, n_cuts : float64 arrays of shape (n_nodes, n_tried)
+        Gain a unit of weight (-inf: no cut leaves enough on both sides), gain ratio, threshold,
+        and number of points between distinct values.
+    """
+    cdef intp_t n_nodes = start.shape[0] - 1, n_tried = feature.shape[1]
+    cdef intp_t i, j, e, c, n, best, k = n_classes
+    cdef double total, on_left, after, whole, value, gain, share
+    cdef vector[Value] values
+    cdef vector[double] everything, left, right
+    shape = (n_nodes, n_tried)
+    gains, ratios = np.full(shape, -np.inf), np.full(shape, -np.inf)
+    cuts, n_cuts = np.zeros(shape), np.zeros(shape)
+    cdef float64_t[:, ::1] gain_view = gains, ratio_view = ratios
+    cdef float64_t[:, ::1] cut_view = cuts, n_cuts_view = n_cuts
+    with nogil:
+        for i in range(n_nodes):
+            everything.assign(k, 0.0)
+            for e in range(start[i], start[i + 1]):
+                everything[label[row[e]]] += weight[e]
+            total = 0.0
+            for c in range(k):
+                total += everything[c]
+            whole = impurity(everything.data(), k, entropy)
+            for j in range(n_tried):
+                sort_values(X, row, start[i], start[i + 1], feature[i, j], values)
+                n = values.size()
+                left.assign(k, 0.0)
+                right = everything
+                on_left = 0.0
+                best = -1
+                gain = -INFINITY
+                for e in range(n - 1):
+                    value = weight[values[e].entry]
+                    c = label[row[values[e].entry]]
+                    left[c] += value
+                    right[c] = everything[c] - left[c]
+                    on_left += value
+                    if not values[e].x < values[e + 1].x:
+                        continue
+                    n_cuts_view[i, j] += 1.0
+                    if on_left < least[i] - 1e-9 or total - on_left < least[i] - 1e-9:
+                        continue
+                    after = impurity(left.data(), k, entropy) + impurity(right.data(), k, entropy)
+                    value = (whole - after) / total
+                    if value > gain + TIE:
+                        gain = value
+                        share = on_left / total
+                        best = e
+                if best < 0:
+                    continue
+                gain_view[i, j] = gain
+                ratio_view[i, j] = gain / -(
+                    share * log2(share) + (1.0 - share) * log2(1.0 - share)
+                )
+                cut_view[i, j] = middle(values[best].x, values[best + 1].x)
+    return gains, ratios, cuts, n_cuts
+
+
+def variance_ratios(
+    const float32_t[:, ::1] X,
+    const intp_t[::1] label,
+    const intp_t[::1] row,
+    const float64_t[::1] weight,
+    const intp_t[::1] start,
+    intp_t n_classes,
+    *,
+    bint spread,
+):
+    """F statistic of the one-way analysis of variance of every feature in every node.
+
+    Parameters
+    ----------
+    X, label, row, weight, start, n_classes
+        As for :func:`best_cuts`; weights are frequencies.
+    spread : bool
+        Analyse the distances from the mean of the class instead of the values (Levene's test).
+
+    Returns
+    -------
+    f : float64 array of shape (n_nodes, n_features)
+        NaN where the test says nothing.
+    freedom : float64 array of shape (n_nodes, 2)
+        Degrees of freedom between and within the classes.
+    """
+    cdef intp_t n_nodes = start.shape[0] - 1, n_features = X.shape[1]
+    cdef intp_t i, f, e, c, n_groups, k = n_classes
+    cdef double total, x, centre, grand, between, within, squares
+    cdef vector[double] sizes, means, sums
+    ratios = np.full((n_nodes, n_features), np.nan)
+    freedom = np.zeros((n_nodes, 2))
+    cdef float64_t[:, ::1] ratio_view = ratios, freedom_view = freedom
+    with nogil:
+        for i in range(n_nodes):
+            sizes.assign(k, 0.0)
+            for e in range(start[i], start[i + 1]):
+                sizes[label[row[e]]] += weight[e]
+            total = 0.0
+            n_groups = 0
+            for c in range(k):
+                total += sizes[c]
+                n_groups += sizes[c] > 0.0
+            freedom_view[i, 0] = n_groups - 1
+            freedom_view[i, 1] = total - n_groups
+            if n_groups < 2 or total - n_groups <= 0.0:
+                continue
+            for f in range(n_features):
+                means.assign(k, 0.0)
+                if spread:
+                    for e in range(start[i], start[i + 1]):
+                        means[label[row[e]]] += weight[e] * X[row[e], f]
+                    for c in range(k):
+                        means[c] /= sizes[c] if sizes[c] > 0.0 else 1.0
+                centre = 0.0
+                for e in range(start[i], start[i + 1]):
+                    x = X[row[e], f]
+                    centre += fabs(x - means[label[row[e]]]) if spread else x
+                centre /= start[i + 1] - start[i]
+                sums.assign(k, 0.0)
+                squares = 0.0
+                for e in range(start[i], start[i + 1]):
+                    c = label[row[e]]
+                    x = X[row[e], f]
+                    if spread:
+                        x = fabs(x - means[c])
+                    x -= centre
+                    sums[c] += weight[e] * x
+                    squares += weight[e] * x * x
+                grand = 0.0
+                for c in range(k):
+                    grand += sums[c]
+                grand /= total
+                between = 0.0
+                within = squares
+                for c in range(k):
+                    if sizes[c] > 0.0:
+                        x = sums[c] / sizes[c]
+                        between += sizes[c] * (x - grand) * (x - grand)
+                        within -= sizes[c] * x * x
+                if within <= 1e-14 * squares:
+                    within = 0.0
+                between /= n_groups - 1
+                within /= total - n_groups
+                if within > 0.0:
+                    ratio_view[i, f] = between / within
+                else:
+                    ratio_view[i, f] = INFINITY if between > 0.0 else NAN
+    return ratios, freedom
+
+
+def quartile_groups(
+    const float32_t[:, ::1] X,
+    const intp_t[::1] row,
+    const float64_t[::1] weight,
+    const intp_t[::1] start,
+):
+    """How many of the weighted quartiles of its node each entry lies above, for every feature.
+
+    Returns
+    -------
+    groups : uint8 array of shape (n_entries, n_features)
+    """
+    cdef intp_t n_features = X.shape[1], i, f, e, n, level, at
+    cdef double total, running
+    cdef vector[Value] values
+    cdef float32_t[3] quartile
+    groups = np.empty((row.shape[0], n_features), dtype=np.uint8)
+    cdef uint8_t[:, ::1] view = groups
+    with nogil:
+        for i in range(start.shape[0] - 1):
+            total = 0.0
+            for e in range(start[i], start[i + 1]):
+                total += weight[e]
+            for f in range(n_features):
+                sort_values(X, row, start[i], start[i + 1], f, values)
+                n = values.size()
+                at = 0
+                running = weight[values[0].entry]
+                for level in range(3):
+                    while at + 1 < n and running < 0.25 * (level + 1) * total - 1e-9:
+                        at += 1
+                        running += weight[values[at].entry]
+                    quartile[level] = values[at].x
+                for e in range(start[i], start[i + 1]):
+                    view[e, f] = (
+                        (X[row[e], f] > quartile[0]) + (X[row[e], f] > quartile[1])
+                        + (X[row[e], f] > quartile[2])
+                    )
+    return groups
+
+
+def chi_squares(
+    const uint8_t[:, ::1] group,
+    const intp_t[::1] label,
+    const intp_t[::1] row,
+    const float64_t[::1] weight,
+    const intp_t[::1] start,
+    intp_t n_groups,
+    intp_t n_classes,
+):
+    """Chi-square statistic of classes against each column of groups, in every node.
+
+    Parameters
+    ----------
+    group : uint8 array of shape (n_entries, n_columns)
+    n_groups : int
+    label, row, weight, start, n_classes
+        As for :func:`best_cuts`.
+
+    Returns
+    -------
+    statistic, freedom : float64 arrays of shape (n_nodes, n_columns)
+        Degrees of freedom are zero where there is nothing to test.
+    """
+    cdef intp_t n_nodes = start.shape[0] - 1, n_columns = group.shape[1]
+    cdef intp_t i, j, e, g, c, n_used, k = n_classes
+    cdef double total, in_group, expected, difference
+    cdef vector[double] table, in_class
+    statistic, freedom = np.zeros((n_nodes, n_columns)), np.zeros((n_nodes, n_columns))
+    cdef float64_t[:, ::1] statistic_view = statistic, freedom_view = freedom
+    with nogil:
+        for i in range(n_nodes):
+            in_class.assign(k, 0.0)
+            for e in range(start[i], start[i + 1]):
+                in_class[label[row[e]]] += weight[e]
+            total = 0.0
+            n_used = 0
+            for c in range(k):
+                total += in_class[c]
+                n_used += in_class[c] > 0.0
+            table.assign(n_columns * n_groups * k, 0.0)
+            for e in range(start[i], start[i + 1]):
+                for j in range(n_columns):
+                    table[(j * n_groups + group[e, j]) * k + label[row[e]]] += weight[e]
+            for j in range(n_columns):
+                freedom_view[i, j] = -1.0
+                for g in range(n_groups):
+                    in_group = 0.0
+                    for c in range(k):
+                        in_group += table[(j * n_groups + g) * k + c]
+                    freedom_view[i, j] += in_group > 0.0
+                    for c in range(k):
+                        expected = in_group * in_class[c] / total
+                        if expected > 0.0:
+                            difference = table[(j * n_groups + g) * k + c] - expected
+                            statistic_view[i, j] += difference * difference / expected
+                freedom_view[i, j] *= n_used - 1
+    return statistic, freedom

@@ -1,0 +1,25 @@
+"""Tables of benchmarks/results, for pages that would take too long to compute them."""
+
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(globals().get("__file__", "papers/_results.py")).resolve().parents[2]
+
+
+def read_table(file, title):
+    """The first table after a heading or paragraph that begins with a title, as strings."""
+    lines = (ROOT / "benchmarks" / "results" / file).read_text(encoding="utf-8").splitlines()
+    starts = [i for i, line in enumerate(lines) if line.lstrip("# ").startswith(title)]
+    if not starts:
+        raise ValueError(f"benchmarks/results/{file} has no part {title!r}.")
+    begin = next(i for i in range(starts[0], len(lines)) if lines[i].startswith("|"))
+    end = next((i for i in range(begin, len(lines)) if not lines[i].startswith("|")), len(lines))
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[begin:end]]
+    names = [f"{name}, again" if name in cells[0][:i] else name for i, name in enumerate(cells[0])]
+    return pd.DataFrame(cells[2:], columns=names)
+
+
+def with_paper(column, pattern):
+    """Two columns of numbers, ours and the paper's, from cells like "0.798 / 0.793"."""
+    return column.str.extract(pattern).astype(float)

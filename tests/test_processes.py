@@ -1,0 +1,220 @@
+"""Estimators among other things that run: Ctrl-C, other processes, several threads, copies."""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify import (
+    BornAgainClassifier,
+    BudgetForestClassifier,
+    CultivatedForestClassifier,
+    FeatureBudgetPruner,
+    GenesimClassifier,
+    InterpretableSingleModel,
+    RepresenterTree,
+    merge_trees,
+    verify,
+)
+
+HERE = Path(__file__).resolve().parent
+FOREST = RandomForestClassifier(5, max_depth=2, random_state=0)
+ESTIMATORS = {
+    "born_again": BornAgainClassifier(FOREST, random_state=0),
+    "budget_forest": BudgetForestClassifier(n_estimators=5, max_depth=4, random_state=0),
+    "cultivated": CultivatedForestClassifier(max_depth=4),
+    "genesim": GenesimClassifier(
+        n_bootstraps=2, population_size=8, tournament_size=3, n_iter=3, random_state=0
+    ),
+    "pruner": FeatureBudgetPruner(FOREST, budget="60%"),
+    "representer": RepresenterTree(FOREST, n_samples=500, random_state=0),
+    "single_model": InterpretableSingleModel(FOREST, max_depth=4, random_state=0),
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[:200, :6], y[:200]
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return {name: clone(estimator).fit(*data) for name, estimator in ESTIMATORS.items()}
+
+
+def environment(**variables):
+    paths = [str(HERE.parent), str(HERE), *sys.path]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))} | variables
+
+
+# Ctrl-C
+
+
+def test_ctrl_c_ends_every_fit_and_leaves_the_estimator_as_it_was():
+    """All of them end within about a second; the limit leaves room for a busy machine."""
+    run = subprocess.run(
+        [sys.executable, str(HERE / "interrupted.py")],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    outcomes = {line.split()[0]: line.split()[1:] for line in run.stdout.splitlines()}
+    assert len(outcomes) == 12
+    for name, (seconds, *state) in outcomes.items():
+        expected = ["interrupted"]
+        if name not in ("estimate", "merge_trees", "verify"):
+            expected += ["unfitted", "usable"]
+        assert state == expected, name
+        assert float(seconds) < 10, name
+
+
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+def test_a_fit_that_fails_changes_nothing(name, fitted, data):
+    X, y = data
+    again = copy.deepcopy(fitted[name])
+    before = again.predict(X)
+    with pytest.raises(ValueError, match="infinity"):
+        again.fit(np.full_like(X[:, :3], np.inf), y)
+    check_is_fitted(again)
+    assert again.n_features_in_ == X.shape[1]
+    np.testing.assert_array_equal(again.predict(X), before)
+    new = clone(again)
+    with pytest.raises(ValueError, match="infinity"):
+        new.fit(np.full_like(X[:, :3], np.inf), y)
+    assert not [attribute for attribute in vars(new) if attribute.endswith("_")]
+
+
+def test_warnings_name_the_line_of_the_user(data):
+    X, y = data
+    many = RandomForestClassifier(30, max_depth=4, random_state=0)
+    slow = {
+        "born_again": BornAgainClassifier(FOREST, max_memory=1000, random_state=0),
+        "genesim": GenesimClassifier(n_bootstraps=2, n_iter=10**6, time_limit=0.3, random_state=0),
+        "representer": RepresenterTree(many, n_samples=100_000, time_limit=0.01, random_state=0),
+    }
+    for name, estimator in slow.items():
+        with pytest.warns(ConvergenceWarning) as caught:
+            estimator.fit(X, y)
+        ours = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
+        assert [Path(w.filename).name for w in ours] == [Path(__file__).name], name
+
+
+# Processes
+
+
+def test_pickles_are_read_by_another_process(fitted, data, tmp_path):
+    """Another interpreter with another hash seed reads pickle and joblib files alike."""
+    X, _ = data
+    expected = {name: estimator.predict(X) for name, estimator in fitted.items()}
+    (tmp_path / "fitted.pickle").write_bytes(pickle.dumps((fitted, X, expected)))
+    joblib.dump(fitted, tmp_path / "fitted.joblib", compress=3)
+    code = (
+        "import pickle, sys, joblib, numpy as np\n"
+        "with open('fitted.pickle', 'rb') as file: fitted, X, expected = pickle.load(file)\n"
+        "again = joblib.load('fitted.joblib')\n"
+        "for name in fitted:\n"
+        "    for estimator in (fitted[name], again[name]):\n"
+        "        assert np.array_equal(estimator.predict(X), expected[name]), name\n"
+        "        if hasattr(estimator, 'predict_proba'):\n"
+        "            estimator.predict_proba(X)\n"
+        "assert fitted['born_again'].verify().equal\n"
+        "assert again['pruner'].at(budget='30%').cost_ <= again['pruner'].cost_\n"
+        "print(len(fitted), hash('x'))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment(PYTHONHASHSEED=str(hash("x") % 2**32)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    count, found = run.stdout.split()
+    assert int(count) == len(ESTIMATORS)
+    assert int(found) != hash("x")
+
+
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+def test_copies_and_clones(name, fitted, data):
+    X, y = data
+    estimator = fitted[name]
+    twin = copy.deepcopy(estimator)
+    np.testing.assert_array_equal(twin.predict(X), estimator.predict(X))
+    bare = clone(estimator)
+    assert not [attribute for attribute in vars(bare) if attribute.endswith("_")]
+    np.testing.assert_array_equal(bare.fit(X, y).predict(X), estimator.predict(X))
+    frozen = clone(FrozenEstimator(estimator))
+    np.testing.assert_array_equal(frozen.predict(X), estimator.predict(X))
+
+
+def test_searches_in_other_processes(data):
+    X, y = data
+    grids = {
+        "born_again": {"estimator__max_depth": [1, 2]},
+        "pruner": {"budget": ["30%", "60%"]},
+    }
+    for name, grid in grids.items():
+        scores = [
+            GridSearchCV(clone(ESTIMATORS[name]), grid, cv=2, n_jobs=n_jobs)
+            .fit(X, y)
+            .cv_results_["mean_test_score"]
+            for n_jobs in (None, 2)
+        ]
+        np.testing.assert_array_equal(*scores)
+
+
+# Threads
+
+
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+def test_fits_in_several_threads(name, fitted, data):
+    """Four fits at once, of the same unfitted ensemble object, answer like one."""
+    X, y = data
+    with ThreadPoolExecutor(4) as pool:
+        fits = list(pool.map(lambda _: clone(ESTIMATORS[name]).fit(X, y), range(4)))
+    expected = pickle.dumps(fitted[name].predict_proba(X))
+    for estimator in fits:
+        assert pickle.dumps(estimator.predict_proba(X)) == expected
+
+
+def test_one_fitted_forest_in_several_threads(data):
+    X, y = data
+    forest = RandomForestClassifier(5, max_depth=2, random_state=0).fit(X, y)
+    before = pickle.dumps(forest)
+    frozen = FrozenEstimator(forest)
+    reborn = BornAgainClassifier(frozen, random_state=0).fit(X, y)
+    jobs = {
+        "reborn": lambda: BornAgainClassifier(frozen, random_state=0).fit(X, y).n_leaves_,
+        "verified": lambda: verify(forest, reborn).equal,
+        "merged": lambda: merge_trees([forest]).get_n_leaves(),
+        "pruned": lambda: FeatureBudgetPruner(frozen, budget="50%").fit(X, y).error_,
+        "single": lambda: InterpretableSingleModel(frozen).fit(X, y).n_leaves_,
+        "predicted": lambda: reborn.predict(X).tolist(),
+        "shared": lambda: reborn.verify().equal,
+    }
+    alone = {name: job() for name, job in jobs.items()}
+    with ThreadPoolExecutor(4) as pool, warnings.catch_warnings():
+        found = {name: [pool.submit(job) for _ in range(4)] for name, job in jobs.items()}
+        for name, futures in found.items():
+            assert [future.result() for future in futures] == [alone[name]] * 4, name
+    assert pickle.dumps(forest) == before
