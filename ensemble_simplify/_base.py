@@ -71,7 +71,7 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="es
         if ours is not None and theirs is not None and not np.array_equal(ours, theirs):
             j = np.flatnonzero(ours != theirs)[0]
             raise ValueError(
-                f"estimator=FrozenEstimator({type(fitted).__name__}(...)) was fitted on "
+                f"{name}=FrozenEstimator({type(fitted).__name__}(...)) was fitted on "
                 f"{theirs[j]!r} where X has the column {ours[j]!r}. Pass the columns it was fitted "
                 "on, in their order."
             )

@@ -301,6 +301,7 @@ class ModuleTreeDisplay:
         display : ModuleTreeDisplay
             With `ax_` and `figure_`.
         """
+        check_is_fitted(estimator)
         tree = estimator.modules_
         labels, positions, edges, classes = {}, {}, [], {}
         n_slots = 0

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_array
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify._base import available_memory, read_classifier
@@ -80,6 +82,17 @@ class Estimate:
         return "\n".join([*lines, *self.advice])
 
 
+@validate_params(
+    {
+        "X": ["array-like", None],
+        "objective": [StrOptions({"depth", "leaves", "depth_then_leaves"})],
+        "voting": [StrOptions({"estimator", "hard"})],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither")],
+        "random_state": [Interval(Integral, 0, None, closed="left"), None],
+    },
+    prefer_skip_nested_validation=False,
+)
 def estimate(
     estimator,
     X=None,
@@ -106,7 +119,7 @@ def estimate(
         Bytes the search may use; None: half of what is free.
     time_limit : float, default=1.0
         Seconds to look at the ensemble, about.
-    random_state : int, default=0
+    random_state : int or None, default=0
         Seeds the samples.
 
     Returns
@@ -142,6 +155,11 @@ def estimate(
     n_occupied = None
     if X is not None:
         X = check_array(X, dtype=np.float32)
+        if X.shape[1] != forest.n_features:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the ensemble was fitted on "
+                f"{forest.n_features}. Pass the columns it was fitted on."
+            )
         cells = [np.searchsorted(c, X[:, j].astype(float)) for j, c in enumerate(cuts) if len(c)]
         n_occupied = len(np.unique(np.array(cells), axis=1).T) if cells else 1
     exact = bool(seen.n_bytes <= allowed and seen.seconds <= 3600)

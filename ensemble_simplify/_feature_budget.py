@@ -338,7 +338,7 @@ class FeatureBudgetPruner(BaseEstimator):
             self._path = self._problem.path(self.time_limit)
         else:
             self._path = None
-        self._choose(share, deadline)
+        self._choose(share, deadline, stacklevel=5)
         return self
 
     def _check_budget(self):
@@ -413,15 +413,15 @@ class FeatureBudgetPruner(BaseEstimator):
 
     # Choosing a pruning.
 
-    def _choose(self, share, deadline=np.inf):
-        """Set everything that depends on `lam` and `budget`."""
+    def _choose(self, share, deadline, stacklevel):
+        """Set everything that depends on `lam` and `budget`; warn at the level of the caller."""
         number, is_share = share
         budget = number * self.unpruned_cost_ if is_share else number
         self.status_ = "optimal"
         if self._path is None:
             keep = self._solve_elsewhere(budget, deadline)
         else:
-            keep = self._solve_on_path(budget, deadline)
+            keep = self._solve_on_path(budget, deadline, stacklevel + 1)
         self._set_pruning(keep)
         if self.sharing == "tree":
             # The path is optimal for costs that no row pays.
@@ -441,10 +441,10 @@ class FeatureBudgetPruner(BaseEstimator):
                 f"error_={self.error_:.6g} is within {self.error_ - self.error_bound_:.3g} of the "
                 "best. Raise time_limit to close the gap.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=stacklevel,
             )
 
-    def _solve_on_path(self, budget, deadline):
+    def _solve_on_path(self, budget, deadline, stacklevel):
         path = self._path
         self._supports = path.supports
         self._mip_bound = -np.inf
@@ -485,7 +485,7 @@ class FeatureBudgetPruner(BaseEstimator):
                     "Trees that choose from all features (bagging, max_features=None) have "
                     "smaller steps; fill='mip' searches harder.",
                     UserWarning,
-                    stacklevel=6,
+                    stacklevel=stacklevel,
                 )
         return keep
 
@@ -654,7 +654,7 @@ class FeatureBudgetPruner(BaseEstimator):
         other.set_params(lam=lam, budget=budget)
         other._validate_params()
         deadline = np.inf if self.time_limit is None else monotonic() + self.time_limit
-        other._choose(other._check_budget(), deadline)
+        other._choose(other._check_budget(), deadline, stacklevel=3)
         return other
 
     def pruning_path(self, X, y, sample_weight=None):

@@ -10,9 +10,11 @@ import copy
 import time
 import warnings
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from ensemble_simplify._certify import Certifier
 from ensemble_simplify._domain import Domain, read_domain
@@ -82,6 +84,15 @@ class Verification:
         )
 
 
+@validate_params(
+    {
+        "voting": [StrOptions({"estimator", "hard"})],
+        "domain": [Domain, dict, None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "max_boxes": [Interval(Integral, 1, None, closed="left"), None],
+    },
+    prefer_skip_nested_validation=False,
+)
 def verify(model_a, model_b, *, voting="estimator", domain=None, time_limit=None, max_boxes=None):
     """Prove that two tree models predict alike on every finite input, or find where they differ.
 
@@ -132,8 +143,6 @@ def verify(model_a, model_b, *, voting="estimator", domain=None, time_limit=None
     False
     """
     begin = time.perf_counter()
-    _check_limit("time_limit", time_limit)
-    _check_limit("max_boxes", max_boxes)
     models = [_fitted(model) for model in (model_a, model_b)]
     forests = [_read(model, voting) for model in models]
     if forests[0].n_features != forests[1].n_features:
@@ -518,10 +527,7 @@ def _fitted(model):
 def _read(model, voting):
     forest = read_forest(getattr(model, "decision_tree_", model), voting=voting)
     if forest.classes is None:
-        raise TypeError(
-            f"{type(model).__name__} is a regressor; only classifiers can be compared. Pass two "
-            "classifiers."
-        )
+        raise TypeError(f"{type(model).__name__}(...) is a regressor. Give two classifiers.")
     return forest
 
 
@@ -534,11 +540,6 @@ def _own_prediction(model, row):
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         label = model.predict(row.reshape(1, -1))[0]
     return label.item() if isinstance(label, np.generic) else label
-
-
-def _check_limit(name, limit):
-    if limit is not None and not limit > 0:
-        raise ValueError(f"{name}={limit!r} must be above zero, or None for no limit.")
 
 
 def _shown(row):

@@ -4,10 +4,12 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from ensemble_simplify import (
     AbstentionDisplay,
     BudgetPathDisplay,
+    CultivatedForestClassifier,
     GenesimDisplay,
     ModuleTreeDisplay,
 )
@@ -29,3 +31,8 @@ def test_without_matplotlib_the_remedy_is_named(display, monkeypatch):
     name = type(display).__name__
     with pytest.raises(ImportError, match=rf"{name} draws .* ensemble-simplify\[plot\]"):
         display.plot()
+
+
+def test_tree_has_to_be_fitted_before_it_is_drawn():
+    with pytest.raises(NotFittedError):
+        ModuleTreeDisplay.from_estimator(CultivatedForestClassifier())

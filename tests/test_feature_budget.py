@@ -577,8 +577,11 @@ def test_wide_step_warns_and_says_what_helps():
     X = rng.normal(size=(300, 20))
     y = (X[:, :10].sum(axis=1) > 0).astype(int)
     model = RandomForestClassifier(30, random_state=0).fit(X, y)
-    with pytest.warns(UserWarning, match="max_features=None"):
+    with pytest.warns(UserWarning, match="max_features=None") as fitting:
         pruner = FeatureBudgetPruner(FrozenEstimator(model), budget="30%").fit(X, y)
+    with pytest.warns(UserWarning, match="max_features=None") as moving:
+        pruner.at(budget="29%")
+    assert [warning.filename for warning in (*fitting, *moving)] == [__file__] * 2
     assert not pruner.is_budget_optimal_
     assert pruner.error_bound_ < pruner.error_
 

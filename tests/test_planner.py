@@ -148,6 +148,22 @@ def test_estimate():
     assert "refuse" in repr(report)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"objective": "size"}, "'objective' parameter of estimate must be"),
+        ({"voting": "soft"}, "'voting' parameter of estimate must be"),
+        ({"max_memory": 0}, "'max_memory' parameter of estimate must be"),
+        ({"time_limit": None}, "'time_limit' parameter of estimate must be"),
+        ({"X": np.zeros((5, 2))}, "X has 2 features, but the ensemble was fitted on 4"),
+    ],
+)
+def test_estimate_refuses(options, message):
+    forest, _, _ = frozen(load_iris, 2)
+    with pytest.raises(ValueError, match=message):
+        estimate(forest, **options)
+
+
 def test_single_class_has_no_cells():
     labels = np.zeros((), dtype=np.uint16)
     assert solve(labels, "leaves", max_bytes=1).tree.n_leaves == 1

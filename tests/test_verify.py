@@ -250,13 +250,15 @@ def test_what_cannot_be_compared_is_named():
         verify(tree, DecisionTreeClassifier().fit(X[:, :2], y))
     with pytest.raises(TypeError, match="LogisticRegression"):
         verify(tree, LogisticRegression().fit(X, y))
-    with pytest.raises(TypeError, match="RandomForestRegressor is a regressor"):
+    with pytest.raises(TypeError, match=r"RandomForestRegressor\(...\) is a regressor"):
         verify(tree, RandomForestRegressor(2).fit(X, X[:, 0]))
     with pytest.raises(NotFittedError):
         verify(tree, DecisionTreeClassifier())
-    with pytest.raises(ValueError, match="time_limit=0"):
-        verify(tree, tree, time_limit=0)
-    with pytest.raises(ValueError, match="max_boxes=-1"):
-        verify(tree, tree, max_boxes=-1)
-    with pytest.raises(ValueError, match="voting='loud'"):
-        verify(tree, tree, voting="loud")
+    for name, value in {
+        "time_limit": 0,
+        "max_boxes": 0,
+        "domain": 3,
+        "voting": "soft",
+    }.items():
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of verify must be"):
+            verify(tree, tree, **{name: value})
