@@ -4,7 +4,13 @@
 own thresholds and with odd ones (between two float32 numbers, one ulp beside a round one, zeros of
 either sign, denormal, huge, the largest float32), and probes on, beside and between thresholds.
 A model whose born-again tree is not found within ``--time-limit`` is counted and left out.
-Memory stays below a gigabyte.
+Memory stays below a gigabyte. Compared are
+
+- born-again: `BornAgainClassifier.predict` with the ensemble's own `predict`; for the hard vote,
+  with the majority of its trees' own labels;
+- merged: `merge_trees(...).predict_proba` with the mean of the trees' own (to 1e-12);
+- pruned: `FeatureBudgetPruner.predict` with a walk through the unpruned trees that stops where the
+  pruner says.
 """
 
 from __future__ import annotations
@@ -12,16 +18,12 @@ from __future__ import annotations
 import argparse
 import collections
 import importlib.util
-import os
-import platform
 import sys
 import time
 import warnings
-from datetime import date
 from pathlib import Path
 
 import numpy as np
-import sklearn
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -35,7 +37,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify import BornAgainClassifier, FeatureBudgetPruner, __version__, merge_trees
+from benchmarks._record import environment
+from ensemble_simplify import BornAgainClassifier, FeatureBudgetPruner, merge_trees
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._thresholds import cut_points
 
@@ -45,12 +48,6 @@ from malformed import thresholds_of, trees_of
 from oracles import adversarial_rows
 from strategies import CLASSIFIERS, small_data
 
-CHECKED = """\
-- born-again: `BornAgainClassifier.predict` with the ensemble's own `predict`; for the hard vote,
-  with the majority of its trees' own labels;
-- merged: `merge_trees(...).predict_proba` with the mean of the trees' own (to 1e-12);
-- pruned: `FeatureBudgetPruner.predict` with a walk through the unpruned trees that stops where the
-  pruner says."""
 ENTRIES = 2_000_000  # of a chunk of rows
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -253,6 +250,7 @@ def main():
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.simplefilter("ignore", RuntimeWarning)
     warnings.simplefilter("ignore", UserWarning)
+    place = environment("treelite", "lightgbm")
     begin, cpu = time.monotonic(), time.process_time()
     seen = 0
     rows, pairs, wrong = (collections.Counter() for _ in range(3))
@@ -277,13 +275,9 @@ def main():
                 failures.append(f"{what}, {name}, model {number}: {bad} of {n}; {row!r}")
                 print(failures[-1], file=sys.stderr, flush=True)
 
-    print("# Probes of faithfulness\n")
-    print("`python -m benchmarks.faithfulness` compares, row by row:\n\n" + CHECKED)
     print(
-        f"\n{date.today()}, {platform.machine()}, {os.cpu_count()} CPUs shared with other work, "
-        f"Python {platform.python_version()}, NumPy {np.__version__}, scikit-learn "
-        f"{sklearn.__version__}, ensemble_simplify {__version__}; {len(todo)} ensembles, "
-        f"{time.process_time() - cpu:.0f} s of CPU, {time.monotonic() - begin:.0f} s.\n"
+        f"{place}; {len(todo)} ensembles, {time.process_time() - cpu:.0f} s of CPU, "
+        f"{time.monotonic() - begin:.0f} s.\n"
     )
     print("| what | models | rows | rows that differ |\n|---|---:|---:|---:|")
     for what in sorted(rows):

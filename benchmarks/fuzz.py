@@ -20,6 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from malformed import CHECKS
 
+from benchmarks._record import environment
+
 # Seeds a worker takes, seconds it may need for one, and bytes of memory it may use.
 CHUNK, PATIENCE, MEMORY = 500, 120, 8 << 30
 
@@ -69,6 +71,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--first", type=int, default=0, help="first seed")
     options = parser.parse_args()
+    print(f"{environment()}\n")
     failures, bad = [], 0
     for name in CHECKS:
         refused = collections.Counter()

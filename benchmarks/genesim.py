@@ -18,20 +18,18 @@ from __future__ import annotations
 
 import argparse
 import csv
-import platform
 import time
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-import sklearn
 from sklearn.datasets import load_iris, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
-import ensemble_simplify
+from benchmarks._record import environment
 from ensemble_simplify import GenesimClassifier, InterpretableSingleModel
 from ensemble_simplify._inducers import C45Tree, GuideTree, QuestTree
 
@@ -287,15 +285,6 @@ def write_means(rows, path):
                 writer.writerow([name, method, len(values), *figures, *known])
 
 
-def machine():
-    """One line about where the figures come from."""
-    return (
-        f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"scikit-learn {sklearn.__version__}, ensemble_simplify {ensemble_simplify.__version__}, "
-        f"{time.strftime('%Y-%m-%d')}"
-    )
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", help="directory of CSV files")
@@ -319,7 +308,7 @@ def main():
             if options.store:
                 with open(options.store, "a", newline="") as file:
                     csv.writer(file).writerow(row)
-    print(machine())
+    print(f"{environment('xgboost-cpu', 'xgboost')}\n")
     report(rows)
     if options.means:
         write_means(rows, options.means)

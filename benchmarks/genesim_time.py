@@ -27,7 +27,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.genesim import load, machine
+from benchmarks._record import environment
+from benchmarks.genesim import load
 from ensemble_simplify import GenesimClassifier
 
 ORIGINAL = {"iris": 42.0, "wine": 137.0, "heart": 400.0}
@@ -183,7 +184,7 @@ def main():
     parser.add_argument("--store", help="append one line a fit of the gatree part to this CSV file")
     options = parser.parse_args()
     names = [name for name in options.sets if options.data or name != "heart"]
-    print(machine())
+    print(environment("gatree"))
     if "paper" in options.parts:
         paper(names, options.data)
     if "gatree" in options.parts:

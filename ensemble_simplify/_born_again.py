@@ -629,11 +629,14 @@ def _points_in_leaves(nodes, n_features, rng):
         limit = np.finfo(np.float32).max
         lo[0, j] = max(thresholds.min() - margin, -limit)
         hi[0, j] = min(thresholds.max() + margin, limit)
-    for node in inner:
-        left, right, j = nodes.left[node], nodes.right[node], nodes.feature[node]
-        lo[left] = lo[right] = lo[node]
-        hi[left] = hi[right] = hi[node]
-        hi[left, j] = lo[right, j] = nodes.threshold[node]
+    level = inner[:1]
+    while level.size:
+        left, right, j = nodes.left[level], nodes.right[level], nodes.feature[level]
+        lo[left] = lo[right] = lo[level]
+        hi[left] = hi[right] = hi[level]
+        hi[left, j] = lo[right, j] = nodes.threshold[level]
+        level = np.concatenate([left, right])
+        level = level[nodes.left[level] >= 0]
 
     def draw(leaves, n_points):
         first = np.repeat(lo[leaves].astype(np.float64), n_points, axis=0)

@@ -136,10 +136,13 @@ class CellTree:
 
     @property
     def depth(self):
-        depth = np.zeros(len(self.left), dtype=np.intp)
-        for node in np.flatnonzero(self.left >= 0):
-            depth[self.left[node]] = depth[self.right[node]] = depth[node] + 1
-        return int(depth.max())
+        left, right = np.asarray(self.left), np.asarray(self.right)
+        depth, level = 0, np.flatnonzero(left[:1] >= 0)
+        while level.size:
+            depth += 1
+            level = np.concatenate([left[level], right[level]])
+            level = level[left[level] >= 0]
+        return depth
 
 
 def n_regions(shape):
