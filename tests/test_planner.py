@@ -95,10 +95,10 @@ def test_a_tree_too_large_to_use_is_refused_at_once(time_limit):
 
 def test_a_tree_that_turns_out_too_large_is_refused(monkeypatch):
     """The forecast is not hopeless, the tree all the same too large."""
-    forest, X, y = frozen(load_wine, 10)
+    forest, X, y = frozen(load_iris, 5)
     monkeypatch.setattr(planner, "TABLE_CELLS", 1)
-    assert BornAgainClassifier(forest).fit(X, y).n_leaves_ > 100
-    monkeypatch.setattr(planner, "MAX_LEAVES", 100)
+    assert BornAgainClassifier(forest).fit(X, y).n_leaves_ > 5
+    monkeypatch.setattr(planner, "MAX_LEAVES", 5)
     monkeypatch.setattr(planner, "HOPELESS", 1e9)
     with pytest.raises(ValueError, match="expected to have"):
         BornAgainClassifier(forest).fit(X, y)
