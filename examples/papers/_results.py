@@ -8,7 +8,10 @@ ROOT = Path(globals().get("__file__", "papers/_results.py")).resolve().parents[2
 
 
 def read_table(file, title):
-    """The first table after a heading or paragraph that begins with a title, as strings."""
+    """The first table after a heading or paragraph that begins with a title, as strings.
+
+    A star after the name of a column (there is a note on it) is left out.
+    """
     lines = (ROOT / "benchmarks" / "results" / file).read_text(encoding="utf-8").splitlines()
     starts = [i for i, line in enumerate(lines) if line.lstrip("# ").startswith(title)]
     if not starts:
@@ -16,6 +19,7 @@ def read_table(file, title):
     begin = next(i for i in range(starts[0], len(lines)) if lines[i].startswith("|"))
     end = next((i for i in range(begin, len(lines)) if not lines[i].startswith("|")), len(lines))
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[begin:end]]
+    cells[0] = [name.removesuffix(" *") for name in cells[0]]
     names = [f"{name}, again" if name in cells[0][:i] else name for i, name in enumerate(cells[0])]
     return pd.DataFrame(cells[2:], columns=names)
 
