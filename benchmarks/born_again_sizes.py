@@ -7,8 +7,8 @@ cells
 smaller
     Mean leaves of the smallest trees, and in brackets the mean ``fidelity_``, with a domain, with
     ``post_prune``, and with ``merge_thresholds``. Domains: indicators ``name<a``, ``name<b`` imply
-    one another, columns ``name:level`` of one name exclude one another, columns of whole numbers
-    are integers between their least and largest value.
+    one another, columns ``name:level`` of one name exclude one another (the levels of cars are
+    made such columns), columns of whole numbers are integers from their least to largest value.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ def smaller(options):
     for name in options.sets:
         data = pd.read_csv(Path(options.data) / f"{name}.csv")
         y = data.pop("target").to_numpy()
+        if name == "cars":  # levels without order
+            data = pd.get_dummies(data, columns=list(data), prefix_sep=":").astype(int)
         domain = domain_of(data)
         variants = {
             "plain": {},
