@@ -1,0 +1,59 @@
+"""The tables of ``python -m benchmarks``: all programs start, and recorded output is replaced."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import __main__ as benchmarks  # noqa: E402
+from benchmarks._record import block, markers, write_block  # noqa: E402
+
+PROGRAMS = sorted({table.program for table in benchmarks.TABLES.values()})
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_program_starts(program):
+    run = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{program}", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "usage" in run.stdout
+
+
+def test_list_names_every_table():
+    listed = benchmarks.listing()
+    assert all(name in listed for name in benchmarks.TABLES)
+
+
+@pytest.mark.parametrize("path", sorted(benchmarks.RESULTS.glob("*.md")), ids=lambda p: p.stem)
+def test_recorded_tables_are_known(path):
+    text = path.read_text(encoding="utf-8")
+    recorded = [line.split()[2] for line in text.splitlines() if line.startswith("<!-- begin ")]
+    for name in recorded:
+        assert benchmarks.result_file(benchmarks.TABLES[name]) == path
+        assert block(text, name).strip()
+        assert text.count(markers(name)[0]) == text.count(markers(name)[1]) == 1
+
+
+def test_output_replaces_what_stood_there(tmp_path):
+    path = tmp_path / "results.md"
+    write_block(path, "one", "first\n")
+    write_block(path, "two", "second")
+    path.write_text(path.read_text().replace("## two", "## Two, by hand"))
+    write_block(path, "one", "third")
+    text = path.read_text()
+    assert block(text, "one").strip() == "third"
+    assert block(text, "two").strip() == "second"
+    assert "Two, by hand" in text
+    assert "first" not in text
