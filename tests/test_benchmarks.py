@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+# At the end: where the package is installed, its sources here must not stand in for it.
+sys.path.append(str(ROOT))
 
 from benchmarks import __main__ as benchmarks  # noqa: E402
 from benchmarks._record import block, markers, write_block  # noqa: E402
@@ -19,9 +20,12 @@ PROGRAMS = sorted({table.program for table in benchmarks.TABLES.values()})
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_program_starts(program):
+    start = (
+        f"import runpy, sys; sys.path.append({str(ROOT)!r}); sys.argv[1:] = ['--help']; "
+        f"runpy.run_module('benchmarks.{program}', run_name='__main__', alter_sys=True)"
+    )
     run = subprocess.run(
-        [sys.executable, "-m", f"benchmarks.{program}", "--help"],
-        cwd=ROOT,
+        [sys.executable, "-P", "-c", start],
         capture_output=True,
         text=True,
         timeout=120,
