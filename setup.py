@@ -97,12 +97,12 @@ class BuildKernels(build_ext):
 setup(
     ext_modules=[
         Extension(
-            f"ensemble_simplify.{path.stem}",
+            ".".join(path.with_suffix("").parts),
             [path.as_posix()],
             language="c++",
             extra_compile_args=COMPILE_ARGS,
         )
-        for path in sorted(PACKAGE.glob("*.pyx"))
+        for path in sorted(PACKAGE.rglob("*.pyx"))
     ],
     cmdclass={"build_ext": BuildKernels},
 )

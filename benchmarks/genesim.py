@@ -31,7 +31,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks._record import environment
 from ensemble_simplify import GenesimClassifier, InterpretableSingleModel
-from ensemble_simplify._inducers import C45Tree, GuideTree, QuestTree
+from ensemble_simplify.genesim._inducers import C45Tree, GuideTree, QuestTree
 
 # name: (file, first row lost by the paper's loader, classes kept)
 SETS = {

@@ -1,21 +1,25 @@
 """Turn fitted tree ensembles into something simpler, with a stated guarantee."""
 
-from ensemble_simplify._born_again import BornAgainClassifier
-from ensemble_simplify._budget_forest import BudgetForestClassifier
-from ensemble_simplify._cultivated import CultivatedForestClassifier
-from ensemble_simplify._display import (
+from ensemble_simplify._domain import Domain
+from ensemble_simplify._verify import Verification, verify
+from ensemble_simplify.born_again import BornAgainClassifier, Estimate, estimate
+from ensemble_simplify.cultivated import (
     AbstentionDisplay,
-    BudgetPathDisplay,
-    GenesimDisplay,
+    CultivatedForestClassifier,
     ModuleTreeDisplay,
 )
-from ensemble_simplify._domain import Domain
-from ensemble_simplify._estimate import Estimate, estimate
-from ensemble_simplify._feature_budget import FeatureBudgetPruner
-from ensemble_simplify._genesim import GenesimClassifier, merge_trees
-from ensemble_simplify._ism import InterpretableSingleModel
-from ensemble_simplify._representer import RepresenterTree
-from ensemble_simplify._verify import Verification, verify
+from ensemble_simplify.feature_budget import (
+    BudgetForestClassifier,
+    BudgetPathDisplay,
+    FeatureBudgetPruner,
+)
+from ensemble_simplify.genesim import (
+    GenesimClassifier,
+    GenesimDisplay,
+    InterpretableSingleModel,
+    merge_trees,
+)
+from ensemble_simplify.representer import RepresenterTree
 
 __all__ = [
     "AbstentionDisplay",
@@ -36,4 +40,4 @@ __all__ = [
     "merge_trees",
     "verify",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"

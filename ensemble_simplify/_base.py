@@ -1,26 +1,85 @@
-"""What the estimators share: getting a fitted ensemble, checking weights and labels, memory."""
+"""What the estimators share.
+
+Getting a fitted ensemble, rows, weights and labels in order; what every estimator with a tree does
+with it; the one rule for running out of time. Private helpers of scikit-learn that are used at all
+are imported here and nowhere else.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
 import re
+import sys
+import time
+import warnings
 from numbers import Integral
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import _fit_context as fit_context
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    RealNotInt,
+    StrOptions,
+    validate_params,
+)
 from sklearn.utils.validation import (
     _check_sample_weight,
     _get_feature_names,
+    _is_fitted,
     check_is_fitted,
     has_fit_parameter,
     validate_data,
 )
 
 from ensemble_simplify._forest import read_forest
+
+__all__ = [
+    "HasMethods",
+    "HoldsClassifierTree",
+    "HoldsTree",
+    "Interval",
+    "RealNotInt",
+    "StrOptions",
+    "TimeLimitError",
+    "all_or_nothing",
+    "available_memory",
+    "check_weights",
+    "class_index",
+    "column_index",
+    "deadline_after",
+    "fit_context",
+    "fit_or_unwrap",
+    "fitted_rows",
+    "named_rows",
+    "pyplot",
+    "read_classifier",
+    "report",
+    "safe_indexing",
+    "unwrap",
+    "validate_params",
+    "warn",
+    "warn_out_of_time",
+]
+
+# Frames of these packages are not the user's: warnings point beyond them.
+_NOT_THE_USER = ("ensemble_simplify", "sklearn", "joblib")
+
+
+# ------------------------------------------------------------------- a fitted ensemble
+
+
+def unwrap(estimator):
+    """What stands inside ``FrozenEstimator``, however often it was wrapped."""
+    while isinstance(estimator, FrozenEstimator):
+        estimator = estimator.estimator
+    return estimator
 
 
 def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="estimator"):
@@ -29,7 +88,7 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="es
     Parameters
     ----------
     estimator : estimator, FrozenEstimator or None
-        An unfitted (or refittable) ensemble is cloned and fitted; a
+        An ensemble is cloned and fitted, with a warning if it was fitted before; a
         ``FrozenEstimator`` is unwrapped and used as it is; ``None`` means `default`.
     X : array or data frame of shape (n_samples, n_features)
         Training rows, as the caller received them (so that names of columns reach the ensemble).
@@ -49,7 +108,7 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="es
         `sample_weight` is given and the ensemble cannot use it.
     """
     if isinstance(estimator, FrozenEstimator):
-        fitted = estimator.estimator
+        fitted = unwrap(estimator)
         try:
             check_is_fitted(fitted)
         except NotFittedError as error:
@@ -76,6 +135,13 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="es
                 "on, in their order."
             )
         return fitted
+    if estimator is not None and _is_fitted(estimator):
+        warn(
+            f"{name}={type(estimator).__name__}(...) is fitted already, but a copy of it is fitted "
+            "anew on the rows given to fit. To use it as it is, wrap it in "
+            "sklearn.frozen.FrozenEstimator; if it is to be fitted anew, pass it through "
+            "sklearn.base.clone first."
+        )
     fitted = clone(default if estimator is None else estimator)
     if sample_weight is None:
         return fitted.fit(X, y)
@@ -85,77 +151,6 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="es
             "sample weights. Leave sample_weight out or use an ensemble that supports it."
         )
     return fitted.fit(X, y, sample_weight=sample_weight)
-
-
-def all_or_nothing(fit):
-    """Decorate ``fit``: where it does not end (Ctrl-C, an error), the estimator is as before."""
-
-    @functools.wraps(fit)
-    def wrapper(self, *args, **kwargs):
-        before = dict(vars(self))
-        try:
-            return fit(self, *args, **kwargs)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-
-    return wrapper
-
-
-def check_weights(sample_weight, X):
-    """Weights of the rows, checked.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,), float or None
-    X : ndarray of shape (n_samples, n_features)
-
-    Returns
-    -------
-    ndarray of float64, shape (n_samples,)
-        Ones for None.
-
-    Raises
-    ------
-    ValueError
-        If a weight is negative or not finite, or all are zero.
-    """
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if weight.min() < 0:
-        raise ValueError(
-            f"sample_weight has the negative entry {weight.min()}. Weights must be 0 or more."
-        )
-    if not weight.any():  # newer versions of scikit-learn say so themselves
-        raise ValueError(
-            "sample_weight is zero for every row. Give at least one row a positive weight."
-        )
-    return weight
-
-
-def class_index(y, classes):
-    """Position of each label in `classes`.
-
-    Raises
-    ------
-    ValueError
-        If a label is not among them: a frozen ensemble was fitted on other classes.
-    """
-    y = np.asarray(y)
-    if (y.dtype.kind in "OSU") == (classes.dtype.kind in "OSU"):
-        order = np.argsort(classes, kind="stable")
-        place = np.searchsorted(classes, y, sorter=order)
-        index = order[np.minimum(place, len(classes) - 1)]
-        found = classes[index] == y
-    else:
-        found = np.zeros(len(y), dtype=bool)
-    if not np.all(found):
-        unknown = y[~found][0]
-        raise ValueError(
-            f"y holds the label {unknown!r}, which the ensemble has never seen. Its classes are "
-            f"{list(classes)}. Pass rows of these classes."
-        )
-    return index
 
 
 def read_classifier(estimator, *, voting="estimator"):
@@ -184,21 +179,72 @@ def read_classifier(estimator, *, voting="estimator"):
     return forest
 
 
-def available_memory():
-    """Free memory of this machine, in bytes (4 GiB where the system does not tell)."""
-    limits = []
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        match = re.search(r"MemAvailable:\s+(\d+) kB", meminfo.read_text())
-        if match:
-            limits.append(1024 * int(match[1]))
-    elif "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
-        # half of what is installed, where the share in use is not known
-        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
-    group, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
-    if group.exists() and used.exists() and group.read_text().strip().isdigit():
-        limits.append(max(int(group.read_text()) - int(used.read_text()), 0))
-    return min(limits, default=4 << 30)
+# ------------------------------------------------------------------- rows, weights, labels
+
+
+def named_rows(given, X):
+    """The rows as the ensemble should see them: a frame as it came, else the checked array."""
+    return given if _get_feature_names(given) is not None else X
+
+
+def check_weights(sample_weight, X, *, mean_one=False):
+    """Weights of the rows, checked.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), float or None
+    X : ndarray of shape (n_samples, n_features)
+    mean_one : bool, default=False
+        Whether to scale weights of an average below one up so that the rows with a positive
+        weight weigh one on average: for methods whose limits count rows.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples,)
+        Ones for None.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative or not finite, or all are zero.
+    """
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if weight.min() < 0:
+        raise ValueError(
+            f"sample_weight has the negative entry {weight.min()}. Weights must be 0 or more."
+        )
+    if not weight.any():  # newer versions of scikit-learn say so themselves
+        raise ValueError(
+            "sample_weight is zero for every row. Give at least one row a positive weight."
+        )
+    if mean_one and (average := weight[weight > 0].mean()) < 1.0:
+        weight = weight / average
+    return weight
+
+
+def class_index(y, classes):
+    """Position of each label in `classes`.
+
+    Raises
+    ------
+    ValueError
+        If a label is not among them: a frozen ensemble was fitted on other classes.
+    """
+    y = np.asarray(y)
+    if (y.dtype.kind in "OSU") == (classes.dtype.kind in "OSU"):
+        order = np.argsort(classes, kind="stable")
+        place = np.searchsorted(classes, y, sorter=order)
+        index = order[np.minimum(place, len(classes) - 1)]
+        found = classes[index] == y
+    else:
+        found = np.zeros(len(y), dtype=bool)
+    if not np.all(found):
+        unknown = y[~found][0]
+        raise ValueError(
+            f"y holds the label {unknown!r}, which the ensemble has never seen. Its classes are "
+            f"{list(classes)}. Pass rows of these classes."
+        )
+    return index
 
 
 def column_index(key, parameter, n_features, names=None):
@@ -246,3 +292,144 @@ def fitted_rows(estimator, X):
     """
     check_is_fitted(estimator)
     return validate_data(estimator, X, reset=False, dtype=np.float32, order="C")
+
+
+# ------------------------------------------------------------------- estimators that hold a tree
+
+
+class HoldsTree:
+    """What an estimator does with the scikit-learn tree in its ``decision_tree_``."""
+
+    def predict(self, X):
+        """Predict with the tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite rows; cast to float32, as scikit-learn's trees do.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels, or values in regression.
+        """
+        X = fitted_rows(self, X)
+        return self.decision_tree_.predict(X, check_input=False)
+
+    def get_depth(self):
+        """Depth of the tree: splits on the longest way from the root to a leaf.
+
+        Returns
+        -------
+        int
+            0 for a single leaf.
+        """
+        check_is_fitted(self)
+        return int(self.decision_tree_.get_depth())
+
+    def get_n_leaves(self):
+        """Number of leaves of the tree.
+
+        Returns
+        -------
+        int
+            At least 1.
+        """
+        check_is_fitted(self)
+        return int(self.decision_tree_.get_n_leaves())
+
+
+class HoldsClassifierTree(HoldsTree):
+    """`HoldsTree` for classifiers."""
+
+    def predict_proba(self, X):
+        """Predict class probabilities with the tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite rows; cast to float32, as scikit-learn's trees do.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        X = fitted_rows(self, X)
+        return self.decision_tree_.predict_proba(X, check_input=False)
+
+
+# ------------------------------------------------------------------- time, memory, messages
+
+
+class TimeLimitError(TimeoutError):
+    """The time limit was reached before there was any result to return."""
+
+
+def deadline_after(time_limit):
+    """The moment, by ``time.monotonic()``, at which `time_limit` seconds (None: never) are over."""
+    return np.inf if time_limit is None else time.monotonic() + time_limit
+
+
+def warn(message, category=UserWarning):
+    """Warn at the line, outside this package and scikit-learn, from which all this was called."""
+    frame, level = sys._getframe(1), 2
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _NOT_THE_USER:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def warn_out_of_time(message):
+    """Say that a limit ended the search, and that what is returned is the best so far."""
+    warn(message, ConvergenceWarning)
+
+
+def report(estimator, message):
+    """Print a line about the progress of an estimator, if it is verbose."""
+    if estimator.verbose:
+        print(f"[{type(estimator).__name__}] {message}", flush=True)
+
+
+def all_or_nothing(fit):
+    """Decorate ``fit``: where it does not end (Ctrl-C, an error), the estimator is as before."""
+
+    @functools.wraps(fit)
+    def wrapper(self, *args, **kwargs):
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return wrapper
+
+
+def available_memory():
+    """Free memory of this machine, in bytes (4 GiB where the system does not tell)."""
+    limits = []
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        match = re.search(r"MemAvailable:\s+(\d+) kB", meminfo.read_text())
+        if match:
+            limits.append(1024 * int(match[1]))
+    elif "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        # half of what is installed, where the share in use is not known
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+    group, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+    if group.exists() and used.exists() and group.read_text().strip().isdigit():
+        limits.append(max(int(group.read_text()) - int(used.read_text()), 0))
+    return min(limits, default=4 << 30)
+
+
+def pyplot(display):
+    """Matplotlib's pyplot, or an error that tells what to install."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            f"{type(display).__name__} draws with matplotlib, which is not installed. "
+            "Install ensemble-simplify[plot]."
+        ) from error
+    return plt

@@ -14,8 +14,8 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
+from ensemble_simplify._base import Interval, StrOptions, validate_params
 from ensemble_simplify._certify import Certifier
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._forest import read_forest

@@ -1,4 +1,8 @@
-"""The modules of ensemble_simplify: what each may import, and what its source does import."""
+"""The modules of ensemble_simplify: what each may import, and what its source does import.
+
+The house has a ground floor and a wing for each method. The ground is listed from the bottom up:
+a module imports only what stands before it. Wings import the ground, and no other wing.
+"""
 
 from __future__ import annotations
 
@@ -9,43 +13,24 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent / "ensemble_simplify"
 NAME = "ensemble_simplify"
 
-FRONT = {
-    "_born_again",
-    "_budget_forest",
-    "_cultivated",
-    "_display",
-    "_estimate",
-    "_feature_budget",
-    "_genesim",
-    "_ism",
-    "_representer",
-}
-ROOMS = {"_forest", "_lp", "_sklearn_tree", "_thresholds"}
-KERNELS = {path.stem for path in ROOT.glob("*.pyx")}
-# Parts of a method, each with what it stands on; only front rooms import them.
-PARTS = {
-    "_budget_loss": {"_budget_model"},
-    "_budget_problem": {"_budget_model", "_closure", "_lp"},
-    "_codes": {"_merge", "_sklearn_tree", "_thresholds"},
-    "_grid": {"_cells"},
-    "_inducers": {"_node_statistics", "_sklearn_tree", "_thresholds"},
-    "_search": {"_bounds", "_cells", "_dp", "_grid"},
-    "_heuristic": {"_cells", "_grid", "_search"},
-    "_planner": {"_cells", "_grid", "_heuristic", "_search"},
-    "_law": {"_base", "_smear"},
-    "_module_tree": {"_modules"},
-    "_predictor": set(),
-    "_prices": {"_base"},
-    "_smeared_tree": {"_law", "_predictor", "_sklearn_tree", "_smear"},
-    "_domain": set(),
-    "_fidelity": {"_cells"},
-    "_verify": {"_certify", "_domain", "_forest", "_grid", "_thresholds"},
-}
-# The edges between rooms, or between kernels, that are wanted.
-EXTRA = {
-    "_forest": {"_thresholds"},
-    "_dp": {"_cells"},
-}
+GROUND = [
+    "_typedefs",
+    "_thresholds",
+    "_sklearn_tree",
+    "_lp",
+    "_regions",
+    "_cells",
+    "_dp",
+    "_grid",
+    "_certify",
+    "_axes",
+    "_domain",
+    "_forest",
+    "_base",
+    "_verify",
+]
+WINGS = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+KERNELS = {path.stem for path in ROOT.rglob("*.pyx")}
 # Where a fitted ensemble keeps its trees.
 ENSEMBLE_ATTRIBUTES = {
     "_predictors",
@@ -57,23 +42,30 @@ ENSEMBLE_ATTRIBUTES = {
 }
 
 
-def allowed_imports(module):
-    """Modules of the package that `module` may import, or None if it has no place here."""
+def sources():
+    """Path of every Python and Cython source of the package."""
+    return sorted(path for path in ROOT.rglob("*") if path.suffix in {".py", ".pyx", ".pxd"})
+
+
+def module_of(path):
+    """Dotted name, without the package's, of a source file: ``genesim._estimator``."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def may_import(module, target):
+    """Whether `module` may import `target`, both dotted names without the package's."""
+    wing, _, part = module.rpartition(".")
+    other_wing, _, _ = target.rpartition(".")
     if module == "__init__":
-        return FRONT | {"_domain", "_verify"}
-    if module in FRONT:
-        return {"_base"} | set(PARTS) | ROOMS | KERNELS
-    if module in PARTS:
-        return PARTS[module]
-    if module == "_base":
-        return ROOMS | KERNELS
-    if module in ROOMS:
-        return EXTRA.get(module, set())
-    if module in KERNELS:
-        return {"_typedefs"} | EXTRA.get(module, set())
-    if module == "_typedefs":
-        return set()
-    return None
+        # the public names come from the faces of the wings, and a few from the ground
+        return target in WINGS or target in GROUND
+    if wing and part == "__init__":
+        return other_wing == wing
+    if target == "__init__" or target in WINGS:
+        return False
+    if wing:
+        return target in GROUND or other_wing == wing
+    return module in GROUND and target in GROUND and GROUND.index(target) < GROUND.index(module)
 
 
 def python_imports(text):
@@ -113,9 +105,24 @@ def cython_imports(text):
         yield from names(match["line"])
 
 
+def package_imports(text, suffix):
+    """Dotted names, without the package's, of the modules that source text imports."""
+    known = {module_of(path) for path in sources()}
+    for name in python_imports(text) if suffix == ".py" else cython_imports(text):
+        parts = name.split(".")
+        if parts[0] != NAME:
+            continue
+        # the longest part of the name that is a module; the rest is a name in it
+        for end in range(len(parts), 1, -1):
+            module = ".".join(parts[1:end])
+            if module in known or module in WINGS:
+                yield module
+                break
+        else:
+            yield "__init__" if len(parts) < 3 else ".".join(parts[1:-1])
+
+
 def module_imports(path):
-    """Names, without the package, of the modules of the package that a source file imports."""
-    text = path.read_text(encoding="utf-8")
-    names = python_imports(text) if path.suffix == ".py" else cython_imports(text)
-    found = {name.split(".")[1] for name in names if name.startswith(f"{NAME}.")}
-    return found - {path.stem}
+    """The modules of the package that a source file imports."""
+    found = set(package_imports(path.read_text(encoding="utf-8"), path.suffix))
+    return found - {module_of(path)}

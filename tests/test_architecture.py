@@ -1,8 +1,7 @@
 """The directions of imports between the modules of ensemble_simplify.
 
-Front rooms (the estimators) may use every room below them; reading, writing,
-LP and kernels do not know one another, except for the edges in `EXTRA`. Parts
-are the Python halves of a method, between its front room and its kernels.
+One ground floor, a wing for each method: wings import the ground, no wing another; the ground
+imports neither a wing nor the package itself, and each of its modules only those below it.
 """
 
 from __future__ import annotations
@@ -13,35 +12,45 @@ import re
 import pytest
 from module_map import (
     ENSEMBLE_ATTRIBUTES,
-    EXTRA,
+    GROUND,
     NAME,
-    PARTS,
-    ROOT,
-    allowed_imports,
+    WINGS,
     cython_imports,
+    may_import,
     module_imports,
+    module_of,
+    package_imports,
     python_imports,
+    sources,
 )
+
+# Who may use private helpers of scikit-learn: one place each.
+PRIVATE_SKLEARN = {"_base", "_sklearn_tree"}
 
 
 def import_violations(module, suffix, text):
     """Describe every import of one source file that the architecture forbids."""
-    allowed = allowed_imports(module)
-    if allowed is None:
-        return [f"{module}{suffix} has no place in the architecture; give it one in this test"]
-    found = []
+    if "." not in module and module not in {*GROUND, "__init__"}:
+        return [f"{module}{suffix} has no place in the architecture; give it one in module_map"]
+    found = [
+        f"{module}{suffix} must not import {NAME}.{target}"
+        for target in package_imports(text, suffix)
+        if target != module and not may_import(module, target)
+    ]
     for name in python_imports(text) if suffix == ".py" else cython_imports(text):
         parts = name.split(".")
         if name.startswith("."):
             found.append(f"{module}{suffix} imports {name} relatively; write the full name")
-        elif parts[0] == NAME:
-            target = parts[1] if len(parts) > 1 else "__init__"
-            if target != module and target not in allowed:
-                found.append(f"{module}{suffix} must not import {NAME}.{target}")
         elif parts[:3] == ["sklearn", "tree", "_tree"] and module != "_sklearn_tree":
             found.append(f"{module}{suffix} must not touch sklearn.tree._tree; _sklearn_tree does")
         elif suffix != ".py" and parts[0] == "sklearn":
             found.append(f"{module}{suffix} must not import {name}: kernels know only arrays")
+        elif (
+            parts[0] == "sklearn"
+            and any(part.startswith("_") for part in parts)
+            and module not in PRIVATE_SKLEARN
+        ):
+            found.append(f"{module}{suffix} must not import the private {name}; _base does")
     if suffix != ".py" and re.search(
         r"^[ \t]*(from[ \t]+numpy[.\w]*[ \t]+)?cimport[ \t]+numpy|"
         r"^[ \t]*from[ \t]+numpy[.\w]*[ \t]+cimport",
@@ -72,45 +81,50 @@ def attribute_violations(module, text):
     return found
 
 
-SOURCES = sorted(path for path in ROOT.iterdir() if path.suffix in {".py", ".pyx", ".pxd"})
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sources(), ids=module_of)
 def test_source_keeps_the_directions(path):
     text = path.read_text(encoding="utf-8")
-    found = import_violations(path.stem, path.suffix, text)
+    found = import_violations(module_of(path), path.suffix, text)
     if path.suffix == ".py":
-        found += attribute_violations(path.stem, text)
+        found += attribute_violations(module_of(path), text)
     assert not found, "\n".join(found)
 
 
-def test_allowed_edges_are_used():
-    used = {module: set() for module in {*PARTS, *EXTRA}}
-    for path in SOURCES:
-        if path.stem in used:
-            used[path.stem] |= module_imports(path)
-    stale = {
-        module: (PARTS.get(module, set()) | EXTRA.get(module, set())) - imported
-        for module, imported in used.items()
-    }
-    assert not any(stale.values()), stale
+def test_the_ground_is_there_and_there_is_no_circle():
+    imports = {}
+    for path in sources():
+        imports.setdefault(module_of(path), set()).update(module_imports(path))
+    assert set(GROUND) <= set(imports)
+    done = set()
+    while len(done) < len(imports):
+        # the face of a wing stands for its modules
+        ready = {
+            module
+            for module, used in imports.items()
+            if module not in done
+            and all(u in done or (u in WINGS and f"{u}.__init__" in done) for u in used)
+        }
+        assert ready, f"a circle among {sorted(set(imports) - done)}"
+        done |= ready
 
 
 @pytest.mark.parametrize(
     ("module", "suffix", "text"),
     [
-        ("_born_again", ".py", "from ensemble_simplify._genesim import merge_trees"),
-        ("_genesim", ".py", "def f():\n    import ensemble_simplify._born_again"),
-        ("_display", ".py", "from ensemble_simplify import _representer"),
-        ("_forest", ".py", "from ensemble_simplify._sklearn_tree import write_tree"),
+        ("born_again._estimator", ".py", "from ensemble_simplify.genesim import merge_trees"),
+        ("born_again._estimator", ".py", "from ensemble_simplify.genesim._ism import X"),
+        ("genesim._ism", ".py", "def f():\n    import ensemble_simplify.born_again._search"),
+        ("genesim._display", ".py", "from ensemble_simplify import representer"),
+        ("genesim._display", ".py", "from ensemble_simplify import BornAgainClassifier"),
+        ("genesim._display", ".py", "from ensemble_simplify.genesim import GenesimClassifier"),
+        ("genesim.__init__", ".py", "from ensemble_simplify._forest import read_forest"),
+        ("_forest", ".py", "from ensemble_simplify._base import unwrap"),
         ("_thresholds", ".py", "from ensemble_simplify._forest import Forest"),
         ("_sklearn_tree", ".py", "from ensemble_simplify import read_forest"),
-        ("_base", ".py", "from ensemble_simplify._born_again import BornAgainClassifier"),
+        ("_base", ".py", "from ensemble_simplify.born_again._estimator import BornAgainClassifier"),
         ("_lp", ".py", "from . import _forest"),
-        ("_grid", ".py", "from ensemble_simplify._search import solve"),
-        ("_forest", ".py", "from ensemble_simplify._grid import Grid"),
-        ("__init__", ".py", "from ensemble_simplify._forest import read_forest"),
-        ("_typedefs", ".pxd", "from ensemble_simplify._cells cimport Axis"),
+        ("__init__", ".py", "from ensemble_simplify.genesim._ism import X"),
+        ("_typedefs", ".pxd", "from ensemble_simplify._regions cimport Node"),
         ("_typedefs", ".pxd", "cimport ensemble_simplify._dp"),
         ("_typedefs", ".pxd", "from ensemble_simplify cimport (\n    _cells,  # axes\n    _dp)"),
         ("_typedefs", ".pxd", "    from ensemble_simplify cimport \\\n        _cells"),
@@ -122,6 +136,7 @@ def test_allowed_edges_are_used():
         ("_forest", ".py", "from sklearn.tree._tree import Tree"),
         ("_forest", ".py", "from sklearn.tree import _tree"),
         ("_forest", ".py", "import sklearn.tree._tree as t"),
+        ("genesim._ism", ".py", "from sklearn.utils._param_validation import Interval"),
         ("_helpers", ".py", "import numpy"),
     ],
 )
@@ -132,11 +147,11 @@ def test_forbidden_import_is_found(module, suffix, text):
 @pytest.mark.parametrize(
     ("module", "text"),
     [
-        ("_born_again", "import sklearn.tree\nsklearn.tree._tree.Tree(1, 2, 1)"),
-        ("_born_again", "estimator.tree_.__setstate__(state)"),
-        ("_born_again", "importlib.import_module('sklearn.tree._tree')"),
-        ("_feature_budget", "for tree in self.estimator_.estimators_: pass"),
-        ("_feature_budget", "getter = model.get_booster()"),
+        ("born_again._estimator", "import sklearn.tree\nsklearn.tree._tree.Tree(1, 2, 1)"),
+        ("born_again._estimator", "estimator.tree_.__setstate__(state)"),
+        ("born_again._estimator", "importlib.import_module('sklearn.tree._tree')"),
+        ("feature_budget._pruner", "for tree in self.estimator_.estimators_: pass"),
+        ("feature_budget._pruner", "getter = model.get_booster()"),
     ],
 )
 def test_forbidden_attribute_is_found(module, text):
@@ -146,12 +161,14 @@ def test_forbidden_attribute_is_found(module, text):
 @pytest.mark.parametrize(
     ("module", "suffix", "text"),
     [
-        ("_born_again", ".py", "from ensemble_simplify._forest import read_forest\nimport numpy"),
-        ("_born_again", ".py", "from ensemble_simplify import _lp, _sklearn_tree"),
-        ("_born_again", ".py", "from ensemble_simplify._grid import Grid"),
+        ("born_again._estimator", ".py", "from ensemble_simplify._forest import read_forest"),
+        ("born_again._estimator", ".py", "from ensemble_simplify import _lp, _sklearn_tree"),
+        ("born_again._estimator", ".py", "from ensemble_simplify._grid import Grid"),
+        ("genesim.__init__", ".py", "from ensemble_simplify.genesim._ism import X"),
         ("_forest", ".py", "from ensemble_simplify._thresholds import float32_floor"),
         ("_sklearn_tree", ".py", "from sklearn.tree._tree import NODE_DTYPE, Tree"),
-        ("__init__", ".py", "from ensemble_simplify._born_again import BornAgainClassifier"),
+        ("_base", ".py", "from sklearn.utils._param_validation import Interval"),
+        ("__init__", ".py", "from ensemble_simplify.born_again import BornAgainClassifier"),
         ("_typedefs", ".pxd", "from libcpp.vector cimport vector\nimport numpy as np"),
     ],
 )

@@ -26,15 +26,15 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import fitted_classifiers
 
 from ensemble_simplify import BornAgainClassifier, Domain, verify
-from ensemble_simplify import _fidelity as fidelity_module
-from ensemble_simplify import _heuristic as heuristic_module
-from ensemble_simplify import _planner as planner_module
 from ensemble_simplify._domain import read_domain
-from ensemble_simplify._fidelity import edge_weights
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._grid import Grid
-from ensemble_simplify._search import CellTree, leaves_bound, solve
 from ensemble_simplify._thresholds import cut_points, merged_thresholds
+from ensemble_simplify.born_again import _fidelity as fidelity_module
+from ensemble_simplify.born_again import _heuristic as heuristic_module
+from ensemble_simplify.born_again import _planner as planner_module
+from ensemble_simplify.born_again._fidelity import edge_weights
+from ensemble_simplify.born_again._search import CellTree, leaves_bound, solve
 
 OBJECTIVES = ["depth", "leaves", "depth_then_leaves"]
 

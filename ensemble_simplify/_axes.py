@@ -1,0 +1,220 @@
+"""Axes of cut points: the only encoder and decoder between values and codes.
+
+An axis is the sorted distinct cut points of a feature. The code of a value on it counts the cut
+points below, so that ``x <= cuts[c]`` is ``code <= c``: codes number the cells of the axis. Trees
+over axes are the arrays of `_regions.pyx`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ensemble_simplify._regions import encode_trees
+from ensemble_simplify._sklearn_tree import TreeNodes
+from ensemble_simplify._thresholds import (
+    FLOAT32_MAX,
+    cut_points,
+    float32_floor,
+    shortest_decimal,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CodedTrees:
+    """Trees over axes, one after the other.
+
+    Attributes
+    ----------
+    nodes : int32 array of shape (n_nodes, 3)
+        Columns axis, cut and size; the number of a leaf is its id in the forest.
+    offsets : intp array of shape (n_trees + 1,)
+        Tree t stands in the rows ``offsets[t], ..., offsets[t + 1] - 1``.
+    """
+
+    nodes: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self):
+        return len(self.offsets) - 1
+
+    def __getitem__(self, t):
+        if not 0 <= t < len(self):
+            raise IndexError(t)
+        return self.nodes[self.offsets[t] : self.offsets[t + 1]]
+
+
+class Axes:
+    """The features that are split on, with their cut points.
+
+    Parameters
+    ----------
+    by_feature : list of n_features arrays of float64
+        Sorted distinct cut points of every feature.
+
+    Attributes
+    ----------
+    by_feature : list of n_features arrays
+    features : ndarray of intp, shape (n_axes,)
+        Features with at least one cut point; if there are none, the first feature.
+    cuts : list of n_axes arrays
+        Cut points of each of these features.
+    shape : tuple of int
+        Cells on each axis.
+    """
+
+    def __init__(self, by_feature):
+        self.by_feature = by_feature
+        self.features = np.flatnonzero([len(c) for c in by_feature])
+        if not self.features.size:
+            # one axis at least, so that no array of cells is without a column
+            self.features = np.zeros(1, dtype=np.intp)
+        self.cuts = [by_feature[j] for j in self.features]
+        self.shape = tuple(len(c) + 1 for c in self.cuts)
+        self._decimals = {}
+
+    @classmethod
+    def of(cls, *forests):
+        """Axes of all cut points of some forests (or trees) on the same features."""
+        return cls(
+            cut_points(
+                np.concatenate([forest.feature for forest in forests]),
+                np.concatenate([forest.threshold for forest in forests]),
+                forests[0].n_features,
+            )
+        )
+
+    def refined(self, X, max_values=256):
+        """Axes with points between neighbouring values of some rows as well.
+
+        Parameters
+        ----------
+        X : ndarray of float32, shape (n_rows, n_features)
+        max_values : int, default=256
+            Points of an axis taken from `X`; more are thinned out to quantiles.
+        """
+        by_feature = list(self.by_feature)
+        for j, cuts in zip(self.features, self.cuts, strict=True):
+            by_feature[j] = np.union1d(cuts, _points_between(X[:, j], max_values))
+        return Axes(by_feature)
+
+    @property
+    def n_features(self):
+        """Number of features, with and without cut points."""
+        return len(self.by_feature)
+
+    @property
+    def n_cuts(self):
+        """Number of cut points of each axis, as an int32 array."""
+        return np.array([len(c) for c in self.cuts], dtype=np.int32)
+
+    @property
+    def whole(self):
+        """The region of all cells: first and last cell on every axis, int32 arrays."""
+        last = self.n_cuts
+        return np.zeros_like(last), last
+
+    @property
+    def n_cells(self):
+        """Number of cells, as a float: it may be astronomic."""
+        return float(np.prod(np.array(self.shape, dtype=float)))
+
+    def encode_rows(self, X):
+        """Codes of float32 rows as an int32 array of shape (n_axes, n_rows)."""
+        codes = np.empty((len(self.cuts), X.shape[0]), dtype=np.int32)
+        for axis, (feature, cuts) in enumerate(zip(self.features, self.cuts, strict=True)):
+            codes[axis] = np.searchsorted(cuts, X[:, feature], side="left")
+        return codes
+
+    def encode_splits(self, feature, threshold):
+        """Axis and cut of splits at cut points; -1 in leaves (`feature` below 0).
+
+        A split that sends every finite row right has cut -1, one that sends them left the number
+        of cuts of its axis or more.
+        """
+        axis_of = np.zeros(self.n_features, dtype=np.intp)
+        axis_of[self.features] = np.arange(len(self.features))
+        axis = np.where(feature >= 0, axis_of[feature], -1)
+        cut = np.full(len(feature), -1, dtype=np.int32)
+        order = np.argsort(axis, kind="stable")
+        ends = np.searchsorted(axis[order], np.arange(-1, len(self.cuts)), side="right")
+        for a, cuts in enumerate(self.cuts):
+            part = order[ends[a] : ends[a + 1]]
+            cut[part] = np.searchsorted(cuts, threshold[part], side="right") - 1
+        cut[(axis >= 0) & (threshold >= FLOAT32_MAX)] = np.iinfo(np.int32).max
+        return axis, cut
+
+    def encode_forest(self, forest):
+        """Trees of a forest whose cut points are among these; leaves keep their ids as numbers.
+
+        Splits that send every finite row one way are left out.
+        """
+        axis, cut = self.encode_splits(forest.feature, forest.threshold)
+        return CodedTrees(
+            *encode_trees(forest.offsets, forest.left, forest.right, axis, cut, self.n_cuts)
+        )
+
+    def decode(self, nodes):
+        """`TreeNodes` of one tree over these axes, with short decimal thresholds."""
+        axis = nodes[:, 0]
+        inner = axis >= 0
+        left, right = children(nodes)
+        threshold = np.zeros(len(nodes))
+        if inner.any():
+            split, which = np.unique(nodes[inner, :2], axis=0, return_inverse=True)
+            points = np.array([self._decimal(a, c) for a, c in split.tolist()])
+            threshold[inner] = points[which.ravel()]
+        feature = np.where(inner, self.features[axis], -1)
+        return TreeNodes(left=left, right=right, feature=feature, threshold=threshold)
+
+    def points(self, cells):
+        """A row of plain numbers that float32 represents, in each of some cells.
+
+        Parameters
+        ----------
+        cells : int array of shape (n, n_axes)
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_features)
+            0 for features without cut points.
+        """
+        rows = np.zeros((len(cells), self.n_features))
+        for a, j in enumerate(self.features):
+            rows[:, j] = _point_in_each(self.cuts[a])[cells[:, a]]
+        return rows
+
+    def _decimal(self, axis, cut):
+        """The cut point as a short decimal, found once: trees bred together share their splits."""
+        if (axis, cut) not in self._decimals:
+            self._decimals[axis, cut] = shortest_decimal(self.cuts[axis][cut])
+        return self._decimals[axis, cut]
+
+
+def children(nodes):
+    """Left and right children of the nodes of trees over axes, -1 in leaves."""
+    left = np.where(nodes[:, 0] >= 0, np.arange(1, len(nodes) + 1), -1)
+    right = np.where(left >= 0, left + nodes[left % len(nodes), 2], -1)
+    return left, right
+
+
+def _points_between(x, max_values):
+    """Float32-exact points that separate neighbouring values of a column."""
+    values = np.unique(x).astype(np.float64)
+    points = float32_floor(values[:-1] / 2 + values[1:] / 2)
+    if points.size > max_values:
+        values = np.quantile(x, np.linspace(0, 1, max_values + 2)[1:-1], method="lower")
+        values = np.unique(values).astype(np.float64)
+        points = points[np.searchsorted(points, values, side="left").clip(max=points.size - 1)]
+    return np.unique(points)
+
+
+def _point_in_each(cuts):
+    """A plain number in every cell of an axis, which float32 represents."""
+    low, high = np.append(-FLOAT32_MAX, cuts), np.append(cuts, FLOAT32_MAX)
+    guess = low + (high - low) / 2
+    if len(cuts):
+        guess[0], guess[-1] = np.floor(high[0]), np.floor(low[-1]) + 1.0
+    guess = guess.astype(np.float32).astype(np.float64)
+    return np.where((low < guess) & (guess <= high), guess, high)

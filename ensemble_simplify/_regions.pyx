@@ -1,0 +1,487 @@
+"""Regions: boxes of cells, and what is left of trees inside them.
+
+An *axis* is a feature's sorted cut points, a *cell* one box between neighbouring cut points on
+every axis, a *region* a box of cells, given by its first and last cell on every axis. A tree over
+axes is an ``int32`` array of shape (n_nodes, 3), nodes in pre-order, with the columns
+
+axis
+    Axis of the split, -1 in a leaf.
+cut
+    A cell goes left iff its index on the axis is at most this; in a leaf, a number of it.
+size
+    Nodes of the subtree. The left child of node i is i + 1, the right child
+    i + 1 + size[i + 1]; a subtree is a slice, and a slice is a tree.
+
+A tree *restricted* to a region keeps only the leaves that the region reaches. Several trees stand
+one after the other in one array, tree t in the rows ``offsets[t], ..., offsets[t + 1] - 1``.
+"""
+
+import numpy as np
+
+from libcpp.vector cimport vector
+
+from ensemble_simplify._typedefs cimport int32_t, intp_t, now, should_stop, uint8_t
+
+cdef double NEVER = float("inf")
+
+
+# ----------------------------------------------------------------- arrays of nodes
+
+cdef void set_sizes(vector[Node] &nodes) noexcept nogil:
+    cdef intp_t i
+    for i in range(<intp_t> nodes.size() - 1, -1, -1):
+        nodes[i].size = 1
+        if nodes[i].axis >= 0:
+            nodes[i].size += nodes[i + 1].size
+            nodes[i].size += nodes[i + nodes[i].size].size
+
+
+cdef object nodes_to_array(const vector[Node] &nodes):
+    cdef intp_t i
+    array = np.empty((nodes.size(), 3), dtype=np.int32)
+    cdef int32_t[:, ::1] view = array
+    for i in range(<intp_t> nodes.size()):
+        view[i, 0] = nodes[i].axis
+        view[i, 1] = nodes[i].cut
+        view[i, 2] = nodes[i].size
+    return array
+
+
+cdef void array_to_nodes(const int32_t[:, ::1] array, vector[Node] &nodes) noexcept nogil:
+    cdef intp_t i
+    nodes.resize(array.shape[0])
+    for i in range(array.shape[0]):
+        nodes[i].axis = array[i, 0]
+        nodes[i].cut = array[i, 1]
+        nodes[i].size = array[i, 2]
+
+
+def with_sizes(int32_t[:, ::1] nodes):
+    """Fill the column of sizes of one tree, in place, and return its array. O(nodes)."""
+    cdef intp_t i
+    with nogil:
+        for i in range(nodes.shape[0] - 1, -1, -1):
+            nodes[i, 2] = 1
+            if nodes[i, 0] >= 0:
+                nodes[i, 2] += nodes[i + 1, 2]
+                nodes[i, 2] += nodes[i + nodes[i, 2], 2]
+    return np.asarray(nodes)
+
+
+def encode_trees(
+    const intp_t[::1] offsets,
+    const intp_t[::1] left,
+    const intp_t[::1] right,
+    const intp_t[::1] axis,
+    const int32_t[::1] cut,
+    const int32_t[::1] n_cuts,
+):
+    """Trees over axes from trees of any numbering.
+
+    Splits that send every cell to one side are left out, and so is what they never reach.
+
+    Parameters
+    ----------
+    offsets : intp array of shape (n_trees + 1,)
+        Root of every tree; `left` and `right` hold ids over all trees, -1 in leaves.
+    left, right, axis : intp arrays of shape (n_nodes,)
+    cut : int32 array of shape (n_nodes,)
+        Cut of the split, anything in leaves; below 0 every cell goes right, from the number of
+        cuts on every cell goes left.
+    n_cuts : int32 array of shape (n_axes,)
+
+    Returns
+    -------
+    nodes : int32 array of shape (n_nodes_left, 3)
+        The number of a leaf is its old id.
+    offsets : intp array of shape (n_trees + 1,)
+    """
+    cdef intp_t t, node, i, n_nodes = left.shape[0]
+    cdef vector[intp_t] stack
+    cdef vector[Node] nodes
+    cdef Node fresh
+    new_offsets = np.zeros(offsets.shape[0], dtype=np.intp)
+    cdef intp_t[::1] begin = new_offsets
+    fresh.size = 1
+    with nogil:
+        nodes.reserve(n_nodes)
+        for t in range(offsets.shape[0] - 1):
+            stack.push_back(offsets[t])
+            while stack.size() and <intp_t> nodes.size() <= n_nodes:
+                node = stack.back()
+                stack.pop_back()
+                while left[node] >= 0:
+                    if cut[node] < 0:
+                        node = right[node]
+                    elif cut[node] >= n_cuts[axis[node]]:
+                        node = left[node]
+                    else:
+                        break
+                if left[node] < 0:
+                    fresh.axis = -1
+                    fresh.cut = <int32_t> node
+                else:
+                    fresh.axis = <int32_t> axis[node]
+                    fresh.cut = cut[node]
+                    stack.push_back(right[node])
+                    stack.push_back(left[node])
+                nodes.push_back(fresh)
+            begin[t + 1] = nodes.size()
+        # a subtree ends where its tree ends, so one pass over all trees will do
+        set_sizes(nodes)
+    return nodes_to_array(nodes), new_offsets
+
+
+def depths(const int32_t[:, ::1] nodes):
+    """Depth of every node of one tree, the root's being 0. O(nodes).
+
+    Returns
+    -------
+    int32 array of shape (n_nodes,)
+    """
+    depth = np.zeros(nodes.shape[0], dtype=np.int32)
+    cdef int32_t[::1] of = depth
+    cdef intp_t i
+    with nogil:
+        for i in range(nodes.shape[0]):
+            if nodes[i, 0] >= 0:
+                of[i + 1] = of[i] + 1
+                of[i + 1 + nodes[i + 1, 2]] = of[i] + 1
+    return depth
+
+
+# ----------------------------------------------------------------- cells
+
+def leaves_of_cells(
+    const int32_t[:, ::1] nodes,
+    const intp_t[::1] offsets,
+    const int32_t[:, ::1] cells,
+    intp_t[:, ::1] leaves,  # OUT
+):
+    """Number of the leaf of each tree in which each cell lies. O(cells * trees * depth).
+
+    Parameters
+    ----------
+    nodes, offsets : trees over axes
+    cells : int32 array of shape (n_cells, n_axes)
+    leaves : intp array of shape (n_trees, n_cells)
+    """
+    cdef intp_t t, c, at
+    with nogil:
+        for t in range(offsets.shape[0] - 1):
+            for c in range(cells.shape[0]):
+                at = offsets[t]
+                while nodes[at, 0] >= 0:
+                    if cells[c, nodes[at, 0]] <= nodes[at, 1]:
+                        at += 1
+                    else:
+                        at += 1 + nodes[at + 1, 2]
+                leaves[t, c] = nodes[at, 1]
+
+
+def leaf_boxes(const int32_t[:, ::1] nodes, const int32_t[::1] lo, const int32_t[::1] hi):
+    """The regions of the leaves of one tree inside a region, from left to right.
+
+    O(leaves * (axes + depth)) time, O(leaves * axes) memory.
+
+    Returns
+    -------
+    at : intp array of shape (n_leaves,)
+        Positions of the leaves that the region reaches.
+    first, last : int32 arrays of shape (n_leaves, n_axes)
+        Their first and last cells.
+    """
+    cdef:
+        intp_t n_axes = lo.shape[0]
+        intp_t a, i, n_leaves = 0
+        int32_t here, axis, cut
+        vector[int32_t] at, lows, highs, region_lo, region_hi
+        vector[int32_t] todo, todo_lo, todo_hi
+        const Node *tree = <const Node *> &nodes[0, 0]
+    with nogil:
+        todo.push_back(0)
+        for a in range(n_axes):
+            todo_lo.push_back(lo[a])
+            todo_hi.push_back(hi[a])
+        region_lo.resize(n_axes)
+        region_hi.resize(n_axes)
+        while todo.size():
+            here = todo.back()
+            todo.pop_back()
+            for a in range(n_axes - 1, -1, -1):
+                region_lo[a] = todo_lo.back()
+                region_hi[a] = todo_hi.back()
+                todo_lo.pop_back()
+                todo_hi.pop_back()
+            here = restrict_root(tree, here, region_lo.data(), region_hi.data())
+            axis = tree[here].axis
+            cut = tree[here].cut
+            if axis < 0:
+                at.push_back(here)
+                lows.insert(lows.end(), region_lo.begin(), region_lo.end())
+                highs.insert(highs.end(), region_hi.begin(), region_hi.end())
+                n_leaves += 1
+                continue
+            todo.push_back(right_child(tree, here))
+            todo.push_back(here + 1)
+            for i in range(2):
+                todo_lo.insert(todo_lo.end(), region_lo.begin(), region_lo.end())
+                todo_hi.insert(todo_hi.end(), region_hi.begin(), region_hi.end())
+            todo_hi[todo_hi.size() - n_axes + axis] = cut
+            todo_lo[todo_lo.size() - 2 * n_axes + axis] = cut + 1
+    positions = np.empty(n_leaves, dtype=np.intp)
+    first = np.empty((n_leaves, n_axes), dtype=np.int32)
+    last = np.empty((n_leaves, n_axes), dtype=np.int32)
+    cdef intp_t[::1] positions_ = positions
+    cdef int32_t[:, ::1] first_ = first
+    cdef int32_t[:, ::1] last_ = last
+    with nogil:
+        for i in range(n_leaves):
+            positions_[i] = at[i]
+            for a in range(n_axes):
+                first_[i, a] = lows[i * n_axes + a]
+                last_[i, a] = highs[i * n_axes + a]
+    return positions, first, last
+
+
+# ----------------------------------------------------------------- restricted trees
+
+cdef void copy_restricted(
+    const Node *nodes,
+    int32_t at,
+    int32_t *lo,
+    int32_t *hi,
+    const intp_t *first,
+    vector[Node] &out,
+    vector[uint8_t] &used,
+) noexcept nogil:
+    """Append what a region reaches of the subtree at `at`, and mark the cuts that are left."""
+    cdef intp_t here = out.size()
+    cdef int32_t axis, cut, saved
+    at = restrict_root(nodes, at, lo, hi)
+    axis = nodes[at].axis
+    cut = nodes[at].cut
+    out.push_back(nodes[at])
+    out[here].size = 1
+    if axis < 0:
+        return
+    used[first[axis] + cut] = 1
+    saved = hi[axis]
+    hi[axis] = cut
+    copy_restricted(nodes, at + 1, lo, hi, first, out, used)
+    hi[axis] = saved
+    saved = lo[axis]
+    lo[axis] = cut + 1
+    copy_restricted(nodes, right_child(nodes, at), lo, hi, first, out, used)
+    lo[axis] = saved
+    out[here].size = <int32_t> (<intp_t> out.size() - here)
+
+
+def restrict(
+    const int32_t[:, ::1] nodes,
+    const intp_t[::1] offsets,
+    const int32_t[::1] lo,
+    const int32_t[::1] hi,
+    const intp_t[::1] also_axis,
+    const intp_t[::1] also_cut,
+):
+    """Trees restricted to a region, over the cuts they still use there.
+
+    O(nodes left * depth + cuts of the region).
+
+    Parameters
+    ----------
+    nodes, offsets : trees over axes
+    lo, hi : int32 arrays of shape (n_axes,)
+        The region.
+    also_axis, also_cut : intp arrays of shape (n,)
+        Cuts to keep as well, inside the region.
+
+    Returns
+    -------
+    nodes : int32 array of shape (n_nodes_left, 3)
+        Axes and cuts are numbered anew; the numbers of leaves stay.
+    offsets : intp array of shape (n_trees + 1,)
+    axes : intp array
+        The axes that still have cuts.
+    cuts : list of intp arrays
+        The cuts left on each of them, in the numbers of the given trees.
+    """
+    cdef:
+        intp_t n_axes = lo.shape[0]
+        intp_t n_trees = offsets.shape[0] - 1
+        intp_t a, c, t, i, n, total = 0
+        vector[int32_t] low, high, axis_rank, rank
+        vector[intp_t] first, kept
+        vector[uint8_t] used
+        vector[Node] out
+        const Node *tree = <const Node *> &nodes[0, 0]
+    new_offsets = np.zeros(n_trees + 1, dtype=np.intp)
+    cdef intp_t[::1] begin = new_offsets
+    axes, cuts = [], []
+    with nogil:
+        axis_rank.resize(n_axes)
+        for a in range(n_axes):
+            low.push_back(lo[a])
+            high.push_back(hi[a])
+            # cut c of axis a has its mark at first[a] + c
+            first.push_back(total - lo[a])
+            total += hi[a] - lo[a]
+        used.assign(total + 1, 0)
+        rank.resize(total + 1)
+        for t in range(n_trees):
+            copy_restricted(
+                tree, <int32_t> offsets[t], low.data(), high.data(), first.data(), out, used
+            )
+            begin[t + 1] = out.size()
+        for i in range(also_axis.shape[0]):
+            used[first[also_axis[i]] + also_cut[i]] = 1
+    cdef intp_t[::1] cut_view
+    for a in range(n_axes):
+        kept.clear()
+        for c in range(lo[a], hi[a]):
+            rank[first[a] + c] = <int32_t> kept.size()
+            if used[first[a] + c]:
+                kept.push_back(c)
+        n = kept.size()
+        if n:
+            axis_rank[a] = <int32_t> len(axes)
+            axes.append(a)
+            array = np.empty(n, dtype=np.intp)
+            cut_view = array
+            for i in range(n):
+                cut_view[i] = kept[i]
+            cuts.append(array)
+    with nogil:
+        for i in range(<intp_t> out.size()):
+            a = out[i].axis
+            if a >= 0:
+                out[i].axis = axis_rank[a]
+                out[i].cut = rank[first[a] + out[i].cut]
+    return nodes_to_array(out), new_offsets, np.array(axes, dtype=np.intp), cuts
+
+
+# ----------------------------------------------------------------- overlay
+
+cdef struct OverlayFrame:
+    intp_t at           # where its positions in the k trees begin
+    int32_t pos         # its number in the output
+    int32_t axis
+    int32_t cut
+    int32_t saved       # end of the region to restore
+    int32_t stage       # 0: to be opened, 1: left child done, 2: right child done
+
+
+def overlay(
+    list trees,
+    const int32_t[::1] lo,
+    const int32_t[::1] hi,
+    *,
+    intp_t max_leaves,
+    double seconds=NEVER,
+):
+    """Exact overlay of several trees inside a region; of one tree: the tree restricted to it.
+
+    Splitting on the root of any restricted tree is always possible, so every order ends in one
+    leaf for every non-empty intersection of leaves; here the first tree that is left comes first.
+
+    Parameters
+    ----------
+    trees : list of int32 arrays of shape (n_nodes, 3)
+        Trees over axes.
+    lo, hi : int32 arrays of shape (n_axes,)
+        The region.
+    max_leaves : int
+        Stop when the overlay has more leaves.
+    seconds : float
+        Stop after so many seconds.
+
+    Returns
+    -------
+    nodes : int32 array of shape (n_nodes, 3) or None
+        Leaves are numbered from left to right. None if a limit stopped the overlay.
+    parts : intp array of shape (n_leaves, n_trees)
+        Position of the leaf of every tree that a leaf of the overlay lies in.
+    """
+    cdef intp_t k = len(trees), i, j, top, n_leaves = 0, polled = 0
+    cdef vector[vector[Node]] stored
+    cdef vector[const Node*] tree
+    cdef vector[Node] out
+    cdef vector[OverlayFrame] stack
+    cdef vector[int32_t] at, region_lo, region_hi, parts
+    cdef OverlayFrame frame
+    cdef OverlayFrame* current
+    cdef Node node
+    cdef int32_t chosen
+    cdef double deadline = now() + seconds
+    cdef bint stopped = False
+    stored.resize(k)
+    for i in range(k):
+        array_to_nodes(trees[i], stored[i])
+        tree.push_back(stored[i].data())
+    with nogil:
+        for i in range(lo.shape[0]):
+            region_lo.push_back(lo[i])
+            region_hi.push_back(hi[i])
+        at.resize(k)
+        frame.at = 0
+        frame.stage = 0
+        stack.push_back(frame)
+        while stack.size():
+            current = &stack.back()
+            top = current.at
+            if current.stage == 0:
+                polled += 1
+                if n_leaves > max_leaves or (polled & 0xffff == 0 and should_stop(deadline)):
+                    stopped = True
+                    break
+                chosen = -1
+                for i in range(k):
+                    at[top + i] = restrict_root(
+                        tree[i], at[top + i], region_lo.data(), region_hi.data()
+                    )
+                    if chosen < 0 and tree[i][at[top + i]].axis >= 0:
+                        chosen = <int32_t> i
+                current.pos = <int32_t> out.size()
+                node.size = 1
+                if chosen < 0:
+                    node.axis = -1
+                    node.cut = <int32_t> n_leaves
+                    n_leaves += 1
+                    out.push_back(node)
+                    for i in range(k):
+                        parts.push_back(at[top + i])
+                    stack.pop_back()
+                    at.resize(top)
+                    continue
+                node = tree[chosen][at[top + chosen]]
+                out.push_back(node)
+                current.axis = node.axis
+                current.cut = node.cut
+                current.stage = 1
+                current.saved = region_hi[node.axis]
+                region_hi[node.axis] = node.cut
+            elif current.stage == 1:
+                region_hi[current.axis] = current.saved
+                current.saved = region_lo[current.axis]
+                region_lo[current.axis] = current.cut + 1
+                current.stage = 2
+            else:
+                region_lo[current.axis] = current.saved
+                out[current.pos].size = <int32_t> out.size() - current.pos
+                stack.pop_back()
+                at.resize(top)
+                continue
+            frame.at = top + k
+            at.resize(top + 2 * k)
+            for i in range(k):
+                at[top + k + i] = at[top + i]
+            stack.push_back(frame)
+    if stopped or n_leaves > max_leaves:
+        return None, None
+    array = np.empty((n_leaves, k), dtype=np.intp)
+    cdef intp_t[:, ::1] view = array
+    for i in range(n_leaves):
+        for j in range(k):
+            view[i, j] = parts[i * k + j]
+    return nodes_to_array(out), array

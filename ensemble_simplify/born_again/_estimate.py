@@ -1,0 +1,202 @@
+"""How large will the born-again tree be, and what will it take? Before any work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify._base import (
+    Interval,
+    StrOptions,
+    available_memory,
+    read_classifier,
+    validate_params,
+)
+from ensemble_simplify._grid import trees_over_axes
+from ensemble_simplify._thresholds import cut_points
+from ensemble_simplify._verify import Space
+from ensemble_simplify.born_again._planner import HOPELESS, MAX_LEAVES, forecast
+from ensemble_simplify.born_again._search import n_regions
+
+# Leaves beyond which a tree is no longer something to read.
+READABLE = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Forecast of a born-again tree; see :func:`estimate`.
+
+    Parameters
+    ----------
+    n_trees : int
+        Trees of the ensemble.
+    n_cells : float
+        Cells on which the ensemble is constant; without those that only repeat a neighbour,
+        where there was time to look at all of them.
+    n_regions : float
+        Boxes of these cells.
+    n_bytes : float
+        Memory of the exact search.
+    seconds : float
+        Time of the exact search on a processor of the 2020s.
+    n_leaves : float
+        Leaves of a tree with the ensemble's function, about.
+    n_leaves_lower_bound : int
+        No such tree has fewer.
+    n_occupied : int or None
+        Cells that hold rows of `X`.
+    exact : bool
+        Whether the exact search fits into memory and an hour.
+    advice : list of str
+        What to do.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import estimate
+    >>> forest = RandomForestClassifier(n_estimators=5, max_depth=2, random_state=0)
+    >>> estimate(forest.fit(*load_iris(return_X_y=True))).exact
+    True
+    """
+
+    n_trees: int
+    n_cells: float
+    n_regions: float
+    n_bytes: float
+    seconds: float
+    n_leaves: float
+    n_leaves_lower_bound: int
+    n_occupied: int | None
+    exact: bool
+    advice: list
+
+    def __repr__(self):
+        lines = [
+            f"{self.n_trees} trees, {self.n_cells:.3g} cells, {self.n_regions:.3g} regions",
+            f"exact search: about {self.n_bytes / 1e6:.3g} MB and {self.seconds:.2g} s",
+            f"leaves: about {self.n_leaves:.3g}, at least {self.n_leaves_lower_bound}",
+        ]
+        if self.n_occupied is not None:
+            lines.append(f"cells with rows of X: {self.n_occupied}")
+        return "\n".join([*lines, *self.advice])
+
+
+@validate_params(
+    {
+        "X": ["array-like", None],
+        "objective": [StrOptions({"depth", "leaves", "depth_then_leaves"})],
+        "voting": [StrOptions({"estimator", "hard"})],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither")],
+        "random_state": [Interval(Integral, 0, None, closed="left"), None],
+    },
+    prefer_skip_nested_validation=False,
+)
+def estimate(
+    estimator,
+    X=None,
+    *,
+    objective="depth_then_leaves",
+    voting="estimator",
+    max_memory=None,
+    time_limit=1.0,
+    random_state=0,
+):
+    """Forecast the size of the born-again tree of an ensemble, and what finding it takes.
+
+    Parameters
+    ----------
+    estimator : fitted ensemble
+        As for :class:`BornAgainClassifier`, fitted, with or without ``FrozenEstimator``.
+    X : array-like of shape (n_samples, n_features) or None, default=None
+        Rows; the cells they lie in are counted.
+    objective : {"depth", "leaves", "depth_then_leaves"}, default="depth_then_leaves"
+        What is to be smallest.
+    voting : {"estimator", "hard"}, default="estimator"
+        As for :class:`BornAgainClassifier`.
+    max_memory : float or None, default=None
+        Bytes the search may use; None: half of what is free.
+    time_limit : float, default=1.0
+        Seconds to look at the ensemble, about.
+    random_state : int or None, default=0
+        Seeds the samples.
+
+    Returns
+    -------
+    Estimate
+        Its ``repr`` is a short report with advice.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import estimate
+    >>> X, y = load_wine(return_X_y=True)
+    >>> forest = RandomForestClassifier(n_estimators=3, max_depth=2, random_state=0).fit(X, y)
+    >>> report = estimate(forest, X)
+    >>> bool(report.n_leaves >= report.n_leaves_lower_bound)
+    True
+    """
+    fitted = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    check_is_fitted(fitted)
+    forest = read_classifier(fitted, voting=voting)
+    cuts = cut_points(forest.feature, forest.threshold, forest.n_features)
+    allowed = available_memory() / 2 if max_memory is None else max_memory
+    space = Space([forest], cuts)
+    seen = forecast(
+        trees_over_axes(forest, cuts),
+        space,
+        objective,
+        max_bytes=allowed,
+        seconds=time_limit,
+        rng=np.random.default_rng(random_state),
+    )
+    n_occupied = None
+    if X is not None:
+        X = check_array(X, dtype=np.float32)
+        if X.shape[1] != forest.n_features:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the ensemble was fitted on "
+                f"{forest.n_features}. Pass the columns it was fitted on."
+            )
+        cells = [np.searchsorted(c, X[:, j].astype(float)) for j, c in enumerate(cuts) if len(c)]
+        n_occupied = len(np.unique(np.array(cells), axis=1).T) if cells else 1
+    exact = bool(seen.n_bytes <= allowed and seen.seconds <= 3600)
+    return Estimate(
+        forest.n_trees,
+        float(np.prod(np.array(seen.shape, dtype=float))),
+        float(n_regions(seen.shape)),
+        seen.n_bytes,
+        seen.seconds,
+        seen.n_leaves,
+        seen.leaves_bound,
+        n_occupied,
+        exact,
+        _advice(exact, seen, allowed),
+    )
+
+
+def _advice(exact, seen, allowed):
+    advice = []
+    if exact:
+        advice.append("method='auto' will prove the smallest tree.")
+    elif seen.n_leaves > HOPELESS * MAX_LEAVES:
+        advice.append("A tree with the same function is out of reach: method='auto' will refuse.")
+    else:
+        reason = "memory" if seen.n_bytes > allowed else "time"
+        advice.append(
+            f"The exact search takes too much {reason}: method='auto' will give a tree with the "
+            "same function and bounds. Set time_limit."
+        )
+    if not seen.n_leaves <= READABLE:
+        advice.append(
+            "The tree will be too large to read. Fewer or shallower trees, max_features=None or "
+            "binned features (KBinsDiscretizer) make it smaller."
+        )
+    return advice

@@ -1,0 +1,666 @@
+"""The smallest single tree with exactly the same function as an ensemble."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ensemble_simplify._base import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    all_or_nothing,
+    available_memory,
+    check_weights,
+    class_index,
+    fit_context,
+    fit_or_unwrap,
+    fitted_rows,
+    read_classifier,
+)
+from ensemble_simplify._domain import Domain, read_domain
+from ensemble_simplify._grid import grid_shape, trees_over_axes
+from ensemble_simplify._sklearn_tree import TreeNodes, apply_nodes, write_classifier
+from ensemble_simplify._thresholds import (
+    cut_points,
+    float32_floor,
+    merged_thresholds,
+    shortest_decimal,
+)
+from ensemble_simplify._verify import Space, verify
+from ensemble_simplify.born_again._fidelity import edge_weights, fidelity
+from ensemble_simplify.born_again._planner import (
+    MAX_LEAVES,
+    OutOfTime,
+    TooManyLeaves,
+    find_front,
+    find_tree,
+)
+from ensemble_simplify.born_again._search import TooLarge, n_regions
+
+# Share of the memory free at the start of fit that the search may use.
+MEMORY_SHARE = 0.5
+# Points looked at for the probabilities of a leaf that no training row reaches: so many a leaf,
+# so many in all if there are not more leaves than that, and so many at a time.
+POINTS_PER_LEAF, POINTS, POINTS_AT_ONCE = 16, 1 << 15, 1 << 16
+
+
+class BornAgainClassifier(ClassifierMixin, BaseEstimator):
+    """The smallest decision tree with exactly the same function as a tree ensemble.
+
+    For every finite input, ``predict`` answers what ``estimator_.predict`` answers, and no
+    decision tree of axis-parallel splits that does so is smaller in the chosen objective.
+
+    The thresholds of the ensemble divide the feature space into cells on which its prediction is
+    constant. Dynamic programming over all boxes of cells finds the smallest tree that tells the
+    classes of all cells [1]_. Unlike the paper's algorithm, ``"depth_then_leaves"`` is solved to
+    its true optimum.
+
+    Read more in the :ref:`User Guide <born_again>`.
+
+    Parameters
+    ----------
+    estimator : estimator, FrozenEstimator or None, default=None
+        The ensemble of decision trees. An unfitted one is cloned and fitted on the training data;
+        a fitted one is used as it is when wrapped in :class:`~sklearn.frozen.FrozenEstimator`.
+        None means ``RandomForestClassifier(n_estimators=5, max_depth=2)``. Supported are
+        decision trees, random forests, extra trees, bagged trees, AdaBoost, gradient boosting and
+        voting over them, and, with the extra ``ensemble-simplify[boosting]``, histogram gradient
+        boosting, XGBoost and LightGBM.
+    objective : {"depth", "leaves", "depth_then_leaves"}, default="depth_then_leaves"
+        What is smallest: the depth, the number of leaves, or the number of leaves among
+        the trees of smallest depth.
+    method : {"auto", "exact", "heuristic"}, default="auto"
+        ``"exact"`` proves the tree smallest, or raises an error if memory or time do not suffice.
+        ``"heuristic"`` divides the feature space greedily, solves the parts exactly, and joins
+        parts while time remains: a tree with exactly the same function, and bounds on how much
+        smaller one could be. ``"auto"`` is exact where memory and time suffice, heuristic
+        elsewhere.
+    voting : {"estimator", "hard"}, default="estimator"
+        Whose function the tree has: ``"estimator"``, what the ensemble's own ``predict``
+        answers (with ``n_jobs=None``, where its sums do not depend on the timing of threads);
+        ``"hard"``, the majority of the trees' labels, ties to the first class, as in [1]_.
+    post_prune : bool, default=False
+        Whether to replace, from the bottom up, every split that has training rows on one side only
+        by that side, and splits between two leaves of one class by a leaf, as in [1]_. The tree
+        is then smaller and answers like the ensemble on every training row, but not everywhere:
+        see `fidelity_`.
+    domain : Domain, dict or None, default=None
+        Which inputs can occur: a :class:`Domain`, or a dict of its parameters. The tree has the
+        ensemble's function inside the domain and any class outside, where ``predict`` answers
+        without a check; so it can be smaller. Training rows must be inside. None: every finite
+        input.
+    merge_thresholds : bool, default=False
+        Whether to merge thresholds of the ensemble, before the search, to the fewest that leave
+        every training row on its path in every tree [2]_. The tree then has the function of the
+        ensemble with merged thresholds, which is the ensemble's own on the training rows, but not
+        everywhere: see `fidelity_`.
+    max_memory : float or None, default=None
+        Memory the search may use, in bytes. None: half of what is free when ``fit`` starts.
+    time_limit : float or None, default=None
+        Time for the search, in seconds, without the fitting of the ensemble. When it is over,
+        the best tree so far is returned with its bounds and a ``ConvergenceWarning``. None: no
+        limit.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the default ensemble, the samples of cells by which the heuristic divides, and which
+        points are looked at for the probabilities of leaves that no training row reaches. An
+        ensemble that is given keeps its own.
+    verbose : int, default=0
+        If positive, the size of the problem, the best tree so far and its bound are printed.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted ensemble.
+    decision_tree_ : DecisionTreeClassifier
+        The tree, an ordinary fitted scikit-learn tree. Its node weights and impurities come
+        from the training rows; a leaf's probabilities are the mean of the ensemble's over the
+        training rows in it (over random points where there is none), changed as little as
+        makes the leaf's class the most probable one.
+    depth_ : int
+        Depth of the tree.
+    n_leaves_ : int
+        Number of leaves of the tree.
+    depth_unpruned_, n_leaves_unpruned_ : int
+        The same before ``post_prune``; equal without it.
+    depth_lower_bound_ : int
+        No tree with the same function (before ``post_prune``) is less deep. Equal to
+        `depth_unpruned_` where depth is minimised.
+    n_leaves_lower_bound_ : int
+        No tree with the same function (before ``post_prune``), and of depth `depth_unpruned_` if
+        depth comes first, has fewer leaves. Equal to `n_leaves_unpruned_` where leaves are
+        minimised.
+    status_ : {"optimal", "feasible", "pruned"}
+        ``"optimal"``: the objective is proven to be smallest; ``"feasible"``: the tree has the
+        ensemble's function (inside `domain`, with merged thresholds if `merge_thresholds`), but a
+        smaller one may exist; ``"pruned"``: ``post_prune`` changed the tree.
+    fidelity_ : float
+        Share of points, drawn uniformly from the bounding box of the training rows, to which
+        the tree gives the ensemble's class: 1 by proof without `post_prune` and
+        `merge_thresholds`. With a `domain`, only points inside count, integer features are
+        drawn as integers, and what groups and implications say about features that the ensemble
+        does not use is put in terms of those it uses. Computed from all cells; where there are
+        too many, estimated from those of 100,000 points that are in the domain (NaN if none is).
+    fidelity_error_ : float
+        Standard error of `fidelity_`; 0 where it is exact.
+    n_cells_ : int or float
+        Number of cells; cuts across which no prediction changes are not counted, unless there are
+        too many cells to look at each.
+    n_regions_ : int or float
+        Number of boxes of these cells.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if ``fit`` saw any.
+
+    Raises
+    ------
+    TypeError
+        If the ensemble is of a kind that cannot be read.
+    ValueError
+        If the search does not fit into `max_memory` (``method="exact"``), if a tree with the
+        ensemble's function is expected to have far more than a million leaves
+        (``method="auto"``), if none was found within `time_limit`, or a parameter is out of
+        range.
+
+    See Also
+    --------
+    sklearn.tree.DecisionTreeClassifier : A tree grown on the training data.
+
+    Notes
+    -----
+    With h_j cuts on feature j there are ``prod(h_j + 1)`` cells and
+    ``prod((h_j + 1) (h_j + 2) / 2)`` regions; time and memory grow with the number of regions
+    that differ in function, which is often a twentieth of that. Features with many values
+    give many cuts: limit ``max_depth``, the number of trees, or bin the features.
+
+    Thresholds are read as scikit-learn applies them, to rows rounded to float32.
+
+    With a `domain`, no tree with splits at cuts of the ensemble is smaller; a split on a feature
+    that the ensemble does not use, but that a group or implication ties to others, could at times
+    save leaves and is not considered.
+
+    References
+    ----------
+    .. [1] T. Vidal, T. Pacheco, M. Schiffer (2020). Born-Again Tree Ensembles. ICML, PMLR 119,
+       9743-9753. https://doi.org/10.48550/arXiv.2003.11132
+    .. [2] A. Nakamura, K. Sakurada (2019). An Algorithm for Reducing the Number of Distinct
+       Branching Conditions in a Decision Forest. ECML PKDD, 578-589.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import BornAgainClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(n_estimators=7, max_depth=3, random_state=0)
+    >>> tree = BornAgainClassifier(forest).fit(X, y)
+    >>> tree.status_
+    'optimal'
+    >>> bool((tree.predict(X) == tree.estimator_.predict(X)).all())
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "objective": [StrOptions({"depth", "leaves", "depth_then_leaves"})],
+        "method": [StrOptions({"auto", "exact", "heuristic"})],
+        "voting": [StrOptions({"estimator", "hard"})],
+        "post_prune": ["boolean"],
+        "domain": [Domain, dict, None],
+        "merge_thresholds": ["boolean"],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        objective="depth_then_leaves",
+        method="auto",
+        voting="estimator",
+        post_prune=False,
+        domain=None,
+        merge_thresholds=False,
+        max_memory=None,
+        time_limit=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.objective = objective
+        self.method = method
+        self.voting = voting
+        self.post_prune = post_prune
+        self.domain = domain
+        self.merge_thresholds = merge_thresholds
+        self.max_memory = max_memory
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Fit the ensemble, unless it is frozen, and find the smallest equal tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights, used in fitting the ensemble and for the node weights of the tree.
+
+        Returns
+        -------
+        self : BornAgainClassifier
+            The fitted estimator.
+        """
+        given = X
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        weight = check_weights(sample_weight, X)
+        rng = check_random_state(self.random_state)
+        default = RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng)
+        rows = given if hasattr(given, "columns") else X
+        self.estimator_ = fit_or_unwrap(
+            self.estimator,
+            rows,
+            y,
+            None if sample_weight is None else weight,
+            default=default,
+        )
+        forest = read_classifier(self.estimator_, voting=self.voting)
+        self.classes_ = forest.classes
+        y_index = class_index(y, self.classes_)
+
+        inside = self._inside()
+        if inside is not None:
+            inside.check_rows(X)
+            forest = inside.read(forest)
+        searched = self._merged(forest, inside, X)
+        self._threshold = searched.threshold
+        cuts = cut_points(searched.feature, searched.threshold, searched.n_features)
+        found = self._search(searched, cuts, inside, rng)
+        tree = found.tree
+        axes, _ = grid_shape(cuts)
+        nodes = _over_features(tree, axes, cuts)
+        leaf_of_row = apply_nodes(nodes, X)
+        if self.post_prune:
+            empty = tree.left < 0
+            empty[leaf_of_row] = False
+            tree = tree.without(empty)
+            nodes = _over_features(tree, axes, cuts)
+            leaf_of_row = apply_nodes(nodes, X)
+        self._measure_fidelity(forest, inside, tree, nodes, X, rng)
+        leaf_label = tree.label[nodes.leaves]
+        self.decision_tree_ = write_classifier(
+            nodes,
+            leaf_label,
+            self._leaf_probabilities(rows, nodes, leaf_of_row, rng),
+            leaf_of_row,
+            y_index,
+            self.classes_,
+            n_features=self.n_features_in_,
+            feature_names=getattr(self, "feature_names_in_", None),
+            sample_weight=weight,
+        )
+        self._set_sizes(found, tree)
+        return self
+
+    def _inside(self):
+        """The domain in terms of feature numbers."""
+        names = getattr(self, "feature_names_in_", None)
+        return read_domain(self.domain, self.n_features_in_, names)
+
+    def _merged(self, forest, inside, X):
+        """The forest whose function is sought: with merged thresholds, if so wanted."""
+        if not self.merge_thresholds:
+            return forest
+        merged = replace(forest, threshold=merged_thresholds(forest, X))
+        merged = merged if inside is None else inside.read(merged)
+        sizes = [
+            _cells(grid_shape(cut_points(f.feature, f.threshold, f.n_features))[1])
+            for f in (forest, merged)
+        ]
+        self._report(f"merged thresholds: {_count(sizes[1])} of {_count(sizes[0])} cells left")
+        return merged
+
+    def _measure_fidelity(self, forest, inside, tree, nodes, X, rng):
+        """Set `fidelity_` of the tree to the forest, the tree's nodes being over features."""
+        self.fidelity_, self.fidelity_error_ = 1.0, 0.0
+        if not (self.post_prune or self.merge_thresholds):
+            return
+        inner = nodes.left >= 0
+        threshold = np.where(inner, float32_floor(nodes.threshold), 0.0)
+        cuts = cut_points(
+            np.concatenate([forest.feature, nodes.feature]),
+            np.concatenate([forest.threshold, threshold]),
+            forest.n_features,
+        )
+        outside = None if inside is None else inside.outside(cuts)
+        trees = trees_over_axes(forest, cuts, outside)
+        axes, _ = grid_shape(cuts)
+        axis, cut = np.full_like(tree.axis, -1), np.full_like(tree.cut, -1)
+        weights = []
+        for a, j in enumerate(axes):
+            here = inner & (nodes.feature == j)
+            axis[here], cut[here] = a, np.searchsorted(cuts[j], threshold[here])
+            integer = inside is not None and inside.integer[j]
+            weights.append(edge_weights(cuts[j], X[:, j].min(), X[:, j].max(), integer))
+        self.fidelity_, self.fidelity_error_ = fidelity(
+            trees,
+            replace(tree, axis=axis, cut=cut),
+            weights,
+            np.random.default_rng(rng.randint(1 << 31)),
+        )
+
+    def _search(self, forest, cuts, inside, rng):
+        """A faithful tree over the cells that the cuts make."""
+        trees = trees_over_axes(forest, cuts, None if inside is None else inside.outside(cuts))
+        space = Space([forest], cuts)
+        allowed = self._memory()
+        seconds = np.inf if self.time_limit is None else self.time_limit
+        name = f"estimator={type(self.estimator_).__name__}(...)"
+        self._report(f"{forest.n_trees} trees, {_count(_cells(trees.shape))} cells before merging")
+        try:
+            return find_tree(
+                trees,
+                space,
+                self.objective,
+                method=self.method,
+                max_bytes=allowed,
+                seconds=seconds,
+                rng=np.random.default_rng(rng.randint(1 << 31)),
+                report=self._report if self.verbose else None,
+            )
+        except TooLarge as error:
+            raise ValueError(self._too_large(trees.shape, error.n_bytes, allowed)) from error
+        except TooManyLeaves as error:
+            raise ValueError(
+                f"A tree with the function of {name} is expected to have {_count(error.n_leaves)} "
+                f"leaves or so ({forest.n_trees} trees, {sum(map(len, cuts)):,} distinct "
+                f"thresholds); more than {MAX_LEAVES:,} are not written out. Use fewer or "
+                "shallower trees, or features of fewer distinct values (for instance by "
+                "KBinsDiscretizer); or take a small tree that only comes close, by "
+                "RepresenterTree or GenesimClassifier. method='heuristic' with a time_limit "
+                "searches all the same."
+            ) from error
+        except OutOfTime as error:
+            forecast = ""
+            if error.share > 0:
+                forecast = (
+                    f" It had {error.n_leaves:,} leaves on {error.share:.2g} of the cells: "
+                    f"expect {_count(error.n_leaves / error.share)} leaves or so."
+                )
+            raise ValueError(
+                f"time_limit={self.time_limit} seconds were over before a tree with the function "
+                f"of {name} was found, on {_count(_cells(trees.shape))} cells.{forecast} Use fewer "
+                "or shallower trees, or features of fewer distinct values (for instance by "
+                "KBinsDiscretizer), or raise time_limit."
+            ) from error
+
+    def _memory(self):
+        return available_memory() * MEMORY_SHARE if self.max_memory is None else self.max_memory
+
+    def _too_large(self, shape, n_bytes, allowed):
+        return (
+            f"estimator={type(self.estimator_).__name__}(...) divides the feature space into "
+            f"{_count(_cells(shape))} cells ({_count(float(n_regions(shape)))} regions); the exact "
+            f"search needs about {_count(float(n_bytes))} bytes, and max_memory allows "
+            f"{_count(float(allowed))}. Use method='auto' or 'heuristic', fewer or shallower "
+            "trees, or features of fewer distinct values (for instance by KBinsDiscretizer), or "
+            "raise max_memory."
+        )
+
+    def _report(self, message):
+        if self.verbose:
+            print(f"[{type(self).__name__}] {message}")
+
+    def _leaf_probabilities(self, rows, nodes, leaf_of_row, rng):
+        """Mean probabilities of the ensemble in every leaf, or None if it gives none."""
+        if not hasattr(self.estimator_, "predict_proba"):
+            return None
+        position = np.searchsorted(nodes.leaves, leaf_of_row)
+        total = np.zeros((nodes.n_leaves, len(self.classes_)))
+        np.add.at(total, position, self.estimator_.predict_proba(rows))
+        count = np.bincount(position, minlength=nodes.n_leaves)
+        empty = np.flatnonzero(count == 0)
+        if len(empty):
+            n_points = min(POINTS_PER_LEAF, max(1, POINTS // len(empty)))
+            draw = _points_in_leaves(nodes, self.n_features_in_, rng)
+            for part in np.array_split(empty, -(-n_points * len(empty) // POINTS_AT_ONCE)):
+                points = draw(nodes.leaves[part], n_points)
+                if hasattr(rows, "iloc"):
+                    points = type(rows)(points, columns=rows.columns)
+                proba = self.estimator_.predict_proba(points)
+                total[part] = proba.reshape(len(part), n_points, -1).sum(axis=1)
+            count[empty] = n_points
+        proba = total / count[:, None]
+        return proba / proba.sum(axis=1, keepdims=True)
+
+    def _set_sizes(self, found, tree):
+        self.depth_, self.n_leaves_ = tree.depth, tree.n_leaves
+        self.depth_unpruned_, self.n_leaves_unpruned_ = found.tree.depth, found.tree.n_leaves
+        self.depth_lower_bound_ = found.depth_bound
+        self.n_leaves_lower_bound_ = found.leaves_bound
+        self.n_cells_ = _cells(found.shape)
+        self.n_regions_ = n_regions(found.shape)
+        self.status_ = "optimal" if found.optimal else "feasible"
+        self._report(
+            f"depth {self.depth_unpruned_} (at least {self.depth_lower_bound_}), "
+            f"{self.n_leaves_unpruned_} leaves (at least {self.n_leaves_lower_bound_}), "
+            f"{self.status_}"
+        )
+        if tree.n_leaves < found.tree.n_leaves:
+            self.status_ = "pruned"
+            self._report(
+                f"pruned to depth {self.depth_}, {self.n_leaves_} leaves; "
+                f"fidelity {self.fidelity_:.6g}"
+            )
+        if not found.optimal and self.method != "heuristic":
+            reason = "max_memory" if self.time_limit is None else "time_limit or max_memory"
+            warnings.warn(
+                f"{reason} ended the search: a tree of the function sought was found, of depth "
+                f"{self.depth_unpruned_} and with {self.n_leaves_unpruned_} leaves; every such "
+                f"tree has at least depth {self.depth_lower_bound_} and "
+                f"{self.n_leaves_lower_bound_} leaves.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    def verify(self, *, time_limit=None):
+        """Prove that the tree and the ensemble agree on every finite input, or in the domain.
+
+        The proof does not use the search: it bounds the votes of the ensemble on the box of
+        each leaf, and divides the box where the bounds do not tell.
+
+        Parameters
+        ----------
+        time_limit : float or None, default=None
+            Seconds; None: no limit.
+
+        Returns
+        -------
+        Verification
+            True in a condition iff they are proven equal; otherwise with a row on which they
+            differ, if one was found. See :func:`verify`. After `post_prune` or
+            `merge_thresholds` there often is such a row.
+        """
+        check_is_fitted(self)
+        return verify(
+            self.estimator_,
+            self.decision_tree_,
+            voting=self.voting,
+            domain=self.domain,
+            time_limit=time_limit,
+        )
+
+    def front(self, *, time_limit=None):
+        """Fewest leaves for every depth: what a shallower tree costs.
+
+        Parameters
+        ----------
+        time_limit : float or None, default=None
+            Seconds; None: no limit.
+
+        Returns
+        -------
+        list of (int, int)
+            Pairs (depth, leaves) of the trees with the ensemble's function that no other such
+            tree beats in both, from the least depth to the fewest leaves. As in ``fit``, the
+            function is that inside `domain`, with merged thresholds if `merge_thresholds`, and
+            before `post_prune`.
+
+        Raises
+        ------
+        ValueError
+            If the exact search does not fit into `max_memory`.
+        TimeoutError
+            When the time is over first.
+        """
+        check_is_fitted(self)
+        forest = read_classifier(self.estimator_, voting=self.voting)
+        cuts = cut_points(forest.feature, self._threshold, forest.n_features)
+        inside = self._inside()
+        trees = trees_over_axes(
+            replace(forest, threshold=self._threshold),
+            cuts,
+            None if inside is None else inside.outside(cuts),
+        )
+        allowed = self._memory()
+        seconds = np.inf if time_limit is None else time_limit
+        try:
+            return find_front(trees, max_bytes=allowed, seconds=seconds)
+        except TooLarge as error:
+            raise ValueError(self._too_large(trees.shape, error.n_bytes, allowed)) from error
+        except OutOfTime as error:
+            raise TimeoutError(
+                f"time_limit={time_limit} seconds were over before the front was complete. "
+                "Raise time_limit, or use fewer or shallower trees."
+            ) from error
+
+    def predict(self, X):
+        """Predict classes: those that the ensemble would predict.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+        """
+        X = fitted_rows(self, X)
+        return self.decision_tree_.predict(X, check_input=False)
+
+    def predict_proba(self, X):
+        """Predict probabilities: the ensemble's, averaged over the leaf of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        X = fitted_rows(self, X)
+        return self.decision_tree_.predict_proba(X, check_input=False)
+
+    def get_depth(self):
+        """Depth of the tree.
+
+        Returns
+        -------
+        int
+            Same as `depth_`.
+        """
+        check_is_fitted(self)
+        return self.depth_
+
+    def get_n_leaves(self):
+        """Number of leaves of the tree.
+
+        Returns
+        -------
+        int
+            Same as `n_leaves_`.
+        """
+        check_is_fitted(self)
+        return self.n_leaves_
+
+
+def _over_features(tree, axes, cuts):
+    """The tree's splits as features and thresholds: the shortest decimals that split alike."""
+    feature = np.full(len(tree.left), -1, dtype=np.intp)
+    threshold = np.zeros(len(tree.left))
+    for a, j in enumerate(axes):
+        here = np.flatnonzero(tree.axis == a)
+        used, place = np.unique(tree.cut[here], return_inverse=True)
+        feature[here] = j
+        threshold[here] = np.array([shortest_decimal(cuts[j][cut]) for cut in used])[place]
+    return TreeNodes(tree.left, tree.right, feature, threshold)
+
+
+def _points_in_leaves(nodes, n_features, rng):
+    """A function that draws some points of each of some leaves, one leaf after the other.
+
+    Where a leaf is unbounded, it is cut off a little outside the tree's thresholds.
+    """
+    lo = np.zeros((nodes.n_nodes, n_features), dtype=np.float32)
+    hi = np.ones((nodes.n_nodes, n_features), dtype=np.float32)
+    inner = np.flatnonzero(nodes.left >= 0)
+    for j in np.unique(nodes.feature[inner]):
+        thresholds = nodes.threshold[inner[nodes.feature[inner] == j]]
+        margin = max(np.ptp(thresholds), abs(thresholds[0]) * 1e-3, 1e-30)
+        limit = np.finfo(np.float32).max
+        lo[0, j] = max(thresholds.min() - margin, -limit)
+        hi[0, j] = min(thresholds.max() + margin, limit)
+    level = inner[:1]
+    while level.size:
+        left, right, j = nodes.left[level], nodes.right[level], nodes.feature[level]
+        lo[left] = lo[right] = lo[level]
+        hi[left] = hi[right] = hi[level]
+        hi[left, j] = lo[right, j] = nodes.threshold[level]
+        level = np.concatenate([left, right])
+        level = level[nodes.left[level] >= 0]
+
+    def draw(leaves, n_points):
+        first = np.repeat(lo[leaves].astype(np.float64), n_points, axis=0)
+        last = np.repeat(hi[leaves].astype(np.float64), n_points, axis=0)
+        return first + (last - first) * (1.0 - rng.random_sample(first.shape))
+
+    return draw
+
+
+def _cells(shape):
+    """Number of cells, as an int where 64 bits hold it."""
+    number = float(np.prod(np.array(shape, dtype=float)))
+    return int(number) if number < 2**53 else number
+
+
+def _count(number):
+    """A count for a message: plain while it is short."""
+    return f"{int(number):,}" if number < 1e6 else f"{number:.2g}"

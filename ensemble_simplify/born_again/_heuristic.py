@@ -1,0 +1,431 @@
+"""Faithful trees without a proof of smallness, for grids of any size.
+
+The feature space is divided greedily until the boxes are small enough to be solved exactly;
+then neighbouring boxes are joined and solved again, as long as time allows. Every tree is
+faithful: a box becomes a leaf only when all its cells have been looked at, or when bounds on
+the trees prove its class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify._cells import FREE, Stopped, class_counts
+from ensemble_simplify._grid import CellTrees, Grid
+from ensemble_simplify.born_again._search import CellTree, TooLarge, n_regions, solve
+
+# Boxes of up to this many cells are labelled as a whole, larger ones are sampled.
+TABLE_CELLS = 1 << 17
+SAMPLE = 512
+# Regions of a box that is solved exactly at once.
+TAIL_REGIONS = 1_000_000
+# Boxes of up to this many cells may be joined again and solved as one.
+JOIN_CELLS = 1 << 21
+# What a box costs besides its solution, in nanoseconds.
+BOX_WORK = 1e6
+PROGRESS_SECONDS = 1.0
+
+
+@dataclass(eq=False)
+class Box:
+    """A box of cells in the draft of a tree.
+
+    Attributes
+    ----------
+    lo, hi : intp arrays
+        First and last cell on each axis of the whole grid.
+    axes : intp array
+        Axes of the whole grid on which the box is still divided.
+    numbers : list of intp arrays
+        The cuts left on each of them, by their number in the whole grid.
+    trees : CellTrees or None
+        The trees restricted to the box, over these cuts; None once there is a table.
+    labels : array or None
+        The class of each cell, for small boxes.
+    axis, cut : int
+        Its split, in numbers of the whole grid; -1 if it has no parts.
+    parts : tuple of Box
+    tree : CellTree or None
+        A smallest faithful tree over the whole grid's axes and cuts, for boxes without parts.
+    """
+
+    lo: np.ndarray
+    hi: np.ndarray
+    axes: np.ndarray
+    numbers: list
+    trees: CellTrees | None
+    labels: np.ndarray | None = None
+    axis: int = -1
+    cut: int = -1
+    parts: tuple = ()
+    tree: CellTree | None = None
+
+    @property
+    def shape(self):
+        """Cells on each axis that is left."""
+        return tuple(len(cuts) + 1 for cuts in self.numbers)
+
+    def tabulate(self, deadline):
+        """Replace the trees by a table of classes, without the cuts that do not matter."""
+        grid = Grid(self.axes, self.numbers, self.trees.labels(deadline)).simplified()
+        self.axes, self.numbers, self.labels = grid.features, grid.cuts, grid.labels
+        self.trees = None
+
+    def divide(self, axis, cut):
+        """Split the box on a local axis and cut."""
+        self.axis, self.cut = int(self.axes[axis]), int(self.numbers[axis][cut])
+        self.parts = (self._part(axis, cut, False), self._part(axis, cut, True))
+        self.trees = self.labels = None
+
+    def _part(self, axis, cut, upper):
+        lo, hi = self.lo.copy(), self.hi.copy()
+        first, last = [0] * len(self.shape), [n - 1 for n in self.shape]
+        if upper:
+            lo[self.axis], first[axis] = self.cut + 1, cut + 1
+        else:
+            hi[self.axis], last[axis] = self.cut, cut
+        if self.labels is not None:
+            grid = Grid(self.axes, self.numbers, self.labels).sub_grid(first, last).simplified()
+            return Box(lo, hi, grid.features, grid.cuts, None, grid.labels)
+        trees, axes, cuts = self.trees.restricted(first, last)
+        numbers = [self.numbers[a][c] for a, c in zip(axes, cuts, strict=True)]
+        return Box(lo, hi, self.axes[axes], numbers, trees)
+
+
+class Draft:
+    """A faithful tree in the making.
+
+    Parameters
+    ----------
+    trees : CellTrees
+        The forest over its grid.
+    objective : {"depth", "leaves", "depth_then_leaves"}
+    max_bytes : float
+        Memory for the exact solution of boxes.
+    deadline : float
+        By ``time.monotonic``.
+    rng : numpy Generator
+        For the samples of cells by which large boxes are divided.
+    report : callable or None
+        Called with a message from time to time.
+    """
+
+    def __init__(self, trees, objective, *, max_bytes, deadline, rng, report=None):
+        self.objective = objective
+        self.max_bytes = max_bytes
+        self.deadline = deadline
+        self.rng = rng
+        self.report = report
+        self.trees = trees
+        shape = np.array(trees.shape, dtype=np.intp)
+        self.root = Box(
+            np.zeros_like(shape),
+            shape - 1,
+            np.arange(len(shape)),
+            [np.arange(n - 1) for n in shape],
+            trees,
+        )
+        self.n_leaves = 0
+        # the part of the feature space, in cells, that has its tree
+        self.share = 0.0
+        self.n_offers = 0
+        # bounds for every faithful tree: those of the boxes solved exactly
+        self.depth_bound = 0
+        self.leaves_bound = 1
+
+    @property
+    def is_optimal(self):
+        """Whether the whole grid was solved as one box."""
+        return self.root.tree is not None
+
+    # ------------------------------------------------------------------------- divide greedily
+
+    def build(self):
+        """Divide the whole grid until every box has a tree.
+
+        Raises
+        ------
+        Stopped
+            When the time is up first.
+        """
+        stack = [self.root]
+        told = monotonic()
+        while stack:
+            # deep first, so that memory holds one path
+            box = stack.pop()
+            if monotonic() >= self.deadline:
+                raise Stopped
+            only = None if box.trees is None else box.trees.only_class()
+            if only is not None:
+                box.tree, box.trees = CellTree.leaf(only), None
+                self.n_leaves += 1
+                self.share += self._share_of(box)
+                continue
+            if box.labels is None and _n_cells(box.shape) <= TABLE_CELLS:
+                box.tabulate(self.deadline)
+            if (
+                box.labels is not None
+                and n_regions(box.shape) <= TAIL_REGIONS
+                and self._solve(box, np.inf) is not None
+            ):
+                self.n_leaves += box.tree.n_leaves
+                self.share += self._share_of(box)
+                continue
+            if box.labels is None:
+                box.divide(*self._sampled_split(box))
+            else:
+                box.divide(*_purest_split(*_table_counts(box.labels)))
+            stack.extend(box.parts)
+            if self.report and monotonic() - told > PROGRESS_SECONDS:
+                told = monotonic()
+                self.report(f"{self.n_leaves} leaves on {self.share:.1%} of the cells")
+
+    def _share_of(self, box):
+        return _n_cells(box.hi - box.lo + 1) / _n_cells(self.trees.shape)
+
+    def _solve(self, box, max_work):
+        """Solve a box exactly: the work it took, or None if more memory or work than allowed."""
+        try:
+            solution = solve(
+                box.labels,
+                self.objective,
+                max_bytes=self.max_bytes,
+                seconds=self.deadline - monotonic(),
+                max_work=max_work,
+            )
+        except TooLarge:
+            return None
+        tree = solution.tree
+        box.tree = tree.on_grid(Grid(box.axes, box.numbers, box.labels))
+        box.trees = box.labels = None
+        # no tree of a box is larger than one of the whole
+        if self.objective != "leaves":
+            self.depth_bound = max(self.depth_bound, tree.depth)
+        if self.objective == "leaves":
+            self.leaves_bound = max(self.leaves_bound, tree.n_leaves)
+        return solution.work
+
+    # ---------------------------------------------------------------------------------- improve
+
+    def adopt(self, tree):
+        """Begin with a faithful tree that was found elsewhere."""
+        boxes = [self.root]
+        for node in range(len(tree.left)):
+            box = boxes[node]
+            if tree.left[node] < 0:
+                box.tree = CellTree.leaf(tree.label[node])
+                box.trees = None
+                continue
+            # nodes come in pre-order: children are met after their parents
+            box.axis, box.cut = int(tree.axis[node]), int(tree.cut[node])
+            lo, hi = box.lo.copy(), box.hi.copy()
+            hi[box.axis], lo[box.axis] = box.cut, box.cut + 1
+            box.parts = (
+                Box(box.lo, hi, box.axes, box.numbers, None),
+                Box(lo, box.hi, box.axes, box.numbers, None),
+            )
+            box.trees = None
+            boxes.extend([None] * (max(tree.left[node], tree.right[node]) + 1 - len(boxes)))
+            boxes[tree.left[node]], boxes[tree.right[node]] = box.parts
+        self.n_leaves, self.share = tree.n_leaves, 1.0
+
+    def refine(self, max_work):
+        """Solve the largest parts of the tree that can be solved at once, each exactly.
+
+        Ends like `improve`; returns the work that is left.
+        """
+        stack = [self.root]
+        told = monotonic()
+        while stack and max_work > 0:
+            box = stack.pop()
+            if not box.parts:
+                continue
+            whole = self._whole(box, TABLE_CELLS)
+            if whole is not None:
+                try:
+                    whole.tabulate(self.deadline)
+                    work = None
+                    if n_regions(whole.shape) <= TAIL_REGIONS:
+                        work = self._solve(whole, max_work)
+                except Stopped:
+                    return 0.0
+                if work is not None:
+                    # what reading and labelling a box takes counts, too
+                    max_work -= work + BOX_WORK
+                    self._replace(box, whole.tree)
+                    continue
+            stack.extend(box.parts)
+            if monotonic() >= self.deadline:
+                return 0.0
+            if self.report and monotonic() - told > PROGRESS_SECONDS:
+                told = monotonic()
+                self.report(f"{self.n_leaves} leaves")
+        return max_work
+
+    def _replace(self, box, tree):
+        before, stack = 0, [box]
+        while stack:
+            part = stack.pop()
+            stack.extend(part.parts)
+            before += 0 if part.tree is None else part.tree.n_leaves
+        self.n_leaves += tree.n_leaves - before
+        box.tree, box.parts, box.axis, box.cut = tree, (), -1, -1
+
+    def improve(self, max_work):
+        """Join neighbouring boxes and solve them as one, small ones first.
+
+        Ends when nothing is left to join, when the deadline has passed, or when the forecasts of
+        the work done add up to `max_work` nanoseconds.
+        """
+        above = {}
+        ready = []
+        stack = [self.root]
+        while stack:
+            box = stack.pop()
+            stack.extend(box.parts)
+            for part in box.parts:
+                above[id(part)] = box
+            self._offer(ready, box)
+        told = monotonic()
+        while ready and max_work > 0:
+            _, _, box = heappop(ready)
+            joined = self._whole(box, JOIN_CELLS)
+            if joined is None:
+                continue
+            try:
+                joined.tabulate(self.deadline)
+                work = self._solve(joined, max_work)
+            except Stopped:
+                return
+            if work is None:
+                continue
+            max_work -= work
+            self._replace(box, joined.tree)
+            if box is not self.root:
+                self._offer(ready, above[id(box)])
+            if self.report and monotonic() - told > PROGRESS_SECONDS:
+                told = monotonic()
+                self.report(f"{self.n_leaves} leaves")
+
+    def _offer(self, ready, box):
+        if box.parts and all(part.tree is not None for part in box.parts):
+            size = sum(part.tree.n_leaves for part in box.parts)
+            self.n_offers += 1
+            heappush(ready, (size, self.n_offers, box))
+
+    def _whole(self, box, max_cells):
+        """A box with its trees, or None if it has too many cells for a table."""
+        trees, axes, cuts = self.trees.restricted(box.lo, box.hi)
+        if _n_cells(trees.shape) > max_cells:
+            return None
+        numbers = [np.array(c, dtype=np.intp) for c in cuts]
+        return Box(box.lo, box.hi, np.array(axes, dtype=np.intp), numbers, trees)
+
+    def _sampled_split(self, box):
+        shape = np.array(box.shape)
+        cells = self.rng.integers(0, shape, size=(SAMPLE, len(shape)), dtype=np.intp)
+        labels = box.trees.labels_of(cells)
+        inside = labels != FREE
+        cells, labels = cells[inside], labels[inside]
+        first = np.concatenate([[0], np.cumsum(shape)])
+        n_classes = int(labels.max(initial=0)) + 1
+        place = (first[:-1] + cells) * n_classes + labels[:, None]
+        counts = np.bincount(place.ravel(), minlength=int(first[-1]) * n_classes)
+        if len(np.unique(labels)) <= 1:
+            # nothing to tell apart: halve the votes that most trees still need
+            used = np.bincount(
+                first[box.trees.axis[box.trees.roots]] + box.trees.cut[box.trees.roots],
+                weights=box.trees.axis[box.trees.roots] >= 0,
+                minlength=int(first[-1]),
+            )
+            best = int(used.argmax())
+            axis = int(np.searchsorted(first, best, side="right")) - 1
+            return axis, best - int(first[axis])
+        return _purest_split(counts.reshape(-1, n_classes), tuple(shape))
+
+    # ----------------------------------------------------------------------------- the tree
+
+    def tree(self):
+        """The tree of the draft as it stands."""
+        order, stack = [], [self.root]
+        while stack:
+            box = stack.pop()
+            order.append(box)
+            stack.extend(box.parts)
+        # parts before wholes; siblings of one class are one leaf
+        trees, size = {}, {}
+        for box in reversed(order):
+            tree = box.tree
+            if tree is None:
+                one, two = (trees[id(part)] for part in box.parts)
+                if one and two and one.n_leaves == two.n_leaves == 1 and one.label == two.label:
+                    tree = one
+            trees[id(box)] = tree
+            size[id(box)] = (
+                1 + sum(size[id(part)] for part in box.parts) if tree is None else len(tree.left)
+            )
+        nodes = np.full((5, size[id(self.root)]), -1, dtype=np.intp)
+        stack = [(self.root, 0)]
+        while stack:
+            box, at = stack.pop()
+            tree = trees[id(box)]
+            if tree is None:
+                right = at + 1 + size[id(box.parts[0])]
+                nodes[:4, at] = at + 1, right, box.axis, box.cut
+                stack += [(box.parts[0], at + 1), (box.parts[1], right)]
+                continue
+            here = nodes[:, at : at + len(tree.left)]
+            here[0] = np.where(tree.left >= 0, tree.left + at, -1)
+            here[1] = np.where(tree.right >= 0, tree.right + at, -1)
+            here[2:] = tree.axis, tree.cut, tree.label
+        tree = CellTree(*nodes)
+        free = tree.label == FREE
+        return tree.without(free) if free.any() else tree
+
+
+def _n_cells(shape):
+    return float(np.prod(np.array(shape, dtype=float)))
+
+
+def _table_counts(labels):
+    n_classes = int(labels.max()) + 1
+    if n_classes > FREE:
+        # free cells are counted last, and left out
+        n_classes = int(labels.max(where=labels != FREE, initial=0)) + 1
+        labels = np.minimum(labels, np.uint16(n_classes))
+    counts = np.zeros((sum(labels.shape), n_classes + 1), dtype=np.intp)
+    class_counts(labels.reshape(-1), np.array(labels.shape, dtype=np.intp), counts)
+    return counts[:, :n_classes], labels.shape
+
+
+def _purest_split(counts, shape):
+    """The cut whose sides have the least entropy: (axis, cut).
+
+    Parameters
+    ----------
+    counts : array of shape (sum of shape, n_classes)
+        Cells of each class at each position of each axis.
+    """
+    best, chosen, base = np.inf, None, 0
+    for axis, n in enumerate(shape):
+        below = counts[base : base + n].cumsum(axis=0)
+        base += n
+        if n < 2:
+            continue
+        above = below[-1] - below[:-1]
+        cost = _entropy(below[:-1]) + _entropy(above)
+        cut = int(cost.argmin())
+        if cost[cut] < best:
+            best, chosen = cost[cut], (axis, cut)
+    return chosen
+
+
+def _entropy(counts):
+    """Entropy of each row, times its total."""
+    total = counts.sum(axis=1)
+    logs = np.log(np.maximum(counts, 1))
+    return total * np.log(np.maximum(total, 1)) - (counts * logs).sum(axis=1)

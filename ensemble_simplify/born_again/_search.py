@@ -1,0 +1,420 @@
+"""Born-again search over a labelled grid: plan, solve, read out the tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify._cells import FREE, Stopped, change_masks
+from ensemble_simplify._dp import Programme
+from ensemble_simplify._grid import Grid
+from ensemble_simplify.born_again._bounds import fooling_set, sensitivity
+
+# Outer boxes a layout may have: each costs some tens of bytes and a microsecond.
+MAX_BOXES = 1 << 20
+# Nanoseconds that an outer box costs in a layout, and the share of a pass that looking at one
+# more layout may take.
+BOX_COST, LAYOUT_SHARE = 80, 0.12
+# Entries a row should at least have for the vector loops to pay.
+ROW = 30
+# Numbers of splits that int16 holds (twice that must not overflow), and a depth that cannot
+# need more.
+INT16_SPLITS = 16382
+INT16_DEPTH = 14
+# More splits than any region is away from the whole grid.
+EVERYWHERE = 1 << 30
+# Cells tried for a fooling set.
+FOOLING_CELLS = 50_000
+
+
+class TooLarge(Exception):
+    """The search needs more memory than it may use.
+
+    Attributes
+    ----------
+    n_bytes : int
+        What it needs at least.
+    """
+
+    def __init__(self, n_bytes):
+        super().__init__(f"needs {n_bytes} bytes")
+        self.n_bytes = n_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class CellTree:
+    """A tree over the cells of a grid: pre-order nodes, -1 where it does not apply.
+
+    A cell goes left iff its index on `axis` is at most `cut`.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    axis: np.ndarray
+    cut: np.ndarray
+    label: np.ndarray
+
+    @classmethod
+    def from_lists(cls, lists):
+        """From the lists (left, right, axis, cut, label)."""
+        return cls(*(np.array(values, dtype=np.intp) for values in lists))
+
+    @classmethod
+    def leaf(cls, label):
+        """The tree of one leaf."""
+        return cls.from_lists([[-1], [-1], [-1], [-1], [int(label)]])
+
+    @classmethod
+    def joined(cls, axis, cut, left, right):
+        """The tree with a split at its root and two trees below."""
+        shift = 1 + len(left.left)
+
+        def moved(child, by):
+            return np.where(child >= 0, child + by, -1)
+
+        return cls(
+            np.concatenate([[1], moved(left.left, 1), moved(right.left, shift)]),
+            np.concatenate([[shift], moved(left.right, 1), moved(right.right, shift)]),
+            np.concatenate([[axis], left.axis, right.axis]),
+            np.concatenate([[cut], left.cut, right.cut]),
+            np.concatenate([[-1], left.label, right.label]),
+        )
+
+    def on_grid(self, grid):
+        """The same tree over the axes and cuts that `grid` names as features and cuts."""
+        axis, cut = self.axis.copy(), self.cut.copy()
+        for a, (feature, numbers) in enumerate(zip(grid.features, grid.cuts, strict=True)):
+            here = self.axis == a
+            axis[here] = feature
+            cut[here] = numbers[self.cut[here]]
+        return CellTree(self.left, self.right, axis, cut, self.label)
+
+    def without(self, gone):
+        """The tree without some of its leaves, and without splits between leaves of one class.
+
+        From the bottom up, a split one of whose sides is gone gives way to its other side.
+
+        Parameters
+        ----------
+        gone : bool array of shape (n_nodes,)
+            The leaves to remove. If it names all leaves, the first stays.
+        """
+        # which node stands where a node was; -1: none
+        stands = np.where(gone, -1, np.arange(len(self.left)))
+        for node in np.flatnonzero(self.left >= 0)[::-1]:
+            one, two = stands[self.left[node]], stands[self.right[node]]
+            alike = self.left[one] < 0 and self.left[two] < 0
+            if one < 0 or two < 0:
+                stands[node] = max(one, two)
+            elif alike and self.label[one] == self.label[two]:
+                stands[node] = one
+            else:
+                stands[node] = node
+        if stands[0] < 0:
+            return CellTree.leaf(self.label[self.left < 0][0])
+        nodes = [[], [], [], [], []]
+        stack = [(0, -1, 0)]
+        while stack:
+            node, parent, side = stack.pop()
+            node = stands[node]
+            if parent >= 0:
+                nodes[side][parent] = len(nodes[0])
+            if self.left[node] >= 0:
+                stack.append((self.right[node], len(nodes[0]), 1))
+                stack.append((self.left[node], len(nodes[0]), 0))
+            for values, value in zip(
+                nodes, (-1, -1, self.axis[node], self.cut[node], self.label[node]), strict=True
+            ):
+                values.append(value)
+        return CellTree.from_lists(nodes)
+
+    @property
+    def n_leaves(self):
+        return (len(self.left) + 1) // 2
+
+    @property
+    def depth(self):
+        left, right = np.asarray(self.left), np.asarray(self.right)
+        depth, level = 0, np.flatnonzero(left[:1] >= 0)
+        while level.size:
+            depth += 1
+            level = np.concatenate([left[level], right[level]])
+            level = level[left[level] >= 0]
+        return depth
+
+
+def n_regions(shape):
+    """Boxes of cells of a grid: the states of the plain dynamic programme."""
+    product = 1
+    for n in shape:
+        product *= int(n) * (int(n) + 1) // 2
+    return product
+
+
+def lay_out(labels, deadline=np.inf):
+    """The cheapest `Programme` found for a grid, by its own forecast.
+
+    Axes become outer axes one at a time, each time the one that lowers the cost of a pass
+    most: O(axes^2) layouts, each O(cells + outer boxes).
+    """
+    shape = labels.shape
+    n_axes = len(shape)
+    bits = np.concatenate([[0], np.cumsum([n - 1 for n in shape])]).astype(np.intp)
+    word, shift = bits[:-1] // 64, bits[:-1] % 64
+    masks = np.zeros((labels.size, int(bits[-1]) // 64 + 1), dtype=np.uint64)
+    change_masks(labels.reshape(-1), np.array(shape, dtype=np.intp), word, shift, masks)
+    intervals = [n * (n + 1) // 2 for n in shape]
+
+    def layout(outer):
+        inner = sorted(set(range(n_axes)) - set(outer), key=lambda a: shape[a])
+        if not inner or n_regions([shape[a] for a in inner]) >= 2**62:
+            return None
+        n_row, row = 1, intervals[inner[-1]]
+        while row < ROW and n_row < len(inner):
+            n_row += 1
+            row *= intervals[inner[-n_row]]
+        return Programme(labels, masks, word, shift, outer, inner, n_row)
+
+    best, cost, outer, boxes = layout([]), np.inf, [], 1
+    if best is not None:
+        cost = best.cost
+    while True:
+        if monotonic() >= deadline:
+            raise Stopped
+        # looking at a layout must cost little beside a pass over it
+        axes = [
+            a
+            for a in range(n_axes)
+            if a not in outer
+            and boxes * intervals[a] <= MAX_BOXES
+            and boxes * intervals[a] * BOX_COST < LAYOUT_SHARE * cost
+        ]
+        trials = [(a, trial) for a in axes if (trial := layout([*outer, a])) is not None]
+        if trials:
+            a, trial = min(trials, key=lambda pair: pair[1].cost)
+            if trial.cost >= cost:
+                break
+            best, cost = trial, trial.cost
+        elif best is None and axes:
+            # too many regions to count: more outer axes first
+            a = max(axes, key=lambda axis: intervals[axis])
+        else:
+            break
+        outer.append(a)
+        boxes *= intervals[a]
+    if best is None:
+        raise TooLarge(n_regions(shape))
+    return best
+
+
+@dataclass(eq=False)
+class Solution:
+    """A smallest tree, the regions stored for it, and the forecast of a pass over them in ns."""
+
+    tree: CellTree
+    n_states: int = 1
+    work: float = 0.0
+
+
+def leaves_bound(labels, seconds, rng):
+    """A number of leaves that every faithful tree of a grid has, by a fooling set.
+
+    Cells with many neighbours of other classes are tried first.
+    """
+    flat = labels.reshape(-1)
+    shape = np.array(labels.shape, dtype=np.intp)
+    faces = np.zeros(flat.size, dtype=np.uint8)
+    sensitivity(flat, shape, faces)
+    order = np.lexsort((rng.random(flat.size), -faces.astype(np.int16)))
+    # every cut across which a class changes needs a split of its own
+    cuts = sum(labels.shape) - labels.ndim
+    if labels.max() == FREE:
+        order = order[flat[order] != FREE]
+        cuts = sum(_n_forced(np.moveaxis(labels, a, 0)) for a in range(labels.ndim))
+    order = order[:FOOLING_CELLS].astype(np.int64)
+    return max(cuts + 1, fooling_set(flat, shape, order, seconds))
+
+
+def _n_forced(slabs):
+    """Cuts between slabs across which one class changes to another, neither of them free."""
+    one, two = slabs[:-1], slabs[1:]
+    changes = (one != two) & (one != FREE) & (two != FREE)
+    return int(changes.reshape(len(changes), -1).any(axis=1).sum())
+
+
+def solve(labels, objective, *, max_bytes, seconds=np.inf, max_work=np.inf):
+    """The smallest tree of a grid, proven optimal.
+
+    Parameters
+    ----------
+    labels : array, from ``Grid.simplified``
+        Cells of class `FREE` may get any class.
+    objective : {"depth", "leaves", "depth_then_leaves"}
+    max_bytes : float
+        Memory for the tables.
+    seconds : float
+        Time limit.
+    max_work : float
+        Largest forecast work of one pass, in nanoseconds.
+
+    Raises
+    ------
+    TooLarge
+        Before anything large is allocated or long is begun.
+    Stopped
+        When the time is up.
+    """
+    if labels.size == 1:
+        return Solution(CellTree.leaf(labels.reshape(-1)[0]))
+    solution = _solve(labels, objective, None, max_bytes, monotonic() + seconds, max_work)
+    if FREE in solution.tree.label:
+        solution.tree = solution.tree.without(solution.tree.label == FREE)
+    return solution
+
+
+def _largest_class(labels):
+    largest = labels.max()
+    return largest if largest != FREE else labels.max(where=labels != FREE, initial=0)
+
+
+def _depth_type(labels):
+    return np.uint8 if _largest_class(labels) < 254 else np.uint16
+
+
+def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf):
+    """`solve` for more than one class; `depth` as `limit` in `_layered`."""
+    n_words = -(-sum(n - 1 for n in labels.shape) // 64)
+    _reserve(8 * n_words * labels.size, max_bytes)
+    programme = lay_out(labels, deadline)
+    n_states = programme.n_states
+    if programme.cost > max_work:
+        raise TooLarge(n_states)
+    if objective == "depth":
+        # the codes above the largest class mark mixed and unsolved regions
+        dtypes = [_depth_type(labels)]
+    else:
+        dtypes = [np.int16, np.int32]
+    for dtype in dtypes:
+        if dtype == np.int16 and _largest_class(labels) >= INT16_SPLITS:
+            # the number type must tell classes from mixed regions, too
+            continue
+        _reserve(np.dtype(dtype).itemsize * n_states, max_bytes)
+        table = np.empty(n_states, dtype=dtype)
+        if objective == "depth_then_leaves":
+            if depth is None:
+                depth = _least_depth(programme, labels, deadline)
+            tree = _layered(programme, labels, table, depth, max_bytes, deadline)
+        else:
+            layer = programme.solve(table, deadline - monotonic())
+            # None: too many splits for the number type
+            tree = (
+                CellTree.from_lists(programme.tree([layer], 1)) if programme.solved(layer) else None
+            )
+        if tree is not None:
+            return Solution(tree, n_states, programme.cost)
+    raise TooLarge(8 * n_states)
+
+
+def _reserve(n_bytes, max_bytes):
+    if n_bytes > max_bytes:
+        raise TooLarge(n_bytes)
+
+
+def pareto_front(labels, *, max_bytes, seconds=np.inf):
+    """Fewest leaves at every depth at which fewer leaves become possible.
+
+    Returns
+    -------
+    list of (depth, n_leaves)
+        From the least depth to the least number of leaves.
+    """
+    if labels.size == 1:
+        return [(0, 1)]
+    deadline = monotonic() + seconds
+    programme = lay_out(labels, deadline)
+    dtype = np.int16 if labels.size <= INT16_SPLITS else np.int32
+    room = programme.largest_block()
+    _reserve(np.dtype(dtype).itemsize * (programme.n_states + room), max_bytes)
+    layer = programme.first_layer(np.empty(programme.n_states, dtype), deadline - monotonic())
+    block = np.empty(room, dtype)
+    whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
+    front, depth = [], 0
+    while True:
+        depth += 1
+        split = programme.split(layer, *whole)
+        if split is not None and (not front or split[2] + 1 < front[-1][1]):
+            front.append((depth, split[2] + 1))
+        dirty, entries = programme.pending(layer, EVERYWHERE)
+        if entries == 0:
+            return front
+        layer = programme.next_layer(layer, dirty, EVERYWHERE, block, True, deadline - monotonic())
+
+
+def _least_depth(programme, labels, deadline):
+    table = np.empty(programme.n_states, dtype=_depth_type(labels))
+    layer = programme.solve(table, deadline - monotonic())
+    return programme.value(layer, [0] * labels.ndim, [n - 1 for n in labels.shape])
+
+
+def _layered(programme, labels, table, limit, max_bytes, deadline):
+    """Fewest leaves at depth at most `limit`, by layers of growing depth.
+
+    Layer d holds, for every region, the fewest splits of its trees of depth at most d. It is
+    needed only for regions that the splits above can have cut out: those that differ from the
+    grid in at most ``limit - d`` sides. Only blocks that changed are stored again. When memory
+    ends, layers are overwritten, and the two sides of the best split are solved anew, each a
+    smaller problem.
+
+    Returns
+    -------
+    CellTree, or None if the number type of `table` may be too small.
+    """
+    layers = [programme.first_layer(table, deadline - monotonic())]
+    used = table.nbytes
+    depth = 1
+    while depth < limit:
+        reach = limit - depth
+        dirty, entries = programme.pending(layers[-1], reach)
+        if entries == 0:
+            # more depth changes nothing
+            break
+        fresh = entries * table.itemsize
+        in_place = len(layers) != depth or used + fresh > max_bytes
+        room = programme.largest_block() if in_place else entries
+        layer = programme.next_layer(
+            layers[-1],
+            dirty,
+            reach,
+            np.empty(room, dtype=table.dtype),
+            in_place,
+            deadline - monotonic(),
+        )
+        if in_place:
+            layers = [layer]
+        else:
+            layers.append(layer)
+            used += fresh
+        depth += 1
+    if table.dtype == np.int16 and labels.size > INT16_SPLITS and depth > INT16_DEPTH:
+        return None
+    if len(layers) == depth:
+        return CellTree.from_lists(programme.tree(layers, depth))
+    whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
+    axis, cut, _ = programme.split(layers[-1], *whole)
+    del layers, layer
+    parts = []
+    for side in (slice(None, cut + 1), slice(cut + 1, None)):
+        part = labels[(slice(None),) * axis + (side,)]
+        # cuts carry their numbers, so that the part's tree can be told in ours
+        numbers = [np.arange(n - 1) for n in part.shape]
+        if side.start is not None:
+            numbers[axis] += side.start
+        grid = Grid(np.arange(part.ndim), numbers, part).simplified()
+        if grid.labels.size == 1:
+            parts.append(CellTree.leaf(grid.labels.reshape(-1)[0]))
+            continue
+        tree = _solve(grid.labels, "depth_then_leaves", depth - 1, max_bytes, deadline).tree
+        parts.append(tree.on_grid(grid))
+    return CellTree.joined(axis, cut, *parts)

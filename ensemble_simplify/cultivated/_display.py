@@ -1,0 +1,390 @@
+"""Pictures of cultivated forests, by scikit-learn's display convention."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify._base import pyplot
+
+
+def _accuracy_by_rank(score, correct):
+    """Coverage and accuracy when the rows with the smallest scores are kept, ties together."""
+    order = np.argsort(score, kind="stable")
+    last = np.append(score[order][1:] != score[order][:-1], True)  # of rows with equal scores
+    kept = np.arange(1, len(score) + 1)[last]
+    return score[order][last], kept / len(score), np.cumsum(correct[order])[last] / kept
+
+
+class AbstentionDisplay:
+    """Accuracy of the predictions that remain when a classifier may abstain.
+
+    The left plot lets rows go whose spread is above a threshold: accuracy of the rest, and how
+    many rest. The right plot compares two orders in which rows can be let go at equal coverage:
+    by spread (how much the leaves disagree) and by margin (how far the most probable class is
+    ahead of the second).
+
+    Use :meth:`from_estimator` or :meth:`from_predictions`.
+
+    Parameters
+    ----------
+    thresholds : ndarray of shape (n_thresholds,)
+        Distinct spreads, ascending.
+    coverage, accuracy : ndarray of shape (n_thresholds,)
+        Share of the rows whose spread is at most the threshold, and the accuracy on them.
+    margin_coverage, margin_accuracy : ndarray of shape (n_margins,)
+        The same when rows of large margin are kept.
+    estimator_name : str, default=None
+        Written above the plots.
+
+    Attributes
+    ----------
+    axes_ : ndarray of two matplotlib Axes
+        The left and the right plot.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+
+    See Also
+    --------
+    CultivatedForestClassifier.predict_with_abstention : Predict and abstain.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ensemble_simplify import AbstentionDisplay, CultivatedForestClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = CultivatedForestClassifier().fit(X[::2], y[::2])
+    >>> display = AbstentionDisplay.from_estimator(clf, X[1::2], y[1::2])
+    >>> display.figure_.savefig("abstention.png")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        *,
+        thresholds,
+        coverage,
+        accuracy,
+        margin_coverage,
+        margin_accuracy,
+        estimator_name=None,
+    ):
+        self.thresholds = thresholds
+        self.coverage = coverage
+        self.accuracy = accuracy
+        self.margin_coverage = margin_coverage
+        self.margin_accuracy = margin_accuracy
+        self.estimator_name = estimator_name
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, *, axes=None, name=None, min_coverage=0.1):
+        """Draw for a fitted classifier that has `predict_spread`, on rows it was not fitted on.
+
+        Parameters
+        ----------
+        estimator : CultivatedForestClassifier
+            Fitted.
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        axes : sequence of two matplotlib Axes, default=None
+            None draws into a new figure.
+        name : str, default=None
+            None means the name of the class.
+        min_coverage : float, default=0.1
+            Do not draw accuracies on a smaller share of the rows: they are mostly chance.
+
+        Returns
+        -------
+        display : AbstentionDisplay
+            With `axes_` and `figure_`.
+        """
+        return cls.from_predictions(
+            y,
+            estimator.predict(X),
+            estimator.predict_spread(X),
+            estimator.predict_proba(X),
+            axes=axes,
+            name=type(estimator).__name__ if name is None else name,
+            min_coverage=min_coverage,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls, y_true, y_pred, spread, proba, *, axes=None, name=None, min_coverage=0.1
+    ):
+        """Draw for predictions already made, such as those of a cross-validation.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n_samples,)
+            Labels.
+        spread : array-like of shape (n_samples,)
+            As `predict_spread` gives it.
+        proba : array-like of shape (n_samples, n_classes)
+            Probabilities, for the margin; at least two classes.
+        axes : sequence of two matplotlib Axes, default=None
+            None draws into a new figure.
+        name : str, default=None
+            Written above the plots.
+        min_coverage : float, default=0.1
+            Do not draw accuracies on a smaller share of the rows: they are mostly chance.
+
+        Returns
+        -------
+        display : AbstentionDisplay
+            With `axes_` and `figure_`.
+        """
+        correct = np.asarray(y_true) == np.asarray(y_pred)
+        best_two = np.sort(np.asarray(proba), axis=1)[:, -2:]
+        if best_two.shape[1] < 2:
+            raise ValueError(
+                f"proba has {best_two.shape[1]} column, but a margin needs two classes or more; "
+                "pass the probabilities of all classes."
+            )
+        thresholds, coverage, accuracy = _accuracy_by_rank(np.asarray(spread), correct)
+        _, margin_coverage, margin_accuracy = _accuracy_by_rank(
+            best_two[:, 0] - best_two[:, 1], correct
+        )
+        display = cls(
+            thresholds=thresholds,
+            coverage=coverage,
+            accuracy=accuracy,
+            margin_coverage=margin_coverage,
+            margin_accuracy=margin_accuracy,
+            estimator_name=name,
+        )
+        return display.plot(axes=axes, min_coverage=min_coverage)
+
+    def plot(self, *, axes=None, min_coverage=0.1):
+        """Draw both plots.
+
+        Parameters
+        ----------
+        axes : sequence of two matplotlib Axes, default=None
+            None draws into a new figure.
+        min_coverage : float, default=0.1
+            Do not draw accuracies on a smaller share of the rows: they are mostly chance.
+
+        Returns
+        -------
+        display : AbstentionDisplay
+            With `axes_` and `figure_`.
+        """
+        plt = pyplot(self)
+        if axes is None:
+            _, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+        by_threshold, by_coverage = axes
+        drawn = self.coverage >= min_coverage
+        by_threshold.plot(
+            self.thresholds[drawn], self.accuracy[drawn], "C0-", label="accuracy on kept rows"
+        )
+        by_threshold.plot(self.thresholds, self.coverage, "C7--", label="share of rows kept")
+        by_threshold.set(xlabel="largest spread kept", ylabel="share", ylim=(0, 1.02))
+        by_threshold.legend(loc="lower right")
+
+        by_coverage.plot(self.coverage[drawn], self.accuracy[drawn], "C0-", label="by spread")
+        drawn = self.margin_coverage >= min_coverage
+        by_coverage.plot(
+            self.margin_coverage[drawn], self.margin_accuracy[drawn], "C1-.", label="by margin"
+        )
+        by_coverage.set(xlabel="share of rows kept", ylabel="accuracy on kept rows")
+        by_coverage.invert_xaxis()
+        by_coverage.legend(loc="lower right", title="rows let go")
+        for ax in axes:
+            ax.grid(alpha=0.3)
+        if self.estimator_name is not None:
+            by_threshold.set_title(self.estimator_name, loc="left")
+        self.axes_ = np.asarray(axes)
+        self.figure_ = by_threshold.figure
+        return self
+
+
+class ModuleTreeDisplay:
+    """Drawing of a tree of modules.
+
+    Each module lists its options as "x_j <= about t"; a row goes left ("yes") as far as they
+    hold. Lines are as thick as the share of the node's mass that takes them. Leaves are coloured
+    by their most frequent class, the stronger the purer.
+
+    Use :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    labels : dict of int to str
+        Text of each drawn node.
+    positions : dict of int to (float, float)
+        Place of each drawn node, in leaf widths and in levels.
+    edges : list of (int, int, float)
+        Parent, child, share of the parent's mass.
+    classes : dict of int to (int, float)
+        Most frequent class and its share, for nodes drawn as leaves.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the drawing.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+
+    See Also
+    --------
+    CultivatedForestClassifier.export_text : The tree as text.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ensemble_simplify import CultivatedForestClassifier, ModuleTreeDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = CultivatedForestClassifier(max_depth=2, max_options=2).fit(X, y)
+    >>> display = ModuleTreeDisplay.from_estimator(clf)
+    >>> display.figure_.savefig("tree.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, *, labels, positions, edges, classes):
+        self.labels = labels
+        self.positions = positions
+        self.edges = edges
+        self.classes = classes
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        *,
+        max_depth=3,
+        feature_names=None,
+        decimals=None,
+        max_options=3,
+        ranges=False,
+        fontsize=8,
+        ax=None,
+    ):
+        """Draw a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : CultivatedForestClassifier
+            Fitted.
+        max_depth : int, default=3
+            Modules at this depth are drawn as boxes that say how many leaves are below.
+        feature_names : sequence of str, default=None
+            None: the names seen in `fit`, or x0, x1, ...
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
+        max_options : int or None, default=3
+            Write at most this many options of a module, the best ones.
+        ranges : bool, default=False
+            Add the least and the largest of an option's thresholds.
+        fontsize : float, default=8
+            In points.
+        ax : matplotlib Axes, default=None
+            None draws into a new figure that is large enough.
+
+        Returns
+        -------
+        display : ModuleTreeDisplay
+            With `ax_` and `figure_`.
+        """
+        check_is_fitted(estimator)
+        tree = estimator.modules_
+        labels, positions, edges, classes = {}, {}, [], {}
+        n_slots = 0
+        pending = [(0, False)]
+        while pending:
+            node, children_placed = pending.pop()
+            depth = int(tree.depth[node])
+            left, right = int(tree.left[node]), int(tree.right[node])
+            if children_placed:
+                middle = (positions[left][0] + positions[right][0]) / 2
+                positions[node] = (middle, depth)
+                continue
+            if left >= 0 and depth < max_depth:
+                decisions = estimator.describe_module(
+                    node,
+                    feature_names=feature_names,
+                    decimals=decimals,
+                    max_options=max_options,
+                    ranges=ranges,
+                )
+                labels[node] = "\n".join(decisions)
+                edges += [
+                    (node, child, tree.mass[child] / tree.mass[node]) for child in (left, right)
+                ]
+                pending += [(node, True), (right, False), (left, False)]
+                continue
+            best = int(np.argmax(tree.value[node]))
+            classes[node] = (best, float(tree.value[node, best]))
+            label = f"{estimator.classes_[best]}: {tree.value[node, best]:.2f}\n"
+            label += f"mass {tree.mass[node]:.1f}"
+            if left >= 0:
+                label += f"\n{tree.n_leaves_below(node)} leaves"
+            labels[node] = label
+            positions[node] = (n_slots, depth)
+            n_slots += 1
+        display = cls(labels=labels, positions=positions, edges=edges, classes=classes)
+        return display.plot(fontsize=fontsize, ax=ax)
+
+    def plot(self, *, fontsize=8, ax=None):
+        """Draw the tree.
+
+        Parameters
+        ----------
+        fontsize : float, default=8
+            In points.
+        ax : matplotlib Axes, default=None
+            None draws into a new figure that is large enough.
+
+        Returns
+        -------
+        display : ModuleTreeDisplay
+            With `ax_` and `figure_`.
+        """
+        plt = pyplot(self)
+        lines = {node: label.split("\n") for node, label in self.labels.items()}
+        if ax is None:
+            inches = 0.6 * fontsize / 72  # width of a letter
+            of_leaf = max(len(line) for node in self.classes for line in lines[node])
+            of_module = max(
+                (len(line) for node in lines if node not in self.classes for line in lines[node]),
+                default=0,
+            )
+            slot = inches * max(of_leaf, of_module / 2) + 0.3
+            n_slots = 1 + max(x for x, _ in self.positions.values())
+            levels = 1 + max(level for _, level in self.positions.values())
+            height = 1.5 * fontsize / 72 * max(map(len, lines.values())) + 0.6
+            size = (n_slots * slot + 0.2, levels * height)
+            _, ax = plt.subplots(figsize=size, layout="constrained")
+        for number, (parent, child, share) in enumerate(self.edges):
+            (x0, y0), (x1, y1) = self.positions[parent], self.positions[child]
+            ax.plot([x0, x1], [-y0, -y1], color="0.6", linewidth=0.5 + 5 * share, zorder=1)
+            if number < 2:
+                answer = (
+                    {"ha": "left", "text": " no"} if number else {"ha": "right", "text": "yes "}
+                )
+                middle = ((x0 + x1) / 2, -(y0 + y1) / 2 + 0.08)
+                ax.annotate(xy=middle, fontsize=fontsize, va="bottom", **answer)
+        for node, label in self.labels.items():
+            color = "white"
+            if node in self.classes:
+                best, share = self.classes[node]
+                weight = 0.15 + 0.5 * share
+                base = np.array(plt.matplotlib.colors.to_rgb(f"C{best % 10}"))
+                color = tuple(1 - weight * (1 - base))  # towards white
+            x, y = self.positions[node]
+            ax.text(
+                x,
+                -y,
+                label,
+                ha="center",
+                va="center",
+                fontsize=fontsize,
+                bbox={"boxstyle": "round", "facecolor": color, "edgecolor": "0.4"},
+            )
+        xs, ys = zip(*self.positions.values(), strict=True)
+        ax.set_xlim(min(xs) - 0.5, max(xs) + 0.5)
+        ax.set_ylim(-max(ys) - 0.5, 0.5)
+        ax.axis("off")
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        return self

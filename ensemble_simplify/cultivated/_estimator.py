@@ -1,0 +1,731 @@
+"""Cultivated random forest: one tree of soft decisions that knows when it is unsure."""
+
+from __future__ import annotations
+
+import warnings
+from math import inf
+from numbers import Integral, Real
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import gen_even_slices
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ensemble_simplify._base import Interval, StrOptions, all_or_nothing, check_weights, fit_context
+from ensemble_simplify.cultivated._grow import grow
+from ensemble_simplify.cultivated._tree import MOST_BINS, ModuleTree, encode
+
+EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
+CHUNK = 2_000_000  # values ranked at once
+ROWS_PER_TASK = 1024  # prediction is not shared out below this
+
+PRESETS = {
+    "full": {"robust_splits": True, "option_modules": True, "max_depth": 14},
+    "split": {"robust_splits": True, "option_modules": False, "max_depth": 14},
+    "option": {"robust_splits": False, "option_modules": True, "max_depth": 14},
+    "shallow": {"robust_splits": True, "option_modules": True, "max_depth": 6},
+}
+
+
+class LeafSet(NamedTuple):
+    """The leaves that rows end in."""
+
+    weights: csr_array
+    values: np.ndarray
+    nodes: np.ndarray
+
+
+class LeafShare(NamedTuple):
+    """One leaf in the explanation of a row."""
+
+    leaf: int
+    fraction: float
+    proba: np.ndarray
+    rule: str
+
+
+class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
+    """One decision tree whose nodes pool all reasonable decisions.
+
+    Every inner node is a module: instead of one feature and one threshold it holds all
+    features that split about equally well (options) and, for each, all thresholds near the best
+    one. A row is divided into fractions that go both ways when these decisions disagree, so one
+    tree stands for the average over all trees that could be put together from the decisions in
+    its modules. The spread of the leaves that a row ends in says how much those trees disagree
+    about it.
+
+    Parameters
+    ----------
+    option_threshold : float, default=0.3
+        How much worse than the best (in Gini impurity) a feature may split to be an option in
+        the root; ``option_threshold / (depth + 1) ** 3`` at greater depth.
+    option_modules : bool, default=True
+        False: only the best feature in each node.
+    robust_splits : bool, default=True
+        False: only the best threshold of each feature.
+    max_options : int or None, default=None
+        Keep at most this many options in a module, the best ones. 5 costs no accuracy on
+        average and makes the tree far easier to read.
+    k : "sqrt", float or callable, default="sqrt"
+        Observations taken into the neighbourhood on either side of the best threshold:
+        the square root of the node's mass, a fixed number, or a function of the mass
+        (tabulated on some thousands of masses and interpolated).
+    max_depth : int or None, default=14
+        Most modules on a path. Without a limit (None) fractions are divided until
+        `min_samples_split` stops them; do not make both small.
+    min_samples_split : float, default=6
+        Nodes with less mass (sum of fractions times sample weights) are leaves.
+    min_fraction : float, default=0.01
+        A fraction of a row smaller than this goes the way of the larger one, in fitting and
+        predicting; equal parts stay divided. 0 divides rows without limit, as in the paper, and
+        is slower.
+    trivial_threshold : bool, default=True
+        Whether a neighbourhood may include the largest value, a threshold that sends all rows
+        left, as in the paper. False helps with features of few distinct values.
+    align : float, default=0.5
+        With three or more classes a feature is an option only if the cosine between its
+        effect on the class shares and the best feature's is at least this in absolute value.
+        Without effect for two classes.
+    splitter : {"auto", "exact", "histogram"}, default="auto"
+        "exact" looks at every distinct value. "histogram" first gathers the values of each
+        feature in bins of equal mass, which needs less memory for many rows. "auto" is
+        "exact" up to 50 000 rows.
+    max_bins : int or None, default=None
+        Most bins of a feature for histograms, at most 65535. None means ``8 * sqrt(n_samples)``,
+        but at least 4096: bins must be finer than the neighbourhoods.
+    time_limit : float or None, default=None
+        Seconds after which nodes are no longer divided; None: no limit. A ``ConvergenceWarning``
+        says so.
+    n_jobs : int or None, default=None
+        Threads that share out the features of a node when fitting and the rows when
+        predicting. The result does not depend on it.
+    verbose : int, default=0
+        If positive, the size of the grown tree is printed.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    modules_ : ModuleTree
+        The tree as arrays.
+    n_leaves_ : int
+        Number of leaves.
+    n_modules_ : int
+        Number of inner nodes.
+    depth_ : int
+        Most modules on a path from the root.
+    splitter_ : {"exact", "histogram"}
+        What `splitter` came to.
+    feature_importances_ : ndarray of shape (n_features,)
+        Decrease of impurity owed to each feature, summing to one.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, when X had string column names.
+
+    See Also
+    --------
+    sklearn.ensemble.RandomForestClassifier : Many independent trees.
+    sklearn.tree.DecisionTreeClassifier : One tree of sharp decisions.
+
+    Notes
+    -----
+    Missing values are allowed: in fitting they are left out of a feature's impurities (its gain
+    counts only for the mass that is known), and a row whose value is missing is divided as the
+    rest of the node is, as in C4.5.
+
+    References
+    ----------
+    M. Nalenz and T. Augustin, "Cultivated Random Forests: Robust Decision Tree Learning
+    through Tree Structured Ensembles", Technical Report 240, Department of Statistics,
+    University of Munich, 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ensemble_simplify import CultivatedForestClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = CultivatedForestClassifier(max_depth=4, max_options=5).fit(X, y)
+    >>> clf.n_leaves_
+    16
+    >>> spread = clf.predict_spread(X)
+    >>> bool(clf.score(X[spread < 0.25], y[spread < 0.25]) > clf.score(X, y))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "option_threshold": [Interval(Real, 0, None, closed="left")],
+        "option_modules": ["boolean"],
+        "robust_splits": ["boolean"],
+        "max_options": [Interval(Integral, 1, None, closed="left"), None],
+        "k": [StrOptions({"sqrt"}), Interval(Real, 0, None, closed="neither"), callable],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_split": [Interval(Real, 0, None, closed="neither")],
+        "min_fraction": [Interval(Real, 0, 0.5, closed="left")],
+        "trivial_threshold": ["boolean"],
+        "align": [Interval(Real, 0, 1, closed="both")],
+        "splitter": [StrOptions({"auto", "exact", "histogram"})],
+        "max_bins": [Interval(Integral, 2, MOST_BINS, closed="both"), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        option_threshold=0.3,
+        option_modules=True,
+        robust_splits=True,
+        max_options=None,
+        k="sqrt",
+        max_depth=14,
+        min_samples_split=6,
+        min_fraction=0.01,
+        trivial_threshold=True,
+        align=0.5,
+        splitter="auto",
+        max_bins=None,
+        time_limit=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.option_threshold = option_threshold
+        self.option_modules = option_modules
+        self.robust_splits = robust_splits
+        self.max_options = max_options
+        self.k = k
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_fraction = min_fraction
+        self.trivial_threshold = trivial_threshold
+        self.align = align
+        self.splitter = splitter
+        self.max_bins = max_bins
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @classmethod
+    def preset(cls, name, **parameters):
+        """Return one of the four versions that the paper compares.
+
+        Parameters
+        ----------
+        name : {"full", "split", "option", "shallow"}
+            Both kinds of modules, robust splits only, options only (these three at most 14
+            deep), or both kinds at most 6 deep; rows are divided without limit
+            (``min_fraction=0``).
+        **parameters
+            Other parameters, or values that override the version's.
+
+        Returns
+        -------
+        CultivatedForestClassifier
+            Unfitted.
+        """
+        if name not in PRESETS:
+            raise ValueError(
+                f"name={name!r} is not one of the paper's versions; choose from {list(PRESETS)}."
+            )
+        return cls(**{**PRESETS[name], "min_fraction": 0.0, **parameters})
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @fit_context(prefer_skip_nested_validation=True)
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows; NaN means missing.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Masses of the rows: weight 2 is the same as the row twice, weight 0 as no row.
+
+        Returns
+        -------
+        self : CultivatedForestClassifier
+            The fitted estimator.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
+        check_classification_targets(y)
+        self.classes_, y_index = np.unique(y, return_inverse=True)
+        weight = check_weights(sample_weight, X)
+        used = weight > 0
+        if not used.all():
+            X, y_index, weight = X[used], y_index[used], weight[used]
+
+        self.splitter_ = self.splitter
+        if self.splitter == "auto":
+            self.splitter_ = "exact" if len(X) <= EXACT_ROWS else "histogram"
+        n_threads = effective_n_jobs(self.n_jobs)
+        max_codes = self._max_codes(len(X))
+        # Some columns at a time: many small ones are cheap together, large ones need memory.
+        n_chunks = min(X.shape[1], max(n_threads, X.size // CHUNK))
+        encoded = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+            delayed(encode)(np.ascontiguousarray(X[:, part].T), weight, max_codes)
+            for part in gen_even_slices(X.shape[1], n_chunks)
+        )
+        values, n_codes, codes = (np.concatenate(part) for part in zip(*encoded, strict=True))
+        histogram = self.splitter_ == "histogram"
+        k_mass, k_value = self._neighborhood(weight.sum())
+        grown = grow(
+            None if histogram else codes,
+            codes if histogram else None,
+            n_codes,
+            y_index.astype(np.intp),
+            weight,
+            len(self.classes_),
+            option_threshold=self.option_threshold,
+            option_modules=self.option_modules,
+            robust_splits=self.robust_splits,
+            max_options=0 if self.max_options is None else self.max_options,
+            k_mass=k_mass,
+            k_value=k_value,
+            max_depth=np.iinfo(np.intp).max if self.max_depth is None else self.max_depth,
+            min_mass=self.min_samples_split,
+            min_fraction=self.min_fraction,
+            trivial_threshold=self.trivial_threshold,
+            align=self.align,
+            list_below=max(2, int(n_codes.mean()) // 2),
+            n_threads=n_threads,
+            seconds=inf if self.time_limit is None else self.time_limit,
+        )
+        timed_out = grown.pop("timed_out")
+        self.modules_ = ModuleTree.from_codes(grown, values, n_codes)
+        self._min_fraction = float(self.min_fraction)
+        self.n_leaves_ = self.modules_.n_leaves
+        self.n_modules_ = self.modules_.n_modules
+        self.depth_ = int(self.modules_.depth.max())
+        if timed_out:
+            warnings.warn(
+                f"time_limit={self.time_limit} seconds passed before the tree was fully grown; "
+                "its remaining nodes became leaves. Raise time_limit, or lower max_depth.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if self.verbose:
+            print(
+                f"[CultivatedForestClassifier] {self.n_modules_} modules, {self.n_leaves_} "
+                f"leaves, depth {self.depth_} ({self.splitter_})"
+            )
+        return self
+
+    def _max_codes(self, n_samples):
+        """Most codes of a feature, None: as many as it has values."""
+        if self.splitter_ == "exact":
+            return None
+        if self.max_bins is not None:
+            return self.max_bins
+        return int(min(max(8 * n_samples**0.5, 4096), MOST_BINS))
+
+    def _neighborhood(self, mass):
+        """Table of k against the mass of a node; empty for the square root."""
+        if self.k == "sqrt":
+            return np.empty(0), np.empty(0)
+        if not callable(self.k):
+            return np.array([mass]), np.array([float(self.k)])
+        grid = np.union1d(np.linspace(0, mass, 2049)[1:], np.geomspace(1e-6 * mass, mass, 2049))
+        table = np.array([float(self.k(m)) for m in grid])
+        if not np.all(np.isfinite(table) & (table >= 0)):
+            bad = grid[~(np.isfinite(table) & (table >= 0))][0]
+            raise ValueError(
+                f"k={self.k!r} gives {self.k(bad)} for a node of mass {bad:g}; it must give a "
+                "finite number of observations, 0 or more."
+            )
+        return grid, table
+
+    # -- prediction ---------------------------------------------------------------------------
+
+    def _check_X(self, X):
+        check_is_fitted(self)
+        return validate_data(
+            self, X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", reset=False
+        )
+
+    def _share_out(self, method, X, *outputs):
+        """Run a method of the router over slices of the rows; `outputs` are written in place."""
+        method = getattr(self.modules_.router(self._min_fraction), method)
+        n_tasks = min(effective_n_jobs(self.n_jobs) * 4, len(X) // ROWS_PER_TASK)
+        if n_tasks < 2 or effective_n_jobs(self.n_jobs) == 1:
+            return [method(X, *outputs)]
+        slices = list(gen_even_slices(len(X), n_tasks))
+        return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+            delayed(method)(X[rows], *(output[rows] for output in outputs)) for rows in slices
+        )
+
+    def predict_proba(self, X):
+        """Class probabilities: mean of the leaf values, weighted with the row's fractions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN means missing.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+        """
+        X = self._check_X(X)
+        proba = np.zeros((len(X), len(self.classes_)))
+        self._share_out("mean", X, proba)
+        return np.minimum(proba, 1.0, out=proba)  # a sum of fractions can be one bit too large
+
+    def predict(self, X):
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN means missing.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Ties go to the first class.
+        """
+        proba = self.predict_proba(X)
+        return self.classes_[np.argmax(proba, axis=1)]
+
+    def predict_spread(self, X):
+        """How much the leaves that a row ends in disagree.
+
+        For two classes the standard deviation, over the leaves weighted with the row's
+        fractions, of the probability of a class; for more the square root of half the sum of the
+        classes' variances, which is the same for two. It lies between 0 and 0.5 for two classes
+        and is 0 for a row that ends in one leaf. For two classes
+        ``p * (1 - p) = sum_l w_l * v_l * (1 - v_l) + spread ** 2``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN means missing.
+
+        Returns
+        -------
+        spread : ndarray of shape (n_samples,)
+            0 where all leaves of the row agree.
+        """
+        X = self._check_X(X)
+        mean = np.zeros((len(X), len(self.classes_)))
+        variance = np.zeros_like(mean)
+        self._share_out("moments", X, mean, variance)
+        return np.sqrt(0.5 * np.maximum(variance, 0.0).sum(axis=1))
+
+    def predict_set(self, X):
+        """The set of leaves that each row ends in.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN means missing.
+
+        Returns
+        -------
+        leaf_set : LeafSet
+            A named tuple. ``weights``, sparse array of shape (n_samples, n_leaves): the fraction
+            of each row in each leaf, rows summing to one; ``values``, ndarray of shape
+            (n_leaves, n_classes): class shares in the leaves; ``nodes``, ndarray of shape
+            (n_leaves,): their numbers in `modules_`. ``weights @ values`` is `predict_proba`.
+
+        See Also
+        --------
+        leaf_rule : The rule of a leaf.
+        """
+        X = self._check_X(X)
+        parts = self._share_out("leaves", X)
+        sizes = [rows.stop - rows.start for rows in gen_even_slices(len(X), len(parts))]
+        shift = np.cumsum([0, *sizes[:-1]])
+        rows = np.concatenate([part[0] + start for part, start in zip(parts, shift, strict=True)])
+        nodes = np.concatenate([part[1] for part in parts])
+        fractions = np.concatenate([part[2] for part in parts])
+        leaves = self.modules_.leaves
+        weights = csr_array(
+            (fractions, (rows, np.searchsorted(leaves, nodes))), shape=(len(X), len(leaves))
+        )
+        return LeafSet(weights, self.modules_.value[leaves], leaves)
+
+    def predict_with_abstention(self, X, max_spread, *, abstain_label=None):
+        """Predict only rows about which the leaves agree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN means missing.
+        max_spread : float
+            Rows with a larger `predict_spread` get the abstain label.
+        abstain_label : label, default=None
+            None means ``"abstain"`` for string classes and -1 for others.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Of dtype object if no other holds both the classes and the abstain label.
+
+        Raises
+        ------
+        ValueError
+            If the abstain label is one of the classes.
+        """
+        check_is_fitted(self)
+        texts = self.classes_.dtype.kind in "UST" or (
+            self.classes_.dtype == object and isinstance(self.classes_[0], str)
+        )
+        if abstain_label is None:
+            abstain_label = "abstain" if texts else -1
+        if any(label == abstain_label for label in self.classes_.tolist()):
+            raise ValueError(
+                f"abstain_label={abstain_label!r} is one of the classes {list(self.classes_)}; "
+                "pass an abstain_label that is not."
+            )
+        labels = self.predict(X)
+        if texts == isinstance(abstain_label, str):
+            labels = labels.astype(np.result_type(labels, np.asarray(abstain_label)))
+        else:
+            labels = labels.astype(object)
+        labels[self.predict_spread(X) > max_spread] = abstain_label
+        return labels
+
+    # -- reading the tree ---------------------------------------------------------------------
+
+    @property
+    def feature_importances_(self):
+        check_is_fitted(self)
+        tree = self.modules_
+        importances = np.zeros(self.n_features_in_)
+        modules = np.flatnonzero(tree.left >= 0)
+        loss = tree.mass * tree.impurity
+        decrease = loss[modules] - loss[tree.left[modules]] - loss[tree.right[modules]]
+        n_options = np.diff(tree.option_start)[modules]
+        # A module's decrease is divided among its options as their own decreases are.
+        own = np.repeat(tree.impurity[modules], n_options) - tree.option_impurity
+        module_of = np.repeat(np.arange(len(modules)), n_options)
+        share = own / np.bincount(module_of, weights=own, minlength=len(modules))[module_of]
+        np.add.at(importances, tree.option_feature, share * np.maximum(decrease, 0.0)[module_of])
+        total = importances.sum()
+        return importances / total if total > 0 else importances
+
+    def _names(self, feature_names):
+        if feature_names is None:
+            feature_names = getattr(
+                self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]
+            )
+        if len(feature_names) != self.n_features_in_:
+            raise ValueError(
+                f"feature_names has {len(feature_names)} names, but the tree was fitted on "
+                f"{self.n_features_in_} features; give one for each."
+            )
+        return [str(name) for name in feature_names]
+
+    def describe_module(
+        self, node, *, left=True, feature_names=None, decimals=None, max_options=5, ranges=False
+    ):
+        """Decisions of a module, each read as "x_j <= about t".
+
+        Parameters
+        ----------
+        node : int
+            Number of the module in `modules_`.
+        left : bool, default=True
+            What leads to its left child, or to its right one.
+        feature_names : sequence of str, default=None
+            None: the names seen in `fit`, or x0, x1, ...
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
+        max_options : int or None, default=5
+            Write at most this many options, the best ones.
+        ranges : bool, default=False
+            Add the least and the largest of an option's thresholds.
+
+        Returns
+        -------
+        decisions : list of str
+            A last entry "and 3 more" stands for options not written.
+        """
+        check_is_fitted(self)
+        names = self._names(feature_names)
+        tree = self.modules_
+        if not 0 <= node < tree.n_nodes or tree.left[node] < 0:
+            raise ValueError(
+                f"node={node} is not a module; modules are the nodes with modules_.left >= 0."
+            )
+        options = tree.options(node)
+        written = options if max_options is None else options[:max_options]
+        decisions = []
+        for option in written:
+            cuts = tree.cut_threshold[tree.cut_start[option] : tree.cut_start[option + 1]]
+            sign = "<=" if left != tree.option_flip[option] else ">"
+            about = "about " if len(cuts) > 1 else ""
+            text = f"{names[tree.option_feature[option]]} {sign} {about}"
+            text += _number(tree.option_threshold[option], decimals)
+            if ranges and len(cuts) > 1:
+                text += f" ({_number(cuts[0], decimals)} to {_number(cuts[-1], decimals)})"
+            decisions.append(text)
+        if len(written) < len(options):
+            decisions.append(f"and {len(options) - len(written)} more")
+        return decisions
+
+    def leaf_rule(self, node, *, feature_names=None, decimals=None, max_options=3):
+        """The decisions that lead to a leaf (or any node), as one line.
+
+        Parameters
+        ----------
+        node : int
+            Number of the node in `modules_`.
+        feature_names : sequence of str, default=None
+            None: the names seen in `fit`, or x0, x1, ...
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
+        max_options : int or None, default=3
+            Write at most this many options of a module, the best ones.
+
+        Returns
+        -------
+        rule : str
+            Modules joined with "and"; the options of a module, which vote, stand in brackets.
+        """
+        check_is_fitted(self)
+        if not 0 <= node < self.modules_.n_nodes:
+            raise ValueError(
+                f"node={node} is not a node; there are {self.modules_.n_nodes}, from 0 on."
+            )
+        steps = [
+            self.describe_module(
+                module,
+                left=went_left,
+                feature_names=feature_names,
+                decimals=decimals,
+                max_options=max_options,
+            )
+            for module, went_left in self.modules_.path(node)
+        ]
+        if not steps:
+            return "every row"
+        return " and ".join(s[0] if len(s) == 1 else f"[{', '.join(s)}]" for s in steps)
+
+    def explain(self, X, *, n_leaves=3, feature_names=None, decimals=None, max_options=3):
+        """The leaves with the largest fractions of each row, and their rules.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN means missing.
+        n_leaves : int, default=3
+            Most leaves of a row.
+        feature_names : sequence of str, default=None
+            None: the names seen in `fit`, or x0, x1, ...
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
+        max_options : int or None, default=3
+            Write at most this many options of a module, the best ones.
+
+        Returns
+        -------
+        explanations : list of list of LeafShare
+            For each row, largest fraction first: ``leaf`` (number in `modules_`), ``fraction``,
+            ``proba`` (class shares in the leaf) and ``rule``.
+        """
+        leaf_set = self.predict_set(X)
+        weights = leaf_set.weights
+        rules = {}
+        explanations = []
+        for start, stop in zip(weights.indptr[:-1], weights.indptr[1:], strict=True):
+            fractions = weights.data[start:stop]
+            order = np.argsort(-fractions, kind="stable")[:n_leaves]
+            row = []
+            for place in order:
+                column = weights.indices[start + place]
+                node = int(leaf_set.nodes[column])
+                if node not in rules:
+                    rules[node] = self.leaf_rule(
+                        node,
+                        feature_names=feature_names,
+                        decimals=decimals,
+                        max_options=max_options,
+                    )
+                row.append(
+                    LeafShare(node, float(fractions[place]), leaf_set.values[column], rules[node])
+                )
+            explanations.append(row)
+        return explanations
+
+    def export_text(
+        self, *, feature_names=None, decimals=None, max_depth=10, max_options=5, ranges=False
+    ):
+        """The tree as text.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, default=None
+            None: the names seen in `fit`, or x0, x1, ...
+        decimals : int or None, default=None
+            Digits after the point; None: as many as three significant digits need.
+        max_depth : int or None, default=10
+            Modules deeper than this are cut short.
+        max_options : int or None, default=5
+            Write at most this many options of a module, the best ones.
+        ranges : bool, default=False
+            Add the least and the largest of an option's thresholds.
+
+        Returns
+        -------
+        report : str
+            The options of a module vote: the mean of their (soft) decisions is the fraction of a
+            row that takes the branch.
+        """
+        check_is_fitted(self)
+        tree = self.modules_
+        limit = inf if max_depth is None else max_depth
+        lines = []
+        pending = [(0, "")]
+        while pending:
+            node, condition = pending.pop()
+            bar = "|   " * (tree.depth[node] - 1) + "|--- " if node else ""
+            if condition:
+                lines.append(bar + condition)
+            bar = "|   " * tree.depth[node] + "|--- "
+            if tree.left[node] < 0:
+                best = np.argmax(tree.value[node])
+                lines.append(
+                    f"{bar}class: {self.classes_[best]} ({tree.value[node, best]:.2f} of mass "
+                    f"{tree.mass[node]:.1f})"
+                )
+                continue
+            if tree.depth[node] >= limit:
+                lines.append(f"{bar}... {tree.n_leaves_below(node)} leaves")
+                continue
+            for left in (False, True):
+                decisions = self.describe_module(
+                    node,
+                    left=left,
+                    feature_names=feature_names,
+                    decimals=decimals,
+                    max_options=max_options,
+                    ranges=ranges,
+                )
+                n_options = len(tree.options(node))
+                vote = f"vote of {n_options}: " if n_options > 1 else ""
+                child = tree.left[node] if left else tree.right[node]
+                pending.append((child, vote + ", ".join(decisions)))
+        return "\n".join(lines) + "\n"
+
+
+def _number(value, decimals):
+    """A threshold as text."""
+    if decimals is None:
+        decimals = 0 if value == 0 else max(0, 2 - int(np.floor(np.log10(abs(value)))))
+    return f"{value:.{decimals}f}"

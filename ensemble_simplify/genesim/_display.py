@@ -1,0 +1,161 @@
+"""The bred trees as a picture, by scikit-learn's display convention."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify._base import pyplot
+
+
+class GenesimDisplay:
+    """Accuracy against size: the front of bred trees, and other models beside it.
+
+    Use :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    n_leaves : ndarray of shape (n_trees,)
+        Leaves of the trees of the front, rising.
+    score : ndarray of shape (n_trees,)
+        Their scores.
+    chosen : int
+        Position of the tree that the estimator is.
+    points : dict of str to (int, float), default=None
+        Leaves and score of other trees, by name.
+    lines : dict of str to float, default=None
+        Scores of models whose size is not counted in leaves, by name.
+    score_name : str, default="score"
+        Written on the vertical axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The plot.
+    figure_ : matplotlib Figure
+        Figure that holds it.
+
+    See Also
+    --------
+    GenesimClassifier.at : Pick a tree of the front by its size.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ensemble_simplify import GenesimClassifier, GenesimDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GenesimClassifier(n_bootstraps=5, random_state=0).fit(X[::2], y[::2])
+    >>> display = GenesimDisplay.from_estimator(model, X[1::2], y[1::2])
+    >>> display.figure_.savefig("front.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, *, n_leaves, score, chosen, points=None, lines=None, score_name="score"):
+        self.n_leaves = n_leaves
+        self.score = score
+        self.chosen = chosen
+        self.points = points
+        self.lines = lines
+        self.score_name = score_name
+
+    @classmethod
+    def from_estimator(cls, estimator, X=None, y=None, *, others=None, ax=None):
+        """Draw the front of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : GenesimClassifier
+            Fitted.
+        X : array-like of shape (n_samples, n_features), default=None
+            Rows to measure accuracy on. None draws the scores on the validation rows, by which
+            the trees were chosen, with the score of the first population voting together.
+        y : array-like of shape (n_samples,), default=None
+            Their labels.
+        others : dict of str to estimator, default=None
+            Other fitted classifiers to draw, by name; needs `X` and `y`. Trees become points
+            at their number of leaves, other models horizontal lines.
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        display : GenesimDisplay
+            With `ax_` and `figure_`.
+        """
+        check_is_fitted(estimator)
+        if (X is None) != (y is None):
+            raise ValueError("X and y are given together, or both left out.")
+        if X is None and others:
+            raise ValueError(
+                f"others={sorted(others)} need rows to be measured on. Give X and y too."
+            )
+        front = estimator.pareto_front_
+        chosen = int(np.searchsorted(front.n_leaves, estimator.n_leaves_))
+        points, lines = {}, {}
+        if X is None:
+            score, score_name = front.score, "score on the validation rows"
+            lines["first population, voting"] = estimator.ensemble_score_
+        else:
+            score = np.array([tree.score(X, y) for tree in front.trees])
+            score_name = "accuracy"
+        for name, model in (others or {}).items():
+            tree = getattr(model, "decision_tree_", model)
+            if hasattr(tree, "get_n_leaves"):
+                points[name] = (int(tree.get_n_leaves()), float(model.score(X, y)))
+            else:
+                lines[name] = float(model.score(X, y))
+        display = cls(
+            n_leaves=front.n_leaves,
+            score=score,
+            chosen=chosen,
+            points=points,
+            lines=lines,
+            score_name=score_name,
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        display : GenesimDisplay
+            With `ax_` and `figure_`.
+        """
+        plt = pyplot(self)
+        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+        ax.plot(self.n_leaves, self.score, "o-", color="C0", ms=4, lw=1, label="bred trees")
+        ax.plot(
+            self.n_leaves[self.chosen],
+            self.score[self.chosen],
+            "o",
+            color="C0",
+            ms=11,
+            mfc="none",
+            mew=1.5,
+            label=f"the result: {self.n_leaves[self.chosen]} leaves",
+        )
+        for i, (name, (n_leaves, score)) in enumerate((self.points or {}).items()):
+            ax.plot(
+                n_leaves, score, "sDv^P*X"[i % 7], color=f"C{1 + i % 6}", ms=7,
+                label=f"{name}: {n_leaves} leaves",
+            )  # fmt: skip
+        for i, (name, score) in enumerate((self.lines or {}).items()):
+            ax.axhline(score, color="0.35", ls=["--", ":", "-."][i % 3], lw=1.2, label=name)
+        ax.set_xscale("log", base=2)
+        ax.xaxis.set_major_locator(LogLocator(base=2))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.set(xlabel="leaves", ylabel=self.score_name)
+        ax.grid(alpha=0.3)
+        ax.legend(loc="lower right")
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        return self

@@ -1,0 +1,170 @@
+"""Bounds, fronts, limits and large grids: the parts of born-again search around the exact one."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from cell_grids import random_grid
+from oracles import min_depth, min_leaves, pareto_front
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+
+from ensemble_simplify import BornAgainClassifier, Estimate, estimate, verify
+from ensemble_simplify._grid import Grid
+from ensemble_simplify.born_again import _heuristic as heuristic
+from ensemble_simplify.born_again import _planner as planner
+from ensemble_simplify.born_again._search import leaves_bound, solve
+from ensemble_simplify.born_again._search import pareto_front as solved_front
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_lower_bound_and_front(seed):
+    rng = np.random.default_rng(seed)
+    labels = random_grid(seed, max_axes=3).astype(np.uint16)
+    numbers = [np.arange(n - 1) for n in labels.shape]
+    labels = Grid(np.arange(labels.ndim), numbers, labels).simplified().labels
+    if labels.size == 1:
+        assert solved_front(labels, max_bytes=1) == [(0, 1)]
+        return
+    bound = leaves_bound(labels, 1.0, rng)
+    assert sum(labels.shape) - labels.ndim + 1 <= bound <= min_leaves(labels)
+    front = solved_front(labels, max_bytes=1e8)
+    assert front == [tuple(point) for point in pareto_front(labels)]
+    assert front[0][0] == min_depth(labels)
+
+
+def frozen(loader, n_estimators, **options):
+    X, y = loader(return_X_y=True)
+    forest = RandomForestClassifier(n_estimators, max_depth=3, random_state=0, **options)
+    return FrozenEstimator(forest.fit(X, y)), X, y
+
+
+@pytest.mark.parametrize("objective", ["depth", "leaves", "depth_then_leaves"])
+def test_heuristic_is_faithful_and_bounded(objective, monkeypatch):
+    monkeypatch.setattr(heuristic, "TAIL_REGIONS", 2000)
+    forest, X, y = frozen(load_iris, 10)
+    exact = BornAgainClassifier(forest, objective=objective).fit(X, y)
+    rough = BornAgainClassifier(forest, objective=objective, method="heuristic").fit(X, y)
+    assert rough.verify()
+    assert rough.depth_lower_bound_ <= exact.depth_
+    assert exact.depth_ <= rough.depth_ or objective == "leaves"
+    assert rough.n_leaves_lower_bound_ <= exact.n_leaves_
+    if objective == "leaves":
+        assert exact.n_leaves_ <= rough.n_leaves_
+        assert exact.front()[-1][1] == exact.n_leaves_
+    if objective == "depth_then_leaves":
+        assert exact.front()[0] == (exact.depth_, exact.n_leaves_)
+
+
+def test_grid_too_large_to_look_at():
+    """2e8 cells: a tree grown from a proof, refined in parts."""
+    forest, X, y = frozen(load_wine, 6)
+    start = time.monotonic()
+    with pytest.warns(ConvergenceWarning, match="every such tree has at least"):
+        model = BornAgainClassifier(forest, objective="leaves", time_limit=2).fit(X, y)
+    assert time.monotonic() - start < 30
+    assert model.status_ == "feasible"
+    assert 1 < model.n_leaves_lower_bound_ < model.n_leaves_
+    assert model.depth_lower_bound_ < model.depth_
+    assert verify(forest, model)
+
+
+def test_nothing_in_time():
+    forest, X, y = frozen(load_breast_cancer, 40)
+    with pytest.raises(ValueError, match=r"time_limit=0\.5.*Use fewer or shallower trees"):
+        BornAgainClassifier(forest, method="heuristic", time_limit=0.5).fit(X, y)
+    with pytest.raises(ValueError, match="max_memory allows"):
+        BornAgainClassifier(forest, method="exact", max_memory=1e6).fit(X, y)
+
+
+@pytest.mark.parametrize("time_limit", [None, 600])
+def test_a_tree_too_large_to_use_is_refused_at_once(time_limit):
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(100, random_state=0)
+    start = time.monotonic()
+    with pytest.raises(ValueError, match=r"expected to have .*e\+\d\d leaves.*RepresenterTree"):
+        BornAgainClassifier(forest, time_limit=time_limit).fit(X, y)
+    assert time.monotonic() - start < 120
+
+
+def test_a_tree_that_turns_out_too_large_is_refused(monkeypatch):
+    """The forecast is not hopeless, the tree all the same too large."""
+    forest, X, y = frozen(load_iris, 5)
+    monkeypatch.setattr(planner, "TABLE_CELLS", 1)
+    assert BornAgainClassifier(forest).fit(X, y).n_leaves_ > 5
+    monkeypatch.setattr(planner, "MAX_LEAVES", 5)
+    monkeypatch.setattr(planner, "HOPELESS", 1e9)
+    with pytest.raises(ValueError, match="expected to have"):
+        BornAgainClassifier(forest).fit(X, y)
+
+
+def test_front_out_of_time_or_memory():
+    forest, X, y = frozen(load_iris, 5)
+    model = BornAgainClassifier(forest).fit(X, y)
+    with pytest.raises(TimeoutError, match="time_limit"):
+        model.front(time_limit=1e-9)
+    model.set_params(max_memory=10)
+    with pytest.raises(ValueError, match="max_memory"):
+        model.front()
+
+
+def test_ctrl_c_leaves_no_broken_state():
+    forest, X, y = frozen(load_wine, 8)
+    model = BornAgainClassifier(forest, objective="leaves", time_limit=60)
+    main = threading.main_thread().ident
+    timer = threading.Timer(1.0, lambda: signal.pthread_kill(main, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not hasattr(model, "decision_tree_")
+    small, X, y = frozen(load_iris, 3)
+    assert model.set_params(estimator=small).fit(X, y).verify()
+
+
+def test_estimate():
+    forest, X, y = frozen(load_iris, 10)
+    report = estimate(forest, X)
+    model = BornAgainClassifier(forest).fit(X, y)
+    assert isinstance(report, Estimate)
+    assert report.exact
+    assert report.n_cells == model.n_cells_
+    assert report.n_regions == model.n_regions_
+    assert report.n_leaves_lower_bound <= model.n_leaves_ <= report.n_leaves
+    assert 1 < report.n_occupied <= len(X)
+    assert "will prove" in repr(report)
+
+    forest, X, _ = frozen(load_breast_cancer, 20)
+    report = estimate(forest, time_limit=0.2)
+    assert not report.exact
+    assert report.n_cells > 1e12
+    assert "binned" in repr(report)
+    assert report.n_leaves > 1e9
+    assert "refuse" in repr(report)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"objective": "size"}, "'objective' parameter of estimate must be"),
+        ({"voting": "soft"}, "'voting' parameter of estimate must be"),
+        ({"max_memory": 0}, "'max_memory' parameter of estimate must be"),
+        ({"time_limit": None}, "'time_limit' parameter of estimate must be"),
+        ({"X": np.zeros((5, 2))}, "X has 2 features, but the ensemble was fitted on 4"),
+    ],
+)
+def test_estimate_refuses(options, message):
+    forest, _, _ = frozen(load_iris, 2)
+    with pytest.raises(ValueError, match=message):
+        estimate(forest, **options)
+
+
+def test_single_class_has_no_cells():
+    labels = np.zeros((), dtype=np.uint16)
+    assert solve(labels, "leaves", max_bytes=1).tree.n_leaves == 1
+    assert solved_front(labels, max_bytes=1) == [(0, 1)]

@@ -1,0 +1,580 @@
+"""GenesimClassifier and merge_trees: promises, determinism, bad input."""
+
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics
+from sklearn.base import clone
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    load_wine,
+    make_classification,
+)
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text, plot_tree
+
+from ensemble_simplify import GenesimClassifier, merge_trees
+
+SMALL = {
+    "n_bootstraps": 4,
+    "population_size": 30,
+    "tournament_size": 4,
+    "n_iter": 4,
+    "n_crossovers": 4,
+    "random_state": 0,
+}
+
+
+def points_at_thresholds(trees, n_features, rng, n=2000):
+    """Rows whose coordinates are thresholds, their float32 neighbours, or far out."""
+    values = [np.array([-1e30, 0.0, 1e30])] * n_features
+    for tree in trees:
+        for f, t in zip(tree.tree_.feature, tree.tree_.threshold, strict=True):
+            if f >= 0:
+                t = np.float32(t)
+                near = [
+                    t,
+                    np.nextafter(t, np.float32(np.inf)),
+                    np.nextafter(t, -np.float32(np.inf)),
+                ]
+                values[f] = np.concatenate([values[f], near])
+    return np.column_stack([rng.choice(v, n) for v in values])
+
+
+# ---------------------------------------------------------------- merge_trees
+
+
+@given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([2, 3, 5]))
+def test_merged_tree_is_the_exact_mean(seed, k, depth):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 4)).round(1)
+    y = rng.integers(0, 3, 80)
+    trees = [
+        DecisionTreeClassifier(max_depth=depth, random_state=i, splitter="random").fit(
+            X[rng.integers(0, 80, 80)], y
+        )
+        for i in range(k)
+    ]
+    merged = merge_trees(trees)
+    points = points_at_thresholds(trees, 4, rng)
+    points = np.vstack([points, rng.normal(size=(500, 4))])
+    mean = np.mean([tree.predict_proba(points) for tree in trees], axis=0)
+    np.testing.assert_allclose(merged.predict_proba(points), mean, atol=1e-12)
+    # One leaf for every intersection; none is empty, so each can be met on a grid of points.
+    leaves = np.column_stack([tree.apply(points) for tree in trees])
+    assert len(np.unique(leaves, axis=0)) <= merged.get_n_leaves()
+    own = merged.apply(points)
+    assert len(np.unique(np.column_stack([leaves, own]), axis=0)) == len(np.unique(own))
+
+
+def test_merging_a_tree_with_itself_is_the_tree():
+    X, y = load_breast_cancer(return_X_y=True)
+    for seed in range(6):
+        tree = DecisionTreeClassifier(random_state=seed, max_features=5).fit(X, y)
+        for k in (1, 2, 3):
+            merged = merge_trees([tree] * k)
+            np.testing.assert_array_equal(merged.tree_.feature, tree.tree_.feature)
+            np.testing.assert_array_equal(merged.tree_.children_left, tree.tree_.children_left)
+            np.testing.assert_array_equal(merged.tree_.children_right, tree.tree_.children_right)
+            np.testing.assert_array_equal(merged.apply(X), tree.apply(X))
+            leaf = tree.tree_.feature < 0
+            np.testing.assert_allclose(merged.tree_.value[leaf], tree.tree_.value[leaf], atol=1e-12)
+            np.testing.assert_allclose(
+                merged.tree_.weighted_n_node_samples, k * tree.tree_.weighted_n_node_samples
+            )
+
+
+def test_sites_with_different_classes_and_weights():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    first = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X[y < 2], names[y < 2])
+    second = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X[y > 0], names[y > 0])
+    merged = merge_trees([first, FrozenEstimator(second)], weights=[100, 300])
+    assert merged.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    want = np.zeros((150, 3))
+    want[:, :2] += 0.25 * first.predict_proba(X)
+    want[:, 1:] += 0.75 * second.predict_proba(X)
+    np.testing.assert_allclose(merged.predict_proba(X), want, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "forest",
+    [
+        RandomForestClassifier(4, max_depth=3, random_state=0),
+        ExtraTreesClassifier(3, max_depth=3, random_state=0),
+        BaggingClassifier(DecisionTreeClassifier(max_depth=3), 3, max_features=0.5, random_state=0),
+    ],
+    ids=lambda forest: type(forest).__name__,
+)
+def test_forest_becomes_its_one_tree(forest):
+    X, y = load_wine(return_X_y=True)
+    forest.fit(X, y)
+    merged = merge_trees([forest])
+    rng = np.random.default_rng(0)
+    points = rng.uniform(X.min(axis=0), X.max(axis=0), size=(3000, X.shape[1]))
+    np.testing.assert_allclose(
+        merged.predict_proba(points), forest.predict_proba(points), atol=1e-12
+    )
+    alone = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    both = merge_trees([forest, alone], weights=[1, 3])
+    want = 0.25 * forest.predict_proba(points) + 0.75 * alone.predict_proba(points)
+    np.testing.assert_allclose(both.predict_proba(points), want, atol=1e-12)
+
+
+def test_merged_tree_is_a_usable_scikit_learn_tree():
+    pandas = pytest.importorskip("pandas")
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    trees = [
+        DecisionTreeClassifier(max_depth=3, random_state=i, max_features=2).fit(X, y)
+        for i in range(3)
+    ]
+    merged = merge_trees(trees)
+    assert merged.feature_names_in_.tolist() == list(X.columns)
+    assert "petal" in export_text(merged, feature_names=list(X.columns))
+    assert merged.feature_importances_.sum() == pytest.approx(1.0)
+    assert np.array_equal(pickle.loads(pickle.dumps(merged)).predict(X), merged.predict(X))
+    other = DecisionTreeClassifier().fit(pandas.DataFrame(X.values, columns=list("abcd")), y)
+    with pytest.raises(ValueError, match=r"estimators\[1\] was fitted on the features"):
+        merge_trees([trees[0], other])
+
+
+def test_merge_trees_rejects_bad_input():
+    X, y = load_iris(return_X_y=True)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="estimators is empty"):
+        merge_trees([])
+    with pytest.raises(TypeError, match="is not a list"):
+        merge_trees(tree)
+    with pytest.raises(NotFittedError):
+        merge_trees([DecisionTreeClassifier()])
+    with pytest.raises(TypeError, match="regressor"):
+        merge_trees([DecisionTreeRegressor().fit(X, y)])
+    with pytest.raises(ValueError, match=r"estimators\[1\] was fitted on 2 features"):
+        merge_trees([tree, DecisionTreeClassifier().fit(X[:, :2], y)])
+    with pytest.raises(TypeError, match="mean of its trees"):
+        merge_trees([AdaBoostClassifier(n_estimators=3).fit(X, y)])
+    with pytest.raises(ValueError, match="max_leaves=3"):
+        merge_trees([tree], max_leaves=3)
+    with pytest.raises(ValueError, match="time_limit=0"):
+        merge_trees([tree], time_limit=0)
+    with pytest.raises(ValueError, match="weights"):
+        merge_trees([tree, tree], weights=[1])
+    with pytest.raises(ValueError, match="weights"):
+        merge_trees([tree, tree], weights=[1, -1])
+    with pytest.raises(ValueError, match="mix text labels and numbers"):
+        merge_trees([tree, DecisionTreeClassifier().fit(X, y.astype(str))])
+
+
+# ---------------------------------------------------------------- promises of the estimator
+
+
+def same_trees(a, b):
+    left, right = a.tree_.__getstate__(), b.tree_.__getstate__()
+    return all(np.array_equal(left[key], right[key]) for key in ("nodes", "values"))
+
+
+@pytest.mark.parametrize("prune", ["ccp", "reduced_error", None])
+@pytest.mark.parametrize("fitness", ["holdout", "oob"])
+def test_history_front_and_result_agree(prune, fitness):
+    X, y = load_wine(return_X_y=True)
+    model = GenesimClassifier(**SMALL, prune=prune, fitness=fitness).fit(X, y)
+    assert np.all(np.diff(model.history_.best_score) >= 0)
+    assert len(model.history_.best_score) == model.n_iter_ + 1 == 5
+    assert model.validation_score_ == model.history_.best_score[-1]
+    front = model.pareto_front_
+    assert np.all(np.diff(front.n_leaves) > 0)
+    assert np.all(np.diff(front.score) > 0)
+    assert front.trees[-1] is model.decision_tree_
+    assert [tree.get_n_leaves() for tree in front.trees] == front.n_leaves.tolist()
+    assert model.n_nodes_ == model.decision_tree_.tree_.node_count == 2 * model.n_leaves_ - 1
+    assert 0 < model.ensemble_score_ <= 1
+    for size in range(front.n_leaves[0], front.n_leaves[-1] + 3):
+        tree = model.at(n_leaves=size)
+        assert tree.get_n_leaves() <= size
+    for tree in front.trees:
+        assert tree.tree_.n_node_samples[0] == len(X)
+        leaf = tree.tree_.children_left < 0
+        assert tree.tree_.n_node_samples[leaf].min() >= 3
+        reached = np.unique(tree.apply(X))
+        np.testing.assert_array_equal(reached, np.flatnonzero(leaf))
+
+
+def test_result_is_not_worse_than_the_best_first_tree_on_validation_rows():
+    """Counting the validation rows in at the end cannot lower their accuracy."""
+    X, y = load_breast_cancer(return_X_y=True)
+    for seed in range(4):
+        model = GenesimClassifier(**{**SMALL, "random_state": seed}).fit(X, y)
+        rows = model._divide(
+            X.astype(np.float32),
+            y.astype(np.int32),
+            np.ones(len(X)),
+            np.arange(len(X)),
+            np.random.RandomState(seed),
+        )
+        on_validation = model.score(X[rows.val], y[rows.val])
+        assert on_validation >= model.validation_score_ - 1e-9
+        assert on_validation >= model.history_.best_score[0] - 1e-9
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "f1_macro", "neg_log_loss"])
+def test_ensemble_and_tree_scores_are_those_of_scikit_learn(scoring):
+    """Scores made in the kernel are those of the same scorer called for every tree."""
+    X, y = make_classification(
+        300, 6, n_informative=4, n_classes=3, weights=[0.6, 0.3], random_state=0
+    )
+    weight = np.random.default_rng(0).integers(1, 4, 300).astype(float)
+    # Without pruning and with one iteration, both ways meet the same trees.
+    options = {**SMALL, "prune": None, "n_iter": 0, "population_size": 1000}
+    fast = GenesimClassifier(**options, scoring=scoring).fit(X, y, sample_weight=weight)
+    slow = GenesimClassifier(**options, scoring=metrics.get_scorer(scoring))
+    slow.fit(X, y, sample_weight=weight)
+    for name in fast.history_:
+        np.testing.assert_allclose(fast.history_[name], slow.history_[name], atol=1e-11)
+    assert fast.ensemble_score_ == pytest.approx(slow.ensemble_score_)
+
+
+def test_ensemble_score_is_that_of_the_mean_of_the_first_trees():
+    X, y = load_wine(return_X_y=True)
+    trees = [
+        DecisionTreeClassifier(max_depth=d, random_state=d).fit(X[::2], y[::2]) for d in (1, 2)
+    ]
+    options = {"n_iter": 0, "prune": None, "min_samples_leaf": 1, "random_state": 0}
+    scores = []
+    for part in (trees[:1], trees):
+        model = GenesimClassifier([FrozenEstimator(tree) for tree in part], **options).fit(X, y)
+        rows = model._divide(
+            X, y.astype(np.int32), np.ones(len(X)), np.arange(len(X)), np.random.RandomState(0)
+        )
+        proba = 0
+        for tree in part:
+            leaf = tree.apply(X)
+            held = np.zeros((leaf.max() + 1, 3))
+            np.add.at(held, (leaf[rows.train], y[rows.train]), 1)
+            proba = proba + (held / np.maximum(held.sum(axis=1, keepdims=True), 1))[leaf[rows.val]]
+        scores.append(np.mean(proba.argmax(axis=1) == y[rows.val]))
+        assert model.ensemble_score_ == pytest.approx(scores[-1])
+    assert scores[0] != scores[1]
+
+
+def test_callable_accuracy_finds_the_same_tree():
+    X, y = load_wine(return_X_y=True)
+    fast = GenesimClassifier(**SMALL).fit(X, y)
+    slow = GenesimClassifier(**SMALL, scoring=metrics.make_scorer(metrics.accuracy_score))
+    slow.fit(X, y)
+    np.testing.assert_allclose(fast.history_.best_score, slow.history_.best_score, atol=1e-11)
+    assert same_trees(fast.decision_tree_, slow.decision_tree_)
+
+
+def test_log_loss_and_probability_scorers():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = GenesimClassifier(**SMALL, scoring="neg_log_loss").fit(X, y)
+    assert model.validation_score_ < 0
+    assert model.ensemble_score_ < 0
+    model = GenesimClassifier(**SMALL, scoring="roc_auc", selection="one_se").fit(X, y)
+    assert 0.8 < model.validation_score_ <= 1
+    assert model.score(X, y) > 0.85
+
+
+def test_one_standard_error_gives_the_smallest_tree_within_it():
+    X, y = load_breast_cancer(return_X_y=True)
+    best = GenesimClassifier(**SMALL).fit(X, y)
+    small = GenesimClassifier(**SMALL, selection="one_se").fit(X, y)
+    np.testing.assert_array_equal(best.pareto_front_.score, small.pareto_front_.score)
+    score = best.validation_score_
+    se = np.sqrt(score * (1 - score) / 284)
+    within = best.pareto_front_.score >= score - se
+    assert small.n_leaves_ == best.pareto_front_.n_leaves[within][0] <= best.n_leaves_
+
+
+def test_limits_are_kept():
+    X, y = make_classification(600, 10, n_informative=6, n_classes=3, random_state=1)
+    model = GenesimClassifier(**SMALL, max_leaf_nodes=5, min_samples_leaf=20).fit(X, y)
+    assert model.pareto_front_.n_leaves.max() <= 5
+    tree = model.decision_tree_.tree_
+    assert tree.n_node_samples[tree.children_left < 0].min() >= 20
+    with pytest.raises(ValueError, match="n_leaves=0"):
+        model.at(n_leaves=0)
+
+
+def test_early_stop():
+    X, y = load_iris(return_X_y=True)
+    options = {**SMALL, "n_iter": 200, "n_iter_no_change": 3}
+    model = GenesimClassifier(**options).fit(X, y)
+    assert model.n_iter_ < 200
+    assert np.all(model.history_.best_score[-4:] == model.history_.best_score[-1])
+
+
+def test_time_limit_stops_with_a_warning():
+    X, y = make_classification(4000, 20, n_informative=10, flip_y=0.2, random_state=0)
+    model = GenesimClassifier(n_iter=100_000, n_bootstraps=5, time_limit=1.0, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"time_limit=1.0 seconds"):
+        model.fit(X, y)
+    assert model.n_iter_ < 100_000
+    assert model.score(X, y) > 0.5
+    assert 0 < model.ensemble_score_ <= 1
+    # Even a limit that allows nothing gives a tree.
+    with pytest.warns(ConvergenceWarning):
+        model = GenesimClassifier(time_limit=1e-9, random_state=0).fit(X, y)
+    assert model.n_leaves_ >= 1
+
+
+@pytest.mark.parametrize("estimators", ["auto", "paper"])
+def test_same_result_for_any_number_of_jobs(estimators, monkeypatch):
+    monkeypatch.setattr("ensemble_simplify.genesim._estimator._WORK_FOR_THREADS", 0)
+    X, y = make_classification(400, 8, n_informative=5, n_classes=3, random_state=3)
+    fits = [GenesimClassifier(estimators, **SMALL, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 4)]
+    for other in fits[1:]:
+        assert len(other.pareto_front_.trees) == len(fits[0].pareto_front_.trees)
+        for a, b in zip(fits[0].pareto_front_.trees, other.pareto_front_.trees, strict=True):
+            assert same_trees(a, b)
+        for column in fits[0].history_:
+            np.testing.assert_array_equal(fits[0].history_[column], other.history_[column])
+
+
+IN_A_FRESH_PROCESS = """
+import joblib
+from sklearn.datasets import load_wine
+from ensemble_simplify import GenesimClassifier
+X, y = load_wine(return_X_y=True)
+model = GenesimClassifier(n_bootstraps=3, n_iter=3, random_state=5).fit(X, y)
+tree = model.decision_tree_.tree_.__getstate__()
+print(joblib.hash([tree["nodes"].tobytes(), tree["values"]]))
+"""
+
+
+def test_same_result_in_another_process_whatever_the_hash_seed():
+    answers = set()
+    for hash_seed in ("0", "1"):
+        path = os.pathsep.join(filter(None, sys.path))
+        run = subprocess.run(
+            [sys.executable, "-c", IN_A_FRESH_PROCESS],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        answers.add(run.stdout)
+    assert len(answers) == 1
+
+
+def test_global_random_state_and_working_directory_stay_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = load_iris(return_X_y=True)
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    GenesimClassifier(**SMALL).fit(X, y)
+    np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+    assert not list(tmp_path.iterdir())
+
+
+# ---------------------------------------------------------------- where trees come from
+
+
+def test_fitted_and_unfitted_models_of_every_kind():
+    X, y = make_classification(300, 6, n_informative=4, random_state=0)
+    forest = RandomForestClassifier(10, max_depth=4, random_state=0).fit(X[:150], y[:150])
+    before = pickle.dumps(forest)
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    models = [
+        FrozenEstimator(forest),
+        tree,
+        AdaBoostClassifier(tree, n_estimators=5, random_state=0),
+        GradientBoostingClassifier(n_estimators=5, random_state=0),
+        BaggingClassifier(tree, 4, max_features=0.5, random_state=0),
+    ]
+    model = GenesimClassifier(models, n_iter=3, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.7
+    assert pickle.dumps(forest) == before
+    assert not hasattr(tree, "tree_")
+    assert clone(model).estimators[0].estimator is forest
+
+
+def test_stump_that_splits_nothing_of_the_rows():
+    X, y = load_iris(return_X_y=True)
+    far = DecisionTreeClassifier(max_depth=1, random_state=0).fit(X + 1000.0, y)
+    model = GenesimClassifier([FrozenEstimator(far)], n_iter=2, random_state=0).fit(X, y)
+    assert model.n_leaves_ == 1
+
+
+def test_string_labels_missing_class_and_weights():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["c", "a", "b"])[y]
+    weight = np.ones(150)
+    weight[y == 1] = 0.0
+    model = GenesimClassifier(**SMALL).fit(X, names, sample_weight=weight)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert set(model.predict(X)) == {"b", "c"}
+    tree = model.decision_tree_.tree_
+    assert tree.n_node_samples[0] == 100
+    heavy = GenesimClassifier(**SMALL).fit(X, names, sample_weight=np.full(150, 2.0))
+    light = GenesimClassifier(**SMALL).fit(X, names)
+    assert export_text(heavy.decision_tree_) == export_text(light.decision_tree_)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_tiny_data(n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    y = np.arange(n) % 2
+    for fitness in ("holdout", "oob"):
+        model = GenesimClassifier(**SMALL, fitness=fitness).fit(X, y)
+        assert model.predict(X).shape == (n,)
+    model = GenesimClassifier(**SMALL).fit(X, np.zeros(n))
+    assert model.n_leaves_ == 1
+    assert np.all(model.predict(X) == 0)
+
+
+def test_result_is_a_real_tree_with_the_same_answers(tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    model = GenesimClassifier(**SMALL).fit(X, y)
+    rng = np.random.default_rng(0)
+    points = rng.uniform(X.min(), X.max(), size=(100_000, X.shape[1]))
+    labels = model.predict(X.__class__(points, columns=X.columns))
+    np.testing.assert_array_equal(
+        labels, model.decision_tree_.predict(X.__class__(points, columns=X.columns))
+    )
+    assert type(model.decision_tree_) is DecisionTreeClassifier
+    plot_tree(model.decision_tree_)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+# ---------------------------------------------------------------- bad input
+
+
+def test_clear_errors():
+    X, y = load_iris(return_X_y=True)
+
+    def fit(estimators="auto", **options):
+        GenesimClassifier(estimators, **options).fit(X, y)
+
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="estimators is empty"):
+        fit([])
+    with pytest.raises(NotFittedError, match="not fitted"):
+        fit([FrozenEstimator(DecisionTreeClassifier())])
+    narrow = FrozenEstimator(DecisionTreeClassifier().fit(X[:, :2], y))
+    with pytest.raises(ValueError, match=r"estimators\[1\].* fitted on 2 features"):
+        fit([tree, narrow])
+    with pytest.raises(TypeError, match=r"estimators\[0\]: .*Pipeline"):
+        fit([make_pipeline(StandardScaler(), DecisionTreeClassifier())])
+    with pytest.raises(ValueError, match=r"scoring=.* gave nan"):
+        fit(scoring=lambda model, X, y: np.nan)
+    with pytest.raises(ValueError, match="n_leaves='a'"):
+        GenesimClassifier(**SMALL).fit(X, y).at(n_leaves="a")
+    with pytest.raises(TypeError, match=r"estimators\[0\]=RandomForestRegressor"):
+        fit([RandomForestRegressor()])
+    with pytest.raises(TypeError, match=r"estimators\[1\]=DecisionTreeRegressor"):
+        fit([tree, FrozenEstimator(DecisionTreeRegressor().fit(X, y))])
+    with pytest.raises(TypeError, match="LogisticRegression"):
+        fit([LogisticRegression(max_iter=1000)])
+    with pytest.raises(TypeError, match="is not an estimator"):
+        fit([DecisionTreeClassifier])
+    with pytest.raises(ValueError, match=r"validation_fraction=0.001 leaves class 0 \(50 rows"):
+        fit(validation_fraction=0.001)
+    with pytest.raises(ValueError, match=r"without training rows"):
+        fit(validation_fraction=0.999)
+    with pytest.raises(ValueError, match=r"population_size=5 is below tournament_size=10"):
+        fit(population_size=5)
+    with pytest.raises(ValueError, match="zero"):
+        GenesimClassifier().fit(X, y, sample_weight=np.zeros(150))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeClassifier(random_state=0),
+        DecisionTreeClassifier(min_samples_leaf=5, random_state=0),
+        RandomForestClassifier(20, random_state=0),
+        ExtraTreesClassifier(20, random_state=0),
+        BaggingClassifier(
+            DecisionTreeClassifier(), 5, bootstrap=False, max_features=0.5, random_state=0
+        ),
+    ],
+    ids=str,
+)
+def test_frozen_model_that_has_seen_the_rows_is_noticed(model):
+    X, y = load_digits(return_X_y=True)
+    options = {"n_iter": 0, "random_state": 0}
+    model.fit(X, y)
+    with pytest.warns(UserWarning, match=r"estimators\[0\]=.* seems to have been fitted on the"):
+        GenesimClassifier([FrozenEstimator(model)], **options).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # No rows are held out, or the model is fitted again on what is not.
+        GenesimClassifier([FrozenEstimator(model)], fitness="oob", **options).fit(X, y)
+        GenesimClassifier([clone(model)], **options).fit(X, y)
+        for first in (300, 900, 1500):
+            model.fit(X[:first], y[:first])
+            GenesimClassifier([FrozenEstimator(model)], **options).fit(X[first:], y[first:])
+
+
+def test_frozen_models_that_do_not_agree_on_column_names():
+    pandas = pytest.importorskip("pandas")
+    X, y = load_iris(return_X_y=True)
+    frames = [pandas.DataFrame(X, columns=list(names)) for names in ("abcd", "bacd")]
+    models = [FrozenEstimator(DecisionTreeClassifier().fit(frame, y)) for frame in frames]
+    with pytest.raises(ValueError, match=r"estimators\[1\] was fitted on the features"):
+        GenesimClassifier(models).fit(X, y)
+
+
+def test_frozen_model_with_other_column_names():
+    pandas = pytest.importorskip("pandas")
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    other = DecisionTreeClassifier().fit(pandas.DataFrame(X.values, columns=list("abcd")), y)
+    with pytest.raises(ValueError, match=r"estimators\[0\] was fitted on the features"):
+        GenesimClassifier([FrozenEstimator(other)]).fit(X, y)
+
+
+# ---------------------------------------------------------------- display
+
+
+def test_display_of_the_front():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from ensemble_simplify import GenesimDisplay
+
+    X, y = load_wine(return_X_y=True)
+    model = GenesimClassifier(**SMALL, selection="one_se").fit(X[::2], y[::2])
+    display = GenesimDisplay.from_estimator(model)
+    np.testing.assert_array_equal(display.n_leaves, model.pareto_front_.n_leaves)
+    assert display.n_leaves[display.chosen] == model.n_leaves_
+    assert display.lines == {"first population, voting": model.ensemble_score_}
+    others = {
+        "CART": DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2]),
+        "forest": RandomForestClassifier(5, random_state=0).fit(X[::2], y[::2]),
+    }
+    ax = matplotlib.pyplot.figure().subplots()
+    display = GenesimDisplay.from_estimator(model, X[1::2], y[1::2], others=others, ax=ax)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+    assert display.score[display.chosen] == model.score(X[1::2], y[1::2])
+    assert display.points["CART"][0] == others["CART"].get_n_leaves()
+    assert display.lines == {"forest": others["forest"].score(X[1::2], y[1::2])}
+    matplotlib.pyplot.close("all")
+    with pytest.raises(ValueError, match="given together"):
+        GenesimDisplay.from_estimator(model, X)
+    with pytest.raises(ValueError, match=r"others=\['CART'\]"):
+        GenesimDisplay.from_estimator(model, others={"CART": others["CART"]})

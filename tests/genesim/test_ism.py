@@ -1,0 +1,161 @@
+"""InterpretableSingleModel against a direct reading of its formula."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingClassifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier
+
+from ensemble_simplify import InterpretableSingleModel
+from ensemble_simplify.genesim._ism import _best_test, _cut_back
+
+
+def entropy(distribution):
+    return stats.entropy(distribution, base=2)
+
+
+def test_root_test_has_the_largest_gain_of_the_formula():
+    X, y = load_wine(return_X_y=True)
+    X = X.astype(np.float32)
+    forest = RandomForestClassifier(8, max_depth=3, random_state=0).fit(X, y)
+
+    def mean_distribution(rows):
+        """P(c | B): over all leaves of all trees, P(c | leaf) times P(leaf | B)."""
+        total = np.zeros(3)
+        for tree in forest.estimators_:
+            leaves, n = np.unique(tree.apply(X[rows]), return_counts=True)
+            total += (n / rows.sum()) @ tree.tree_.value[leaves, 0, :]
+        return total / len(forest.estimators_)
+
+    everything = np.ones(len(X), bool)
+    best = -np.inf
+    for tree in forest.estimators_:
+        inner = tree.tree_.feature >= 0
+        for f, t in zip(tree.tree_.feature[inner], tree.tree_.threshold[inner], strict=True):
+            left = X[:, f] <= t
+            if not 0 < left.sum() < len(X):
+                continue
+            gain = (
+                entropy(mean_distribution(everything))
+                - left.mean() * entropy(mean_distribution(left))
+                - (~left).mean() * entropy(mean_distribution(~left))
+            )
+            best = max(best, gain)
+    model = InterpretableSingleModel(FrozenEstimator(forest), max_depth=1).fit(X, y)
+    tree = model.decision_tree_.tree_
+    left = X[:, tree.feature[0]] <= tree.threshold[0]
+    value = tree.value[:, 0, :]
+    share = left.mean()
+    got = entropy(value[0]) - share * entropy(value[1]) - (1 - share) * entropy(value[2])
+    assert got == pytest.approx(best)
+    np.testing.assert_allclose(value[1], mean_distribution(left), atol=1e-12)
+
+
+def test_tests_come_from_the_ensemble():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(20, max_depth=3, random_state=0).fit(X, y)
+    tree = InterpretableSingleModel(FrozenEstimator(forest)).fit(X, y).decision_tree_.tree_
+    known = {
+        (f, np.float32(t))
+        for member in forest.estimators_
+        for f, t in zip(member.tree_.feature, member.tree_.threshold, strict=True)
+    }
+    floor = {
+        (f, t if np.float64(t) <= float(t) else np.nextafter(t, np.float32(-np.inf)))
+        for f, t in known
+    }
+    neighbours = {(f, np.nextafter(t, np.float32(s * np.inf))) for f, t in known for s in (-1, 1)}
+    inner = tree.feature >= 0
+    for f, t in zip(tree.feature[inner], tree.threshold[inner].astype(np.float32), strict=True):
+        assert (f, t) in known | floor | neighbours
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        None,
+        AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=10, random_state=0),
+        GradientBoostingClassifier(n_estimators=10, random_state=0),
+        VotingClassifier(
+            [("a", DecisionTreeClassifier(max_depth=3)), ("b", DecisionTreeClassifier(max_depth=4))]
+        ),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_faithful_to_ensembles_of_every_kind(estimator):
+    X, y = load_breast_cancer(return_X_y=True)
+    names = np.array(["malignant", "benign"])[y]
+    model = InterpretableSingleModel(estimator, random_state=0).fit(X, names)
+    assert model.fidelity_ > 0.95
+    agreement = np.mean(model.predict(X) == model.estimator_.predict(X))
+    assert agreement == pytest.approx(model.fidelity_, abs=0.01)
+    assert model.n_nodes_ == model.decision_tree_.tree_.node_count == 2 * model.n_leaves_ - 1
+    tree = model.decision_tree_.tree_
+    label = tree.value[:, 0, :].argmax(axis=1)
+    for i in np.flatnonzero(tree.feature >= 0):
+        left, right = tree.children_left[i], tree.children_right[i]
+        assert tree.feature[left] >= 0 or tree.feature[right] >= 0 or label[left] != label[right]
+
+
+def test_pruning_is_that_of_scikit_learn():
+    X, y = make_classification(400, 8, n_informative=5, n_classes=3, random_state=0)
+    tree = DecisionTreeClassifier(random_state=0, min_samples_leaf=3).fit(X, y)
+    t = tree.tree_
+    size = np.ones(t.node_count, dtype=np.int32)
+    for i in range(t.node_count - 1, -1, -1):
+        if t.feature[i] >= 0:
+            size[i] = 1 + size[t.children_left[i]] + size[t.children_right[i]]
+    label = t.value[:, 0, :].argmax(axis=1)
+    nodes = np.column_stack(
+        [np.where(t.feature >= 0, t.feature, -1), np.where(t.feature >= 0, 0, label), size]
+    ).astype(np.int32)
+    counts = t.value[:, 0, :] * t.weighted_n_node_samples[:, None]
+    path = tree.cost_complexity_pruning_path(X, y)
+    for alpha in path.ccp_alphas[:-1] + np.diff(path.ccp_alphas) / 2:
+        pruned = DecisionTreeClassifier(random_state=0, min_samples_leaf=3, ccp_alpha=alpha)
+        pruned.fit(X, y)
+        got, kept = _cut_back(nodes, counts, alpha)
+        # Ours also joins siblings of one label: never larger, and the same answers.
+        assert len(got) <= pruned.tree_.node_count
+        reached = np.isin(tree.decision_path(X).indices, kept)
+        assert reached.any()
+        in_leaf = {int(k): int(g[1]) for k, g in zip(kept, got, strict=True) if g[0] < 0}
+        paths = tree.decision_path(X).toarray().astype(bool)
+        answers = [next(in_leaf[i] for i in np.flatnonzero(row) if i in in_leaf) for row in paths]
+        np.testing.assert_array_equal(answers, pruned.predict(X))
+
+
+def test_best_test_respects_the_least_number_of_rows():
+    codes = np.array([[0, 0, 0, 1, 1, 2]], dtype=np.int32)
+    votes = np.eye(2)[[0, 0, 0, 0, 0, 1]]
+    assert _best_test(codes, votes, np.array([2]), 1) == (0, 1)
+    assert _best_test(codes, votes, np.array([2]), 2) == (0, 0)
+    assert _best_test(codes, votes, np.array([2]), 4) is None
+
+
+def test_parameters_limit_the_tree():
+    X, y = make_classification(500, 10, n_informative=6, n_classes=3, random_state=0)
+    forest = FrozenEstimator(RandomForestClassifier(20, random_state=0).fit(X, y))
+    full = InterpretableSingleModel(forest).fit(X, y)
+    shallow = InterpretableSingleModel(forest, max_depth=2).fit(X, y)
+    assert shallow.decision_tree_.get_depth() == 2
+    wide = InterpretableSingleModel(forest, min_samples_leaf=15).fit(X, y).decision_tree_.tree_
+    assert wide.n_node_samples[wide.feature < 0].min() >= 15
+    pruned = InterpretableSingleModel(forest, ccp_alpha=0.01).fit(X, y)
+    assert pruned.n_leaves_ < full.n_leaves_
+
+
+def test_clear_errors():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(TypeError, match="is a regressor"):
+        InterpretableSingleModel(RandomForestRegressor(5)).fit(X, y)
+    with pytest.raises(ValueError, match="zero"):
+        InterpretableSingleModel().fit(X, y, sample_weight=np.zeros(150))

@@ -1,0 +1,694 @@
+"""RepresenterTree: growing, pruning, writing, errors."""
+
+import pickle
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from sklearn.base import is_classifier, is_regressor
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_friedman1
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ensemble_simplify import RepresenterTree
+from ensemble_simplify._sklearn_tree import apply_nodes
+from ensemble_simplify.representer._grower import Grower, Grown, spell, weakest_links
+from ensemble_simplify.representer._law import Columns, Split, make_law
+from ensemble_simplify.representer._predictor import Predictor
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X, y, RandomForestClassifier(10, random_state=0).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def friedman():
+    X, y = make_friedman1(150, n_features=6, noise=1.0, random_state=0)
+    return X, y, RandomForestRegressor(10, random_state=0).fit(X, y)
+
+
+def grow(X, function, target="label", classes=None, columns=None, sampler="smear", **options):
+    """The grown tree, and its grower."""
+    columns = columns or Columns.resolve(None, None, X.shape[1], None)
+    law = make_law(
+        X=X,
+        weight=np.ones(len(X)),
+        columns=columns,
+        sampler=sampler,
+        smearing=0.5,
+        n_neighbors=10,
+        decaying=False,
+    )
+    predictor = Predictor(function, target, "f", None, None, classes)
+    options = {
+        "n_samples": 200,
+        "reuse": False,
+        "max_depth": np.inf,
+        "max_leaf_nodes": np.inf,
+        "min_train_samples": 1,
+        "min_cost": 0.0,
+        "seed": 0,
+        "deadline": np.inf,
+        "verbose": 0,
+    } | options
+    grower = Grower(law, predictor, columns.categorical, **options)
+    return grower.grow(), grower
+
+
+# ---------------------------------------------------------------------- growing
+
+
+@pytest.mark.parametrize("sampler", ["smear", "neighbors", "kernel"])
+def test_probabilities_of_leaves_sum_to_one(sampler, iris):
+    X, _, forest = iris
+    tree, _ = grow(X, forest.predict, classes=forest.classes_, sampler=sampler)
+    leaves = tree.left < 0
+    assert leaves.sum() > 2
+    assert tree.probability[leaves].sum() == pytest.approx(1.0, rel=1e-9)
+    inner = np.flatnonzero(~leaves)
+    np.testing.assert_allclose(
+        tree.probability[inner],
+        tree.probability[tree.left[inner]] + tree.probability[tree.right[inner]],
+        rtol=1e-9,
+    )
+
+
+def test_one_call_a_level(iris):
+    X, _, forest = iris
+    sizes = []
+
+    def counted(rows):
+        sizes.append(len(rows))
+        return forest.predict(rows)
+
+    tree, grower = grow(X, counted, classes=forest.classes_)
+    depth = np.zeros(tree.left.size, dtype=int)
+    for t in np.flatnonzero(tree.left >= 0):
+        depth[[tree.left[t], tree.right[t]]] = depth[t] + 1
+    assert sizes == [200 * n for n in np.bincount(depth)]
+    assert grower.predictor.n_queries == 200 * tree.left.size
+
+
+class _OneAtATime(Grower):
+    def _look_ahead(self, open_nodes, n_wanted):
+        super()._look_ahead(open_nodes[:1], 1)
+
+
+def same_trees(a, b):
+    def key(tree):
+        return [s and (s.column, s.threshold) for s in tree.splits]
+
+    return key(a) == key(b) and np.array_equal(a.mean, b.mean) and np.array_equal(a.cost, b.cost)
+
+
+def test_looking_ahead_does_not_change_the_tree(iris):
+    X, _, forest = iris
+    full, _ = grow(X, forest.predict, classes=forest.classes_)
+    for n_leaves in (2, 3, 5, 9, 10_000):
+        tree, ahead = grow(X, forest.predict, classes=forest.classes_, max_leaf_nodes=n_leaves)
+        ahead.__class__ = _OneAtATime
+        assert same_trees(tree, ahead.grow())
+        assert (tree.left < 0).sum() == min(n_leaves, (full.left < 0).sum())
+    assert same_trees(tree, full)
+
+
+def test_batches_do_not_change_the_tree(iris, monkeypatch):
+    X, _, forest = iris
+    full, _ = grow(X, forest.predict, classes=forest.classes_)
+    monkeypatch.setattr("ensemble_simplify.representer._grower._BATCH_NUMBERS", 1)
+    assert same_trees(full, grow(X, forest.predict, classes=forest.classes_)[0])
+
+
+def test_every_child_holds_training_rows(friedman):
+    X, y, forest = friedman
+    for least in (1, 2, 5):
+        tree = RepresenterTree(
+            FrozenEstimator(forest), min_train_samples=least, select=None, random_state=0
+        )
+        tree.fit(X, y)
+        assert tree.decision_tree_.tree_.n_node_samples.min() >= least
+
+
+def test_stopping_rules(iris):
+    X, _, forest = iris
+    options = {"classes": forest.classes_}
+    tree, _ = grow(X, forest.predict, max_depth=2, **options)
+    assert (tree.left < 0).sum() <= 4
+    tree, _ = grow(X, forest.predict, min_cost=0.02, **options)
+    inner = tree.left >= 0
+    assert inner.any()
+    assert (tree.cost[inner] > 0.02).all()
+    tree, _ = grow(X, lambda rows: np.zeros(len(rows)), classes=np.array([0.0]))
+    assert tree.left.size == 1
+    tree, _ = grow(X, lambda rows: np.full(len(rows), 0.1), target="value")
+    assert tree.left.size == 1
+
+
+def test_reuse_asks_less(iris):
+    X, _, forest = iris
+    a, fresh = grow(X, forest.predict, classes=forest.classes_, max_depth=4)
+    b, reused = grow(X, forest.predict, classes=forest.classes_, max_depth=4, reuse=True)
+    assert reused.predictor.n_queries / b.left.size < 0.7 * fresh.predictor.n_queries / a.left.size
+    assert b.probability[b.left < 0].sum() == pytest.approx(1.0)
+
+
+def test_costs_estimate_the_loss(iris):
+    """A node's cost is the chance that a manufactured row falls there and gets another label."""
+    X, _, forest = iris
+    tree, grower = grow(X, forest.predict, classes=forest.classes_, max_depth=3, n_samples=20_000)
+    rows = grower.law.draw(grower.law.everywhere(), 40_000, 99)
+    errors = tree.errors(rows, grower.predictor.answers(rows), np.ones(len(rows)), "label")
+    np.testing.assert_allclose(tree.cost, errors, atol=0.015)
+
+
+def test_time_limit(friedman):
+    X, y, forest = friedman
+
+    def slow(rows):
+        time.sleep(0.1)
+        return forest.predict(rows)
+
+    tree = RepresenterTree(slow, target="value", time_limit=0.15, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"time_limit=0\.15"):
+        tree.fit(X, y)
+    assert 1 <= tree.n_leaves_ <= 4
+
+
+def test_progress(iris, capsys):
+    X, y, forest = iris
+    RepresenterTree(FrozenEstimator(forest), verbose=1, random_state=0).fit(X, y)
+    assert "rows labelled" in capsys.readouterr().out
+
+
+# ---------------------------------------------------------------------- pruning
+
+
+def random_tree(seed, n_splits):
+    """A random tree in pre-order with random costs, and random errors."""
+    rng = np.random.default_rng(seed)
+    left, right = [], []
+
+    def add(n):
+        t = len(left)
+        left.append(-1)
+        right.append(-1)
+        if n:
+            n_left = int(rng.integers(0, n))
+            left[t] = add(n_left)
+            right[t] = add(n - 1 - n_left)
+        return t
+
+    add(n_splits)
+    n = len(left)
+    cost = rng.integers(0, 6, n) / 8.0
+    tree = Grown(np.array(left), np.array(right), [None] * n, np.zeros((n, 1)), cost, np.ones(n))
+    return tree, rng.random(n)
+
+
+def subtrees(tree, t=0):
+    """Every pruned version of a branch, as sets of leaves."""
+    yield frozenset([t])
+    if tree.left[t] >= 0:
+        for a in subtrees(tree, tree.left[t]):
+            for b in subtrees(tree, tree.right[t]):
+                yield a | b
+
+
+def leaves_at(tree, cut_at, k, t=0):
+    if tree.left[t] < 0 or cut_at[t] <= k:
+        return frozenset([t])
+    return leaves_at(tree, cut_at, k, tree.left[t]) | leaves_at(tree, cut_at, k, tree.right[t])
+
+
+def below(tree, top, t):
+    return t == top or (
+        tree.left[top] >= 0 and (below(tree, tree.left[top], t) or below(tree, tree.right[top], t))
+    )
+
+
+@given(seed=st.integers(0, 5000), n_splits=st.integers(0, 6))
+def test_pruning_sequence_against_all_subtrees(seed, n_splits):
+    tree, errors = random_tree(seed, n_splits)
+    cut_at, path = weakest_links(tree, errors)
+    everything = list(subtrees(tree))
+    after = None
+    assert (path.alphas[1:] >= path.alphas[:-1]).all()
+    for k in range(path.alphas.size)[::-1]:
+        leaves = leaves_at(tree, cut_at, k)
+        members = list(leaves)
+        assert len(leaves) == path.n_leaves[k]
+        assert tree.cost[members].sum() == pytest.approx(path.costs[k])
+        assert errors[members].sum() == pytest.approx(path.errors[k])
+        if after is not None:  # nested: every leaf lies in a leaf of the next tree
+            assert len(after) < len(leaves)
+            assert all(any(below(tree, t, s) for t in after) for s in leaves)
+        after = leaves
+        if path.alphas[k] == -np.inf:
+            continue
+        # From alpha_k to alpha_k+1 no pruned tree has a lower cost + alpha * leaves.
+        for alpha in (path.alphas[k], path.alphas[min(k + 1, path.alphas.size - 1)]):
+            best = min(tree.cost[list(s)].sum() + alpha * len(s) for s in everything)
+            assert path.costs[k] + alpha * path.n_leaves[k] == pytest.approx(best)
+    assert path.n_leaves[-1] == 1
+
+
+def test_selection(iris):
+    X, y, forest = iris
+    trees = {
+        select: RepresenterTree(
+            FrozenEstimator(forest), select=select, validation_fraction=0, random_state=0
+        ).fit(X, y)
+        for select in ("train", "smeared", None)
+    }
+    for select, tree in trees.items():
+        path = tree.path_
+        assert tree.n_leaves_ == path.n_leaves[path.selected] == tree.decision_tree_.get_n_leaves()
+        if select is None:
+            assert path.selected == 0
+        else:
+            best = path.errors.min()
+            assert path.errors[path.selected] == pytest.approx(best)
+            assert (path.errors[path.selected + 1 :] > best).all()
+    train = trees["train"]
+    wrong = np.mean(train.predict(X) != y)
+    assert train.path_.errors[train.path_.selected] == pytest.approx(wrong)
+    assert trees["smeared"].n_leaves_ <= trees[None].n_leaves_
+
+
+# ---------------------------------------------------------------------- writing
+
+
+@given(seed=st.integers(0, 2000))
+def test_sets_of_levels_spelled_as_thresholds(seed):
+    """The written tree sends every row where the sets of levels send it."""
+    rng = np.random.default_rng(seed)
+    codes = [-3.0, 0.0, 4.0, 9.0]
+    X = np.column_stack([rng.integers(0, 6, 80), rng.choice(codes, 80), rng.random(80)])
+    a, b = rng.standard_normal(6), dict(zip(codes, rng.standard_normal(4), strict=True))
+
+    def function(rows):
+        second = np.array([b[v] for v in rows[:, 1].tolist()])
+        return a[rows[:, 0].astype(int)] * second + (rows[:, 2] > 0.5)
+
+    columns = Columns.resolve([0, 1], None, 3, None)
+    tree, _ = grow(X, function, target="value", columns=columns, max_leaf_nodes=8)
+    assume(any(s is not None and s.values is not None for s in tree.splits))
+    nodes, source = spell(tree, np.ones(tree.left.size, dtype=bool), columns.categorical, X)
+    t = np.zeros(len(X), dtype=int)
+    for k, split in enumerate(tree.splits):  # in pre-order, so parents come first
+        here = np.flatnonzero(t == k)
+        if split is not None and here.size:
+            goes_left = split.goes_left(X[here, split.column])
+            t[here] = np.where(goes_left, tree.left[k], tree.right[k])
+    np.testing.assert_array_equal(source[apply_nodes(nodes, X)], t)
+
+
+def test_spelling_repeats_only_what_it_must():
+    split = Split(0, np.nan, np.array([0.0, 2.0], dtype=np.float32))
+    left, right = np.array([1, -1, -1]), np.array([2, -1, -1])
+    tree = Grown(left, right, [split, None, None], np.zeros((3, 1)), np.zeros(3), np.ones(3))
+    X = np.array([[0.0], [1.0], [2.0], [5.0]])
+    nodes, source = spell(tree, np.ones(3, dtype=bool), np.array([1]), X)
+    assert nodes.n_leaves == 4  # 0 | 1 | 2 | 5
+    assert sorted(nodes.threshold[nodes.left >= 0]) == [0.5, 1.5, 3.5]
+    assert source[apply_nodes(nodes, X)].tolist() == [1, 2, 1, 2]
+
+
+# ---------------------------------------------------------------------- the estimator
+
+
+def test_kinds(iris, friedman):
+    X, y, _ = iris
+    assert is_classifier(RepresenterTree())
+    assert is_classifier(RepresenterTree(SVC()))
+    assert is_regressor(RepresenterTree(RandomForestRegressor()))
+    assert is_regressor(RepresenterTree(make_pipeline(StandardScaler(), LinearRegression())))
+    assert is_classifier(RepresenterTree(len, target="label"))
+    assert is_regressor(RepresenterTree(len, target="value"))
+    assert hasattr(RepresenterTree(), "predict_proba")
+    assert not hasattr(RepresenterTree(LinearRegression()), "predict_proba")
+    tree = RepresenterTree(SVC(), random_state=0).fit(X, y)
+    assert isinstance(tree.decision_tree_, DecisionTreeClassifier)
+    np.testing.assert_allclose(tree.predict_proba(X).sum(axis=1), 1.0)
+    np.testing.assert_array_equal(tree.classes_[tree.predict_proba(X).argmax(1)], tree.predict(X))
+    X, y, _ = friedman
+    tree = RepresenterTree(make_pipeline(StandardScaler(), LinearRegression()), random_state=0)
+    assert isinstance(tree.fit(X, y).decision_tree_, DecisionTreeRegressor)
+    assert tree.score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("sampling", ["per_node", "one_shot"])
+@pytest.mark.parametrize("target", ["label", "proba"])
+def test_faithful_to_labels_and_probabilities(sampling, target, iris):
+    X, y, forest = iris
+    tree = RepresenterTree(
+        FrozenEstimator(forest), target=target, sampling=sampling, random_state=0
+    ).fit(X, y)
+    assert tree.fidelity(X) > 0.93
+    assert np.abs(tree.predict_proba(X) - forest.predict_proba(X)).mean() < 0.12
+    assert tree.estimator_ is forest
+    assert tree.fidelity_["smeared"] > 0.8
+
+
+@pytest.mark.parametrize("sampling", ["per_node", "one_shot"])
+def test_faithful_to_values(sampling, friedman):
+    X, y, forest = friedman
+    tree = RepresenterTree(
+        FrozenEstimator(forest), sampling=sampling, max_leaf_nodes=40, random_state=0
+    ).fit(X, y)
+    assert tree.decision_tree_.get_n_leaves() <= 40
+    assert tree.fidelity(X) > 0.75
+    assert tree.fidelity_["smeared"] > 0.75
+
+
+def test_a_tree_of_a_tree_is_that_tree():
+    X, y = load_iris(return_X_y=True)
+    original = DecisionTreeClassifier(max_leaf_nodes=5, random_state=0).fit(X, y)
+    tree = RepresenterTree(
+        FrozenEstimator(original), n_samples=2000, select="smeared", random_state=0
+    ).fit(X)
+    assert tree.fidelity(X) == 1.0
+    assert tree.fidelity_["smeared"] > 0.99
+
+
+def test_functions(iris):
+    X, y, forest = iris
+    labels = np.array(["setosa", "versicolor", "virginica"])
+
+    def name(rows):
+        return labels[forest.predict(rows)]
+
+    tree = RepresenterTree(name, target="label", random_state=0).fit(X)
+    assert tree.classes_.tolist() == labels.tolist()
+    assert np.mean(tree.predict(X) == name(X)) > 0.9
+    tree = RepresenterTree(forest.predict_proba, target="proba", random_state=0).fit(X, labels[y])
+    assert tree.classes_.tolist() == labels.tolist()
+    tree = RepresenterTree(lambda rows: rows[:, [0]] * 2, target="value", random_state=0).fit(X)
+    assert tree.fidelity_["smeared"] > 0.95
+
+
+def test_reproducible_by_seed(iris):
+    X, y, _ = iris
+    forest = RandomForestClassifier(5)
+
+    def text(seed, **options):
+        tree = RepresenterTree(forest, random_state=seed, **options).fit(X, y)
+        return export_text(tree.decision_tree_, decimals=9), tree.fidelity_
+
+    for options in ({}, {"max_leaf_nodes": 6}, {"sampling": "one_shot"}, {"sampler": "kernel"}):
+        assert text(0, **options) == text(0, **options)
+    assert text(0) != text(1)
+    assert forest.random_state is None
+
+
+def held_out_rows(tree, X, y):
+    """Rows that are no base rows."""
+    seen = {r.tobytes() for r in tree._law_arguments["X"]}
+    new = np.array([r.tobytes() not in seen for r in X])
+    return X[new], y[new]
+
+
+def test_held_out_rows_are_seen_by_nobody(iris):
+    X, y, _ = iris
+    X = X + np.linspace(0, 1e-3, 150)[:, None]  # no row twice
+    tree = RepresenterTree(validation_fraction=0.3, random_state=0).fit(X, y)
+    assert tree.decision_tree_.tree_.n_node_samples[0] == 105
+    assert 0.8 < tree.fidelity_["held_out"] <= 1.0
+    rare = np.where(np.arange(150) == 7, 9, y)  # a class of one row is never set aside
+    path = tree.path_
+    wrong = 1 - tree.score(*held_out_rows(tree, X, y))
+    assert path.held_out_errors[path.selected] == pytest.approx(wrong)
+    small = RandomForestClassifier(3)
+    for seed in range(5):
+        tree = RepresenterTree(small, validation_fraction=0.9, random_state=seed).fit(X, rare)
+        assert tree.classes_.tolist() == [0, 1, 2, 9]
+    tree = RepresenterTree(small, validation_fraction=0, random_state=0).fit(X, y)
+    assert np.isnan(tree.fidelity_["held_out"])
+    assert np.isnan(tree.path_.held_out_errors).all()
+
+
+def test_sample(iris):
+    X, y, forest = iris
+    tree = RepresenterTree(FrozenEstimator(forest), smearing=0.0, random_state=0).fit(X, y)
+    rows = tree.sample(500, random_state=1)
+    assert {r.tobytes() for r in rows} <= {r.tobytes() for r in X}
+    np.testing.assert_array_equal(rows, tree.sample(500, random_state=1))
+    again = pickle.loads(pickle.dumps(tree))
+    np.testing.assert_array_equal(rows, again.sample(500, random_state=1))
+    with pytest.raises(ValueError, match="n=0"):
+        tree.sample(0)
+
+
+def test_data_frames_reach_the_predictor_by_name(iris):
+    X, y, _ = iris
+    frame = pd.DataFrame(X, columns=list("abcd"))
+
+    def function(rows):
+        assert list(rows.columns) == list("abcd")
+        return (rows["c"] > 2.5).to_numpy().astype(int)
+
+    tree = RepresenterTree(function, target="label", random_state=0).fit(frame)
+    assert tree.decision_tree_.feature_names_in_.tolist() == list("abcd")
+    assert tree.fidelity(frame) == 1.0
+    assert list(tree.sample(3).columns) == list("abcd")
+    tree = RepresenterTree(
+        LogisticRegression(max_iter=500), categorical_features=["d"], random_state=0
+    ).fit(frame, y)
+    assert tree.estimator_.feature_names_in_.tolist() == list("abcd")
+    assert tree.predict(frame).shape == (150,)
+
+
+def test_categorical_codes_and_groups():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 7, 300)
+    X = np.column_stack([codes, rng.random(300), np.eye(3)[rng.integers(0, 3, 300)]])
+    seen = []
+
+    def function(rows):
+        seen.append(rows)
+        return np.isin(rows[:, 0], [0, 3, 6]).astype(int)
+
+    tree = RepresenterTree(
+        function,
+        target="label",
+        categorical_features=[0],
+        feature_groups=[[2, 3, 4]],
+        smearing=1.0,
+        random_state=0,
+    ).fit(X)
+    assert tree.n_leaves_ == 2
+    assert tree.decision_tree_.get_n_leaves() == 5  # runs 0 | 1 2 | 3 | 4 5 | 6
+    np.testing.assert_array_equal(tree.predict(X), np.isin(codes, [0, 3, 6]))
+    rows = np.concatenate(seen)
+    assert set(rows[:, 0]) <= set(range(7))
+    assert (rows[:, 2:].sum(axis=1) == 1).all()
+
+
+def test_splits_inside_groups():
+    """A group's box is the set of its known patterns; the tree still splits single columns."""
+    rng = np.random.default_rng(0)
+    block = np.eye(4)[rng.integers(0, 4, 200)]
+    X = np.column_stack([block, rng.standard_normal((200, 2))])
+
+    def function(rows):
+        assert (rows[:, :4].sum(axis=1) == 1).all()
+        return rows[:, 1] + 2 * rows[:, 3] + (rows[:, 4] > 0)
+
+    tree = RepresenterTree(function, target="value", feature_groups=[[0, 1, 2, 3]], random_state=0)
+    tree.fit(X)
+    assert tree.fidelity(X) > 0.99
+    assert {1, 3, 4} <= set(tree.decision_tree_.tree_.feature)
+
+
+def test_weights_enter_the_law(iris):
+    X, y, forest = iris
+    weight = np.where(y == 0, 0.0, 1.0)
+    tree = RepresenterTree(FrozenEstimator(forest), smearing=0.0, random_state=0)
+    tree.fit(X, y, sample_weight=weight)
+    absent = {r.tobytes() for r in X[y == 0]}
+    assert not absent & {r.tobytes() for r in tree.sample(500)}
+    assert tree.decision_tree_.tree_.weighted_n_node_samples[0] <= 100
+
+
+def test_grid_search(iris):
+    X, y, _ = iris
+    search = GridSearchCV(
+        RepresenterTree(RandomForestClassifier(5), random_state=0),
+        {"max_leaf_nodes": [3, 5], "estimator__max_depth": [2]},
+        cv=2,
+    ).fit(X, y)
+    assert search.best_score_ > 0.8
+
+
+def test_other_models(iris):
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:150], y[:150]
+    mlp = make_pipeline(
+        StandardScaler(),
+        MLPRegressor(hidden_layer_sizes=(8,), solver="lbfgs", alpha=30, max_iter=2000),
+    )
+    tree = RepresenterTree(mlp, max_leaf_nodes=12, random_state=0).fit(X, y)
+    assert tree.fidelity_["smeared"] > 0.3
+    X, y, _ = iris
+    tree = RepresenterTree(GradientBoostingClassifier(n_estimators=5), random_state=0).fit(X, y)
+    assert tree.fidelity_["train"] > 0.9
+
+
+def test_better_than_the_usual_surrogate(friedman):
+    """At equal leaves, manufactured rows leave much less variance unexplained."""
+    X, y, forest = friedman
+    new = make_friedman1(1000, n_features=6, noise=1.0, random_state=9)[0]
+    f = forest.predict(new)
+    usual = DecisionTreeRegressor(max_leaf_nodes=24, random_state=0).fit(X, forest.predict(X))
+    tree = RepresenterTree(
+        FrozenEstimator(forest),
+        max_leaf_nodes=24,
+        select=None,
+        validation_fraction=0,
+        random_state=0,
+    ).fit(X, y)
+    assert np.mean((tree.predict(new) - f) ** 2) < 0.7 * np.mean((usual.predict(new) - f) ** 2)
+
+
+WEIGHTS = (
+    "other random rows are manufactured from a repeated row than from a row of weight two, and the "
+    "forest's bootstrap samples differ too"
+)
+
+
+@parametrize_with_checks(
+    [RepresenterTree(RandomForestRegressor(3, max_depth=2, random_state=0))],
+    expected_failed_checks=lambda _: {"check_sample_weight_equivalence_on_dense_data": WEIGHTS},
+)
+def test_scikit_learn_conventions_of_a_regressor(estimator, check):
+    check(estimator)
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+class ScalerWithPredict(StandardScaler):
+    def predict(self, X):
+        return X[:, 0]
+
+
+def test_bad_parameters(iris):
+    X, y, forest = iris
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frozen = FrozenEstimator(forest)
+
+    def fails(match, X=X, y=y, estimator=frozen, error=ValueError, **options):
+        with pytest.raises(error, match=match):
+            RepresenterTree(estimator, **options).fit(X, y)
+
+    fails("'smearing' parameter", smearing=1.2)
+    fails("'smearing' parameter", smearing=-0.1)
+    fails("has the column 7", categorical_features=[7])
+    fails("the column 'e'.*columns are a, b", X=frame, categorical_features=["e"])
+    fails("no column names", categorical_features=["a"])
+    fails("mask of 2 columns", categorical_features=[True, False])
+    fails("both hold column 1", feature_groups=[[0, 1], [1, 2]])
+    fails("both hold column 'b'", X=frame, feature_groups=[["a", "b"], ["b", "c"]])
+    fails("min_train_samples=0", min_train_samples=0)
+    fails("target='value' does not go", target="value")
+    fails("no predict_proba", estimator=SVC(), target="proba")
+    fails("does not tell what the function", estimator=forest.predict)
+    fails("neither a classifier nor a regressor", estimator=ScalerWithPredict())
+    fails("requires y to be passed", y=None, estimator=RandomForestClassifier())
+    fails("not fitted", estimator=FrozenEstimator(RandomForestClassifier()), error=NotFittedError)
+    fails("too large for dtype", X=np.where(X > 7, 1e200, X))
+    for weight, match in (
+        (np.zeros(150), "zero"),
+        (np.linspace(-1, 1, 150), "negative"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            RepresenterTree(frozen).fit(X, y, sample_weight=weight)
+
+
+def test_bad_predictors(iris):
+    X, y, forest = iris
+
+    def broken(rows):
+        raise KeyError("no such column")
+
+    def short(rows):
+        return forest.predict(rows)[:-1]
+
+    def wide(rows):
+        return forest.predict_proba(rows)
+
+    def scores(rows):
+        return forest.predict_proba(rows) * 5
+
+    def infinite(rows):
+        return np.full(len(rows), np.inf)
+
+    def fickle(rows):
+        return np.full(len(rows), 0 if len(rows) == len(X) else 8)
+
+    def fails(match, function, target="label", error=ValueError):
+        tree = RepresenterTree(function, target=target, validation_fraction=0, n_samples=50)
+        with pytest.raises(error, match=match):
+            tree.fit(X, y)
+
+    fails("predictor broken failed on .* KeyError: 'no such column'", broken, error=RuntimeError)
+    fails(r"predictor short returned an array of shape \(149,\)", short)
+    fails(r"predictor wide returned an array of shape \(150, 3\)", wide)
+    fails("predictor scores returned rows that are not probabilities", scores, "proba")
+    fails(r"predictor short .* needs \(150, n_classes\)", short, "proba")
+    fails("predictor infinite returned a value that is not finite", infinite, "value")
+    fails("fickle returned the label .*8.* none of the classes", fickle)
+
+
+def test_hopeless_data():
+    """Constant columns and single rows give a tree, if only of one leaf."""
+    small = RandomForestClassifier(5)
+    tree = RepresenterTree(small, random_state=0).fit(np.ones((20, 3)), np.arange(20) % 2)
+    assert tree.n_leaves_ == 1
+    tree = RepresenterTree(small, random_state=0).fit([[1.0, 2.0]], ["a"])
+    assert tree.predict([[0.0, 0.0]]).tolist() == ["a"]
+    assert tree.fidelity_["smeared"] == 1.0
+    X = np.column_stack([np.ones(30), np.arange(30.0)])
+    for sampler in ("smear", "kernel", "neighbors"):
+        tree = RepresenterTree(small, sampler=sampler, random_state=0).fit(X, X[:, 1] > 14)
+        assert tree.fidelity(X) > 0.9
+        assert set(tree.decision_tree_.tree_.feature) <= {1, -2}
+
+
+def test_encoders_never_see_unknown_levels():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 5, 200) * 10.0, rng.integers(0, 3, 200)])
+    y = (X[:, 0] == 20) | (X[:, 1] == 1)
+    model = make_pipeline(OneHotEncoder(), LogisticRegression())
+    for sampler in ("smear", "kernel", "neighbors"):
+        tree = RepresenterTree(
+            model, categorical_features=[0, 1], sampler=sampler, random_state=0
+        ).fit(X, y)
+        assert tree.fidelity(X) > 0.95
+
+
+def test_breast_cancer_end_to_end():
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(20, random_state=0)
+    tree = RepresenterTree(forest, max_leaf_nodes=12, random_state=0).fit(X, y)
+    assert tree.score(X, y) > 0.9
+    assert tree.fidelity_["held_out"] > 0.85
+    assert tree.n_queries_ > 12 * 500

@@ -1,0 +1,393 @@
+"""The law of manufactured rows, against rejection sampling in plain NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from ensemble_simplify.representer import _law
+from ensemble_simplify.representer._law import Columns, Split, bandwidth
+from ensemble_simplify.representer._smear import best_split, windows
+
+
+def make_columns(n_columns, categorical=(), groups=()):
+    return Columns.resolve(list(categorical), list(groups), n_columns, None)
+
+
+def make_law(X, weight=None, columns=None, **options):
+    options = {"sampler": "smear", "smearing": 0.5, "n_neighbors": 8, "decaying": False} | options
+    if weight is None:
+        weight = np.ones(X.shape[0])
+    if columns is None:
+        columns = make_columns(X.shape[1])
+    return _law.make_law(X=X, weight=weight, columns=columns, **options)
+
+
+def neighbor_probabilities(x, n, weight, width, decaying):
+    """P(value of row m | base row n): the definition, row by row."""
+    order = np.argsort(x, kind="stable")
+    places = np.empty((x.size, 3), dtype=np.int32)
+    windows(np.ascontiguousarray(x[order]), width, places)
+    own = int(np.flatnonzero(order == n)[0])
+    begin, end, _ = places[own]
+    p = np.zeros(x.size)
+    reach = max(own - begin, end - 1 - own) + 1
+    for place in range(begin, end):
+        fall = 1.0 - abs(place - own) / reach if decaying else 1.0
+        p[order[place]] = weight[order[place]] * fall
+    return p / p.sum()
+
+
+def manufacture(X, weight, columns, n, rng, *, sampler="smear", smearing=0.5, **options):
+    """Rows from the whole law, straight from its definition."""
+    base = rng.choice(len(X), n, p=weight / weight.sum())
+    out = np.empty((n, X.shape[1]))
+    for members in columns.coordinates:
+        source = rng.choice(len(X), n, p=weight / weight.sum())
+        nominal = members.size > 1 or columns.categorical[members[0]]
+        if sampler == "neighbors" and not nominal:
+            x = X[:, members[0]]
+            for m in range(len(X)):
+                p = neighbor_probabilities(
+                    x, m, weight, options["n_neighbors"], options["decaying"]
+                )
+                mine = base == m
+                source[mine] = rng.choice(len(X), mine.sum(), p=p)
+        elif sampler == "kernel" and not nominal:
+            noise = bandwidth(X[:, members[0]], weight) * rng.standard_normal(n)
+            out[:, members[0]] = X[source, members[0]] + noise
+            continue
+        elif sampler != "kernel":
+            source = np.where(rng.random(n) < smearing, source, base)
+        out[:, members] = X[np.ix_(source, members)]
+    return out
+
+
+def data(seed=0, n=60):
+    """Two dependent columns, one with ties, one of codes, and a group of two."""
+    rng = np.random.default_rng(seed)
+    a = rng.standard_normal(n)
+    block = np.eye(3)[rng.integers(0, 3, n)][:, :2]
+    codes = rng.choice([1.0, 2.0, 5.0, 7.0], n, p=[0.4, 0.3, 0.2, 0.1])
+    X = np.column_stack([a, a + 0.3 * rng.standard_normal(n), np.round(2 * a), codes, block])
+    return X, make_columns(6, categorical=[3], groups=[[4, 5]])
+
+
+SPLITS = [
+    (Split(0, 0.1), True),
+    (Split(3, np.nan, np.array([1.0, 7.0], dtype=np.float32)), False),
+    (Split(1, -0.9), False),
+    (Split(4, 0.5), True),
+    (Split(2, -1.0), False),
+]
+
+LAWS = [
+    {"sampler": "smear", "smearing": 0.5},
+    {"sampler": "smear", "smearing": 0.15},
+    {"sampler": "smear", "smearing": 1.0},
+    {"sampler": "neighbors", "n_neighbors": 7, "decaying": False},
+    {"sampler": "neighbors", "n_neighbors": 12, "decaying": True},
+    {"sampler": "kernel"},
+]
+
+
+def region_of(law, splits):
+    region = law.everywhere()
+    for split, left in splits:
+        region = law.part(region, split, left)
+    return region
+
+
+def inside(X, splits):
+    mask = np.ones(len(X), dtype=bool)
+    for split, left in splits:
+        mask &= split.goes_left(X[:, split.column]) == left
+    return mask
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("options", LAWS, ids=lambda o: "-".join(map(str, o.values())))
+def test_same_law_as_rejection(options, weighted):
+    X, columns = data()
+    rng = np.random.default_rng(1)
+    weight = rng.integers(1, 5, len(X)).astype(float) if weighted else np.ones(len(X))
+    law = make_law(X, weight, columns, **options)
+    options = {"n_neighbors": None, "decaying": None} | options
+    reference = manufacture(X, weight, columns, 150_000, rng, **options)
+    for depth in range(len(SPLITS) + 1):
+        splits = SPLITS[:depth]
+        region = region_of(law, splits)
+        probability = law.probability(region)
+        mask = inside(reference, splits)
+        # The probability of the region, by its z-score.
+        sd = np.sqrt(probability * (1 - probability) / mask.size)
+        assert abs(mask.mean() - probability) <= 4 * sd + 1e-12
+        accepted = reference[mask]
+        drawn = law.draw(region, 4000, 10 + depth)
+        assert inside(drawn, splits).all()
+        assert len(accepted) > 300
+        p_values = []
+        for j in range(X.shape[1]):  # every column
+            if np.unique(X[:, j]).size < 10 and not (options["sampler"] == "kernel" and j < 3):
+                levels = np.unique(X[:, j])
+                table = [
+                    [np.count_nonzero(s[:, j] == v) for v in levels] for s in (drawn, accepted)
+                ]
+                p_values.append(chi_square(np.array(table)))
+            else:
+                p_values.append(stats.ks_2samp(drawn[:, j], accepted[:, j]).pvalue)
+        for i, j in [(0, 1), (0, 2), (1, 3), (2, 5), (4, 5)]:  # and pairs, in a 4 by 4 table
+            p_values.append(chi_square(joint_table(drawn, accepted, i, j)))
+        assert min(p_values) > 1e-3 / len(p_values)
+
+
+def joint_table(a, b, i, j):
+    cells = []
+    for k in (i, j):
+        edges = np.unique(np.quantile(a[:, k], [0.25, 0.5, 0.75]))
+        cells.append([np.searchsorted(edges, s[:, k]) for s in (a, b)])
+    return np.array([np.bincount(4 * cells[0][s] + cells[1][s], minlength=16) for s in (0, 1)])
+
+
+def chi_square(table):
+    table = table[:, table.sum(axis=0) > 0]
+    if table.shape[1] < 2:
+        return 1.0
+    rare = table.sum(axis=0) < 10
+    table = np.column_stack([table[:, ~rare], table[:, rare].sum(axis=1)])
+    table = table[:, table.sum(axis=0) > 0]
+    return stats.chi2_contingency(table, correction=False).pvalue if table.shape[1] > 1 else 1.0
+
+
+@pytest.mark.parametrize("options", LAWS, ids=lambda o: "-".join(map(str, o.values())))
+@given(seed=st.integers(0, 10_000), n=st.integers(1, 40), depth=st.integers(0, 8))
+@settings(max_examples=25, deadline=None)
+def test_both_sides_add_up_row_by_row(options, seed, n, depth):
+    rng = np.random.default_rng(seed)
+    X, columns = data(seed, n)
+    law = make_law(X, rng.integers(1, 4, n).astype(float), columns, **options)
+    region = law.everywhere()
+    for _ in range(depth):
+        j = rng.integers(6)
+        split = Split(j, float(rng.choice(X[:, j]) + rng.choice([0.0, 0.01, -0.4])))
+        if j == 3:
+            split = Split(3, np.nan, rng.choice([1.0, 2.0, 5.0, 7.0], 2).astype(np.float32))
+        left, right = law.part(region, split, True), law.part(region, split, False)
+        np.testing.assert_allclose(left.q + right.q, region.q, rtol=1e-11, atol=1e-300)
+        region = left if rng.random() < 0.5 else right
+        if law.probability(region) <= 1e-12:
+            break
+
+
+@pytest.mark.parametrize("sampler", ["smear", "neighbors"])
+def test_exact_in_binary_fractions(sampler):
+    """Where every probability is a binary fraction, both sides add up to the last bit."""
+    rng = np.random.default_rng(0)
+    X = rng.permuted(np.tile(np.arange(32.0)[:, None], 3), axis=0)
+    law = make_law(X, sampler=sampler, smearing=0.5, n_neighbors=8)
+    region = law.everywhere()
+    split = Split(1, 12.5)
+    left, right = law.part(region, split, True), law.part(region, split, False)
+    np.testing.assert_array_equal(left.q + right.q, region.q)
+    assert law.probability(left) + law.probability(right) == 1.0
+
+
+def test_probability_by_hand():
+    X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+    law = make_law(X, smearing=0.25)
+    region = law.part(law.everywhere(), Split(0, 0.5), True)  # one row of four inside
+    np.testing.assert_allclose(region.q, [0.8125, 0.0625, 0.0625, 0.0625])
+    region = law.part(region, Split(1, 0.5), False)
+    np.testing.assert_allclose(
+        region.q, np.array([0.8125, 0.0625, 0.0625, 0.0625]) * [0.1875, 0.9375, 0.9375, 0.9375]
+    )
+    law = make_law(X, np.array([1.0, 1.0, 1.0, 5.0]), smearing=1.0)
+    region = law.part(law.everywhere(), Split(0, 2.5), False)
+    np.testing.assert_allclose(region.q, 5 / 8)
+
+
+def test_no_smearing_gives_training_rows_of_the_region():
+    X, columns = data()
+    law = make_law(X, columns=columns, smearing=0.0)
+    for depth in range(4):
+        region = region_of(law, SPLITS[:depth])
+        mask = inside(X, SPLITS[:depth])
+        np.testing.assert_array_equal(region.q, mask)
+        drawn = law.draw(region, 2000, depth)
+        known = {row.tobytes() for row in X[mask]}
+        assert {row.tobytes() for row in drawn} == known
+
+
+def test_groups_move_together():
+    X, columns = data()
+    drawn = make_law(X, columns=columns, smearing=1.0).draw(
+        make_law(X, columns=columns).everywhere(), 5000, 0
+    )
+    assert {tuple(r) for r in drawn[:, 4:]} <= {tuple(r) for r in X[:, 4:]}
+    apart = make_law(X, smearing=1.0)
+    assert (1.0, 1.0) in {tuple(r) for r in apart.draw(apart.everywhere(), 5000, 0)[:, 4:]}
+
+
+def test_levels_are_never_invented():
+    X, columns = data()
+    for options in LAWS:
+        law = make_law(X, columns=columns, **options)
+        assert set(law.draw(law.everywhere(), 3000, 3)[:, 3]) == set(X[:, 3])
+
+
+def test_integer_weights_are_repeated_rows():
+    X, columns = data()
+    times = np.random.default_rng(0).integers(1, 4, len(X))
+    weighted = make_law(X, times.astype(float), columns)
+    repeated = make_law(np.repeat(X, times, axis=0), columns=columns)
+    for depth in range(len(SPLITS) + 1):
+        a, b = region_of(weighted, SPLITS[:depth]), region_of(repeated, SPLITS[:depth])
+        np.testing.assert_allclose(np.repeat(a.q, times), b.q, rtol=1e-12)
+        np.testing.assert_allclose(weighted.probability(a), repeated.probability(b), rtol=1e-12)
+
+
+def test_regions_compare_in_float32():
+    """1 + 1e-9 is 1 in float32: both rows stay on the same side of any threshold."""
+    X = np.array([[1.0], [1.0 + 1e-9], [2.0]])
+    law = make_law(X, smearing=0.5)
+    left = law.part(law.everywhere(), Split(0, 1.0), True)
+    assert law.probability(left) == pytest.approx(2 / 3)
+    assert set(law.draw(left, 500, 0)[:, 0]) == {1.0, 1.0 + 1e-9}
+
+
+def test_kernel_draws_stay_inside_thin_and_far_regions():
+    X = np.random.default_rng(0).standard_normal((50, 1))
+    law = make_law(X, sampler="kernel")
+    for low, high in [(-1e-7, 1e-7), (4.0, 4.5), (-8.0, -6.0), (7.0, np.inf)]:
+        region = law.part(law.everywhere(), Split(0, low), False)
+        if np.isfinite(high):
+            region = law.part(region, Split(0, high), True)
+        drawn = law.draw(region, 2000, 0).astype(np.float32)
+        assert (drawn > low).all()
+        assert (drawn <= high).all()
+        assert law.probability(region) > 0
+
+
+def test_same_seed_same_rows():
+    X, columns = data()
+    for options in LAWS:
+        law = make_law(X, columns=columns, **options)
+        region = region_of(law, SPLITS[:2])
+        np.testing.assert_array_equal(law.draw(region, 50, 7), law.draw(region, 50, 7))
+        assert (law.draw(region, 50, 7) != law.draw(region, 50, 8)).any()
+
+
+def test_deep_regions_keep_their_probability():
+    """A region around one row in 40 columns: about (1 - p) ** 40, with no underflow or drift."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 40))
+    law = make_law(X, smearing=0.5)
+    region = law.everywhere()
+    for j in range(40):
+        region = law.part(region, Split(j, X[4, j] + 1e-4), True)
+        region = law.part(region, Split(j, X[4, j] - 1e-4), False)
+    expected = np.full(30, (0.5 / 30) ** 40)
+    expected[4] = (0.5 + 0.5 / 30) ** 40
+    np.testing.assert_allclose(region.q, expected, rtol=1e-9)
+    np.testing.assert_array_equal(law.draw(region, 20, 0), np.tile(X[4], (20, 1)))
+
+
+# ---------------------------------------------------------------------- windows
+
+
+@given(
+    values=st.lists(st.integers(0, 12), min_size=1, max_size=25).map(sorted),
+    width=st.integers(1, 25),
+)
+@settings(max_examples=100, deadline=None)
+def test_windows_hold_the_nearest_values(values, width):
+    values = np.array(values, dtype=float)
+    width = min(width, values.size)
+    places = np.empty((values.size, 3), dtype=np.int32)
+    windows(values, width, places)
+    for own, (begin, end, place) in enumerate(places):
+        assert place == own
+        assert end - begin == width
+        assert begin <= own < end
+        nearest = np.sort(np.abs(values - values[own]))[:width]
+        np.testing.assert_array_equal(np.sort(np.abs(values[begin:end] - values[own])), nearest)
+
+
+# ---------------------------------------------------------------------- the best split
+
+
+def split_of(X, answers, categorical=None):
+    X = np.ascontiguousarray(X, dtype=float)
+    if categorical is None:
+        categorical = np.zeros(X.shape[1], dtype=np.uint8)
+    values = np.empty(len(X))
+    column, n_values, threshold, decrease = best_split(X, answers, categorical, values)
+    return column, np.sort(values[:n_values]), threshold, decrease
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(2, 60),
+    n_classes=st.integers(2, 4),
+    digits=st.integers(0, 3),
+)
+@settings(max_examples=80, deadline=None)
+def test_best_split_is_scikit_learns(seed, n, n_classes, digits):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.standard_normal((n, 3)), digits)
+    y = rng.integers(0, n_classes, n)
+    column, _, threshold, decrease = split_of(X, np.eye(n_classes)[y])
+    stump = DecisionTreeClassifier(max_depth=1).fit(X, y).tree_
+    if column < 0:
+        assert stump.node_count == 1 or impurity_decrease(stump) < 1e-12
+        return
+    assert decrease == pytest.approx(impurity_decrease(stump), abs=1e-12)
+    left = X[:, column].astype(np.float32) <= threshold
+    assert 0 < left.sum() < n
+
+    values = rng.standard_normal((n, 2))
+    column, _, threshold, decrease = split_of(X, values)
+    stump = DecisionTreeRegressor(max_depth=1).fit(X, values).tree_
+    if column >= 0:
+        assert decrease == pytest.approx(2 * impurity_decrease(stump), rel=1e-9, abs=1e-12)
+
+
+def impurity_decrease(stump):
+    if stump.node_count == 1:
+        return 0.0
+    weight = stump.weighted_n_node_samples / stump.weighted_n_node_samples[0]
+    return stump.impurity[0] - weight[1:] @ stump.impurity[1:]
+
+
+@given(seed=st.integers(0, 10_000), n=st.integers(2, 40), n_levels=st.integers(2, 6))
+@settings(max_examples=60, deadline=None)
+def test_best_two_sets_of_levels_by_enumeration(seed, n, n_levels):
+    """For one output, or two classes, the order of the means holds the best two sets."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, n_levels, n).astype(float)
+    for answers in (rng.standard_normal((n, 1)), np.eye(2)[rng.integers(0, 2, n)]):
+        column, left, _, decrease = split_of(codes[:, None], answers, np.ones(1, dtype=np.uint8))
+        best = 0.0
+        levels = np.unique(codes)
+        for k in range(1, 2 ** (levels.size - 1)):
+            subset = levels[[(k >> b) & 1 == 1 for b in range(levels.size)]]
+            best = max(best, variance_decrease(answers, np.isin(codes, subset)))
+        assert decrease == pytest.approx(best, rel=1e-9, abs=1e-12)
+        if column >= 0:
+            found = variance_decrease(answers, np.isin(codes, left))
+            assert found == pytest.approx(decrease, rel=1e-9, abs=1e-12)
+
+
+def variance_decrease(answers, left):
+    parts = [answers[left], answers[~left]]
+    total = answers.var(axis=0).sum()
+    return total - sum(len(a) / len(answers) * a.var(axis=0).sum() for a in parts if len(a))
+
+
+def test_nothing_to_split():
+    assert split_of(np.ones((5, 2)), np.eye(5))[0] == -1
+    assert split_of(np.arange(5.0)[:, None], np.ones((5, 1)))[0] == -1
+    negative_zero = np.array([[-0.0], [0.0], [-0.0], [0.0]])
+    assert split_of(negative_zero, np.array([[0.0], [1.0], [0.0], [1.0]]))[0] == -1
