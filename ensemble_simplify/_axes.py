@@ -45,6 +45,41 @@ class CodedTrees:
         return self.nodes[self.offsets[t] : self.offsets[t + 1]]
 
 
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """The splits of trees, as in a `Forest`, without what the leaves say.
+
+    Attributes
+    ----------
+    n_features : int
+    offsets : intp array of shape (n_trees + 1,)
+        Root of every tree.
+    left, right, feature : intp arrays of shape (n_nodes,)
+        Children, over all trees, and feature of every node; -1 in leaves.
+    threshold : float64 array of shape (n_nodes,)
+        Float32-exact.
+    """
+
+    n_features: int
+    offsets: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+
+    @classmethod
+    def of_tree(cls, nodes, n_features):
+        """The splits of one tree that was decoded (or read from scikit-learn)."""
+        offsets = np.array([0, nodes.n_nodes], dtype=np.intp)
+        threshold = float32_floor(nodes.threshold)
+        return cls(n_features, offsets, nodes.left, nodes.right, nodes.feature, threshold)
+
+    @property
+    def n_nodes(self):
+        """Number of nodes of all trees."""
+        return len(self.left)
+
+
 class Axes:
     """The features that are split on, with their cut points.
 
@@ -76,7 +111,7 @@ class Axes:
 
     @classmethod
     def of(cls, *forests):
-        """Axes of all cut points of some forests (or trees) on the same features."""
+        """Axes of all cut points of some forests (or `Splits`) on the same features."""
         return cls(
             cut_points(
                 np.concatenate([forest.feature for forest in forests]),
@@ -146,9 +181,9 @@ class Axes:
         return axis, cut
 
     def encode_forest(self, forest):
-        """Trees of a forest whose cut points are among these; leaves keep their ids as numbers.
+        """Trees of a forest (or `Splits`) over these axes, which must hold their cut points.
 
-        Splits that send every finite row one way are left out.
+        Leaves keep their ids as numbers. Splits that send every finite row one way are left out.
         """
         axis, cut = self.encode_splits(forest.feature, forest.threshold)
         return CodedTrees(

@@ -9,14 +9,11 @@ FREE: int
 class Stopped(Exception): ...
 
 def paint(
-    left: Ints,
-    right: Ints,
-    axis: Ints,
-    cut: Ints,
-    value: NDArray[np.float64],
+    nodes: NDArray[np.int32],
     roots: Ints,
-    first: Ints,
-    last: Ints,
+    value: NDArray[np.float64],
+    lo: NDArray[np.int32],
+    hi: NDArray[np.int32],
     sums: NDArray[np.float64],
 ) -> None: ...
 def changes_across(labels: Labels, before: int, length: int, after: int) -> bytearray: ...
@@ -24,17 +21,3 @@ def change_masks(
     labels: Labels, shape: Ints, word: Ints, shift: Ints, masks: NDArray[np.uint64]
 ) -> None: ...
 def class_counts(labels: Labels, shape: Ints, counts: Ints) -> None: ...
-def leaves_of_cells(
-    left: Ints, right: Ints, axis: Ints, cut: Ints, roots: Ints, cells: Ints, leaves: Ints
-) -> None: ...
-def restrict(
-    left: Ints,
-    right: Ints,
-    axis: Ints,
-    cut: Ints,
-    roots: Ints,
-    first: Ints,
-    last: Ints,
-    also_axis: Ints,
-    also_cut: Ints,
-) -> tuple[list[int], list[list[int]], list[int], list[list[int]]]: ...

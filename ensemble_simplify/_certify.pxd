@@ -2,6 +2,7 @@
 
 from libcpp.vector cimport vector
 
+from ensemble_simplify._regions cimport Node
 from ensemble_simplify._typedefs cimport (
     float64_t, int32_t, int64_t, intp_t, uint8_t, uint64_t,
 )
@@ -13,13 +14,6 @@ cdef enum Outcome:
     REFUTED     # two cells of different class; a cell on which the models differ
 
 
-cdef struct Node:
-    int32_t axis        # -1 in leaves
-    int32_t cut         # a cell goes left iff its index on the axis is at most this
-    int32_t left
-    int32_t right
-
-
 cdef struct Frame:
     # a box that has been branched on
     int32_t axis
@@ -28,7 +22,6 @@ cdef struct Frame:
     int32_t hi
     int32_t side        # which half is being searched: 0 left, 1 right
     int32_t half        # 0: the first, 1: the second
-    int32_t node        # its number in a tree that is grown
     intp_t n_saved      # trees saved before the first half was entered
 
 
@@ -38,22 +31,17 @@ cdef class Certifier:
     # About the last box: boxes looked at; the witnesses of a refutation (two cells for one
     # model, one cell for two) and their labels, or the label of a proof (-1: no common one).
     cdef readonly int64_t n_boxes
-    cdef vector[intp_t] witness
+    cdef vector[int32_t] witness
     cdef intp_t witness_label[2]
     cdef readonly intp_t target
 
     # Is the box of cells lo..hi (inclusive, n_axes entries each) one class (one model), or do
     # the models agree on it (two)? An `Outcome`; raises only what Ctrl-C or the judge raises.
     cdef int certify(
-        self, const intp_t *lo, const intp_t *hi, float64_t deadline, int64_t max_boxes
-    ) except -1 nogil
-    # Mark (1) every label that `model` may have on a box, by bounds alone; how many are marked.
-    # Never leaves out a label that occurs.
-    cdef intp_t possible(
-        self, intp_t model, const intp_t *lo, const intp_t *hi, uint8_t *labels
+        self, const int32_t *lo, const int32_t *hi, float64_t deadline, int64_t max_boxes
     ) except -1 nogil
     # Exact label of one cell.
-    cdef intp_t label_of(self, intp_t model, const intp_t *cell) except -1 nogil
+    cdef intp_t label_of(self, intp_t model, const int32_t *cell) except -1 nogil
 
     # trees
     cdef vector[Node] nodes
@@ -61,7 +49,7 @@ cdef class Certifier:
     cdef vector[float64_t] most         # (n_nodes, width): largest entries in the subtree
     cdef vector[int32_t] twin           # equal number: equal subtree; empty: not comparable
     cdef vector[int32_t] root_of, roots, first_tree
-    cdef vector[intp_t] n_cells
+    cdef vector[int32_t] n_cells
     cdef intp_t width
     cdef bint paired
     # units
@@ -90,12 +78,13 @@ cdef class Certifier:
     cdef vector[int32_t] first_cut, touched
     cdef vector[float64_t] gain_left, gain_right, total
     cdef int32_t next_axis, next_cut, next_side
-    cdef vector[intp_t] pending
+    cdef vector[int32_t] pending
     cdef intp_t n_pending
 
+    cdef void _summarise(self) noexcept nogil
     cdef void _reach(self, int32_t node, float64_t *out) noexcept nogil
     cdef void _restrict(self, intp_t tree) noexcept nogil
-    cdef void _load(self, const intp_t *lo, const intp_t *hi) noexcept nogil
+    cdef void _load(self, const int32_t *lo, const int32_t *hi) noexcept nogil
     cdef int _narrow(self, int32_t axis, int32_t lo, int32_t hi) except -1 nogil
     cdef void _undo(self, intp_t n_saved) noexcept nogil
     cdef void _bound_units(self) noexcept nogil
@@ -104,7 +93,7 @@ cdef class Certifier:
     cdef int _choose(self) noexcept nogil
     cdef intp_t _decide(self, intp_t model) noexcept nogil
     cdef intp_t _settled(self, intp_t model) noexcept nogil
-    cdef int _point_out(self, const intp_t *cell) except -1 nogil
+    cdef int _point_out(self, const int32_t *cell) except -1 nogil
     cdef int _flush(self) except -1 nogil
     cdef int _look(self) except -1 nogil
     cdef intp_t _ask(self, intp_t model) except -1 nogil

@@ -15,42 +15,36 @@ class Certifier:
     target: int
     def __init__(
         self,
-        n_cells: NDArray[np.intp],
-        left: NDArray[np.intp],
-        right: NDArray[np.intp],
-        axis: NDArray[np.intp],
-        cut: NDArray[np.intp],
-        roots: NDArray[np.intp],
+        shape: Sequence[int],
+        nodes: NDArray[np.int32],
+        offsets: NDArray[np.intp],
         value: NDArray[np.float64],
         unit_of: NDArray[np.intp],
         units: Sequence[Mapping[str, Any]],
-        judge: Callable[[int, NDArray[np.intp]], NDArray[np.intp]],
+        judge: Callable[[int, NDArray[np.int32]], NDArray[np.intp]],
         exact: Sequence[Mapping[str, Any]],
         scores: NDArray[np.float64],
         twin: NDArray[np.intp] | None = None,
     ) -> None: ...
     def prove(
         self,
-        lo: NDArray[np.intp],
-        hi: NDArray[np.intp],
+        lo: NDArray[np.int32],
+        hi: NDArray[np.int32],
         seconds: float = ...,
         max_boxes: int | None = None,
-    ) -> tuple[bool | None, tuple[int, ...], NDArray[np.intp]]: ...
+    ) -> tuple[bool | None, tuple[int, ...], NDArray[np.int32]]: ...
     def grow(
         self,
-        lo: NDArray[np.intp],
-        hi: NDArray[np.intp],
+        lo: NDArray[np.int32],
+        hi: NDArray[np.int32],
         seconds: float = ...,
         max_leaves: int | None = None,
-    ) -> tuple[NDArray[np.intp], ...] | None: ...
+    ) -> NDArray[np.int32] | None: ...
     def sample_depths(
         self,
-        lo: NDArray[np.intp],
-        hi: NDArray[np.intp],
+        lo: NDArray[np.int32],
+        hi: NDArray[np.int32],
         n: int,
         seed: int,
         seconds: float = ...,
     ) -> NDArray[np.intp]: ...
-    def labels_possible(
-        self, model: int, lo: NDArray[np.intp], hi: NDArray[np.intp]
-    ) -> NDArray[np.bool_]: ...

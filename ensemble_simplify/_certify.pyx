@@ -16,6 +16,7 @@ import numpy as np
 
 from libc.math cimport INFINITY
 
+from ensemble_simplify._regions cimport Node, array_to_nodes, nodes_to_array, restrict_root, right_child
 from ensemble_simplify._typedefs cimport (
     float64_t, int32_t, int64_t, intp_t, next_random, now, should_stop, uint8_t, uint64_t,
 )
@@ -24,7 +25,6 @@ cdef enum:
     # Boxes between two looks at the clock, and cells judged at a time.
     POLL = 256
     JUDGED = 256
-    MERGED = -2
     MAX_NODES = 2147483646
     # Above so many labels, bounds are kept for labels instead of pairs of labels.
     MAX_PAIRED = 8
@@ -58,30 +58,28 @@ def bound_entries(value):
     return np.ascontiguousarray(value[:, first] - value[:, second])
 
 
-cdef intp_t merge_leaves(vector[Node] &tree) noexcept nogil:
-    """Merge sibling leaves of one label in pre-order nodes; return how many nodes stay.
-
-    Nodes that go get `left` MERGED; the others their number among those that stay.
-    """
-    cdef intp_t i
-    cdef intp_t n = 0
-    cdef int32_t right
-    for i in range(<intp_t> tree.size() - 1, -1, -1):
-        right = tree[i].right
+cdef void merge_leaves(vector[Node] &tree) noexcept nogil:
+    """Replace splits between leaves of one label by a leaf, from the bottom up. O(nodes)."""
+    cdef intp_t i, right
+    cdef intp_t n = tree.size()
+    # the nodes that stay move to the end of the array, in their order
+    cdef intp_t end = n
+    for i in range(n - 1, -1, -1):
+        end -= 1
+        tree[end] = tree[i]
+        if tree[end].axis < 0:
+            continue
+        right = end + 1 + tree[end + 1].size
         if (
-            tree[i].axis >= 0
-            and tree[i + 1].axis < 0
+            tree[end + 1].axis < 0
             and tree[right].axis < 0
-            and tree[i + 1].cut == tree[right].cut
+            and tree[end + 1].cut == tree[right].cut
         ):
-            tree[i].axis = -1
-            tree[i].cut = tree[right].cut
-            tree[i + 1].left = tree[right].left = MERGED
-    for i in range(<intp_t> tree.size()):
-        if tree[i].left != MERGED:
-            tree[i].left = <int32_t> n
-            n += 1
-    return n
+            # both leaves go, the later one stays in the place of the split
+            end = right
+            continue
+        tree[end].size = 1 + tree[end + 1].size + tree[right].size
+    tree.erase(tree.begin(), tree.begin() + end)
 
 
 cdef class Certifier:
@@ -89,14 +87,14 @@ cdef class Certifier:
 
     Parameters
     ----------
-    n_cells : intp array of shape (n_axes,)
-        Cells on each axis.
-    left, right, axis, cut : intp arrays of shape (n_nodes,)
-        Trees over axes: a cell goes left iff its index on `axis` is at most `cut`; `axis` is
-        -1 in leaves.
-    roots : intp array of shape (n_trees,)
-        The trees of the first model, then those of the second.
-    value : float64 array of shape (n_nodes, n_labels)
+    shape : sequence of int
+        Cells on each axis; there is one axis at least.
+    nodes : int32 array of shape (n_nodes, 3)
+        Trees over axes: those of the first model, then those of the second. The numbers of their
+        leaves are rows of `value` and `scores`.
+    offsets : intp array of shape (n_trees + 1,)
+        Where the trees begin.
+    value : float64 array of shape (n_leaf_numbers, n_labels)
         What the leaves add for each label, in their unit; there are at least two labels.
     unit_of : intp array of shape (n_trees,)
         Unit of each tree, not falling.
@@ -110,7 +108,7 @@ cdef class Certifier:
     exact : list of dict, one a model
         ``rule``, ``scale``, ``start`` (n_scores,), ``labels`` of its class indices: how the
         exact label follows from ``scores``; rule "ask" asks the judge.
-    scores : float64 array of shape (n_nodes, n_scores)
+    scores : float64 array of shape (n_leaf_numbers, n_scores)
         What the leaves add to the scores of their model.
     twin : intp array of shape (n_nodes,) or None
         Equal numbers mark subtrees of the two models with the same splits and scores. Only for
@@ -118,18 +116,13 @@ cdef class Certifier:
     """
 
     def __init__(
-        self, n_cells, left, right, axis, cut, roots, value, unit_of, units, judge, exact, scores,
-        twin=None,
+        self, shape, nodes, offsets, value, unit_of, units, judge, exact, scores, twin=None
     ):
-        cdef intp_t n_nodes = len(left)
-        cdef intp_t i, k, t
+        cdef intp_t n_nodes = len(nodes)
+        cdef intp_t i, k, t, leaf
         cdef intp_t n_cuts = 0
-        cdef const intp_t[::1] cells = n_cells
-        cdef const intp_t[::1] left_ = left
-        cdef const intp_t[::1] right_ = right
-        cdef const intp_t[::1] axis_ = axis
-        cdef const intp_t[::1] cut_ = cut
-        cdef const intp_t[::1] roots_ = roots
+        cdef const int32_t[:, ::1] nodes_ = nodes
+        cdef const intp_t[::1] offsets_ = offsets
         cdef const intp_t[::1] unit_of_ = unit_of
         cdef const intp_t[::1] twin_
         cdef const float64_t[:, ::1] entries = bound_entries(value)
@@ -138,8 +131,8 @@ cdef class Certifier:
             raise ValueError("value must have a column for each of at least two labels")
         if n_nodes > MAX_NODES:
             raise ValueError(f"the trees have {n_nodes} nodes; at most {MAX_NODES} are possible")
-        self.n_axes = cells.shape[0]
-        self.n_trees = roots_.shape[0]
+        self.n_axes = len(shape)
+        self.n_trees = offsets_.shape[0] - 1
         self.n_models = len(exact)
         self.n_labels = value.shape[1]
         self.n_units = len(units)
@@ -147,20 +140,19 @@ cdef class Certifier:
         self.width = entries.shape[1]
         self.paired = self.n_labels <= MAX_PAIRED
         self.judge = judge
-        self.nodes.resize(n_nodes)
+        array_to_nodes(nodes_, self.nodes)
         self.mask.assign(n_nodes, 0)
         self.most.assign(n_nodes * self.width, 0.0)
         self.scores.assign(n_nodes * self.n_scores, 0.0)
         for i in range(n_nodes):
-            self.nodes[i].axis = <int32_t> axis_[i]
-            self.nodes[i].cut = <int32_t> cut_[i]
-            self.nodes[i].left = <int32_t> left_[i]
-            self.nodes[i].right = <int32_t> right_[i]
+            if self.nodes[i].axis >= 0:
+                continue
+            leaf = self.nodes[i].cut
             for k in range(self.width):
-                self.most[i * self.width + k] = entries[i, k]
+                self.most[i * self.width + k] = entries[leaf, k]
             for k in range(self.n_scores):
-                self.scores[i * self.n_scores + k] = scores_[i, k]
-        self._summarise(roots_)
+                self.scores[i * self.n_scores + k] = scores_[leaf, k]
+        self._summarise()
         if twin is not None:
             twin_ = twin
             self.twin.resize(n_nodes)
@@ -169,11 +161,11 @@ cdef class Certifier:
         self.first_cut.assign(self.n_axes + 1, 0)
         for i in range(self.n_axes):
             self.first_cut[i] = <int32_t> n_cuts
-            self.n_cells.push_back(cells[i])
-            n_cuts += cells[i] - 1
+            self.n_cells.push_back(shape[i])
+            n_cuts += shape[i] - 1
         self.first_tree.assign(self.n_models + 1, 0)
         for t in range(self.n_trees):
-            self.root_of.push_back(<int32_t> roots_[t])
+            self.root_of.push_back(<int32_t> offsets_[t])
             self.unit_of.push_back(<int32_t> unit_of_[t])
             self.first_tree[units[unit_of_[t]]["model"] + 1] = <int32_t> (t + 1)
         self.top.assign(self.n_models, -1)
@@ -217,36 +209,23 @@ cdef class Certifier:
         self.pending.assign(JUDGED * self.n_axes + 1, 0)
         self.sums.assign(self.n_scores, 0.0)
 
-    def _summarise(self, const intp_t[::1] roots):
-        """Fill `mask` and `most` of inner nodes from their leaves."""
-        cdef vector[int32_t] order
-        cdef vector[int32_t] todo
+    cdef void _summarise(self) noexcept nogil:
+        """Fill `mask` and `most` of splits from what is below them."""
         cdef intp_t i, k
-        cdef int32_t node
+        cdef int32_t right
         cdef float64_t *out
         cdef const float64_t *a
         cdef const float64_t *b
-        for i in range(roots.shape[0]):
-            todo.push_back(<int32_t> roots[i])
-        while not todo.empty():
-            node = todo.back()
-            todo.pop_back()
-            order.push_back(node)
-            if self.nodes[node].axis >= 0:
-                todo.push_back(self.nodes[node].left)
-                todo.push_back(self.nodes[node].right)
-        for i in range(<intp_t> order.size() - 1, -1, -1):
-            node = order[i]
-            if self.nodes[node].axis < 0:
+        for i in range(<intp_t> self.nodes.size() - 1, -1, -1):
+            if self.nodes[i].axis < 0:
                 continue
-            self.mask[node] = (
-                (<uint64_t> 1 << (self.nodes[node].axis & 63))
-                | self.mask[self.nodes[node].left]
-                | self.mask[self.nodes[node].right]
+            right = right_child(self.nodes.data(), <int32_t> i)
+            self.mask[i] = (
+                (<uint64_t> 1 << (self.nodes[i].axis & 63)) | self.mask[i + 1] | self.mask[right]
             )
-            out = self.most.data() + node * self.width
-            a = self.most.data() + self.nodes[node].left * self.width
-            b = self.most.data() + self.nodes[node].right * self.width
+            out = self.most.data() + i * self.width
+            a = self.most.data() + (i + 1) * self.width
+            b = self.most.data() + right * self.width
             for k in range(self.width):
                 out[k] = a[k] if a[k] > b[k] else b[k]
 
@@ -265,54 +244,45 @@ cdef class Certifier:
                     out[k] = most[k] if most[k] > out[k] else out[k]
                 return
             if self.hi[split.axis] <= split.cut:
-                node = split.left
+                node += 1
             elif self.lo[split.axis] > split.cut:
-                node = split.right
+                node = right_child(self.nodes.data(), node)
             else:
                 for k in range(self.width):
                     if most[k] > out[k]:
                         break
                 else:
                     return
-                self._reach(split.left, out)
-                node = split.right
+                self._reach(node + 1, out)
+                node = right_child(self.nodes.data(), node)
 
     cdef void _restrict(self, intp_t tree) noexcept nogil:
         """Descend while the box decides, and bound what the tree adds."""
-        cdef int32_t node = self.roots[tree]
-        cdef Node *split
+        cdef int32_t node = restrict_root(
+            self.nodes.data(), self.roots[tree], self.lo.data(), self.hi.data()
+        )
         cdef float64_t *both = self.bound.data() + tree * 3 * self.width
         cdef float64_t *left = both + self.width
         cdef float64_t *right = left + self.width
         cdef intp_t k
-        while True:
-            split = self.nodes.data() + node
-            if split.axis < 0:
-                break
-            if self.hi[split.axis] <= split.cut:
-                node = split.left
-            elif self.lo[split.axis] > split.cut:
-                node = split.right
-            else:
-                break
         self.roots[tree] = node
-        if split.axis < 0:
+        if self.nodes[node].axis < 0:
             for k in range(self.width):
                 both[k] = self.most[node * self.width + k]
             return
         for k in range(self.width):
             left[k] = right[k] = -INFINITY
-        self._reach(split.left, left)
-        self._reach(split.right, right)
+        self._reach(node + 1, left)
+        self._reach(right_child(self.nodes.data(), node), right)
         for k in range(self.width):
             both[k] = left[k] if left[k] > right[k] else right[k]
 
-    cdef void _load(self, const intp_t *lo, const intp_t *hi) noexcept nogil:
+    cdef void _load(self, const int32_t *lo, const int32_t *hi) noexcept nogil:
         """Make lo..hi the box that is looked at."""
         cdef intp_t a, t
         for a in range(self.n_axes):
-            self.lo[a] = <int32_t> lo[a]
-            self.hi[a] = <int32_t> hi[a]
+            self.lo[a] = lo[a]
+            self.hi[a] = hi[a]
         for t in range(self.n_trees):
             self.roots[t] = self.root_of[t]
             self._restrict(t)
@@ -479,7 +449,7 @@ cdef class Certifier:
                 best = s
         return label[best]
 
-    cdef intp_t label_of(self, intp_t model, const intp_t *cell) except -1 nogil:
+    cdef intp_t label_of(self, intp_t model, const int32_t *cell) except -1 nogil:
         cdef intp_t label
         self._load(cell, cell)
         self._bound_units()
@@ -498,7 +468,7 @@ cdef class Certifier:
             return 0
         self.n_pending = 0
         with gil:
-            cells = np.empty((n, self.n_axes), dtype=np.intp)
+            cells = np.empty((n, self.n_axes), dtype=np.int32)
             for i in range(n):
                 for a in range(self.n_axes):
                     cells[i, a] = self.pending[i * self.n_axes + a]
@@ -512,7 +482,7 @@ cdef class Certifier:
         self._point_out(self.pending.data() + found * self.n_axes)
         return 1
 
-    cdef int _point_out(self, const intp_t *cell) except -1 nogil:
+    cdef int _point_out(self, const int32_t *cell) except -1 nogil:
         """Keep a cell that refutes, and its labels."""
         cdef intp_t a
         for a in range(self.n_axes):
@@ -687,12 +657,12 @@ cdef class Certifier:
         return -1
 
     cdef int certify(
-        self, const intp_t *lo, const intp_t *hi, float64_t deadline, int64_t max_boxes
+        self, const int32_t *lo, const int32_t *hi, float64_t deadline, int64_t max_boxes
     ) except -1 nogil:
         cdef Frame frame
         cdef Frame *top
         cdef intp_t a, seen
-        cdef intp_t *cell
+        cdef int32_t *cell
         cdef int verdict
         self.n_boxes = 0
         self.n_pending = 0
@@ -771,7 +741,8 @@ cdef class Certifier:
             if self.n_boxes % POLL == 0 and should_stop(deadline):
                 return 0
             self._bound_units()
-            node.left = node.right = node.axis = node.cut = -1
+            node.axis = node.cut = -1
+            node.size = 1
             label = -1
             if self.n_alive[self.top[0]] == 1:
                 label = self._settled(0)
@@ -783,7 +754,6 @@ cdef class Certifier:
                 frame.lo = self.lo[frame.axis]
                 frame.hi = self.hi[frame.axis]
                 frame.n_saved = self.n_saved
-                frame.node = <int32_t> tree.size()
                 tree.push_back(node)
                 self.stack.push_back(frame)
                 self._narrow(frame.axis, frame.lo, frame.cut)
@@ -806,7 +776,6 @@ cdef class Certifier:
             if self.stack.empty():
                 return 1
             top = &self.stack.back()
-            tree[top.node].right = <int32_t> tree.size()
             self._narrow(top.axis, top.cut + 1, top.hi)
 
     cdef intp_t _descend(self, uint64_t *random) except -1 nogil:
@@ -826,30 +795,19 @@ cdef class Certifier:
         """What the judge says of a model at the first cell of the box."""
         cdef intp_t a
         with gil:
-            cell = np.empty((1, self.n_axes), dtype=np.intp)
+            cell = np.empty((1, self.n_axes), dtype=np.int32)
             for a in range(self.n_axes):
                 cell[0, a] = self.lo[a]
             return self.judge(model, cell)[0]
 
-    cdef intp_t possible(
-        self, intp_t model, const intp_t *lo, const intp_t *hi, uint8_t *labels
-    ) except -1 nogil:
-        cdef intp_t a
-        cdef intp_t unit = self.top[model]
-        self._load(lo, hi)
-        self._bound_units()
-        for a in range(self.n_labels):
-            labels[a] = self.alive[unit * self.n_labels + a]
-        return self.n_alive[unit]
-
     # ------------------------------------------------------------------ from Python
 
-    def prove(self, const intp_t[::1] lo, const intp_t[::1] hi, seconds=INFINITY, max_boxes=None):
+    def prove(self, const int32_t[::1] lo, const int32_t[::1] hi, seconds=INFINITY, max_boxes=None):
         """Prove that a box has one class, or that the two models agree on it.
 
         Parameters
         ----------
-        lo, hi : intp arrays of shape (n_axes,)
+        lo, hi : int32 arrays of shape (n_axes,)
             First and last cell on every axis.
         seconds : float
             Time limit.
@@ -863,11 +821,11 @@ cdef class Certifier:
         labels : tuple of int
             For one model: its label on the box, if proven. If refuted, the labels of the two
             cells, or of the two models. Else empty.
-        cells : intp array of shape (n_cells, n_axes)
+        cells : int32 array of shape (n_cells, n_axes)
             What refutes: two cells for one model, one cell for two; else none.
         """
-        cdef const intp_t *first = &lo[0] if self.n_axes else NULL
-        cdef const intp_t *last = &hi[0] if self.n_axes else NULL
+        cdef const int32_t *first = &lo[0]
+        cdef const int32_t *last = &hi[0]
         cdef float64_t deadline = now() + <float64_t> seconds
         cdef int64_t limit = (2**63 - 1) if max_boxes is None else max_boxes
         cdef int outcome
@@ -876,7 +834,7 @@ cdef class Certifier:
         with nogil:
             outcome = self.certify(first, last, deadline, limit)
         n_rows = 0 if outcome != REFUTED else 2 if self.n_models == 1 else 1
-        cells = np.empty((n_rows, self.n_axes), dtype=np.intp)
+        cells = np.empty((n_rows, self.n_axes), dtype=np.int32)
         for i in range(n_rows):
             for a in range(self.n_axes):
                 cells[i, a] = self.witness[i * self.n_axes + a]
@@ -887,7 +845,7 @@ cdef class Certifier:
         return None, (), cells
 
     def grow(
-        self, const intp_t[::1] lo, const intp_t[::1] hi, seconds=INFINITY, max_leaves=None
+        self, const int32_t[::1] lo, const int32_t[::1] hi, seconds=INFINITY, max_leaves=None
     ):
         """Grow a tree that equals the model on a box, by the halvings of a proof.
 
@@ -896,7 +854,7 @@ cdef class Certifier:
 
         Parameters
         ----------
-        lo, hi : intp arrays of shape (n_axes,)
+        lo, hi : int32 arrays of shape (n_axes,)
             First and last cell on every axis.
         seconds : float
             Time limit.
@@ -905,16 +863,15 @@ cdef class Certifier:
 
         Returns
         -------
-        (left, right, axis, cut, label) : tuple of intp arrays of shape (n_nodes,), or None
-            Pre-order nodes, -1 where it does not apply; None if a limit came first.
+        nodes : int32 array of shape (n_nodes, 3), or None
+            A tree over axes; the numbers of its leaves are labels. None if a limit came first.
         """
-        cdef const intp_t *first = &lo[0] if self.n_axes else NULL
-        cdef const intp_t *last = &hi[0] if self.n_axes else NULL
+        cdef const int32_t *first = &lo[0]
+        cdef const int32_t *last = &hi[0]
         cdef float64_t deadline = now() + <float64_t> seconds
         cdef int64_t limit = (2**62) if max_leaves is None else 2 * max_leaves - 1
         cdef vector[Node] tree
         cdef int done
-        cdef intp_t i, n, number = 0
         self._check(lo, hi)
         if self.n_models != 1:
             raise ValueError("a tree is grown for one model, but two are loaded")
@@ -922,28 +879,11 @@ cdef class Certifier:
             self._load(first, last)
             done = self._grow(tree, deadline, limit)
             if done:
-                number = merge_leaves(tree)
-        if not done:
-            return None
-        nodes = np.full((5, number), -1, dtype=np.intp)
-        cdef intp_t[:, ::1] nodes_ = nodes
-        with nogil:
-            n = 0
-            for i in range(<intp_t> tree.size()):
-                if tree[i].left == MERGED:
-                    continue
-                if tree[i].axis >= 0:
-                    nodes_[0, n] = n + 1
-                    nodes_[1, n] = tree[tree[i].right].left
-                    nodes_[2, n] = tree[i].axis
-                    nodes_[3, n] = tree[i].cut
-                else:
-                    nodes_[4, n] = tree[i].cut
-                n += 1
-        return tuple(nodes)
+                merge_leaves(tree)
+        return nodes_to_array(tree) if done else None
 
     def sample_depths(
-        self, const intp_t[::1] lo, const intp_t[::1] hi, intp_t n, uint64_t seed, seconds=INFINITY
+        self, const int32_t[::1] lo, const int32_t[::1] hi, intp_t n, uint64_t seed, seconds=INFINITY
     ):
         """Depths of random leaves of the tree that `grow` would grow, before leaves are merged.
 
@@ -953,7 +893,7 @@ cdef class Certifier:
 
         Parameters
         ----------
-        lo, hi : intp arrays of shape (n_axes,)
+        lo, hi : int32 arrays of shape (n_axes,)
             First and last cell on every axis.
         n : int
             Leaves to look at.
@@ -965,8 +905,8 @@ cdef class Certifier:
         -------
         depths : intp array of shape (at most n,)
         """
-        cdef const intp_t *first = &lo[0] if self.n_axes else NULL
-        cdef const intp_t *last = &hi[0] if self.n_axes else NULL
+        cdef const int32_t *first = &lo[0]
+        cdef const int32_t *last = &hi[0]
         cdef float64_t deadline = now() + <float64_t> seconds
         cdef uint64_t random = seed
         cdef intp_t i, a, done = 0
@@ -982,36 +922,13 @@ cdef class Certifier:
                 done += 1
                 self._undo(0)
                 for a in range(self.n_axes):
-                    self.lo[a] = <int32_t> lo[a]
-                    self.hi[a] = <int32_t> hi[a]
+                    self.lo[a] = lo[a]
+                    self.hi[a] = hi[a]
                 if should_stop(deadline):
                     break
         return depths[:done]
 
-    def labels_possible(self, intp_t model, const intp_t[::1] lo, const intp_t[::1] hi):
-        """Mark the labels that a model may have on a box, by bounds alone.
-
-        Parameters
-        ----------
-        model : int
-        lo, hi : intp arrays of shape (n_axes,)
-            First and last cell on every axis.
-
-        Returns
-        -------
-        bool array of shape (n_labels,)
-            False: the label occurs nowhere in the box.
-        """
-        labels = np.zeros(self.n_labels, dtype=np.uint8)
-        cdef uint8_t[::1] labels_ = labels
-        cdef const intp_t *first = &lo[0] if self.n_axes else NULL
-        cdef const intp_t *last = &hi[0] if self.n_axes else NULL
-        self._check(lo, hi)
-        with nogil:
-            self.possible(model, first, last, &labels_[0])
-        return labels.view(bool)
-
-    def _check(self, const intp_t[::1] lo, const intp_t[::1] hi):
+    def _check(self, const int32_t[::1] lo, const int32_t[::1] hi):
         cdef intp_t a
         if lo.shape[0] != self.n_axes or hi.shape[0] != self.n_axes:
             raise ValueError(f"lo and hi must have {self.n_axes} entries, one an axis")

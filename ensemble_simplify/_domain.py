@@ -13,6 +13,9 @@ from itertools import combinations, pairwise
 from numbers import Integral
 
 import numpy as np
+from scipy import sparse
+
+from ensemble_simplify._lp import LinearProgram
 
 # Up to here float32 holds all numbers n + 1/2.
 HALVES = float(1 << 22)
@@ -194,57 +197,62 @@ class Inside:
         cut = np.where(cut < low[j], -np.inf, np.where(cut >= high[j], np.inf, cut))
         return replace(forest, threshold=np.where(forest.feature >= 0, cut, forest.threshold))
 
-    def outside(self, cuts):
-        """Boxes of cells outside the domain, as `CellTrees` takes them; None if there are none.
+    def outside(self, axes):
+        """Regions outside the domain: first and last cells; None if there are none.
 
         Parameters
         ----------
-        cuts : list of arrays
-            Cut points of every feature, of forests from `read`.
+        axes : Axes
+            Of forests from `read`.
+
+        Returns
+        -------
+        pair of int32 arrays of shape (n_regions, n_axes), or None
         """
-        axes = [j for j, c in enumerate(cuts) if len(c)]
+        place = {j: a for a, j in enumerate(axes.features) if len(axes.cuts[a])}
         clauses = self.clauses
-        for j in sorted({j for clause in clauses for j, _ in clause} - set(axes)):
+        for j in sorted({j for clause in clauses for j, _ in clause} - set(place)):
             clauses = _eliminated(clauses, j)
         if not clauses:
             return None
-        place = {j: a for a, j in enumerate(axes)}
-        lo = np.zeros((len(clauses), len(axes)), dtype=np.intp)
-        hi = lo + [len(cuts[j]) for j in axes]
+        first, last = axes.whole
+        lo, hi = np.tile(first, (len(clauses), 1)), np.tile(last, (len(clauses), 1))
         for i, clause in enumerate(sorted(clauses, key=sorted)):
             for j, value in clause:
                 # no literal holds: 0/1 features have one cut
                 lo[i, place[j]] = hi[i, place[j]] = not value
         return lo, hi
 
-    def point(self, cuts, cells):
+    def points(self, axes, cells):
         """An input in each of some cells.
 
         Parameters
         ----------
-        cuts : list of arrays
-            Of every feature.
-        cells : intp array of shape (n, n_axes)
-            Inside the domain; the axes are the features with cuts.
+        axes : Axes
+        cells : int array of shape (n, n_axes)
+            Inside the domain.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_features)
         """
-        axes = [j for j, c in enumerate(cuts) if len(c)]
         rows = np.tile(np.clip(0.0, self.low, self.high), (len(cells), 1))
-        for a, j in enumerate(axes):
-            c = cuts[j]
-            last = c[-1]
+        for a, (j, cuts) in enumerate(zip(axes.features, axes.cuts, strict=True)):
+            if not len(cuts):
+                continue
             with np.errstate(over="ignore"):
-                beyond = float(np.nextafter(np.float32(last), np.float32(np.inf)))
-            beyond = max(np.floor(last) + 1.0, beyond)
-            points = np.append(c, min(beyond, self.high[j]))
+                beyond = float(np.nextafter(np.float32(cuts[-1]), np.float32(np.inf)))
+            beyond = max(np.floor(cuts[-1]) + 1.0, beyond)
+            points = np.append(cuts, min(beyond, self.high[j]))
             if self.integer[j]:
                 points = np.floor(points)
             rows[:, j] = np.clip(points, self.low[j], self.high[j])[cells[:, a]]
         tied = {j for clause in self.clauses for j, _ in clause}
+        given = sorted(tied.intersection(axes.features.tolist()))
         for row in rows:
-            given = {frozenset({(j, bool(row[j]))}) for j in tied.intersection(axes)}
-            values = _assignment(self.clauses | given)
-            for j in tied:
-                row[j] = values.get(j, row[j])
+            values = _assignment(self.clauses | {frozenset({(j, bool(row[j]))}) for j in given})
+            for j, value in values.items():
+                row[j] = value
         return rows
 
 
@@ -275,32 +283,24 @@ def _eliminated(clauses, j):
 
 
 def _assignment(clauses):
-    """Values of the features that satisfy all clauses, as a dict; None if there are none."""
-    values = {}
-    stack = [(clauses, values)]
-    while stack:
-        clauses, values = stack.pop()
-        open_clauses = []
-        changed = True
-        while changed:
-            changed = False
-            open_clauses = []
-            for clause in clauses:
-                if any(values.get(j) == value for j, value in clause):
-                    continue
-                left = [(j, value) for j, value in clause if j not in values]
-                if len(left) == 1:
-                    values[left[0][0]] = left[0][1]
-                    changed = True
-                open_clauses.append(left)
-            if any(not left for left in open_clauses):
-                break
-            clauses = open_clauses
-        if any(not left for left in open_clauses):
-            continue
-        if not open_clauses:
-            return values
-        j, value = open_clauses[0][0]
-        stack.append((open_clauses, {**values, j: not value}))
-        stack.append((open_clauses, {**values, j: value}))
-    return None
+    """Values of the features that satisfy all clauses, with fewest ones; None if there are none."""
+    if not clauses:
+        return {}
+    features = sorted({j for clause in clauses for j, _ in clause})
+    column = {j: i for i, j in enumerate(features)}
+    literals = [(k, column[j], v) for k, clause in enumerate(clauses) for j, v in clause]
+    row, col, value = np.array(literals, dtype=np.intp).T
+    sign = np.where(value, 1.0, -1.0)
+    # a clause holds iff its true literals and the complements of its false ones sum to 1 or more
+    least = 1.0 - np.bincount(row, 1 - value, minlength=len(clauses))
+    program = LinearProgram(
+        np.ones(len(features)),
+        sparse.csr_array((sign, (row, col)), shape=(len(clauses), len(features))),
+        least,
+        upper=1.0,
+        integer=np.ones(len(features), dtype=bool),
+    )
+    solution = program.solve()
+    if solution.status != "optimal":
+        return None
+    return dict(zip(features, solution.x > 0.5, strict=True))

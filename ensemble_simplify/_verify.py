@@ -15,12 +15,11 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
+from ensemble_simplify._axes import Axes, children
 from ensemble_simplify._base import Interval, StrOptions, validate_params
 from ensemble_simplify._certify import Certifier
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._forest import read_forest
-from ensemble_simplify._grid import grid_shape, trees_over_axes
-from ensemble_simplify._thresholds import FLOAT32_MAX, cut_points
 
 _EPS = float(np.finfo(np.float64).eps)
 # Leaves whose depths forecast the size of a tree.
@@ -156,7 +155,8 @@ def verify(model_a, model_b, *, voting="estimator", domain=None, time_limit=None
     equal, cells, n_boxes = _prove(space, end, max_boxes)
     row = predictions = None
     if equal is False:
-        row = (space.rows(cells) if inside is None else inside.point(space.cuts, cells))[0]
+        points = space.axes.points(cells) if inside is None else inside.points(space.axes, cells)
+        row = points[0]
         if voting == "hard":
             predictions = tuple(f.classes[f.predict_index(row[None])[0]] for f in forests)
         else:
@@ -218,40 +218,31 @@ class Space:
     ----------
     forests : list of one or two Forest
         Classifiers on the same features.
-    cuts : list of ndarray or None
-        Cut points of every feature, with all of the forests' own among them; None: just those.
+    axes : Axes or None
+        With all of the forests' cut points among theirs; None: just those.
     domain : Inside or None
         Where the forests are compared.
 
     Attributes
     ----------
     certifier : Certifier
-        Axes are the features with cuts, in their order; labels are positions in `labels`.
+        On `axes`; labels are positions in `labels`.
     labels : list
         All class labels of the forests.
-    whole : tuple of two intp arrays
+    axes : Axes
+    whole : pair of int32 arrays
         First and last cell of the whole grid on every axis.
-    cuts : list of ndarray
-        Cut points of every feature.
-    outside : pair of intp arrays or None
-        Boxes of cells outside the domain.
+    outside : pair of int32 arrays or None
+        First and last cells of regions outside the domain.
     """
 
-    def __init__(self, forests, cuts=None, domain=None):
+    def __init__(self, forests, axes=None, domain=None):
         if domain is not None:
             forests = [domain.read(forest) for forest in forests]
         self.forests = forests
-        n_features = forests[0].n_features
-        if cuts is None:
-            feature = np.concatenate([forest.feature for forest in forests])
-            threshold = np.concatenate([forest.threshold for forest in forests])
-            cuts = cut_points(feature, threshold, n_features)
-        self.cuts = cuts
-        self.outside = None if domain is None else domain.outside(cuts)
-        self.axes, shape = grid_shape(cuts)
-        self.points = [_points(cuts[j]) for j in self.axes]
-        n_cells = np.array(shape, dtype=np.intp)
-        self.whole = np.zeros_like(n_cells), n_cells - 1
+        self.axes = Axes.of(*forests) if axes is None else axes
+        self.outside = None if domain is None else domain.outside(self.axes)
+        self.whole = self.axes.whole
         self.labels = list(dict.fromkeys(c for forest in forests for c in forest.classes.tolist()))
         place = {label: i for i, label in enumerate(self.labels)}
         self.columns = [
@@ -266,29 +257,22 @@ class Space:
             builder.add(forest.vote, np.arange(forest.n_classes), self.columns[model])
             unit_of.append(builder.unit_of)
             value.append(builder.value)
-        trees = [trees_over_axes(forest, cuts) for forest in forests]
-        begin = [0, forests[0].n_nodes]
-        roots, left, right = (
-            np.concatenate(
-                [getattr(part, name) + start for part, start in zip(trees, begin, strict=False)]
-            )
-            for name in ("roots", "left", "right")
-        )
-        axis = np.concatenate([part.axis for part in trees])
-        cut = np.concatenate([part.cut for part in trees])
+        trees = [self.axes.encode_forest(forest) for forest in forests]
+        nodes = np.concatenate([part.nodes for part in trees])
+        offsets = np.concatenate([[0], *(np.diff(part.offsets) for part in trees)]).cumsum()
+        # leaves of the second forest have their votes below those of the first
+        second = nodes[len(trees[0].nodes) :]
+        second[second[:, 0] < 0, 1] += forests[0].n_nodes
         exact = [_exact_rule(f, c) for f, c in zip(forests, self.columns, strict=True)]
         scores = _stacked([forest.value for forest in forests])
         twin = None
         if len(forests) == 2 and _same_vote(forests[0], forests[1]):
             same = np.array_equal(self.columns[0], self.columns[1])
-            twin = _equal_subtrees(left, right, axis, cut, roots, scores) if same else None
+            twin = _equal_subtrees(nodes, offsets, scores) if same else None
         self.certifier = Certifier(
-            n_cells,
-            left,
-            right,
-            axis,
-            cut,
-            roots,
+            self.axes.shape,
+            nodes,
+            offsets,
             np.concatenate(value),
             np.concatenate(unit_of),
             units,
@@ -299,7 +283,7 @@ class Space:
         )
 
     def grow(self, seconds, max_leaves):
-        """A tree of the whole grid by the halvings of a proof, see ``Certifier.grow``."""
+        """A tree over the axes of the whole grid, see ``Certifier.grow``; None at a limit."""
         return self.certifier.grow(*self.whole, seconds, max_leaves)
 
     def forecast_leaves(self, seconds, rng):
@@ -309,16 +293,9 @@ class Space:
         with np.errstate(over="ignore"):
             return float(np.exp2(depths.astype(float)).mean())
 
-    def rows(self, cells):
-        """One row of float32 numbers, held in float64, in each of some cells."""
-        rows = np.zeros((len(cells), self.forests[0].n_features))
-        for a, j in enumerate(self.axes):
-            rows[:, j] = self.points[a][cells[:, a]]
-        return rows
-
     def judge(self, model, cells):
         """Labels of cells in the arithmetic of a forest's own ``predict``."""
-        return self.columns[model][self.forests[model].predict_index(self.rows(cells))]
+        return self.columns[model][self.forests[model].predict_index(self.axes.points(cells))]
 
 
 class _Units:
@@ -471,39 +448,29 @@ def _same_vote(a, b):
     return a.n_scores == b.n_scores and a.n_trees == b.n_trees and same(a.vote, b.vote)
 
 
-def _equal_subtrees(left, right, axis, cut, roots, scores):
+def _equal_subtrees(nodes, offsets, scores):
     """Number subtrees so that equal numbers mean equal splits and equal scores."""
-    levels, level = [], roots
+    left, right = children(nodes)
+    levels, level = [], offsets[:-1]
     while level.size:
         levels.append(level)
-        level = level[axis[level] >= 0]
+        level = level[left[level] >= 0]
         level = np.concatenate([left[level], right[level]])
-    number = np.zeros(len(left), dtype=np.intp)
-    nodes = np.concatenate(levels)
-    leaves = nodes[axis[nodes] < 0]
-    _, number[leaves] = np.unique(scores[leaves] + 0.0, axis=0, return_inverse=True)
-    height = np.zeros(len(left), dtype=np.intp)
+    number = np.zeros(len(nodes), dtype=np.intp)
+    leaves = np.flatnonzero(left < 0)
+    _, number[leaves] = np.unique(scores[nodes[leaves, 1]] + 0.0, axis=0, return_inverse=True)
+    height = np.zeros(len(nodes), dtype=np.intp)
     for level in reversed(levels):
-        split = level[axis[level] >= 0]
+        split = level[left[level] >= 0]
         height[split] = 1 + np.maximum(height[left[split]], height[right[split]])
     count = leaves.size
     for h in range(1, len(levels)):
-        split = nodes[height[nodes] == h]
-        key = np.stack([axis[split], cut[split], number[left[split]], number[right[split]]], axis=1)
+        split = np.flatnonzero(height == h)
+        key = np.column_stack([nodes[split, :2], number[left[split]], number[right[split]]])
         _, inverse = np.unique(key, axis=0, return_inverse=True)
         number[split] = count + inverse
         count += split.size
     return number
-
-
-def _points(cuts):
-    """A plain number in every cell of an axis, which float32 represents."""
-    low, high = np.append(-FLOAT32_MAX, cuts), np.append(cuts, FLOAT32_MAX)
-    guess = low + (high - low) / 2
-    if len(cuts):
-        guess[0], guess[-1] = np.floor(high[0]), np.floor(low[-1]) + 1.0
-    guess = guess.astype(np.float32).astype(np.float64)
-    return np.where((low < guess) & (guess <= high), guess, high)
 
 
 def _stacked(arrays):

@@ -61,6 +61,17 @@ def random_grid(seed, max_regions=700, max_axes=4):
     return labels
 
 
+def columns_of(nodes):
+    """Children, axis, cut and label of the nodes of a tree over axes, -1 where they have none."""
+    is_leaf = nodes[:, 0] < 0
+    left = np.where(is_leaf, -1, np.arange(1, len(nodes) + 1))
+    right = np.array(
+        [-1 if leaf else i + 1 + nodes[i + 1, 2] for i, leaf in enumerate(is_leaf.tolist())]
+    )
+    cut, label = np.where(is_leaf, -1, nodes[:, 1]), np.where(is_leaf, nodes[:, 1], -1)
+    return left, right, nodes[:, 0], cut, label
+
+
 def labels_of_tree(left, right, axis, cut, label, shape):
     """Grid of labels that a tree over cells predicts, its depth and its number of leaves."""
     result = np.full(shape, -1, dtype=np.intp)

@@ -21,7 +21,6 @@ GROUND = [
     "_regions",
     "_cells",
     "_dp",
-    "_grid",
     "_certify",
     "_axes",
     "_domain",

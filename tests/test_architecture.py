@@ -163,7 +163,7 @@ def test_forbidden_attribute_is_found(module, text):
     [
         ("born_again._estimator", ".py", "from ensemble_simplify._forest import read_forest"),
         ("born_again._estimator", ".py", "from ensemble_simplify import _lp, _sklearn_tree"),
-        ("born_again._estimator", ".py", "from ensemble_simplify._grid import Grid"),
+        ("born_again._estimator", ".py", "from ensemble_simplify.born_again._grid import Grid"),
         ("genesim.__init__", ".py", "from ensemble_simplify.genesim._ism import X"),
         ("_forest", ".py", "from ensemble_simplify._thresholds import float32_floor"),
         ("_sklearn_tree", ".py", "from sklearn.tree._tree import NODE_DTYPE, Tree"),

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from strategies import CLASSIFIERS, fitted_classifiers, rows_of_cells, small_data
 
-from ensemble_simplify import _grid
+from ensemble_simplify._axes import Axes
 from ensemble_simplify._cells import change_masks, changes_across, paint
 from ensemble_simplify._forest import read_forest
-from ensemble_simplify._grid import Grid, grid_bytes, grid_shape, trees_over_axes
 from ensemble_simplify._thresholds import FLOAT32_MAX, cut_points
+from ensemble_simplify.born_again import _grid
+from ensemble_simplify.born_again._grid import CellTrees, Grid, grid_bytes
 
 
 def read(model, voting="estimator"):
@@ -22,21 +23,24 @@ def read(model, voting="estimator"):
     return forest, cut_points(forest.feature, forest.threshold, forest.n_features)
 
 
+def trees_of(forest, cuts):
+    return CellTrees.of(forest, Axes(cuts))
+
+
 def label_grid(forest, cuts):
     """The grid of all cells, labelled."""
-    axes, _ = grid_shape(cuts)
-    return Grid(axes, [cuts[j] for j in axes], trees_over_axes(forest, cuts).labels())
+    axes = Axes(cuts)
+    return Grid(axes.features, axes.cuts, trees_of(forest, cuts).labels())
 
 
 # ---------------------------------------------------------------------------------- painting
 
 
 def painted(trees, first, last, roots=None):
-    first, last = np.array(first, dtype=np.intp), np.array(last, dtype=np.intp)
+    first, last = np.array(first, dtype=np.int32), np.array(last, dtype=np.int32)
     sums = np.zeros((int(np.prod(last - first + 1)), trees.value.shape[1]))
-    roots = trees.roots if roots is None else roots
-    arrays = (trees.left, trees.right, trees.axis, trees.cut, trees.value, roots)
-    paint(*arrays, first, last, sums)
+    roots = trees.offsets[:-1] if roots is None else roots
+    paint(trees.nodes, roots, trees.value, first, last, sums)
     return sums
 
 
@@ -44,7 +48,7 @@ def painted(trees, first, last, roots=None):
 def test_painted_boxes(fitted, random):
     """Every box holds the sums that routing its cells' rows through the trees gives."""
     forest, cuts = read(fitted[0])
-    trees = trees_over_axes(forest, cuts)
+    trees = trees_of(forest, cuts)
     shape = trees.shape
     rows = rows_of_cells(cuts)
     leaves = forest.apply(rows)
@@ -64,23 +68,20 @@ def test_painted_boxes(fitted, random):
 def test_painting_adds_and_checks_sizes():
     X, y = small_data(0)
     forest, cuts = read(CLASSIFIERS["forest"](0).fit(X, y))
-    trees = trees_over_axes(forest, cuts)
+    trees = trees_of(forest, cuts)
     first, last = [0] * len(trees.shape), [n - 1 for n in trees.shape]
     once = painted(trees, first, last)
-    one = painted(trees, first, last, trees.roots[:1])
-    rest = painted(trees, first, last, trees.roots[1:])
+    one = painted(trees, first, last, trees.offsets[:1])
+    rest = painted(trees, first, last, trees.offsets[1:-1])
     np.testing.assert_allclose(one + rest, once)
-    assert not painted(trees, first, last, trees.roots[:0]).any()
+    assert not painted(trees, first, last, trees.offsets[:0]).any()
     with pytest.raises(ValueError, match="row for each cell"):
         paint(
-            trees.left,
-            trees.right,
-            trees.axis,
-            trees.cut,
+            trees.nodes,
+            trees.offsets[:-1],
             trees.value,
-            trees.roots,
-            np.array(first),
-            np.array(last),
+            np.array(first, dtype=np.int32),
+            np.array(last, dtype=np.int32),
             np.zeros((3, forest.n_scores)),
         )
 
@@ -174,9 +175,9 @@ def test_splits_that_send_all_rows_one_way():
     estimator.tree_.threshold[0] = FLOAT32_MAX
     forest, cuts = read(model)
     assert all((np.abs(c) < FLOAT32_MAX).all() for c in cuts)
-    trees = trees_over_axes(forest, cuts)
+    trees = trees_of(forest, cuts)
     for a, n in enumerate(trees.shape):
-        used = trees.cut[(trees.axis == a)]
+        used = trees.nodes[trees.nodes[:, 0] == a, 1]
         assert used.max() < n
     rows = rows_of_cells(cuts)
     rows = np.concatenate([rows, -rows, np.full((1, 3), -FLOAT32_MAX)])
@@ -191,7 +192,7 @@ def test_forest_without_splits():
     model = RandomForestClassifier(3).fit(X, np.full(len(X), "only"))
     forest, cuts = read(model)
     grid = label_grid(forest, cuts)
-    assert (grid.labels.shape, int(grid.labels), grid.n_cells) == ((), 0, 1)
+    assert (grid.labels.shape, grid.labels.tolist(), grid.n_cells) == ((1,), [0], 1)
     assert grid.simplified().labels.shape == ()
 
 
@@ -206,8 +207,10 @@ def test_scores_that_start_elsewhere():
 
 
 def test_shapes_and_bytes():
-    axes, shape = grid_shape([np.array([1.0]), np.array([]), np.array([1.0, 2.0])])
-    assert (axes.tolist(), shape) == ([0, 2], [2, 3])
+    axes = Axes([np.array([1.0]), np.array([]), np.array([1.0, 2.0])])
+    assert (axes.features.tolist(), axes.shape) == ([0, 2], (2, 3))
+    # one axis at least, and the arrays of cells have a column
+    assert Axes([np.array([]), np.array([])]).shape == (1,)
     assert grid_bytes([10**9] * 5) >= 10**45  # no overflow
 
 
@@ -293,7 +296,7 @@ def test_sub_grids(seed):
 @given(fitted_classifiers(), st.randoms(use_true_random=False))
 def test_trees_restricted_to_a_box(fitted, random):
     forest, cuts = read(fitted[0])
-    trees = trees_over_axes(forest, cuts)
+    trees = trees_of(forest, cuts)
     labels = trees.labels()
     lo = [random.randrange(n) for n in trees.shape]
     hi = [random.randrange(a, n) for a, n in zip(lo, trees.shape, strict=True)]
@@ -315,7 +318,7 @@ def test_trees_restricted_to_a_box(fitted, random):
 @given(fitted_classifiers())
 def test_labels_of_single_cells(fitted):
     forest, cuts = read(fitted[0])
-    trees = trees_over_axes(forest, cuts)
+    trees = trees_of(forest, cuts)
     labels = trees.labels()
-    cells = np.array(list(np.ndindex(*trees.shape)), dtype=np.intp).reshape(labels.size, -1)
+    cells = np.array(list(np.ndindex(*trees.shape)), dtype=np.int32).reshape(labels.size, -1)
     np.testing.assert_array_equal(trees.labels_of(cells), labels.ravel())

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cell_grids import random_grid
+from coded_trees import leaf_of
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import (
@@ -26,14 +27,15 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import fitted_classifiers
 
 from ensemble_simplify import BornAgainClassifier, Domain, verify
+from ensemble_simplify._axes import Axes
 from ensemble_simplify._domain import read_domain
 from ensemble_simplify._forest import read_forest
-from ensemble_simplify._grid import Grid
 from ensemble_simplify._thresholds import cut_points, merged_thresholds
 from ensemble_simplify.born_again import _fidelity as fidelity_module
 from ensemble_simplify.born_again import _heuristic as heuristic_module
 from ensemble_simplify.born_again import _planner as planner_module
 from ensemble_simplify.born_again._fidelity import edge_weights
+from ensemble_simplify.born_again._grid import Grid
 from ensemble_simplify.born_again._search import CellTree, leaves_bound, solve
 
 OBJECTIVES = ["depth", "leaves", "depth_then_leaves"]
@@ -63,17 +65,13 @@ def simplified(labels):
 
 
 def class_of_cell(tree, cell):
-    node = 0
-    while tree.left[node] >= 0:
-        goes_left = cell[tree.axis[node]] <= tree.cut[node]
-        node = tree.left[node] if goes_left else tree.right[node]
-    return tree.label[node]
+    return tree.nodes[leaf_of(tree.nodes, cell), 1]
 
 
 def assert_faithful(tree, labels):
     for cell in np.ndindex(*labels.shape):
         assert labels[cell] == FREE or class_of_cell(tree, cell) == labels[cell]
-    assert FREE not in tree.label
+    assert FREE not in tree.nodes[tree.is_leaf, 1]
 
 
 @pytest.mark.parametrize("seed", range(120))
@@ -131,13 +129,13 @@ def test_leaves_can_be_taken_away():
         CellTree.joined(1, 0, CellTree.leaf(0), CellTree.leaf(1)),
     )
     gone = np.zeros(7, dtype=bool)
-    assert tree.without(gone).label.tolist() == tree.label.tolist()
+    np.testing.assert_array_equal(tree.without(gone).nodes, tree.nodes)
     gone[[2, 6]] = True
-    assert tree.without(gone).label.tolist() == [0]
+    assert tree.without(gone).nodes.tolist() == [[-1, 0, 1]]
     gone[6] = False
-    assert tree.without(gone).label.tolist() == [-1, 0, -1, 0, 1]
-    assert tree.without(gone).axis.tolist() == [0, -1, 1, -1, -1]
-    gone[tree.left < 0] = True
+    expected = [[0, 1, 5], [-1, 0, 1], [1, 0, 3], [-1, 0, 1], [-1, 1, 1]]
+    assert tree.without(gone).nodes.tolist() == expected
+    gone[tree.is_leaf] = True
     assert tree.without(gone).n_leaves == 1
 
 
@@ -297,13 +295,14 @@ def test_outside_boxes_are_the_impossible_cells(name):
         cuts = [np.array([0.5] if j in used else []) for j in range(6)]
         possible = np.zeros((2,) * len(used), dtype=bool)
         possible[tuple(rows[:, used].astype(int).T)] = True
-        boxes = inside.outside(cuts)
+        axes = Axes(cuts)
+        boxes = inside.outside(axes)
         found = np.ones_like(possible)
         for first, last in zip(*(boxes or ((), ())), strict=True):
             found[tuple(slice(a, b + 1) for a, b in zip(first, last, strict=True))] = False
         np.testing.assert_array_equal(found, possible)
         cells = np.argwhere(possible)
-        points = inside.point(cuts, cells)
+        points = inside.points(axes, cells)
         assert all(in_domain(point, **statement) for point in points)
         np.testing.assert_array_equal(points[:, used] > 0.5, cells)
 

@@ -24,7 +24,7 @@ from strategies import CLASSIFIERS, fitted_classifiers, rows_of_cells, small_dat
 
 from ensemble_simplify import BornAgainClassifier, Verification, verify
 from ensemble_simplify._forest import read_forest, tree_estimators
-from ensemble_simplify._sklearn_tree import TreeNodes, write_classifier
+from ensemble_simplify._sklearn_tree import write_classifier
 from ensemble_simplify._thresholds import cut_points
 from ensemble_simplify._verify import Space
 
@@ -61,15 +61,9 @@ def check(a, b, rows=None):
 def tree_of(forest):
     """Nodes of a tree that equals a forest everywhere, and the labels of its leaves."""
     space = Space([forest])
-    left, right, axis, cut, label = space.certifier.grow(*space.whole)
-    cuts = cut_points(forest.feature, forest.threshold, forest.n_features)
-    inner = left >= 0
-    feature = np.where(inner, space.axes[axis] if len(space.axes) else -1, -1)
-    threshold = np.array(
-        [cuts[j][k] if j >= 0 else -2.0 for j, k in zip(feature, cut, strict=True)]
-    )
-    nodes = TreeNodes(left, right, feature, threshold)
-    return nodes, label[nodes.leaves]
+    nodes = space.certifier.grow(*space.whole)
+    tree = space.axes.decode(nodes)
+    return tree, nodes[tree.leaves, 1]
 
 
 def written(nodes, labels, forest):

@@ -10,6 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from ensemble_simplify._axes import Axes
 from ensemble_simplify._base import (
     Interval,
     StrOptions,
@@ -17,9 +18,8 @@ from ensemble_simplify._base import (
     read_classifier,
     validate_params,
 )
-from ensemble_simplify._grid import trees_over_axes
-from ensemble_simplify._thresholds import cut_points
 from ensemble_simplify._verify import Space
+from ensemble_simplify.born_again._grid import CellTrees
 from ensemble_simplify.born_again._planner import HOPELESS, MAX_LEAVES, forecast
 from ensemble_simplify.born_again._search import n_regions
 
@@ -146,11 +146,11 @@ def estimate(
     fitted = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
     check_is_fitted(fitted)
     forest = read_classifier(fitted, voting=voting)
-    cuts = cut_points(forest.feature, forest.threshold, forest.n_features)
+    axes = Axes.of(forest)
     allowed = available_memory() / 2 if max_memory is None else max_memory
-    space = Space([forest], cuts)
+    space = Space([forest], axes)
     seen = forecast(
-        trees_over_axes(forest, cuts),
+        CellTrees.of(forest, axes),
         space,
         objective,
         max_bytes=allowed,
@@ -165,8 +165,7 @@ def estimate(
                 f"X has {X.shape[1]} features, but the ensemble was fitted on "
                 f"{forest.n_features}. Pass the columns it was fitted on."
             )
-        cells = [np.searchsorted(c, X[:, j].astype(float)) for j, c in enumerate(cuts) if len(c)]
-        n_occupied = len(np.unique(np.array(cells), axis=1).T) if cells else 1
+        n_occupied = np.unique(axes.encode_rows(X), axis=1).shape[1]
     exact = bool(seen.n_bytes <= allowed and seen.seconds <= 3600)
     return Estimate(
         forest.n_trees,

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ensemble_simplify._axes import Axes, Splits
 from ensemble_simplify._base import (
     HasMethods,
     Interval,
@@ -29,16 +30,13 @@ from ensemble_simplify._base import (
     read_classifier,
 )
 from ensemble_simplify._domain import Domain, read_domain
-from ensemble_simplify._grid import grid_shape, trees_over_axes
-from ensemble_simplify._sklearn_tree import TreeNodes, apply_nodes, write_classifier
+from ensemble_simplify._sklearn_tree import apply_nodes, write_classifier
 from ensemble_simplify._thresholds import (
-    cut_points,
-    float32_floor,
     merged_thresholds,
-    shortest_decimal,
 )
 from ensemble_simplify._verify import Space, verify
 from ensemble_simplify.born_again._fidelity import edge_weights, fidelity
+from ensemble_simplify.born_again._grid import CellTrees
 from ensemble_simplify.born_again._planner import (
     MAX_LEAVES,
     OutOfTime,
@@ -46,7 +44,7 @@ from ensemble_simplify.born_again._planner import (
     find_front,
     find_tree,
 )
-from ensemble_simplify.born_again._search import TooLarge, n_regions
+from ensemble_simplify.born_again._search import CellTree, TooLarge, n_regions
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
@@ -297,20 +295,19 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
             forest = inside.read(forest)
         searched = self._merged(forest, inside, X)
         self._threshold = searched.threshold
-        cuts = cut_points(searched.feature, searched.threshold, searched.n_features)
-        found = self._search(searched, cuts, inside, rng)
+        axes = Axes.of(searched)
+        found = self._search(searched, axes, inside, rng)
         tree = found.tree
-        axes, _ = grid_shape(cuts)
-        nodes = _over_features(tree, axes, cuts)
+        nodes = axes.decode(tree.nodes)
         leaf_of_row = apply_nodes(nodes, X)
         if self.post_prune:
-            empty = tree.left < 0
+            empty = tree.is_leaf
             empty[leaf_of_row] = False
             tree = tree.without(empty)
-            nodes = _over_features(tree, axes, cuts)
+            nodes = axes.decode(tree.nodes)
             leaf_of_row = apply_nodes(nodes, X)
         self._measure_fidelity(forest, inside, tree, nodes, X, rng)
-        leaf_label = tree.label[nodes.leaves]
+        leaf_label = tree.nodes[nodes.leaves, 1]
         self.decision_tree_ = write_classifier(
             nodes,
             leaf_label,
@@ -336,10 +333,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
             return forest
         merged = replace(forest, threshold=merged_thresholds(forest, X))
         merged = merged if inside is None else inside.read(merged)
-        sizes = [
-            _cells(grid_shape(cut_points(f.feature, f.threshold, f.n_features))[1])
-            for f in (forest, merged)
-        ]
+        sizes = [_cells(Axes.of(f).shape) for f in (forest, merged)]
         self._report(f"merged thresholds: {_count(sizes[1])} of {_count(sizes[0])} cells left")
         return merged
 
@@ -348,34 +342,27 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         self.fidelity_, self.fidelity_error_ = 1.0, 0.0
         if not (self.post_prune or self.merge_thresholds):
             return
-        inner = nodes.left >= 0
-        threshold = np.where(inner, float32_floor(nodes.threshold), 0.0)
-        cuts = cut_points(
-            np.concatenate([forest.feature, nodes.feature]),
-            np.concatenate([forest.threshold, threshold]),
-            forest.n_features,
-        )
-        outside = None if inside is None else inside.outside(cuts)
-        trees = trees_over_axes(forest, cuts, outside)
-        axes, _ = grid_shape(cuts)
-        axis, cut = np.full_like(tree.axis, -1), np.full_like(tree.cut, -1)
+        splits = Splits.of_tree(nodes, forest.n_features)
+        axes = Axes.of(forest, splits)
+        coded = axes.encode_forest(splits).nodes
+        leaves = coded[:, 0] < 0
+        coded[leaves, 1] = tree.nodes[coded[leaves, 1], 1]
+        outside = None if inside is None else inside.outside(axes)
         weights = []
-        for a, j in enumerate(axes):
-            here = inner & (nodes.feature == j)
-            axis[here], cut[here] = a, np.searchsorted(cuts[j], threshold[here])
+        for j, cuts in zip(axes.features, axes.cuts, strict=True):
             integer = inside is not None and inside.integer[j]
-            weights.append(edge_weights(cuts[j], X[:, j].min(), X[:, j].max(), integer))
+            weights.append(edge_weights(cuts, X[:, j].min(), X[:, j].max(), integer))
         self.fidelity_, self.fidelity_error_ = fidelity(
-            trees,
-            replace(tree, axis=axis, cut=cut),
+            CellTrees.of(forest, axes, outside),
+            CellTree(coded),
             weights,
             np.random.default_rng(rng.randint(1 << 31)),
         )
 
-    def _search(self, forest, cuts, inside, rng):
-        """A faithful tree over the cells that the cuts make."""
-        trees = trees_over_axes(forest, cuts, None if inside is None else inside.outside(cuts))
-        space = Space([forest], cuts)
+    def _search(self, forest, axes, inside, rng):
+        """A faithful tree over the cells of the axes."""
+        trees = CellTrees.of(forest, axes, None if inside is None else inside.outside(axes))
+        space = Space([forest], axes)
         allowed = self._memory()
         seconds = np.inf if self.time_limit is None else self.time_limit
         name = f"estimator={type(self.estimator_).__name__}(...)"
@@ -396,7 +383,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         except TooManyLeaves as error:
             raise ValueError(
                 f"A tree with the function of {name} is expected to have {_count(error.n_leaves)} "
-                f"leaves or so ({forest.n_trees} trees, {sum(map(len, cuts)):,} distinct "
+                f"leaves or so ({forest.n_trees} trees, {axes.n_cuts.sum():,} distinct "
                 f"thresholds); more than {MAX_LEAVES:,} are not written out. Use fewer or "
                 "shallower trees, or features of fewer distinct values (for instance by "
                 "KBinsDiscretizer); or take a small tree that only comes close, by "
@@ -538,13 +525,10 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         forest = read_classifier(self.estimator_, voting=self.voting)
-        cuts = cut_points(forest.feature, self._threshold, forest.n_features)
+        searched = replace(forest, threshold=self._threshold)
+        axes = Axes.of(searched)
         inside = self._inside()
-        trees = trees_over_axes(
-            replace(forest, threshold=self._threshold),
-            cuts,
-            None if inside is None else inside.outside(cuts),
-        )
+        trees = CellTrees.of(searched, axes, None if inside is None else inside.outside(axes))
         allowed = self._memory()
         seconds = np.inf if time_limit is None else time_limit
         try:
@@ -610,18 +594,6 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.n_leaves_
-
-
-def _over_features(tree, axes, cuts):
-    """The tree's splits as features and thresholds: the shortest decimals that split alike."""
-    feature = np.full(len(tree.left), -1, dtype=np.intp)
-    threshold = np.zeros(len(tree.left))
-    for a, j in enumerate(axes):
-        here = np.flatnonzero(tree.axis == a)
-        used, place = np.unique(tree.cut[here], return_inverse=True)
-        feature[here] = j
-        threshold[here] = np.array([shortest_decimal(cuts[j][cut]) for cut in used])[place]
-    return TreeNodes(tree.left, tree.right, feature, threshold)
 
 
 def _points_in_leaves(nodes, n_features, rng):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify._cells import FREE, leaves_of_cells
+from ensemble_simplify._cells import FREE
+from ensemble_simplify._regions import leaf_boxes, leaves_of_cells
 
 # Cells that are looked at one by one; where there are more, points are drawn.
 EXACT_CELLS = 1 << 24
@@ -64,29 +65,21 @@ def edge_weights(cuts, low, high, integer):
 
 def _leaf_parts(trees, tree, weights):
     """For each leaf, the forest restricted to it and weights; None if there are too many cells."""
-    shape = np.array(trees.shape, dtype=np.intp)
+    whole = np.array(trees.shape, dtype=np.int32) - 1
+    boxes = leaf_boxes(tree.nodes, np.zeros_like(whole), whole)
     parts, n_cells = [], 0.0
-    stack = [(0, np.zeros_like(shape), shape - 1)]
-    while stack:
-        node, lo, hi = stack.pop()
-        if tree.left[node] >= 0:
-            axis, cut = tree.axis[node], tree.cut[node]
-            below, above = hi.copy(), lo.copy()
-            below[axis], above[axis] = cut, cut + 1
-            stack.append((tree.left[node], lo, below))
-            stack.append((tree.right[node], above, hi))
-            continue
+    for at, lo, hi in zip(*boxes, strict=True):
         part, axes, cuts = trees.restricted(lo, hi)
         n_cells += np.prod(np.array(part.shape, dtype=float))
         if n_cells > EXACT_CELLS:
             return None
-        merged = [weights[a][lo[a] : hi[a] + 1] for a in range(len(shape))]
-        rest = np.prod([merged[a].sum() for a in range(len(shape)) if a not in axes])
+        merged = [weights[a][lo[a] : hi[a] + 1] for a in range(len(hi))]
+        rest = np.prod([merged[a].sum() for a in range(len(hi)) if a not in axes])
         merged = [
-            np.add.reduceat(merged[a], np.concatenate([[0], np.array(c) - lo[a] + 1]))
+            np.add.reduceat(merged[a], np.concatenate([[0], c - lo[a] + 1]))
             for a, c in zip(axes, cuts, strict=True)
         ]
-        parts.append((part, [rest, *merged], tree.label[node]))
+        parts.append((part, [rest, *merged], tree.nodes[at, 1]))
     return parts
 
 
@@ -100,16 +93,17 @@ def _weight(cells, weights):
 
 
 def _sampled(trees, tree, weights, rng):
-    root = np.zeros(1, dtype=np.intp)
+    offsets = np.array([0, len(tree.nodes)], dtype=np.intp)
     agree = n = 0
     for _ in range(0, SAMPLE, BATCH):
         cells = np.column_stack([rng.choice(len(w), size=BATCH, p=w) for w in weights])
+        cells = cells.astype(np.int32)
         labels = trees.labels_of(cells)
         inside = labels != FREE
         leaves = np.empty((1, BATCH), dtype=np.intp)
-        leaves_of_cells(tree.left, tree.right, tree.axis, tree.cut, root, cells, leaves)
+        leaves_of_cells(tree.nodes, offsets, cells, leaves)
         n += int(inside.sum())
-        agree += int((tree.label[leaves[0]] == labels)[inside].sum())
+        agree += int((leaves[0] == labels)[inside].sum())
     if n == 0:
         return np.nan, np.nan
     share = agree / n

@@ -15,7 +15,8 @@ from time import monotonic
 import numpy as np
 
 from ensemble_simplify._cells import FREE, Stopped, class_counts
-from ensemble_simplify._grid import CellTrees, Grid
+from ensemble_simplify._regions import leaf_boxes, with_sizes
+from ensemble_simplify.born_again._grid import CellTrees, Grid
 from ensemble_simplify.born_again._search import CellTree, TooLarge, n_regions, solve
 
 # Boxes of up to this many cells are labelled as a whole, larger ones are sampled.
@@ -36,7 +37,7 @@ class Box:
 
     Attributes
     ----------
-    lo, hi : intp arrays
+    lo, hi : int32 arrays
         First and last cell on each axis of the whole grid.
     axes : intp array
         Axes of the whole grid on which the box is still divided.
@@ -121,7 +122,7 @@ class Draft:
         self.rng = rng
         self.report = report
         self.trees = trees
-        shape = np.array(trees.shape, dtype=np.intp)
+        shape = np.array(trees.shape, dtype=np.int32)
         self.root = Box(
             np.zeros_like(shape),
             shape - 1,
@@ -213,24 +214,23 @@ class Draft:
 
     def adopt(self, tree):
         """Begin with a faithful tree that was found elsewhere."""
+        nodes = tree.nodes
+        _, first, last = leaf_boxes(nodes, self.root.lo, self.root.hi)
+        n_leaves = np.concatenate([[0], np.cumsum(tree.is_leaf)]).tolist()
+        ends = (np.arange(len(nodes)) + nodes[:, 2]).tolist()
         boxes = [self.root]
-        for node in range(len(tree.left)):
-            box = boxes[node]
-            if tree.left[node] < 0:
-                box.tree = CellTree.leaf(tree.label[node])
-                box.trees = None
-                continue
-            # nodes come in pre-order: children are met after their parents
-            box.axis, box.cut = int(tree.axis[node]), int(tree.cut[node])
-            lo, hi = box.lo.copy(), box.hi.copy()
-            hi[box.axis], lo[box.axis] = box.cut, box.cut + 1
-            box.parts = (
-                Box(box.lo, hi, box.axes, box.numbers, None),
-                Box(lo, box.hi, box.axes, box.numbers, None),
-            )
+        for at in range(1, len(nodes)):
+            # a box begins where its first leaf begins and ends where its last leaf ends
+            lo, hi = first[n_leaves[at]], last[n_leaves[ends[at]] - 1]
+            boxes.append(Box(lo, hi, self.root.axes, self.root.numbers, None))
+        for at, (axis, number, _) in enumerate(nodes.tolist()):
+            box = boxes[at]
             box.trees = None
-            boxes.extend([None] * (max(tree.left[node], tree.right[node]) + 1 - len(boxes)))
-            boxes[tree.left[node]], boxes[tree.right[node]] = box.parts
+            if axis < 0:
+                box.tree = CellTree.leaf(number)
+            else:
+                box.axis, box.cut = axis, number
+                box.parts = (boxes[at + 1], boxes[ends[at + 1]])
         self.n_leaves, self.share = tree.n_leaves, 1.0
 
     def refine(self, max_work):
@@ -322,12 +322,11 @@ class Draft:
         trees, axes, cuts = self.trees.restricted(box.lo, box.hi)
         if _n_cells(trees.shape) > max_cells:
             return None
-        numbers = [np.array(c, dtype=np.intp) for c in cuts]
-        return Box(box.lo, box.hi, np.array(axes, dtype=np.intp), numbers, trees)
+        return Box(box.lo, box.hi, axes, cuts, trees)
 
     def _sampled_split(self, box):
         shape = np.array(box.shape)
-        cells = self.rng.integers(0, shape, size=(SAMPLE, len(shape)), dtype=np.intp)
+        cells = self.rng.integers(0, shape, size=(SAMPLE, len(shape)), dtype=np.int32)
         labels = box.trees.labels_of(cells)
         inside = labels != FREE
         cells, labels = cells[inside], labels[inside]
@@ -337,11 +336,9 @@ class Draft:
         counts = np.bincount(place.ravel(), minlength=int(first[-1]) * n_classes)
         if len(np.unique(labels)) <= 1:
             # nothing to tell apart: halve the votes that most trees still need
-            used = np.bincount(
-                first[box.trees.axis[box.trees.roots]] + box.trees.cut[box.trees.roots],
-                weights=box.trees.axis[box.trees.roots] >= 0,
-                minlength=int(first[-1]),
-            )
+            roots = box.trees.roots
+            roots = roots[roots[:, 0] >= 0]
+            used = np.bincount(first[roots[:, 0]] + roots[:, 1], minlength=int(first[-1]))
             best = int(used.argmax())
             axis = int(np.searchsorted(first, best, side="right")) - 1
             return axis, best - int(first[axis])
@@ -355,36 +352,26 @@ class Draft:
         while stack:
             box = stack.pop()
             order.append(box)
-            stack.extend(box.parts)
+            stack.extend(box.parts[::-1])
         # parts before wholes; siblings of one class are one leaf
-        trees, size = {}, {}
+        trees = {}
         for box in reversed(order):
             tree = box.tree
             if tree is None:
                 one, two = (trees[id(part)] for part in box.parts)
-                if one and two and one.n_leaves == two.n_leaves == 1 and one.label == two.label:
-                    tree = one
+                if one and two and one.n_leaves == two.n_leaves == 1:
+                    tree = one if one.nodes[0, 1] == two.nodes[0, 1] else None
             trees[id(box)] = tree
-            size[id(box)] = (
-                1 + sum(size[id(part)] for part in box.parts) if tree is None else len(tree.left)
-            )
-        nodes = np.full((5, size[id(self.root)]), -1, dtype=np.intp)
-        stack = [(self.root, 0)]
+        nodes, stack = [], [self.root]
         while stack:
-            box, at = stack.pop()
+            box = stack.pop()
             tree = trees[id(box)]
             if tree is None:
-                right = at + 1 + size[id(box.parts[0])]
-                nodes[:4, at] = at + 1, right, box.axis, box.cut
-                stack += [(box.parts[0], at + 1), (box.parts[1], right)]
-                continue
-            here = nodes[:, at : at + len(tree.left)]
-            here[0] = np.where(tree.left >= 0, tree.left + at, -1)
-            here[1] = np.where(tree.right >= 0, tree.right + at, -1)
-            here[2:] = tree.axis, tree.cut, tree.label
-        tree = CellTree(*nodes)
-        free = tree.label == FREE
-        return tree.without(free) if free.any() else tree
+                nodes.append(np.array([[box.axis, box.cut, 0]], dtype=np.int32))
+                stack.extend(box.parts[::-1])
+            else:
+                nodes.append(tree.nodes)
+        return CellTree(with_sizes(np.concatenate(nodes))).without_free()
 
 
 def _n_cells(shape):

@@ -8,8 +8,9 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._cells import FREE, Stopped
-from ensemble_simplify._grid import Grid, grid_bytes
+from ensemble_simplify._cells import Stopped
+from ensemble_simplify._regions import leaf_boxes
+from ensemble_simplify.born_again._grid import Grid, grid_bytes
 from ensemble_simplify.born_again._heuristic import Draft
 from ensemble_simplify.born_again._search import (
     CellTree,
@@ -112,8 +113,8 @@ def find_tree(trees, space, objective, *, method, max_bytes, seconds, rng, repor
     ----------
     trees : CellTrees
     space : Space
-        Of the same forest: grows a faithful tree by the halvings of a proof, as arrays (left,
-        right, axis, cut, label), and forecasts its size.
+        Of the same forest: grows a faithful tree by the halvings of a proof, and forecasts its
+        size.
     objective : {"depth", "leaves", "depth_then_leaves"}
     method : {"auto", "exact", "heuristic"}
     max_bytes : float
@@ -159,7 +160,7 @@ def find_tree(trees, space, objective, *, method, max_bytes, seconds, rng, repor
         if grown is None and not (unsure or limited):
             raise TooManyLeaves(max(n_leaves, MAX_LEAVES))
         if grown is not None:
-            incumbent = _inside(CellTree.from_lists(grown), trees, deadline)
+            incumbent = _inside(CellTree(grown), trees)
             if report:
                 report(f"incumbent: depth {incumbent.depth}, {incumbent.n_leaves} leaves")
     if grid is not None and method != "heuristic":
@@ -205,36 +206,17 @@ def find_tree(trees, space, objective, *, method, max_bytes, seconds, rng, repor
     return Found(incumbent, shape, False, depth, leaves)
 
 
-def _inside(tree, trees, deadline):
-    """The tree without parts that are outside the domain; as it was if time is over."""
+def _inside(tree, trees):
+    """The tree without leaves that are outside the domain."""
     if trees.outside is None:
         return tree
     first, last = trees.outside
-    nodes = [[], [], [], [], []]
-    shape = np.array(trees.shape, dtype=np.intp)
-    stack = [(0, -1, 0, np.zeros_like(shape), shape - 1)]
-    while stack:
-        if monotonic() >= deadline:
-            return tree
-        node, parent, side, lo, hi = stack.pop()
-        at = len(nodes[0])
-        if parent >= 0:
-            nodes[side][parent] = at
-        outside = ((first <= lo) & (hi <= last)).all(axis=1).any()
-        axis, cut = tree.axis[node], tree.cut[node]
-        entries = (-1, -1, axis, cut, tree.label[node])
-        for values, value in zip(
-            nodes, (-1, -1, -1, -1, FREE) if outside else entries, strict=True
-        ):
-            values.append(value)
-        if outside or tree.left[node] < 0:
-            continue
-        below, above = hi.copy(), lo.copy()
-        below[axis], above[axis] = cut, cut + 1
-        stack.append((tree.right[node], at, 1, above, hi))
-        stack.append((tree.left[node], at, 0, lo, below))
-    inside = CellTree.from_lists(nodes)
-    return inside.without(inside.label == FREE)
+    hi = np.array(trees.shape, dtype=np.int32) - 1
+    leaves, lows, highs = leaf_boxes(tree.nodes, np.zeros_like(hi), hi)
+    outside = np.zeros(len(tree.nodes), dtype=bool)
+    for region_first, region_last in zip(first, last, strict=True):
+        outside[leaves] |= ((region_first <= lows) & (highs <= region_last)).all(axis=1)
+    return tree.without(outside)
 
 
 def _drafted(draft, limited, incumbent):
@@ -320,7 +302,7 @@ def forecast(trees, space, objective, *, max_bytes, seconds, rng):
     if labels is None:
         grown = space.grow(seconds / 2, MAX_LEAVES)
         if grown is not None:
-            n_leaves = float(CellTree.from_lists(grown).n_leaves)
+            n_leaves = float(CellTree(grown).n_leaves)
     else:
         draft = Draft(trees, objective, max_bytes=max_bytes, deadline=deadline, rng=rng)
         with suppress(Stopped):
@@ -334,7 +316,7 @@ def forecast(trees, space, objective, *, max_bytes, seconds, rng):
         shape,
         n_states,
         grid_bytes(trees.shape) + width * n_states,
-        cells * (CELL_SECONDS + VOTE_SECONDS * len(trees.roots) * trees.value.shape[1])
+        cells * (CELL_SECONDS + VOTE_SECONDS * trees.n_trees * trees.value.shape[1])
         + 1e-9 * passes * work,
         n_leaves,
         bound,
@@ -343,7 +325,7 @@ def forecast(trees, space, objective, *, max_bytes, seconds, rng):
 
 def _worth_a_table(trees, max_bytes, seconds):
     cells = np.prod(np.array(trees.shape, dtype=float))
-    label_seconds = cells * (CELL_SECONDS + VOTE_SECONDS * len(trees.roots) * trees.value.shape[1])
+    label_seconds = cells * (CELL_SECONDS + VOTE_SECONDS * trees.n_trees * trees.value.shape[1])
     return (
         cells <= TABLE_CELLS
         and grid_bytes(trees.shape) <= max_bytes
@@ -405,7 +387,7 @@ def _part_of_grid(trees, rng):
     ):
         cells[:, a] = kept[a][index]
     kept = [kept[a] for a in varied]
-    labels = trees.labels_of(np.ascontiguousarray(cells, dtype=np.intp)).astype(np.uint16)
+    labels = trees.labels_of(np.ascontiguousarray(cells, dtype=np.int32)).astype(np.uint16)
     part = Grid(
         np.arange(len(kept)),
         [np.arange(len(k) - 1) for k in kept],

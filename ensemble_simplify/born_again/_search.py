@@ -7,10 +7,12 @@ from time import monotonic
 
 import numpy as np
 
+from ensemble_simplify._axes import children
 from ensemble_simplify._cells import FREE, Stopped, change_masks
 from ensemble_simplify._dp import Programme
-from ensemble_simplify._grid import Grid
+from ensemble_simplify._regions import depths, with_sizes
 from ensemble_simplify.born_again._bounds import fooling_set, sensitivity
+from ensemble_simplify.born_again._grid import Grid
 
 # Outer boxes a layout may have: each costs some tens of bytes and a microsecond.
 MAX_BOXES = 1 << 20
@@ -45,51 +47,62 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True, eq=False)
 class CellTree:
-    """A tree over the cells of a grid: pre-order nodes, -1 where it does not apply.
+    """One tree over the cells of a grid.
 
-    A cell goes left iff its index on `axis` is at most `cut`.
+    Attributes
+    ----------
+    nodes : int32 array of shape (n_nodes, 3)
+        A tree over axes (see `_regions.pyx`); the numbers of its leaves are classes.
     """
 
-    left: np.ndarray
-    right: np.ndarray
-    axis: np.ndarray
-    cut: np.ndarray
-    label: np.ndarray
+    nodes: np.ndarray
 
     @classmethod
-    def from_lists(cls, lists):
-        """From the lists (left, right, axis, cut, label)."""
-        return cls(*(np.array(values, dtype=np.intp) for values in lists))
+    def from_lists(cls, axis, cut, label):
+        """From the axis (-1 in leaves), cut and label of pre-order nodes."""
+        axis = np.array(axis, dtype=np.int32)
+        number = np.where(axis >= 0, cut, label)
+        return cls(with_sizes(np.column_stack([axis, number, axis]).astype(np.int32)))
 
     @classmethod
     def leaf(cls, label):
         """The tree of one leaf."""
-        return cls.from_lists([[-1], [-1], [-1], [-1], [int(label)]])
+        return cls(np.array([[-1, label, 1]], dtype=np.int32))
 
     @classmethod
     def joined(cls, axis, cut, left, right):
         """The tree with a split at its root and two trees below."""
-        shift = 1 + len(left.left)
+        root = np.array([[axis, cut, 0]], dtype=np.int32)
+        return cls(with_sizes(np.concatenate([root, left.nodes, right.nodes])))
 
-        def moved(child, by):
-            return np.where(child >= 0, child + by, -1)
+    @property
+    def is_leaf(self):
+        """Which nodes are leaves, as a bool array."""
+        return self.nodes[:, 0] < 0
 
-        return cls(
-            np.concatenate([[1], moved(left.left, 1), moved(right.left, shift)]),
-            np.concatenate([[shift], moved(left.right, 1), moved(right.right, shift)]),
-            np.concatenate([[axis], left.axis, right.axis]),
-            np.concatenate([[cut], left.cut, right.cut]),
-            np.concatenate([[-1], left.label, right.label]),
-        )
+    @property
+    def n_leaves(self):
+        """Number of leaves."""
+        return (len(self.nodes) + 1) // 2
+
+    @property
+    def depth(self):
+        """Splits on the longest way down."""
+        return int(depths(self.nodes).max())
 
     def on_grid(self, grid):
         """The same tree over the axes and cuts that `grid` names as features and cuts."""
-        axis, cut = self.axis.copy(), self.cut.copy()
+        nodes = self.nodes.copy()
         for a, (feature, numbers) in enumerate(zip(grid.features, grid.cuts, strict=True)):
-            here = self.axis == a
-            axis[here] = feature
-            cut[here] = numbers[self.cut[here]]
-        return CellTree(self.left, self.right, axis, cut, self.label)
+            here = self.nodes[:, 0] == a
+            nodes[here, 0] = feature
+            nodes[here, 1] = numbers[self.nodes[here, 1]]
+        return CellTree(nodes)
+
+    def without_free(self):
+        """The tree without the leaves of class `FREE`."""
+        free = self.is_leaf & (self.nodes[:, 1] == FREE)
+        return self.without(free) if free.any() else self
 
     def without(self, gone):
         """The tree without some of its leaves, and without splits between leaves of one class.
@@ -101,48 +114,27 @@ class CellTree:
         gone : bool array of shape (n_nodes,)
             The leaves to remove. If it names all leaves, the first stays.
         """
+        axis, number = self.nodes[:, 0].tolist(), self.nodes[:, 1].tolist()
+        left, right = (side.tolist() for side in children(self.nodes))
         # which node stands where a node was; -1: none
-        stands = np.where(gone, -1, np.arange(len(self.left)))
-        for node in np.flatnonzero(self.left >= 0)[::-1]:
-            one, two = stands[self.left[node]], stands[self.right[node]]
-            alike = self.left[one] < 0 and self.left[two] < 0
+        stands = np.where(gone, -1, np.arange(len(axis))).tolist()
+        for node in range(len(axis) - 1, -1, -1):
+            if axis[node] < 0:
+                continue
+            one, two = stands[left[node]], stands[right[node]]
             if one < 0 or two < 0:
                 stands[node] = max(one, two)
-            elif alike and self.label[one] == self.label[two]:
+            elif axis[one] < 0 and axis[two] < 0 and number[one] == number[two]:
                 stands[node] = one
-            else:
-                stands[node] = node
         if stands[0] < 0:
-            return CellTree.leaf(self.label[self.left < 0][0])
-        nodes = [[], [], [], [], []]
-        stack = [(0, -1, 0)]
+            return CellTree.leaf(self.nodes[self.is_leaf, 1][0])
+        order, stack = [], [0]
         while stack:
-            node, parent, side = stack.pop()
-            node = stands[node]
-            if parent >= 0:
-                nodes[side][parent] = len(nodes[0])
-            if self.left[node] >= 0:
-                stack.append((self.right[node], len(nodes[0]), 1))
-                stack.append((self.left[node], len(nodes[0]), 0))
-            for values, value in zip(
-                nodes, (-1, -1, self.axis[node], self.cut[node], self.label[node]), strict=True
-            ):
-                values.append(value)
-        return CellTree.from_lists(nodes)
-
-    @property
-    def n_leaves(self):
-        return (len(self.left) + 1) // 2
-
-    @property
-    def depth(self):
-        left, right = np.asarray(self.left), np.asarray(self.right)
-        depth, level = 0, np.flatnonzero(left[:1] >= 0)
-        while level.size:
-            depth += 1
-            level = np.concatenate([left[level], right[level]])
-            level = level[left[level] >= 0]
-        return depth
+            node = stands[stack.pop()]
+            order.append(node)
+            if axis[node] >= 0:
+                stack += [right[node], left[node]]
+        return CellTree(with_sizes(self.nodes[order]))
 
 
 def n_regions(shape):
@@ -269,8 +261,7 @@ def solve(labels, objective, *, max_bytes, seconds=np.inf, max_work=np.inf):
     if labels.size == 1:
         return Solution(CellTree.leaf(labels.reshape(-1)[0]))
     solution = _solve(labels, objective, None, max_bytes, monotonic() + seconds, max_work)
-    if FREE in solution.tree.label:
-        solution.tree = solution.tree.without(solution.tree.label == FREE)
+    solution.tree = solution.tree.without_free()
     return solution
 
 
@@ -309,12 +300,16 @@ def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf):
         else:
             layer = programme.solve(table, deadline - monotonic())
             # None: too many splits for the number type
-            tree = (
-                CellTree.from_lists(programme.tree([layer], 1)) if programme.solved(layer) else None
-            )
+            tree = _tree_of(programme, [layer], 1) if programme.solved(layer) else None
         if tree is not None:
             return Solution(tree, n_states, programme.cost)
     raise TooLarge(8 * n_states)
+
+
+def _tree_of(programme, layers, depth):
+    """The tree that the tables of a programme hold."""
+    _, _, axis, cut, label = programme.tree(layers, depth)
+    return CellTree.from_lists(axis, cut, label)
 
 
 def _reserve(n_bytes, max_bytes):
@@ -400,7 +395,7 @@ def _layered(programme, labels, table, limit, max_bytes, deadline):
     if table.dtype == np.int16 and labels.size > INT16_SPLITS and depth > INT16_DEPTH:
         return None
     if len(layers) == depth:
-        return CellTree.from_lists(programme.tree(layers, depth))
+        return _tree_of(programme, layers, depth)
     whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
     axis, cut, _ = programme.split(layers[-1], *whole)
     del layers, layer

@@ -16,9 +16,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify import BornAgainClassifier, Estimate, estimate, verify
-from ensemble_simplify._grid import Grid
 from ensemble_simplify.born_again import _heuristic as heuristic
 from ensemble_simplify.born_again import _planner as planner
+from ensemble_simplify.born_again._grid import Grid
 from ensemble_simplify.born_again._search import leaves_bound, solve
 from ensemble_simplify.born_again._search import pareto_front as solved_front
 

@@ -4,13 +4,13 @@ from math import ceil, inf, log2
 
 import numpy as np
 import pytest
-from cell_grids import forest_grid, labels_of_tree, random_grid, tree_grid
+from cell_grids import columns_of, forest_grid, labels_of_tree, random_grid, tree_grid
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import min_depth, min_leaves, min_leaves_at_min_depth
 
 from ensemble_simplify._cells import Stopped
-from ensemble_simplify._grid import Grid
+from ensemble_simplify.born_again._grid import Grid
 from ensemble_simplify.born_again._search import CellTree, TooLarge, lay_out, n_regions, solve
 
 OBJECTIVES = ["depth", "leaves", "depth_then_leaves"]
@@ -25,8 +25,7 @@ def simplified(labels):
 def check(labels, objective, **options):
     """Solve and check the tree cell by cell; return (depth, leaves)."""
     tree = solve(labels, objective, max_bytes=options.pop("max_bytes", 1e9), **options).tree
-    lists = (tree.left, tree.right, tree.axis, tree.cut, tree.label)
-    told, depth, leaves = labels_of_tree(*lists, labels.shape)
+    told, depth, leaves = labels_of_tree(*columns_of(tree.nodes), labels.shape)
     np.testing.assert_array_equal(told, labels)
     assert (tree.depth, tree.n_leaves) == (depth, leaves)
     return depth, leaves
@@ -62,7 +61,7 @@ def test_one_cell():
     for objective in OBJECTIVES:
         for labels in (np.full((), 3, dtype=np.uint16), np.full((1, 1), 3, dtype=np.uint16)):
             tree = solve(labels, objective, max_bytes=0).tree
-            assert (tree.depth, tree.n_leaves, tree.label.tolist()) == (0, 1, [3])
+            assert (tree.depth, tree.n_leaves, tree.nodes.tolist()) == (0, 1, [[-1, 3, 1]])
 
 
 def least_bytes(labels, objective):
@@ -198,11 +197,9 @@ def test_layout_has_a_finite_cost():
 def test_joined_trees_and_other_grids():
     left, right = CellTree.leaf(1), CellTree.joined(0, 2, CellTree.leaf(0), CellTree.leaf(2))
     tree = CellTree.joined(1, 0, left, right)
-    lists = (tree.left, tree.right, tree.axis, tree.cut, tree.label)
-    told, depth, leaves = labels_of_tree(*lists, (4, 2))
+    told, depth, leaves = labels_of_tree(*columns_of(tree.nodes), (4, 2))
     np.testing.assert_array_equal(told, [[1, 0], [1, 0], [1, 0], [1, 2]])
     assert (depth, leaves) == (tree.depth, tree.n_leaves) == (2, 3)
     grid = Grid(np.array([3, 5]), [np.array([10, 20, 30]), np.array([7])], None)
     moved = tree.on_grid(grid)
-    assert moved.axis.tolist() == [5, -1, 3, -1, -1]
-    assert moved.cut.tolist() == [7, -1, 30, -1, -1]
+    assert moved.nodes.tolist() == [[5, 7, 5], [-1, 1, 1], [3, 30, 3], [-1, 0, 1], [-1, 2, 1]]

@@ -8,14 +8,8 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._cells import (
-    FREE,
-    Stopped,
-    changes_across,
-    leaves_of_cells,
-    paint,
-    restrict,
-)
+from ensemble_simplify._cells import FREE, Stopped, changes_across, paint
+from ensemble_simplify._regions import leaves_of_cells, restrict
 
 # Cells labelled at a time: their scores stay in the processor's cache.
 SLAB = 1 << 15
@@ -115,12 +109,6 @@ class Grid:
         )
 
 
-def grid_shape(cuts):
-    """Axes (features with at least one cut) and cells on each."""
-    axes = [j for j, c in enumerate(cuts) if len(c)]
-    return np.array(axes, dtype=np.intp), [len(cuts[j]) + 1 for j in axes]
-
-
 def grid_bytes(shape):
     """Bytes that labelling and simplifying a grid of this shape takes at most."""
     n_cells = 1
@@ -131,82 +119,73 @@ def grid_bytes(shape):
 
 @dataclass(frozen=True, eq=False)
 class CellTrees:
-    """Trees over the cells of a grid, with the votes of their leaves.
-
-    A cell goes left iff its index on `axis` is at most `cut`; `axis` is -1 in leaves.
+    """The trees of a forest over axes, with the votes of their leaves.
 
     Attributes
     ----------
-    roots : intp array of shape (n_trees,)
-    left, right, axis, cut : intp arrays of shape (n_nodes,)
-    value : float64 array of shape (n_nodes, n_scores)
+    nodes : int32 array of shape (n_nodes, 3)
+        Trees over axes; the numbers of their leaves are rows of `value`.
+    offsets : intp array of shape (n_trees + 1,)
+        Where the trees begin.
+    value : float64 array of shape (n_leaf_numbers, n_scores)
     shape : tuple
         Cells on each axis.
     decide : callable
         ``Forest.decide`` of the forest the trees come from.
-    outside : pair of intp arrays of shape (n_boxes, n_axes) or None
-        First and last cells of boxes outside the domain: the class is `FREE` there.
+    outside : pair of int32 arrays of shape (n_regions, n_axes) or None
+        First and last cells of regions outside the domain: the class is `FREE` there.
     """
 
-    roots: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    axis: np.ndarray
-    cut: np.ndarray
+    nodes: np.ndarray
+    offsets: np.ndarray
     value: np.ndarray
     shape: tuple
     decide: Callable
     outside: tuple | None = None
 
+    @classmethod
+    def of(cls, forest, axes, outside=None):
+        """The trees of a forest over `Axes` that hold all its cut points."""
+        trees = axes.encode_forest(forest)
+        return cls(trees.nodes, trees.offsets, forest.value, axes.shape, forest.decide, outside)
+
+    @property
+    def n_trees(self):
+        """Number of trees."""
+        return len(self.offsets) - 1
+
+    @property
+    def roots(self):
+        """The roots of the trees, as nodes of shape (n_trees, 3)."""
+        return self.nodes[self.offsets[:-1]]
+
     def restricted(self, lo, hi):
-        """The trees on the box lo..hi (inclusive), over the cuts they still use there.
+        """The trees on the region lo..hi (inclusive), over the cuts they still use there.
 
         Returns
         -------
         trees : CellTrees
-        axes : list of int
+        axes : intp array
             Our axes that are left.
-        cuts : list of lists
+        cuts : list of intp arrays
             Our cuts that are left on each of them.
         """
-        lo, hi = np.asarray(lo, dtype=np.intp), np.asarray(hi, dtype=np.intp)
+        lo, hi = np.asarray(lo, dtype=np.int32), np.asarray(hi, dtype=np.int32)
         outside, kept_axis, kept_cut = self._outside_in(lo, hi)
-        roots, nodes, axes, cuts = restrict(
-            self.left,
-            self.right,
-            self.axis,
-            self.cut,
-            self.roots,
-            lo,
-            hi,
-            kept_axis,
-            kept_cut,
-        )
-        nodes = np.array(nodes, dtype=np.intp).T
-        left, right, axis, cut = np.ascontiguousarray(nodes[:4])
-        trees = CellTrees(
-            np.array(roots, dtype=np.intp),
-            left,
-            right,
-            axis,
-            cut,
-            self.value[nodes[4]],
-            tuple(len(c) + 1 for c in cuts),
-            self.decide,
-            None
-            if outside is None
-            else tuple(
+        nodes, offsets, axes, cuts = restrict(self.nodes, self.offsets, lo, hi, kept_axis, kept_cut)
+        if outside is not None:
+            outside = tuple(
                 np.array(
                     [np.searchsorted(c, ends[:, a]) for a, c in zip(axes, cuts, strict=True)],
-                    dtype=np.intp,
+                    dtype=np.int32,
                 ).T.reshape(len(ends), len(axes))
                 for ends in outside
-            ),
-        )
-        return trees, axes, cuts
+            )
+        shape = tuple(len(c) + 1 for c in cuts)
+        return CellTrees(nodes, offsets, self.value, shape, self.decide, outside), axes, cuts
 
     def _outside_in(self, lo, hi):
-        """Where the boxes outside the domain meet a box, and the cuts that bound them there."""
+        """Where the regions outside the domain meet a region, and the cuts that bound them."""
         none = np.empty(0, dtype=np.intp)
         if self.outside is None:
             return None, none, none
@@ -217,22 +196,22 @@ class CellTrees:
         first, last = first[meet], last[meet]
         below, above = np.nonzero(first > lo), np.nonzero(last < hi)
         axis = np.concatenate([below[1], above[1]])
-        cut = np.concatenate([first[below] - 1, last[above]])
+        cut = np.concatenate([first[below] - 1, last[above]]).astype(np.intp)
         return (first, last), axis, cut
 
     def only_class(self):
         """The class of all cells inside the domain where that is plain, else None.
 
-        `FREE` if all are outside. Without boxes outside the domain, always None.
+        `FREE` if all are outside. Without regions outside the domain, always None.
         """
         if self.outside is None:
             return None
         whole = (self.outside[0] == 0) & (self.outside[1] == np.array(self.shape) - 1)
         if whole.all(axis=1).any():
             return FREE
-        if (self.axis[self.roots] >= 0).any():
+        if (self.roots[:, 0] >= 0).any():
             return None
-        cell = np.zeros((1, len(self.shape)), dtype=np.intp)
+        cell = np.zeros((1, len(self.shape)), dtype=np.int32)
         return int(replace(self, outside=None).labels_of(cell)[0])
 
     def labels(self, deadline=np.inf):
@@ -248,22 +227,12 @@ class CellTrees:
         for first, last in _slabs(self.shape):
             if monotonic() >= deadline:
                 raise Stopped
-            first, last = np.array(first, dtype=np.intp), np.array(last, dtype=np.intp)
+            first, last = np.array(first, dtype=np.int32), np.array(last, dtype=np.int32)
             n = int(np.prod(last - first + 1, dtype=np.int64))
 
             def sums(start, stop, init, n=n, first=first, last=last):
                 scores = self._start(n, init)
-                paint(
-                    self.left,
-                    self.right,
-                    self.axis,
-                    self.cut,
-                    self.value,
-                    self.roots[start:stop],
-                    first,
-                    last,
-                    scores,
-                )
+                paint(self.nodes, self.offsets[start:stop], self.value, first, last, scores)
                 return scores
 
             labels[position : position + n] = self.decide(sums)
@@ -275,9 +244,9 @@ class CellTrees:
         return labels
 
     def labels_of(self, cells):
-        """Class of some cells, (n, n_axes) indices; `FREE` outside the domain."""
-        leaves = np.empty((len(self.roots), len(cells)), dtype=np.intp)
-        leaves_of_cells(self.left, self.right, self.axis, self.cut, self.roots, cells, leaves)
+        """Class of some cells, int32 indices of shape (n, n_axes); `FREE` outside the domain."""
+        leaves = np.empty((self.n_trees, len(cells)), dtype=np.intp)
+        leaves_of_cells(self.nodes, self.offsets, cells, leaves)
 
         def sums(start, stop, init):
             scores = self._start(len(cells), init)
@@ -298,51 +267,6 @@ class CellTrees:
         if init is not None:
             scores += init
         return scores
-
-
-def trees_over_axes(forest, cuts, outside=None):
-    """The forest's trees in terms of cells.
-
-    Splits that send every finite row one way are passed through.
-
-    Parameters
-    ----------
-    forest : Forest
-    cuts : list of arrays
-        Of every feature; its own are among them.
-    outside : pair of arrays or None
-        As in `CellTrees`.
-
-    Returns
-    -------
-    CellTrees
-    """
-    axes, shape = grid_shape(cuts)
-    axis_of = np.full(forest.n_features, -1, dtype=np.intp)
-    axis_of[axes] = np.arange(len(axes))
-    inner = forest.left >= 0
-    axis = np.where(inner, axis_of[forest.feature], -1)
-    cut = np.full(forest.n_nodes, -1, dtype=np.intp)
-    for j in axes:
-        here = inner & (forest.feature == j)
-        cut[here] = np.searchsorted(cuts[j], forest.threshold[here], side="right") - 1
-    all_left = inner & (forest.threshold >= np.finfo(np.float32).max)
-    decided = all_left | (inner & (cut < 0))
-    onward = np.where(decided, np.where(all_left, forest.left, forest.right), -1)
-    node = np.arange(forest.n_nodes)
-    while decided[node].any():
-        node = np.where(decided[node], onward[node], node)
-    return CellTrees(
-        node[forest.offsets[:-1]],
-        node[forest.left],
-        node[forest.right],
-        axis,
-        cut,
-        forest.value,
-        tuple(shape),
-        forest.decide,
-        outside,
-    )
 
 
 def _slabs(shape):
