@@ -87,6 +87,10 @@ TABLES = {
         "cultivated abstain", "Accuracy when rows are let go, Figure 4.", 3, DATA
     ),
     "cultivated.classes": Table("cultivated classes", "More than two classes.", 2, DATA),
+    "regression": Table(
+        "regression", "Public calls beside those of another checkout.", 5,
+        "--against DIR: that checkout, its kernels built",
+    ),
     "faithfulness": Table("faithfulness", "10^8 adversarial probes of exactness.", 15),
     "fuzz": Table("fuzz --seconds 240", "Broken ensembles and node arrays.", 4),
 }  # fmt: skip

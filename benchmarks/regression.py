@@ -1,0 +1,250 @@
+"""Whole public calls, beside those of another checkout of this package, in one run.
+
+``python -m benchmarks regression --against DIR`` compares this checkout with the one in DIR, whose
+kernels must be built (``pip install -e DIR`` in an environment of its own, or
+``python setup.py build_ext --inplace`` there). Every call is timed in processes of their own, which
+take turns; a figure is the least processor time of a call, so that what else the machine does
+counts little. Only names that both checkouts know can be called.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+from benchmarks._record import ROOT, environment
+
+# Seconds for which one process repeats a call.
+SECONDS = 1.0
+
+
+def frozen(n_trees, depth, load, seed=0, **options):
+    """Rows, labels and a frozen random forest."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.frozen import FrozenEstimator
+
+    X, y = load(return_X_y=True)
+    forest = RandomForestClassifier(n_trees, max_depth=depth, random_state=seed, **options)
+    return X, y, FrozenEstimator(forest.fit(X, y))
+
+
+def born_again(n_trees, depth, data, **options):
+    def prepare():
+        from sklearn import datasets
+
+        from ensemble_simplify import BornAgainClassifier
+
+        X, y, forest = frozen(n_trees, depth, getattr(datasets, data))
+        return lambda: BornAgainClassifier(forest, random_state=0, **options).fit(X, y)
+
+    return prepare
+
+
+def verification(n_trees, depth, data):
+    def prepare():
+        from sklearn import datasets
+
+        from ensemble_simplify import BornAgainClassifier, verify
+
+        X, y, forest = frozen(n_trees, depth, getattr(datasets, data))
+        tree = BornAgainClassifier(forest, random_state=0).fit(X, y).decision_tree_
+        return lambda: verify(forest, tree)
+
+    return prepare
+
+
+def domain():
+    import numpy as np
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.frozen import FrozenEstimator
+
+    from ensemble_simplify import BornAgainClassifier
+
+    rng = np.random.default_rng(0)
+    X = np.eye(6)[rng.integers(6, size=300)]
+    X = np.column_stack([X, rng.random((300, 2))])
+    y = (X[:, 6] > 0.3 + 0.1 * X[:, :6].argmax(axis=1)).astype(int)
+    forest = RandomForestClassifier(8, max_depth=4, random_state=0).fit(X, y)
+    model = BornAgainClassifier(FrozenEstimator(forest), domain={"one_hot": [list(range(6))]})
+    return lambda: model.fit(X, y)
+
+
+def merge():
+    from sklearn.datasets import load_breast_cancer
+
+    from ensemble_simplify import merge_trees
+
+    _, _, forest = frozen(4, 5, load_breast_cancer)
+    return lambda: merge_trees([forest])
+
+
+def genesim():
+    from sklearn.datasets import load_wine
+
+    from ensemble_simplify import GenesimClassifier
+
+    X, y = load_wine(return_X_y=True)
+    return lambda: GenesimClassifier(random_state=0).fit(X, y)
+
+
+def breeding():
+    from sklearn.datasets import make_classification
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.frozen import FrozenEstimator
+
+    from ensemble_simplify import GenesimClassifier
+
+    X, y = make_classification(20_000, 20, n_informative=8, random_state=0)
+    forest = FrozenEstimator(RandomForestClassifier(30, max_depth=8, random_state=0).fit(X, y))
+    model = GenesimClassifier([forest], n_iter=5, random_state=0)
+    return lambda: model.fit(X, y)
+
+
+def single_model():
+    from sklearn.datasets import load_breast_cancer
+
+    from ensemble_simplify import InterpretableSingleModel
+
+    X, y, forest = frozen(20, None, load_breast_cancer)
+    return lambda: InterpretableSingleModel(forest, ccp_alpha=0.001).fit(X, y)
+
+
+def representer():
+    from sklearn.datasets import load_breast_cancer
+
+    from ensemble_simplify import RepresenterTree
+
+    X, y, forest = frozen(20, None, load_breast_cancer)
+    model = RepresenterTree(forest, smearing=0.5, max_leaf_nodes=16, random_state=0)
+    return lambda: model.fit(X, y)
+
+
+def pruner(**options):
+    def prepare():
+        from sklearn.datasets import load_digits
+
+        from ensemble_simplify import FeatureBudgetPruner
+
+        X, y, forest = frozen(40, None, load_digits, max_features=None)
+        return lambda: FeatureBudgetPruner(forest, **options).fit(X, y)
+
+    return prepare
+
+
+def budget_forest():
+    from sklearn.datasets import load_breast_cancer
+
+    from ensemble_simplify import BudgetForestClassifier
+
+    X, y = load_breast_cancer(return_X_y=True)
+    return lambda: BudgetForestClassifier(n_estimators=20, random_state=0).fit(X, y)
+
+
+def cultivated(n_rows, **options):
+    def prepare():
+        from sklearn.datasets import make_classification
+
+        from ensemble_simplify import CultivatedForestClassifier
+
+        X, y = make_classification(n_rows, 20, n_informative=8, random_state=0)
+        return lambda: CultivatedForestClassifier(**options).fit(X, y)
+
+    return prepare
+
+
+CALLS = {
+    "born-again, iris, 10 trees of depth 3": born_again(10, 3, "load_iris"),
+    "born-again, iris, 10 trees of depth 5": born_again(10, 5, "load_iris"),
+    "born-again, breast cancer, 4 trees of depth 3": born_again(4, 3, "load_breast_cancer"),
+    "born-again, breast cancer, 8 x 3, heuristic": born_again(
+        8, 3, "load_breast_cancer", method="heuristic"
+    ),
+    "born-again, wine, 5 x 3, pruned, fidelity measured": born_again(
+        5, 3, "load_wine", post_prune=True
+    ),
+    "born-again, one-hot domain, 8 trees of depth 4": domain,
+    "verify, iris, 100 trees of depth 3": verification(100, 3, "load_iris"),
+    "verify, breast cancer, 4 trees of depth 3": verification(4, 3, "load_breast_cancer"),
+    "merge_trees, breast cancer, 4 trees of depth 5": merge,
+    "GENESIM, wine": genesim,
+    "GENESIM, 20,000 x 20, 30 trees given": breeding,
+    "ISM, breast cancer, 20 trees": single_model,
+    "representer, breast cancer, 16 leaves": representer,
+    "pruner, digits, 40 trees, path": pruner(),
+    "pruner, digits, 40 trees, half the cost": pruner(budget="50%"),
+    "budget forest, breast cancer, 20 trees": budget_forest,
+    "cultivated, 5,000 x 20": cultivated(5_000),
+    "cultivated, 50,000 x 20": cultivated(50_000),
+}
+
+
+def work(name):
+    """Print the least processor time of a call, in seconds, and how often it was made."""
+    warnings.simplefilter("ignore")
+    call = CALLS[name]()
+    call()
+    least, n_calls, begin = float("inf"), 0, time.perf_counter()
+    while time.perf_counter() - begin < SECONDS or n_calls < 2:
+        start = time.process_time()
+        call()
+        least = min(least, time.process_time() - start)
+        n_calls += 1
+    print(json.dumps(least))
+
+
+def timed(name, checkout):
+    """Time one call in a process that imports the package from a checkout."""
+    script = (
+        f"import sys; sys.path[:0] = [{str(checkout)!r}]; import ensemble_simplify; "
+        f"assert ensemble_simplify.__file__.startswith({str(checkout)!r}); "
+        f"sys.path.insert(1, {str(ROOT)!r}); "
+        "from importlib.util import spec_from_file_location, module_from_spec; "
+        f"spec = spec_from_file_location('calls', {__file__!r}); "
+        f"calls = module_from_spec(spec); spec.loader.exec_module(calls); calls.work({name!r})"
+    )
+    environ = {**os.environ, "OMP_NUM_THREADS": "1"}
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environ,
+        cwd=checkout,
+    )
+    if run.returncode:
+        raise SystemExit(f"{name} failed in {checkout}:\n{run.stderr}")
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks regression", description=__doc__.split("\n\n")[0]
+    )
+    parser.add_argument("--against", type=Path, metavar="DIR", help="the other checkout, built")
+    parser.add_argument("--repeats", type=int, default=3, help="processes for each call and side")
+    parser.add_argument("--only", default="", help="calls whose name holds this")
+    options = parser.parse_args()
+    if options.against is None:
+        parser.error("--against DIR is needed")
+    other = options.against.resolve()
+    print(environment("highspy"))
+    print()
+    print("| call | this, ms | other, ms | ratio |")
+    print("|---|---|---|---|")
+    for name in CALLS:
+        if options.only not in name:
+            continue
+        ours, theirs = [], []
+        for _ in range(options.repeats):
+            ours.append(timed(name, ROOT))
+            theirs.append(timed(name, other))
+        a, b = 1e3 * min(ours), 1e3 * min(theirs)
+        print(f"| {name} | {a:.4g} | {b:.4g} | {a / b:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
