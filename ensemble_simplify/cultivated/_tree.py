@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.cultivated._grow import Router
+from ensemble_simplify.cultivated._route import Router
 
 MISSING_BIN = 65535
 MOST_BINS = 65535  # codes 0..65534
