@@ -16,6 +16,17 @@ def _accuracy_by_rank(score, correct):
     return score[order][last], kept / len(score), np.cumsum(correct[order])[last] / kept
 
 
+def _divided(ax):
+    """Two axes side by side in place of one, as scikit-learn's displays of several plots do."""
+    if ax.get_subplotspec() is None:
+        raise ValueError(
+            "ax is not part of a grid of subplots and cannot be divided into two. Pass two axes, "
+            "or one made by plt.subplots."
+        )
+    ax.set_axis_off()
+    return [ax.figure.add_subplot(part) for part in ax.get_subplotspec().subgridspec(1, 2)]
+
+
 class AbstentionDisplay:
     """Accuracy of the predictions that remain when a classifier may abstain.
 
@@ -39,7 +50,7 @@ class AbstentionDisplay:
 
     Attributes
     ----------
-    axes_ : ndarray of two matplotlib Axes
+    ax_ : ndarray of two matplotlib Axes
         The left and the right plot.
     figure_ : matplotlib Figure
         Figure that holds them.
@@ -76,7 +87,7 @@ class AbstentionDisplay:
         self.estimator_name = estimator_name
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, axes=None, name=None, min_coverage=0.1):
+    def from_estimator(cls, estimator, X, y, *, ax=None, name=None, min_coverage=0.1):
         """Draw for a fitted classifier that has `predict_spread`, on rows it was not fitted on.
 
         Parameters
@@ -87,8 +98,9 @@ class AbstentionDisplay:
             Rows.
         y : array-like of shape (n_samples,)
             Their labels.
-        axes : sequence of two matplotlib Axes, default=None
-            None draws into a new figure.
+        ax : matplotlib Axes or sequence of two, default=None
+            A single one, which must belong to a grid of subplots, is divided into two. None draws
+            into a new figure.
         name : str, default=None
             None means the name of the class.
         min_coverage : float, default=0.1
@@ -97,21 +109,21 @@ class AbstentionDisplay:
         Returns
         -------
         display : AbstentionDisplay
-            With `axes_` and `figure_`.
+            With `ax_` and `figure_`.
         """
         return cls.from_predictions(
             y,
             estimator.predict(X),
             estimator.predict_spread(X),
             estimator.predict_proba(X),
-            axes=axes,
+            ax=ax,
             name=type(estimator).__name__ if name is None else name,
             min_coverage=min_coverage,
         )
 
     @classmethod
     def from_predictions(
-        cls, y_true, y_pred, spread, proba, *, axes=None, name=None, min_coverage=0.1
+        cls, y_true, y_pred, spread, proba, *, ax=None, name=None, min_coverage=0.1
     ):
         """Draw for predictions already made, such as those of a cross-validation.
 
@@ -123,8 +135,9 @@ class AbstentionDisplay:
             As `predict_spread` gives it.
         proba : array-like of shape (n_samples, n_classes)
             Probabilities, for the margin; at least two classes.
-        axes : sequence of two matplotlib Axes, default=None
-            None draws into a new figure.
+        ax : matplotlib Axes or sequence of two, default=None
+            A single one, which must belong to a grid of subplots, is divided into two. None draws
+            into a new figure.
         name : str, default=None
             Written above the plots.
         min_coverage : float, default=0.1
@@ -133,7 +146,7 @@ class AbstentionDisplay:
         Returns
         -------
         display : AbstentionDisplay
-            With `axes_` and `figure_`.
+            With `ax_` and `figure_`.
         """
         correct = np.asarray(y_true) == np.asarray(y_pred)
         best_two = np.sort(np.asarray(proba), axis=1)[:, -2:]
@@ -154,27 +167,30 @@ class AbstentionDisplay:
             margin_accuracy=margin_accuracy,
             estimator_name=name,
         )
-        return display.plot(axes=axes, min_coverage=min_coverage)
+        return display.plot(ax=ax, min_coverage=min_coverage)
 
-    def plot(self, *, axes=None, min_coverage=0.1):
+    def plot(self, *, ax=None, min_coverage=0.1):
         """Draw both plots.
 
         Parameters
         ----------
-        axes : sequence of two matplotlib Axes, default=None
-            None draws into a new figure.
+        ax : matplotlib Axes or sequence of two, default=None
+            A single one, which must belong to a grid of subplots, is divided into two. None draws
+            into a new figure.
         min_coverage : float, default=0.1
             Do not draw accuracies on a smaller share of the rows: they are mostly chance.
 
         Returns
         -------
         display : AbstentionDisplay
-            With `axes_` and `figure_`.
+            With `ax_` and `figure_`.
         """
         plt = pyplot(self)
-        if axes is None:
-            _, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
-        by_threshold, by_coverage = axes
+        if ax is None:
+            _, ax = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+        elif isinstance(ax, plt.Axes):
+            ax = _divided(ax)
+        by_threshold, by_coverage = ax
         drawn = self.coverage >= min_coverage
         by_threshold.plot(
             self.thresholds[drawn], self.accuracy[drawn], "C0-", label="accuracy on kept rows"
@@ -191,11 +207,11 @@ class AbstentionDisplay:
         by_coverage.set(xlabel="share of rows kept", ylabel="accuracy on kept rows")
         by_coverage.invert_xaxis()
         by_coverage.legend(loc="lower right", title="rows let go")
-        for ax in axes:
-            ax.grid(alpha=0.3)
+        for one in ax:
+            one.grid(alpha=0.3)
         if self.estimator_name is not None:
             by_threshold.set_title(self.estimator_name, loc="left")
-        self.axes_ = np.asarray(axes)
+        self.ax_ = np.asarray(ax)
         self.figure_ = by_threshold.figure
         return self
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import time
 from math import inf
 from numbers import Integral, Real
 from typing import ClassVar, NamedTuple
@@ -11,20 +11,30 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import gen_even_slices
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ensemble_simplify._base import Interval, StrOptions, all_or_nothing, check_weights, fit_context
+from ensemble_simplify._base import (
+    Interval,
+    StrOptions,
+    all_or_nothing,
+    check_weights,
+    deadline_after,
+    fit_context,
+    report,
+    warn_out_of_time,
+)
+from ensemble_simplify.cultivated._codes import MAX_BINS, encode
 from ensemble_simplify.cultivated._grow import grow
-from ensemble_simplify.cultivated._tree import MOST_BINS, ModuleTree, encode
+from ensemble_simplify.cultivated._text import TreeText
+from ensemble_simplify.cultivated._tree import ModuleTree
 
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
-CHUNK = 2_000_000  # values ranked at once
 ROWS_PER_TASK = 1024  # prediction is not shared out below this
 
+# Versions that the paper compares.
 PRESETS = {
     "full": {"robust_splits": True, "option_modules": True, "max_depth": 14},
     "split": {"robust_splits": True, "option_modules": False, "max_depth": 14},
@@ -171,7 +181,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         "trivial_threshold": ["boolean"],
         "align": [Interval(Real, 0, 1, closed="both")],
         "splitter": [StrOptions({"auto", "exact", "histogram"})],
-        "max_bins": [Interval(Integral, 2, MOST_BINS, closed="both"), None],
+        "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both"), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -253,40 +263,69 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Masses of the rows: weight 2 is the same as the row twice, weight 0 as no row.
+            Masses of the rows: weight 2 is the same as the row twice, weight 0 as no row. The
+            limits (`min_samples_split`, `k`) count rows, so weights of an average below one, rows
+            of weight 0 not counted, are scaled up to an average of one: weights that sum to one
+            give the same tree as weights that sum to the number of rows.
 
         Returns
         -------
         self : CultivatedForestClassifier
             The fitted estimator.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
-        check_classification_targets(y)
-        self.classes_, y_index = np.unique(y, return_inverse=True)
-        weight = check_weights(sample_weight, X)
-        used = weight > 0
-        if not used.all():
-            X, y_index, weight = X[used], y_index[used], weight[used]
-
+        deadline = deadline_after(self.time_limit)
+        X, y, weight = self._check_training_rows(X, y, sample_weight)
         self.splitter_ = self.splitter
         if self.splitter == "auto":
             self.splitter_ = "exact" if len(X) <= EXACT_ROWS else "histogram"
-        n_threads = effective_n_jobs(self.n_jobs)
-        max_codes = self._max_codes(len(X))
-        # Some columns at a time: many small ones are cheap together, large ones need memory.
-        n_chunks = min(X.shape[1], max(n_threads, X.size // CHUNK))
-        encoded = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(encode)(np.ascontiguousarray(X[:, part].T), weight, max_codes)
-            for part in gen_even_slices(X.shape[1], n_chunks)
+        codes = encode(X, weight, self._max_bins(len(X)), self.n_jobs)
+        grown = self._grow(codes, y, weight, deadline - time.monotonic())
+        timed_out = grown.pop("timed_out")
+        self.modules_ = ModuleTree.from_codes(grown, codes)
+        self._min_fraction = float(self.min_fraction)
+        self.n_leaves_ = self.modules_.n_leaves
+        self.n_modules_ = self.modules_.n_modules
+        self.depth_ = int(self.modules_.depth.max())
+        if timed_out:
+            warn_out_of_time(
+                f"time_limit={self.time_limit} seconds passed before the tree was fully grown; "
+                "its remaining nodes became leaves. Raise time_limit, or lower max_depth."
+            )
+        report(
+            self,
+            f"{self.n_modules_} modules, {self.n_leaves_} leaves, depth {self.depth_} "
+            f"({self.splitter_})",
         )
-        values, n_codes, codes = (np.concatenate(part) for part in zip(*encoded, strict=True))
+        return self
+
+    def _check_training_rows(self, X, y, sample_weight):
+        """Rows of positive weight, the positions of their labels in `classes_`, and weights."""
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
+        check_classification_targets(y)
+        self.classes_, y = np.unique(y, return_inverse=True)
+        weight = check_weights(sample_weight, X, mean_one=True)
+        used = weight > 0
+        if not used.all():
+            X, y, weight = X[used], y[used], weight[used]
+        return X, y.astype(np.intp), weight
+
+    def _max_bins(self, n_samples):
+        """Most bins of a feature; None: it has as many codes as values."""
+        if self.splitter_ == "exact":
+            return None
+        if self.max_bins is not None:
+            return self.max_bins
+        return int(min(max(8 * n_samples**0.5, 4096), MAX_BINS))
+
+    def _grow(self, codes, y, weight, seconds):
+        """Grow a tree of codes, as a dict of arrays."""
         histogram = self.splitter_ == "histogram"
-        k_mass, k_value = self._neighborhood(weight.sum())
-        grown = grow(
-            None if histogram else codes,
-            codes if histogram else None,
-            n_codes,
-            y_index.astype(np.intp),
+        k_mass, k_value = self._tabulate_k(weight.sum())
+        return grow(
+            None if histogram else codes.codes,
+            codes.codes if histogram else None,
+            codes.n_codes,
+            y,
             weight,
             len(self.classes_),
             option_threshold=self.option_threshold,
@@ -300,39 +339,13 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             min_fraction=self.min_fraction,
             trivial_threshold=self.trivial_threshold,
             align=self.align,
-            list_below=max(2, int(n_codes.mean()) // 2),
-            n_threads=n_threads,
-            seconds=inf if self.time_limit is None else self.time_limit,
+            # a sorted list is quicker than a histogram of mostly empty bins
+            list_below=max(2, int(codes.n_codes.mean()) // 2),
+            n_threads=effective_n_jobs(self.n_jobs),
+            seconds=seconds,
         )
-        timed_out = grown.pop("timed_out")
-        self.modules_ = ModuleTree.from_codes(grown, values, n_codes)
-        self._min_fraction = float(self.min_fraction)
-        self.n_leaves_ = self.modules_.n_leaves
-        self.n_modules_ = self.modules_.n_modules
-        self.depth_ = int(self.modules_.depth.max())
-        if timed_out:
-            warnings.warn(
-                f"time_limit={self.time_limit} seconds passed before the tree was fully grown; "
-                "its remaining nodes became leaves. Raise time_limit, or lower max_depth.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        if self.verbose:
-            print(
-                f"[CultivatedForestClassifier] {self.n_modules_} modules, {self.n_leaves_} "
-                f"leaves, depth {self.depth_} ({self.splitter_})"
-            )
-        return self
 
-    def _max_codes(self, n_samples):
-        """Most codes of a feature, None: as many as it has values."""
-        if self.splitter_ == "exact":
-            return None
-        if self.max_bins is not None:
-            return self.max_bins
-        return int(min(max(8 * n_samples**0.5, 4096), MOST_BINS))
-
-    def _neighborhood(self, mass):
+    def _tabulate_k(self, mass):
         """Table of k against the mass of a node; empty for the square root."""
         if self.k == "sqrt":
             return np.empty(0), np.empty(0)
@@ -340,8 +353,9 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             return np.array([mass]), np.array([float(self.k)])
         grid = np.union1d(np.linspace(0, mass, 2049)[1:], np.geomspace(1e-6 * mass, mass, 2049))
         table = np.array([float(self.k(m)) for m in grid])
-        if not np.all(np.isfinite(table) & (table >= 0)):
-            bad = grid[~(np.isfinite(table) & (table >= 0))][0]
+        allowed = np.isfinite(table) & (table >= 0)
+        if not allowed.all():
+            bad = grid[~allowed][0]
             raise ValueError(
                 f"k={self.k!r} gives {self.k(bad)} for a node of mass {bad:g}; it must give a "
                 "finite number of observations, 0 or more."
@@ -482,9 +496,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             If the abstain label is one of the classes.
         """
         check_is_fitted(self)
-        texts = self.classes_.dtype.kind in "UST" or (
-            self.classes_.dtype == object and isinstance(self.classes_[0], str)
-        )
+        texts = _are_texts(self.classes_)
         if abstain_label is None:
             abstain_label = "abstain" if texts else -1
         if any(label == abstain_label for label in self.classes_.tolist()):
@@ -502,24 +514,36 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
     # -- reading the tree ---------------------------------------------------------------------
 
+    def get_depth(self):
+        """Depth of the tree: modules on the longest way from the root to a leaf.
+
+        Returns
+        -------
+        int
+            Same as `depth_`; 0 for a single leaf.
+        """
+        check_is_fitted(self)
+        return self.depth_
+
+    def get_n_leaves(self):
+        """Number of leaves of the tree.
+
+        Returns
+        -------
+        int
+            Same as `n_leaves_`; at least 1.
+        """
+        check_is_fitted(self)
+        return self.n_leaves_
+
     @property
     def feature_importances_(self):
         check_is_fitted(self)
-        tree = self.modules_
-        importances = np.zeros(self.n_features_in_)
-        modules = np.flatnonzero(tree.left >= 0)
-        loss = tree.mass * tree.impurity
-        decrease = loss[modules] - loss[tree.left[modules]] - loss[tree.right[modules]]
-        n_options = np.diff(tree.option_start)[modules]
-        # A module's decrease is divided among its options as their own decreases are.
-        own = np.repeat(tree.impurity[modules], n_options) - tree.option_impurity
-        module_of = np.repeat(np.arange(len(modules)), n_options)
-        share = own / np.bincount(module_of, weights=own, minlength=len(modules))[module_of]
-        np.add.at(importances, tree.option_feature, share * np.maximum(decrease, 0.0)[module_of])
-        total = importances.sum()
-        return importances / total if total > 0 else importances
+        return self.modules_.importances(self.n_features_in_)
 
-    def _names(self, feature_names):
+    def _text(self, feature_names, **how):
+        """What writes the tree with these names."""
+        check_is_fitted(self)
         if feature_names is None:
             feature_names = getattr(
                 self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]
@@ -529,7 +553,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
                 f"feature_names has {len(feature_names)} names, but the tree was fitted on "
                 f"{self.n_features_in_} features; give one for each."
             )
-        return [str(name) for name in feature_names]
+        return TreeText(self.modules_, self.classes_, list(map(str, feature_names)), **how)
 
     def describe_module(
         self, node, *, left=True, feature_names=None, decimals=None, max_options=5, ranges=False
@@ -556,28 +580,12 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         decisions : list of str
             A last entry "and 3 more" stands for options not written.
         """
-        check_is_fitted(self)
-        names = self._names(feature_names)
-        tree = self.modules_
-        if not 0 <= node < tree.n_nodes or tree.left[node] < 0:
+        text = self._text(feature_names, decimals=decimals, max_options=max_options, ranges=ranges)
+        if not 0 <= node < self.modules_.n_nodes or self.modules_.left[node] < 0:
             raise ValueError(
                 f"node={node} is not a module; modules are the nodes with modules_.left >= 0."
             )
-        options = tree.options(node)
-        written = options if max_options is None else options[:max_options]
-        decisions = []
-        for option in written:
-            cuts = tree.cut_threshold[tree.cut_start[option] : tree.cut_start[option + 1]]
-            sign = "<=" if left != tree.option_flip[option] else ">"
-            about = "about " if len(cuts) > 1 else ""
-            text = f"{names[tree.option_feature[option]]} {sign} {about}"
-            text += _number(tree.option_threshold[option], decimals)
-            if ranges and len(cuts) > 1:
-                text += f" ({_number(cuts[0], decimals)} to {_number(cuts[-1], decimals)})"
-            decisions.append(text)
-        if len(written) < len(options):
-            decisions.append(f"and {len(options) - len(written)} more")
-        return decisions
+        return text.decisions(node, left=left)
 
     def leaf_rule(self, node, *, feature_names=None, decimals=None, max_options=3):
         """The decisions that lead to a leaf (or any node), as one line.
@@ -598,24 +606,12 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         rule : str
             Modules joined with "and"; the options of a module, which vote, stand in brackets.
         """
-        check_is_fitted(self)
+        text = self._text(feature_names, decimals=decimals, max_options=max_options)
         if not 0 <= node < self.modules_.n_nodes:
             raise ValueError(
                 f"node={node} is not a node; there are {self.modules_.n_nodes}, from 0 on."
             )
-        steps = [
-            self.describe_module(
-                module,
-                left=went_left,
-                feature_names=feature_names,
-                decimals=decimals,
-                max_options=max_options,
-            )
-            for module, went_left in self.modules_.path(node)
-        ]
-        if not steps:
-            return "every row"
-        return " and ".join(s[0] if len(s) == 1 else f"[{', '.join(s)}]" for s in steps)
+        return text.rule(node)
 
     def explain(self, X, *, n_leaves=3, feature_names=None, decimals=None, max_options=3):
         """The leaves with the largest fractions of each row, and their rules.
@@ -639,28 +635,20 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             For each row, largest fraction first: ``leaf`` (number in `modules_`), ``fraction``,
             ``proba`` (class shares in the leaf) and ``rule``.
         """
-        leaf_set = self.predict_set(X)
-        weights = leaf_set.weights
+        text = self._text(feature_names, decimals=decimals, max_options=max_options)
+        weights, values, nodes = self.predict_set(X)
         rules = {}
         explanations = []
         for start, stop in zip(weights.indptr[:-1], weights.indptr[1:], strict=True):
-            fractions = weights.data[start:stop]
-            order = np.argsort(-fractions, kind="stable")[:n_leaves]
-            row = []
-            for place in order:
-                column = weights.indices[start + place]
-                node = int(leaf_set.nodes[column])
+            largest = np.argsort(-weights.data[start:stop], kind="stable")[:n_leaves]
+            explanations.append([])
+            for place in start + largest:
+                column = weights.indices[place]
+                node = int(nodes[column])
                 if node not in rules:
-                    rules[node] = self.leaf_rule(
-                        node,
-                        feature_names=feature_names,
-                        decimals=decimals,
-                        max_options=max_options,
-                    )
-                row.append(
-                    LeafShare(node, float(fractions[place]), leaf_set.values[column], rules[node])
-                )
-            explanations.append(row)
+                    rules[node] = text.rule(node)
+                fraction = float(weights.data[place])
+                explanations[-1].append(LeafShare(node, fraction, values[column], rules[node]))
         return explanations
 
     def export_text(
@@ -687,45 +675,10 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             The options of a module vote: the mean of their (soft) decisions is the fraction of a
             row that takes the branch.
         """
-        check_is_fitted(self)
-        tree = self.modules_
-        limit = inf if max_depth is None else max_depth
-        lines = []
-        pending = [(0, "")]
-        while pending:
-            node, condition = pending.pop()
-            bar = "|   " * (tree.depth[node] - 1) + "|--- " if node else ""
-            if condition:
-                lines.append(bar + condition)
-            bar = "|   " * tree.depth[node] + "|--- "
-            if tree.left[node] < 0:
-                best = np.argmax(tree.value[node])
-                lines.append(
-                    f"{bar}class: {self.classes_[best]} ({tree.value[node, best]:.2f} of mass "
-                    f"{tree.mass[node]:.1f})"
-                )
-                continue
-            if tree.depth[node] >= limit:
-                lines.append(f"{bar}... {tree.n_leaves_below(node)} leaves")
-                continue
-            for left in (False, True):
-                decisions = self.describe_module(
-                    node,
-                    left=left,
-                    feature_names=feature_names,
-                    decimals=decimals,
-                    max_options=max_options,
-                    ranges=ranges,
-                )
-                n_options = len(tree.options(node))
-                vote = f"vote of {n_options}: " if n_options > 1 else ""
-                child = tree.left[node] if left else tree.right[node]
-                pending.append((child, vote + ", ".join(decisions)))
-        return "\n".join(lines) + "\n"
+        text = self._text(feature_names, decimals=decimals, max_options=max_options, ranges=ranges)
+        return text.whole(inf if max_depth is None else max_depth)
 
 
-def _number(value, decimals):
-    """A threshold as text."""
-    if decimals is None:
-        decimals = 0 if value == 0 else max(0, 2 - int(np.floor(np.log10(abs(value)))))
-    return f"{value:.{decimals}f}"
+def _are_texts(classes):
+    """Whether the labels are strings."""
+    return classes.dtype.kind in "UST" or (classes.dtype == object and isinstance(classes[0], str))

@@ -1,4 +1,4 @@
-"""Trees of modules as arrays, and the codes by which the kernel grows them."""
+"""Trees of modules as arrays."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.cultivated._grow import Router
-
-MISSING_BIN = 65535
-MOST_BINS = 65535  # codes 0..65534
+from ensemble_simplify.cultivated._route import Router
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,61 +120,37 @@ class ModuleTree:
             min_fraction,
         )
 
+    def importances(self, n_features):
+        """Decrease of impurity owed to each feature, summing to one (or to zero)."""
+        result = np.zeros(n_features)
+        modules = np.flatnonzero(self.left >= 0)
+        loss = self.mass * self.impurity
+        decrease = loss[modules] - loss[self.left[modules]] - loss[self.right[modules]]
+        n_options = np.diff(self.option_start)[modules]
+        # A module's decrease is divided among its options as their own decreases are.
+        own = np.repeat(self.impurity[modules], n_options) - self.option_impurity
+        module_of = np.repeat(np.arange(len(modules)), n_options)
+        part = own / np.bincount(module_of, weights=own, minlength=len(modules))[module_of]
+        np.add.at(result, self.option_feature, part * np.maximum(decrease, 0.0)[module_of])
+        total = result.sum()
+        return result / total if total > 0 else result
+
     @classmethod
-    def from_codes(cls, grown, values, n_codes):
+    def from_codes(cls, grown, codes):
         """A tree of the kernel, with codes replaced by the values they stand for.
 
         Parameters
         ----------
         grown : dict of ndarray
-            From `_modules.grow`.
-        values, n_codes : ndarray
-            From `encode`, of all features.
+            From `_grow.grow`.
+        codes : Codes
+            What it was grown on.
         """
-        first = np.concatenate([[0], np.cumsum(n_codes)])
         feature = grown["option_feature"]
         feature_of_cut = np.repeat(feature, np.diff(grown["cut_start"]))
-        codes = ("option_center", "cut_code")
+        coded = ("option_center", "cut_code")
         return cls(
-            option_threshold=values[first[feature] + grown["option_center"]],
-            cut_threshold=values[first[feature_of_cut] + grown["cut_code"]],
-            **{name: array for name, array in grown.items() if name not in codes},
+            option_threshold=codes.decode(feature, grown["option_center"]),
+            cut_threshold=codes.decode(feature_of_cut, grown["cut_code"]),
+            **{name: array for name, array in grown.items() if name not in coded},
         )
-
-
-def encode(columns, weight, max_codes):
-    """Rank every value among the distinct values of its feature.
-
-    Parameters
-    ----------
-    columns : ndarray of float64, shape (n_columns, n_samples)
-    weight : ndarray of float64, shape (n_samples,)
-    max_codes : int or None
-        A feature with more distinct values than this is cut into that many bins of equal mass.
-
-    Returns
-    -------
-    values : ndarray of float64, shape (sum(n_codes),)
-        Distinct values of each feature, or the largest value in each of its bins.
-    n_codes : ndarray of intp, shape (n_columns,)
-    codes : ndarray of int32 (uint16 for bins), shape (n_columns, n_samples)
-    """
-    dtype, missing = (np.int32, -1) if max_codes is None else (np.uint16, MISSING_BIN)
-    order = np.argsort(columns, axis=1)  # missing values last
-    ranked = np.take_along_axis(columns, order, axis=1)
-    first = np.empty(columns.shape, dtype=bool)  # of equal values
-    first[:, 0] = ~np.isnan(ranked[:, 0])
-    first[:, 1:] = ranked[:, 1:] > ranked[:, :-1]
-    n_codes = np.count_nonzero(first, axis=1)
-    fine = n_codes if max_codes is None else np.where(n_codes <= max_codes, n_codes, 0)
-    codes = np.empty(columns.shape, dtype=dtype)
-    np.put_along_axis(codes, order, (np.cumsum(first, axis=1) - 1).astype(dtype), axis=1)
-    values = np.split(ranked[first], np.cumsum(n_codes)[:-1])
-    for j in np.flatnonzero(fine < n_codes):
-        mass = np.cumsum(weight[order[j]])[: np.count_nonzero(~np.isnan(ranked[j]))]
-        ends = np.searchsorted(mass, mass[-1] * np.arange(1, max_codes + 1) / max_codes)
-        values[j] = np.unique(ranked[j, np.minimum(ends, len(mass) - 1)])
-        n_codes[j] = len(values[j])
-        codes[j] = np.searchsorted(values[j], columns[j])
-    codes[np.isnan(columns)] = missing
-    return np.concatenate(values), n_codes, codes

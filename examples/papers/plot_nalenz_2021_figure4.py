@@ -32,7 +32,7 @@ for row, (name, (X, y)) in zip(axes, sets.items(), strict=True):
         clf = CultivatedForestClassifier.preset("full").fit(X[train], y[train])
         proba[test], spread[test] = clf.predict_proba(X[test]), clf.predict_spread(X[test])
     prediction = proba.argmax(axis=1)
-    AbstentionDisplay.from_predictions(y, prediction, spread, proba, axes=row, name=name)
+    AbstentionDisplay.from_predictions(y, prediction, spread, proba, ax=row, name=name)
     kept = np.argsort(spread)[: round(0.6 * len(X))]
     right = prediction == y
     print(f"{name}: accuracy {right.mean():.3f}, on the 60 % kept {right[kept].mean():.3f}")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
@@ -126,6 +126,35 @@ def test_integer_weights_are_repeated_rows(seed, n_classes, rounded, splitter, m
     np.testing.assert_allclose(weighted.modules_.mass, repeated.modules_.mass, atol=1e-9)
 
 
+def test_weights_that_sum_to_one_grow_the_whole_tree():
+    X, y = load_breast_cancer(return_X_y=True)
+    plain = CultivatedForestClassifier().fit(X, y)
+    weighted = CultivatedForestClassifier().fit(X, y, sample_weight=np.full(len(X), 1 / len(X)))
+    assert plain.n_leaves_ > 50
+    assert weighted.n_leaves_ == plain.n_leaves_
+    np.testing.assert_allclose(weighted.predict_proba(X), plain.predict_proba(X), atol=1e-9)
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    seed=st.integers(0, 10**6),
+    n_classes=st.integers(2, 3),
+    exponent=st.integers(-250, 0),
+    splitter=st.sampled_from(["exact", "histogram"]),
+)
+def test_scaled_down_weights_grow_the_same_tree(seed, n_classes, exponent, splitter):
+    X, y = noisy_data(seed, n=80, n_classes=n_classes)
+    weight = np.random.default_rng(seed).integers(0, 5, size=len(X)).astype(float)
+    weight[np.unique(y, return_index=True)[1]] = 1
+    weight /= weight[weight > 0].mean()
+    clf = CultivatedForestClassifier(splitter=splitter)
+    full = clone(clf).fit(X, y, sample_weight=weight)
+    scaled = clone(clf).fit(X, y, sample_weight=weight * 2.0**exponent)
+    np.testing.assert_array_equal(scaled.modules_.left, full.modules_.left)
+    np.testing.assert_allclose(scaled.modules_.mass, full.modules_.mass, rtol=1e-9)
+    np.testing.assert_allclose(scaled.predict_proba(X), full.predict_proba(X), atol=1e-9)
+
+
 def test_three_classes_of_which_one_is_empty_are_two_classes():
     X, y = load_breast_cancer(return_X_y=True)
     two = CultivatedForestClassifier().fit(X, y)
@@ -184,8 +213,9 @@ def test_max_options_keeps_the_best():
 def test_time_limit_warns_and_leaves_a_whole_tree():
     X, y = noisy_data(n=30_000, p=6)
     clf = CultivatedForestClassifier(time_limit=1e-9)
-    with pytest.warns(ConvergenceWarning, match=r"time_limit=1e-09 seconds"):
+    with pytest.warns(ConvergenceWarning, match=r"time_limit=1e-09 seconds") as caught:
         clf.fit(X, y)
+    assert caught[0].filename == __file__
     assert clf.n_leaves_ < CultivatedForestClassifier().fit(X, y).n_leaves_
     np.testing.assert_allclose(clf.predict_proba(X[:500]).sum(axis=1), 1)
 
@@ -432,12 +462,31 @@ def test_abstention_display(pyplot):
     kept = certainty >= np.sort(certainty)[100]
     place = np.argmin(np.abs(display.margin_coverage - kept.mean()))
     assert display.margin_accuracy[place] == pytest.approx(correct[kept].mean())
-    assert len(display.axes_) == 2
-    assert display.axes_[0].get_title(loc="left") == "CultivatedForestClassifier"
-    _, axes = pyplot.subplots(1, 2)
-    assert display.plot(axes=axes).figure_ is axes[0].figure
+    assert len(display.ax_) == 2
+    assert display.ax_[0].get_title(loc="left") == "CultivatedForestClassifier"
+    figure, axes = pyplot.subplots(1, 2)
+    assert display.plot(ax=axes).figure_ is figure
+    assert list(display.ax_) == list(axes)
     with pytest.raises(ValueError, match="proba has 1 column"):
         AbstentionDisplay.from_predictions(y, y, np.zeros(len(y)), np.ones((len(y), 1)))
+
+
+def test_abstention_display_divides_a_single_axes(pyplot):
+    one = np.linspace(0, 1, 5)
+    display = AbstentionDisplay(
+        thresholds=one, coverage=one, accuracy=one, margin_coverage=one, margin_accuracy=one
+    )
+    figure, (left, other) = pyplot.subplots(1, 2)
+    assert display.plot(ax=left).figure_ is figure
+    assert len(display.ax_) == 2
+    place = left.get_position()
+    for ax in display.ax_:
+        assert place.x0 - 0.01 <= ax.get_position().x0 < ax.get_position().x1 <= place.x1 + 0.01
+    assert not other.lines
+    with pytest.raises(ValueError, match="ax is not part of a grid of subplots"):
+        display.plot(ax=pyplot.figure().add_axes([0, 0, 1, 1]))
+    with pytest.raises(TypeError):
+        display.plot([left, other])
 
 
 def test_module_tree_display(pyplot):
@@ -458,6 +507,20 @@ def test_module_tree_display(pyplot):
 
 
 # -- conventions --------------------------------------------------------------------------------
+
+
+def test_depth_and_leaves():
+    X, y = noisy_data()
+    clf = CultivatedForestClassifier(max_depth=3)
+    with pytest.raises(NotFittedError):
+        clf.get_depth()
+    with pytest.raises(NotFittedError):
+        clf.get_n_leaves()
+    clf.fit(X, y)
+    assert (
+        clf.get_depth() == clf.depth_ == max(len(clf.modules_.path(i)) for i in clf.modules_.leaves)
+    )
+    assert clf.get_n_leaves() == clf.predict_set(X).weights.shape[1]
 
 
 def test_pickle_and_clone():

@@ -1,0 +1,93 @@
+"""Trees of modules in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class TreeText:
+    """Writes modules, rules and the whole of a tree.
+
+    Parameters
+    ----------
+    tree : ModuleTree
+    classes : ndarray of shape (n_classes,)
+    names : list of str
+        Of the features.
+    decimals : int or None
+        Digits after the point; None: as many as three significant digits need.
+    max_options : int or None
+        Write at most this many options of a module, the best ones.
+    ranges : bool, default=False
+        Add the least and the largest of an option's thresholds.
+    """
+
+    def __init__(self, tree, classes, names, *, decimals, max_options, ranges=False):
+        self.tree = tree
+        self.classes = classes
+        self.names = names
+        self.decimals = decimals
+        self.max_options = max_options
+        self.ranges = ranges
+
+    def decisions(self, node, *, left):
+        """The options of a module, read as what leads to one of its sides."""
+        options = self.tree.options(node)
+        written = options if self.max_options is None else options[: self.max_options]
+        found = [self._decision(option, left) for option in written]
+        if len(written) < len(options):
+            found.append(f"and {len(options) - len(written)} more")
+        return found
+
+    def rule(self, node):
+        """The decisions on the way to a node, as one line."""
+        steps = [self.decisions(module, left=left) for module, left in self.tree.path(node)]
+        if not steps:
+            return "every row"
+        return " and ".join(s[0] if len(s) == 1 else f"[{', '.join(s)}]" for s in steps)
+
+    def whole(self, max_depth):
+        """The tree, a line for each side of a module and each leaf; deeper modules cut short."""
+        tree, lines = self.tree, []
+        pending = [(0, "")]
+        while pending:
+            node, condition = pending.pop()
+            depth = int(tree.depth[node])
+            if condition:
+                lines.append("|   " * (depth - 1) + "|--- " + condition)
+            bar = "|   " * depth + "|--- "
+            if tree.left[node] < 0:
+                lines.append(bar + self._leaf(node))
+            elif depth >= max_depth:
+                lines.append(f"{bar}... {tree.n_leaves_below(node)} leaves")
+            else:
+                pending.append((tree.right[node], self._condition(node, left=False)))
+                pending.append((tree.left[node], self._condition(node, left=True)))
+        return "\n".join(lines) + "\n"
+
+    def _decision(self, option, left):
+        tree = self.tree
+        cuts = tree.cut_threshold[tree.cut_start[option] : tree.cut_start[option + 1]]
+        sign = "<=" if left != tree.option_flip[option] else ">"
+        about = "about " if len(cuts) > 1 else ""
+        text = f"{self.names[tree.option_feature[option]]} {sign} {about}"
+        text += self._number(tree.option_threshold[option])
+        if self.ranges and len(cuts) > 1:
+            text += f" ({self._number(cuts[0])} to {self._number(cuts[-1])})"
+        return text
+
+    def _condition(self, node, *, left):
+        n_options = len(self.tree.options(node))
+        vote = f"vote of {n_options}: " if n_options > 1 else ""
+        return vote + ", ".join(self.decisions(node, left=left))
+
+    def _leaf(self, node):
+        value, mass = self.tree.value[node], self.tree.mass[node]
+        best = np.argmax(value)
+        return f"class: {self.classes[best]} ({value[best]:.2f} of mass {mass:.1f})"
+
+    def _number(self, value):
+        decimals = self.decimals
+        if decimals is None:
+            decimals = 0 if value == 0 else max(0, 2 - int(np.floor(np.log10(abs(value)))))
+        return f"{value:.{decimals}f}"
