@@ -537,7 +537,7 @@ class PruningProblem:
 
     # Linear programs.
 
-    def solve_lp(self, lam, form="difference", method="simplex", time_limit=None):
+    def solve_lp(self, lam, form="difference", time_limit=None):
         """The optimal pruning at one price level, by linear programming.
 
         Stated from the nodes and rows themselves, without contraction or merging.
@@ -548,7 +548,6 @@ class PruningProblem:
         form : {"difference", "printed"}
             ``"difference"``: p_h = 1 iff h stays a split, w_r = 1 iff a row pays for a resource;
             ``p_child <= p_parent``, ``p_h <= w``. ``"printed"``: (IP3) of the paper.
-        method : {"simplex", "ipm"}
         time_limit : float or None
 
         Returns
@@ -557,7 +556,8 @@ class PruningProblem:
         Solution
             Its objective is ``loss + lam * cost``.
         """
-        program, constant, splits = self.linear_program(lam, form, method)
+        cost, A, lower, upper, constant, splits = self.linear_program(lam, form)
+        program = LinearProgram(cost, A, row_lower=lower, row_upper=upper, upper=1.0)
         solution = program.solve(time_limit)
         if solution.status != "optimal":
             return None, solution
@@ -580,8 +580,8 @@ class PruningProblem:
         keep[splits] = cut_off[splits] < 0.5
         return keep
 
-    def linear_program(self, lam, form="difference", method="simplex"):
-        """Build the linear program; returns it with its constant and the ids of the splits."""
+    def linear_program(self, lam, form="difference"):
+        """Arrays of the linear program, its constant, and the ids of the splits."""
         splits = np.flatnonzero(self.split)
         node, resource, row = self._uses(splits)
         key = resource.astype(np.int64) * self.n_rows + row
@@ -594,9 +594,7 @@ class PruningProblem:
         price = self.prices[paid // self.n_rows] * self.weight[paid % self.n_rows]
         price = lam * price / self.total_weight
         build = self._difference_form if form == "difference" else self._printed_form
-        cost, A, lower, upper, constant = build(splits, node, w, price)
-        program = LinearProgram(cost, A, lower, upper, upper=1.0, method=method)
-        return program, constant, splits
+        return *build(splits, node, w, price), splits
 
     def _difference_form(self, splits, node, w, price):
         n, m = len(splits), len(price)
@@ -677,7 +675,9 @@ class PruningProblem:
         )
         lower = np.concatenate([np.full(n_links, -np.inf), np.ones(n_trees)])
         upper = np.concatenate([np.zeros(n_links), np.ones(n_trees)])
-        program = LinearProgram(level * price / self._money, A, lower, upper, upper=1.0)
+        program = LinearProgram(
+            level * price / self._money, A, row_lower=lower, row_upper=upper, upper=1.0
+        )
         columns, column_tree = [], []
 
         def add(found):

@@ -170,10 +170,10 @@ def test_vertices_are_integral(seed, form):
     for lam in (0.01, 0.05, 0.2):
         _, solution = problem.solve_lp(lam, form)
         assert np.abs(solution.x - np.rint(solution.x)).max() < 1e-9
-    program, _, _ = problem.linear_program(0.05, form)
+    cost, A, lower, upper, _, _ = problem.linear_program(0.05, form)
     for _ in range(5):
-        program.set_cost(rng.normal(size=program.n_columns))
-        x = program.solve().x
+        cost = rng.normal(size=len(cost))
+        x = LinearProgram(cost, A, row_lower=lower, row_upper=upper, upper=1.0).solve().x
         assert np.abs(x - np.rint(x)).max() < 1e-9
 
 
