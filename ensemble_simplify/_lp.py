@@ -1,7 +1,7 @@
 """HiGHS: linear programs and integer programs, built from sparse arrays.
 
-The one module that knows highspy. A `LinearProgram` keeps its basis between solves: change the
-costs or add columns, solve again, and HiGHS goes on from where it was.
+The one module that knows highspy. A `LinearProgram` is stated once and solved with a time limit.
+It keeps its basis: add columns, solve again, and HiGHS goes on from where it was.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ _STATUS = {
     highspy.HighsModelStatus.kInfeasible: "infeasible",
     highspy.HighsModelStatus.kUnbounded: "unbounded",
     highspy.HighsModelStatus.kUnboundedOrInfeasible: "unbounded",
-    highspy.HighsModelStatus.kModelEmpty: "optimal",
 }
 
 
@@ -35,6 +34,7 @@ class Solution:
     bound : float
         No feasible point has a lower objective than this; ``-inf`` if nothing is proven.
     x : ndarray of shape (n_columns,)
+        The best point found; zeros without a feasible one.
     row_dual : ndarray of shape (n_rows,)
         Change of the optimum per unit of each row's active bound; zeros for integer programs.
     """
@@ -47,18 +47,23 @@ class Solution:
 
 
 class LinearProgram:
-    """Minimise ``cost @ x`` with ``row_lower <= A @ x <= row_upper`` and bounds on ``x``.
+    """Minimise ``cost @ x`` with ``row_lower <= A @ x <= row_upper`` and ``lower <= x <= upper``.
+
+    One number stands for the same in every place. So clauses over 0/1 variables, each a row with
+    1 for a variable, -1 for a negated one, and ``row_lower = 1 - number of negated ones``, can all
+    be true at once iff ``LinearProgram(0.0, A, row_lower=..., upper=1.0, integer=True).solve()``
+    has the status "optimal"; its `x` then says how, and "infeasible" that they cannot.
 
     Parameters
     ----------
-    cost : array-like of shape (n_columns,)
-    A : sparse array of shape (n_rows, n_columns)
+    cost : float or array-like of shape (n_columns,)
+    A : sparse array or array-like of shape (n_rows, n_columns)
+        Best as CSR.
     row_lower, row_upper : float or array-like of shape (n_rows,)
     lower, upper : float or array-like of shape (n_columns,)
-    integer : array-like of shape (n_columns,), bool, or None
-        Columns that must be whole numbers.
-    method : {"simplex", "ipm"}, default="simplex"
-        Simplex returns vertices and starts warm. The interior point method ends with a crossover.
+    integer : bool or array-like of bool, shape (n_columns,), default=False
+        Columns that must be whole numbers. If any, the program is solved by branch and cut; else
+        by the simplex method, whose solutions are vertices.
 
     Attributes
     ----------
@@ -69,17 +74,17 @@ class LinearProgram:
         self,
         cost,
         A,
+        *,
         row_lower=-np.inf,
         row_upper=np.inf,
-        *,
         lower=0.0,
         upper=np.inf,
-        integer=None,
-        method="simplex",
+        integer=False,
     ):
         A = sparse.csr_array(A)
         self.n_rows, self.n_columns = A.shape
-        self._is_mip = integer is not None and bool(np.any(integer))
+        integer = np.broadcast_to(np.asarray(integer, dtype=bool), (self.n_columns,))
+        self._is_mip = bool(integer.any())
         model = highspy.HighsLp()
         model.num_col_ = self.n_columns
         model.num_row_ = self.n_rows
@@ -94,26 +99,24 @@ class LinearProgram:
         model.a_matrix_.value_ = A.data.astype(np.float64)
         if self._is_mip:
             kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-            model.integrality_ = [kinds[bool(whole)] for whole in np.asarray(integer)]
+            model.integrality_ = [kinds[int(whole)] for whole in integer]
+        # HiGHS does not look at the rows of a program without columns: there, they must allow 0.
+        self._zero_is_feasible = bool(
+            np.all(np.less_equal(row_lower, 0)) and np.all(np.greater_equal(row_upper, 0))
+        )
         self._highs = highspy.Highs()
         self._highs.setOptionValue("output_flag", False)
         # One thread and a fixed seed: the same answer every time.
         self._highs.setOptionValue("threads", 1)
         self._highs.setOptionValue("random_seed", 0)
-        if not self._is_mip:
-            self._highs.setOptionValue("solver", method)
-        else:
+        if self._is_mip:
             self._highs.setOptionValue("mip_rel_gap", 0.0)
+        else:
+            self._highs.setOptionValue("solver", "simplex")
         self._check(self._highs.passModel(model), "passModel")
 
-    def set_cost(self, cost):
-        """Replace the costs of all columns."""
-        index = np.arange(self.n_columns, dtype=np.int32)
-        cost = _spread(cost, self.n_columns)
-        self._check(self._highs.changeColsCost(self.n_columns, index, cost), "changeColsCost")
-
     def add_columns(self, cost, A, *, lower=0.0, upper=np.inf):
-        """Add columns; the basis stays.
+        """Add columns, not restricted to whole numbers; the basis stays.
 
         Parameters
         ----------
@@ -154,6 +157,8 @@ class LinearProgram:
         -------
         Solution
         """
+        if not self.n_columns:
+            return self._empty_solution()
         limit = np.inf if time_limit is None else max(0.0, float(time_limit))
         if np.isfinite(limit):
             # HiGHS counts the time of all its runs.
@@ -162,10 +167,7 @@ class LinearProgram:
         self._run()
         status = _STATUS.get(self._highs.getModelStatus(), "error")
         info = self._highs.getInfo()
-        # HiGHS has nothing to say about a model without columns.
-        feasible = (
-            info.primal_solution_status == highspy.kSolutionStatusFeasible or not self.n_columns
-        )
+        feasible = info.primal_solution_status == highspy.kSolutionStatusFeasible
         point = self._highs.getSolution()
         objective = info.objective_function_value if feasible else np.nan
         if self._is_mip:
@@ -180,21 +182,43 @@ class LinearProgram:
             row_dual=np.array(point.row_dual) if len(point.row_dual) else np.zeros(self.n_rows),
         )
 
+    def _empty_solution(self):
+        feasible = self._zero_is_feasible
+        return Solution(
+            status="optimal" if feasible else "infeasible",
+            objective=0.0 if feasible else np.nan,
+            bound=0.0 if feasible else np.inf,
+            x=np.zeros(0),
+            row_dual=np.zeros(self.n_rows),
+        )
+
     def _run(self):
         """Run HiGHS; Ctrl-C, which only the main thread gets to know of, stops it."""
         if threading.current_thread() is not threading.main_thread():
             self._highs.run()
             return
-        self._highs.HandleUserInterrupt = True
-        solver = threading.Thread(target=self._highs.run, daemon=True)
+        if not self._highs.HandleUserInterrupt:
+            self._highs.HandleUserInterrupt = True
+        # Not join: interrupted, it may take a running thread for a stopped one (Python 3.11).
+        done = threading.Event()
+
+        def run():
+            try:
+                self._highs.run()
+            finally:
+                done.set()
+
+        solver = threading.Thread(target=run, daemon=True)
         solver.start()
         try:
-            while solver.is_alive():
-                solver.join(0.1)
+            while not done.wait(0.1):
+                pass
         except KeyboardInterrupt:
             self._highs.cancelSolve()
-            solver.join()
+            done.wait()
             raise
+        finally:
+            solver.join()
 
     @staticmethod
     def _check(status, call):

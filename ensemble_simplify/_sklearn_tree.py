@@ -534,7 +534,7 @@ def read_nodes(tree_estimator):
     )
 
 
-def pruned_copy(tree_estimator, keep_split):
+def pruned_copy(tree_estimator, keep_split, value=None):
     """Copy a fitted scikit-learn tree with some of its splits undone.
 
     Parameters
@@ -544,6 +544,8 @@ def pruned_copy(tree_estimator, keep_split):
     keep_split : array-like of shape (n_nodes,), bool
         Whether a node of ``tree_estimator.tree_`` stays split. A node that does not becomes a leaf
         with its own value, weight and impurity, and its descendants go. Not read in leaves.
+    value : array-like of shape (n_nodes, n_classes), or (n_nodes, 1) of a regressor, or None
+        Class probabilities, or predicted values, to write into the nodes; None: their own.
 
     Returns
     -------
@@ -559,6 +561,11 @@ def pruned_copy(tree_estimator, keep_split):
             f"keep_split has shape {keep_split.shape} and dtype {keep_split.dtype}. Give one bool "
             f"for each of the {tree.node_count} nodes of the tree."
         )
+    if value is None:
+        value = tree.value
+    else:
+        check = _check_proba if hasattr(tree_estimator, "classes_") else _check_finite
+        value = check("value", value, (tree.node_count, tree.value.shape[2]))[:, None, :]
     left = np.where(keep_split, tree.children_left, -1)
     right = np.where(keep_split, tree.children_right, -1)
     order = _walk(left, right, 0)
@@ -581,7 +588,7 @@ def pruned_copy(tree_estimator, keep_split):
     vars(pruned).update(deepcopy(attributes))
     pruned.tree_ = _make_tree(
         records,
-        tree.value[order],
+        value[order],
         max_depth=int(_check_preorder(records["left_child"], records["right_child"]).max()),
         n_features=tree.n_features,
         n_classes=np.array(tree.n_classes, dtype=np.intp),

@@ -19,7 +19,7 @@ DISPLAYS = [
     AbstentionDisplay(
         thresholds=ONE, coverage=ONE, accuracy=ONE, margin_coverage=ONE, margin_accuracy=ONE
     ),
-    BudgetPathDisplay({}),
+    BudgetPathDisplay(curves={}),
     GenesimDisplay(n_leaves=ONE, score=ONE, chosen=0),
     ModuleTreeDisplay(labels={0: "a"}, positions={0: (0, 0)}, edges=[], classes={0: (0, 1.0)}),
 ]

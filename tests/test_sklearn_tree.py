@@ -800,6 +800,32 @@ def test_pruned_copy_keeps_what_is_asked(seed):
     assert p.max_depth == p.compute_node_depths().max() - 1
 
 
+def test_pruned_copy_writes_other_values():
+    X, y = load_wine(return_X_y=True)
+    classifier = DecisionTreeClassifier(random_state=0).fit(X, y)
+    regressor = DecisionTreeRegressor(random_state=0).fit(X, X[:, 0])
+    for full, width in ((classifier, 3), (regressor, 1)):
+        t = full.tree_
+        keep = np.ones(t.node_count, dtype=bool)
+        keep[t.children_left[0]] = False
+        value = np.random.default_rng(0).dirichlet(np.ones(3), t.node_count)[:, :width]
+        pruned = pruned_copy(full, keep, value)
+        ends = t.decision_path(X.astype(np.float32)).toarray()[:, t.children_left[0]] > 0
+        end = np.where(ends, t.children_left[0], full.apply(X))
+        answer = pruned.predict_proba(X) if width == 3 else pruned.predict(X)[:, None]
+        np.testing.assert_array_equal(answer, value[end])
+        with pytest.raises(ValueError, match="shape"):
+            pruned_copy(full, keep, value[1:])
+        with pytest.raises(ValueError, match="finite"):
+            pruned_copy(full, keep, value * np.nan)
+    with pytest.raises(ValueError, match="sum to 1"):
+        pruned_copy(
+            classifier,
+            np.ones(classifier.tree_.node_count, dtype=bool),
+            value=np.full((classifier.tree_.node_count, 3), 0.5),
+        )
+
+
 def test_pruned_copy_keeps_multiple_outputs_and_random_state():
     X, y = load_iris(return_X_y=True)
     random_state = np.random.RandomState(0)

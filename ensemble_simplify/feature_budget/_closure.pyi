@@ -14,15 +14,3 @@ def solve_path(
     cuts: NDArray[np.int64],
     seconds: float = ...,
 ) -> tuple[int, int]: ...
-def solve_cut(
-    parent: NDArray[np.int32],
-    gain: NDArray[np.int64],
-    own: NDArray[np.int64],
-    start: NDArray[np.int64],
-    items: NDArray[np.int32],
-    price: NDArray[np.int64],
-    active: NDArray[np.uint8],
-    lam: float,
-    keep: NDArray[np.uint8],
-    seconds: float = ...,
-) -> bool: ...

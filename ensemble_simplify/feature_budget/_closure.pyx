@@ -1,4 +1,4 @@
-"""Maximum-weight closures of a forest of nodes with shared prices, for one price and for all.
+"""Maximum-weight closures of a forest of nodes with shared prices, for all price levels.
 
 The problem. Nodes form trees (``parent``); a node may be kept only if its parent is.
 Keeping node `v` earns ``gain[v]`` and pays ``own[v]``; node `v` also needs the shared
@@ -13,8 +13,8 @@ The cut is found by the first phase of push-relabel (a maximum preflow; no flow 
 the source), started from the preflow that is optimal for a single tree. Excess flows down in
 sweeps: a sweep discharges each height once, from the top, and leaves a vertex that has to be
 lifted to the next one, so that small amounts join before they move on. Global relabelling keeps
-the sweeps on course. An arc from a node to an item has the capacity of
-the item, which loses nothing and keeps the numbers small.
+the sweeps on course. An arc from a node to an item has the capacity of the item, which loses
+nothing and keeps the numbers small.
 
 As lam grows the optimal sets only shrink. So between two known optimal sets only the
 nodes in between have to be looked at: the cut at the slope of the chord either finds a
@@ -655,10 +655,10 @@ def solve_path(
     """All optimal sets, for every price level, as one nested sequence.
 
     ``active`` must be the smallest set of largest gain (the optimum at lam -> 0+). Edges are
-    numbered from there; finding them takes ``2 * n_active + 1`` cuts at most. Edge `k` removes the nodes with ``edge_of_node == k``, loses
-    ``edges[k, 0]`` of gain and saves ``edges[k, 1]`` of cost, and is optimal from
-    ``lam = edges[k, 0] / edges[k, 1]`` on. An edge of cost zero is never taken. When the
-    clock runs out the stretches not yet examined are left as edges with proven = 0.
+    numbered from there; finding them takes ``2 * n_active + 1`` cuts at most. Edge `k` removes the
+    nodes with ``edge_of_node == k``, loses ``edges[k, 0]`` of gain and saves ``edges[k, 1]`` of
+    cost, and is optimal from ``lam = edges[k, 0] / edges[k, 1]`` on. An edge of cost zero is never
+    taken. When the clock runs out the stretches not yet examined are left as edges with proven = 0.
     ``cuts`` records every solved cut: its slope and the largest optimal set found.
 
     Returns
@@ -727,60 +727,3 @@ def solve_path(
                 base_gain -= part.d_gain
                 base_cost -= part.d_cost
     return n_edges, n_cuts
-
-
-def solve_cut(
-    const int32_t[::1] parent,
-    const int64_t[::1] gain,
-    const int64_t[::1] own,
-    const int64_t[::1] start,
-    const int32_t[::1] items,
-    const int64_t[::1] price,
-    const uint8_t[::1] active,
-    float64_t lam,
-    uint8_t[::1] keep,  # OUT
-    float64_t seconds=INFINITY,
-):
-    """The largest optimal set at one price level ``lam`` (in the units of gain and price).
-
-    Capacities are rounded to 53 significant bits of the largest, so at a breakpoint either
-    of the two optimal sets may come out.
-
-    Returns
-    -------
-    finished : bool
-        False when the clock ran out; nothing is kept then.
-    """
-    cdef float64_t deadline = now() + seconds
-    cdef Part part
-    cdef Network net
-    cdef int late = 0
-    cdef int32_t v, w
-    cdef float64_t largest = 0.0
-    cdef float64_t scale, value
-    cdef size_t k
-    with nogil:
-        take(parent, gain, own, start, items, price, active, &part)
-        for k in range(<size_t>keep.shape[0]):
-            keep[k] = 0
-        if part.node.size():
-            wire(&part, &net)
-            for v in range(net.n):
-                largest += abs(<float64_t>part.gain[v]) + lam * <float64_t>part.own[v]
-            for w in range(net.m):
-                largest += lam * <float64_t>part.price[w]
-            scale = <float64_t>CAPACITY / (largest + 1.0)
-            for v in range(net.n):
-                value = scale * (<float64_t>part.gain[v] - lam * <float64_t>part.own[v])
-                if value >= 0:
-                    net.excess[v] = <int64_t>value
-                else:
-                    net.to_sink[v] = <int64_t>(-value)
-            for w in range(net.m):
-                net.capacity[w] = <int64_t>(scale * lam * <float64_t>part.price[w])
-                net.to_sink[net.n + w] = net.capacity[w]
-            late = push_relabel(&part, &net, deadline)
-            if not late:
-                for v in range(net.n):
-                    keep[part.node[v]] = net.height[v] == net.far
-    return not late

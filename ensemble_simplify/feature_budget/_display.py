@@ -51,7 +51,7 @@ class BudgetPathDisplay:
     """
 
     def __init__(
-        self, curves, *, unpruned=None, chosen=None, error_name="Error of the pruned ensemble"
+        self, *, curves, unpruned=None, chosen=None, error_name="Error of the pruned ensemble"
     ):
         self.curves = curves
         self.unpruned = unpruned
@@ -67,7 +67,7 @@ class BudgetPathDisplay:
         Parameters
         ----------
         estimator : FeatureBudgetPruner
-            Fitted, with ``solver="min_cut"``.
+            Fitted.
         X : array-like of shape (n_samples, n_features)
             Rows to evaluate on; not those of the fit, or errors look better than they are.
         y : array-like of shape (n_samples,)
@@ -96,19 +96,19 @@ class BudgetPathDisplay:
             curves[name] = Bunch(costs=scores.costs, errors=scores.errors)
             unpruned = scores.unpruned_cost, scores.unpruned_error
         cost = float(np.average(estimator.feature_cost(X), weights=sample_weight))
-        wrong = np.asarray(estimator.predict(X)) - y if is_regressor(estimator) else None
-        wrong = estimator.predict(X) != y if wrong is None else wrong**2
+        answer, y = estimator.predict(X), np.asarray(y)
+        wrong = (answer - y) ** 2 if is_regressor(estimator) else answer != y
         error = float(np.average(wrong, weights=sample_weight))
         kind = "Mean squared error" if is_regressor(estimator) else "Error"
         display = cls(
-            curves,
+            curves=curves,
             unpruned=unpruned,
             chosen=(cost, error),
             error_name=f"{kind} of the pruned ensemble",
         )
         return display.plot(ax=ax, **kwargs)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, *, ax=None, **kwargs):
         """Draw the curves.
 
         Parameters

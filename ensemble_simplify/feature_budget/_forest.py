@@ -17,15 +17,13 @@ from ensemble_simplify._base import (
     all_or_nothing,
     check_weights,
     fit_context,
+    report,
 )
 from ensemble_simplify._sklearn_tree import TreeNodes, apply_nodes, node_counts, write_classifier
-from ensemble_simplify.feature_budget import _grow as _budget_grow
+from ensemble_simplify.feature_budget._grow import POWERS, THRESHOLD_PAIRS, grow
 from ensemble_simplify.feature_budget._prices import read_feature_costs
 
-_KINDS = {
-    "threshold_pairs": _budget_grow.THRESHOLD_PAIRS,
-    "powers": _budget_grow.POWERS,
-}
+_KINDS = {"threshold_pairs": THRESHOLD_PAIRS, "powers": POWERS}
 
 # Free features are taken whenever they lower the impurity: as if they cost this share of the mean.
 _NEARLY_FREE = 1e-6
@@ -87,7 +85,7 @@ class _BudgetTree(DecisionTreeClassifier):
         left, right, feature = (np.empty(room, dtype=np.intp) for _ in range(3))
         threshold = np.empty(room)
         shape = self.power if self.impurity == "powers" else self.alpha
-        n_nodes = _budget_grow.grow(
+        n_nodes = grow(
             X,
             y.astype(np.intp),
             weight,
@@ -155,6 +153,8 @@ class BudgetForestClassifier(BaggingClassifier):
         Rows drawn, with replacement, for each tree: a number or a share.
     n_jobs : int or None, default=None
         Trees grown in parallel.
+    verbose : int, default=0
+        Print lines on the progress if above 0; joblib adds its own.
     random_state : int, RandomState instance or None, default=None
         For the bootstrap samples.
 
@@ -205,6 +205,7 @@ class BudgetForestClassifier(BaggingClassifier):
             Interval(RealNotInt, 0, 1, closed="right"),
         ],
         "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
 
@@ -220,12 +221,14 @@ class BudgetForestClassifier(BaggingClassifier):
         min_samples_leaf=1,
         max_samples=1.0,
         n_jobs=None,
+        verbose=0,
         random_state=None,
     ):
         super().__init__(
             n_estimators=n_estimators,
             max_samples=max_samples,
             n_jobs=n_jobs,
+            verbose=verbose,
             random_state=random_state,
         )
         self.feature_costs = feature_costs
@@ -281,5 +284,10 @@ class BudgetForestClassifier(BaggingClassifier):
                 "a random forest."
             )
         if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, checked)
-        return super().fit(X, y, sample_weight=sample_weight)
+            # `alpha` counts rows.
+            sample_weight = check_weights(sample_weight, checked, mean_one=True)
+        report(self, f"growing {self.n_estimators} trees on {len(checked)} rows")
+        super().fit(X, y, sample_weight=sample_weight)
+        n_leaves = sum(tree.get_n_leaves() for tree in self.estimators_)
+        report(self, f"{len(self.estimators_)} trees with {n_leaves} leaves")
+        return self

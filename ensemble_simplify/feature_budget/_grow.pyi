@@ -4,7 +4,6 @@ from numpy.typing import NDArray
 THRESHOLD_PAIRS: int
 POWERS: int
 
-def impurity(counts: NDArray[np.float64], kind: int, shape: float) -> float: ...
 def grow(
     X: NDArray[np.float32],
     y: NDArray[np.intp],

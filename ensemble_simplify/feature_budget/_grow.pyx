@@ -17,8 +17,9 @@ from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport float32_t, float64_t, intp_t, should_stop
 
-THRESHOLD_PAIRS = 0
-POWERS = 1
+cpdef enum:
+    THRESHOLD_PAIRS = 0
+    POWERS = 1
 
 # Sorted entries between two looks for Ctrl-C.
 cdef intp_t POLL = 1 << 20
@@ -30,11 +31,18 @@ cdef struct Entry:
 
 
 cdef struct Task:
+    # A node to be made of rows[first:last].
     intp_t first
     intp_t last
     intp_t depth
     intp_t parent
     int is_right
+
+
+cdef struct Split:
+    float64_t score
+    intp_t feature       # -1: none
+    float64_t threshold
 
 
 cdef bint before(const Entry& a, const Entry& b) noexcept nogil:
@@ -49,7 +57,7 @@ cdef float64_t impurity_of(const float64_t* n, intp_t n_classes, int kind,
     cdef intp_t i, j
     for i in range(n_classes):
         total += n[i]
-    if kind == 0:
+    if kind == THRESHOLD_PAIRS:
         for i in range(n_classes):
             a = n[i] - shape
             if a <= 0.0:
@@ -68,9 +76,72 @@ cdef float64_t impurity_of(const float64_t* n, intp_t n_classes, int kind,
     return answer
 
 
-def impurity(const float64_t[::1] counts, int kind, float64_t shape):
-    """The impurity of class counts; ``shape`` is the threshold, or the power."""
-    return impurity_of(&counts[0], counts.shape[0], kind, shape)
+cdef struct Rule:
+    # How splits are judged.
+    int kind
+    float64_t shape      # threshold of the pairs, or exponent
+    intp_t n_classes
+    intp_t min_samples_leaf
+
+
+cdef void scan_feature(
+    const Rule& rule,
+    const vector[Entry]& entries,   # sorted by value
+    intp_t size,
+    const intp_t[::1] y,
+    const float64_t[::1] weight,
+    const vector[float64_t]& counts,
+    float64_t total,                # impurity of the counts
+    intp_t feature,
+    float64_t cost,
+    vector[float64_t]& low,         # scratch: class counts of the two sides
+    vector[float64_t]& high,        # scratch
+    Split* best,                    # IN / OUT
+) noexcept nogil:
+    # Replace the best split by one of this feature that is better.
+    cdef intp_t i, c
+    cdef float64_t drop, score
+    low.assign(rule.n_classes, 0.0)
+    high = counts
+    for i in range(size - 1):
+        c = y[entries[i].row]
+        low[c] += weight[entries[i].row]
+        high[c] -= weight[entries[i].row]
+        if entries[i].value == entries[i + 1].value:
+            continue
+        if i + 1 < rule.min_samples_leaf or size - i - 1 < rule.min_samples_leaf:
+            continue
+        drop = total - max(
+            impurity_of(low.data(), rule.n_classes, rule.kind, rule.shape),
+            impurity_of(high.data(), rule.n_classes, rule.kind, rule.shape),
+        )
+        score = drop / cost
+        # Below rounding, a lower impurity is none.
+        if drop > 1e-12 * total and score > best.score * (1.0 + 1e-12):
+            best.score = score
+            best.feature = feature
+            best.threshold = (
+                <float64_t>entries[i].value + <float64_t>entries[i + 1].value
+            ) / 2.0
+
+
+cdef intp_t partition(
+    const float32_t[:, ::1] X,
+    const Split& best,
+    intp_t first,
+    intp_t last,
+    vector[intp_t]& rows,           # IN / OUT: those of the left child to the front
+) noexcept nogil:
+    # Returns where the rows of the right child begin.
+    cdef intp_t middle = first
+    cdef intp_t i, row
+    for i in range(first, last):
+        row = rows[i]
+        if <float64_t>X[row, best.feature] <= best.threshold:
+            rows[i] = rows[middle]
+            rows[middle] = row
+            middle += 1
+    return middle
 
 
 def grow(
@@ -97,27 +168,31 @@ def grow(
     -------
     n_nodes : int
     """
-    cdef intp_t n = 0
     cdef intp_t n_features = X.shape[1]
     cdef intp_t n_nodes = 0
     cdef vector[intp_t] rows
     cdef vector[Entry] entries
-    cdef vector[float64_t] here
+    cdef vector[float64_t] counts
     cdef vector[float64_t] low
     cdef vector[float64_t] high
     cdef vector[Task] stack
     cdef Task task
-    cdef intp_t i, k, c, node, size, best_feature, middle
+    cdef Split best
+    cdef Rule rule
+    cdef intp_t i, k, node, size, middle
     cdef intp_t work = 0
-    cdef float64_t total, drop, score, best_score, best_threshold, f_low, f_high
+    cdef float64_t total
+    rule.kind = kind
+    rule.shape = shape
+    rule.n_classes = n_classes
+    rule.min_samples_leaf = min_samples_leaf
     with nogil:
         for i in range(X.shape[0]):
             if weight[i] > 0.0:
                 rows.push_back(i)
-        n = <intp_t>rows.size()
-        entries.resize(n)
+        entries.resize(rows.size())
         task.first = 0
-        task.last = n
+        task.last = <intp_t>rows.size()
         task.depth = 0
         task.parent = -1
         task.is_right = 0
@@ -137,15 +212,15 @@ def grow(
                 else:
                     left[task.parent] = node
             size = task.last - task.first
-            here.assign(n_classes, 0.0)
+            counts.assign(n_classes, 0.0)
             for i in range(task.first, task.last):
-                here[y[rows[i]]] += weight[rows[i]]
-            total = impurity_of(here.data(), n_classes, kind, shape)
+                counts[y[rows[i]]] += weight[rows[i]]
+            total = impurity_of(counts.data(), n_classes, kind, shape)
             if total <= 0.0 or task.depth >= max_depth or size < 2 * min_samples_leaf:
                 continue
-            best_score = 0.0
-            best_feature = -1
-            best_threshold = 0.0
+            best.score = 0.0
+            best.feature = -1
+            best.threshold = 0.0
             for k in range(n_features):
                 work += size
                 if work >= POLL:
@@ -155,41 +230,15 @@ def grow(
                     entries[i].row = rows[task.first + i]
                     entries[i].value = X[entries[i].row, k]
                 sort(entries.begin(), entries.begin() + size, before)
-                if entries[0].value == entries[size - 1].value:
-                    continue
-                low.assign(n_classes, 0.0)
-                high = here
-                for i in range(size - 1):
-                    c = y[entries[i].row]
-                    low[c] += weight[entries[i].row]
-                    high[c] -= weight[entries[i].row]
-                    if entries[i].value == entries[i + 1].value:
-                        continue
-                    if i + 1 < min_samples_leaf or size - i - 1 < min_samples_leaf:
-                        continue
-                    f_low = impurity_of(low.data(), n_classes, kind, shape)
-                    f_high = impurity_of(high.data(), n_classes, kind, shape)
-                    drop = total - max(f_low, f_high)
-                    score = drop / cost[k]
-                    # Below rounding, a lower impurity is none.
-                    if drop > 1e-12 * total and score > best_score * (1.0 + 1e-12):
-                        best_score = score
-                        best_feature = k
-                        best_threshold = (
-                            <float64_t>entries[i].value + <float64_t>entries[i + 1].value
-                        ) / 2.0
-            if best_feature < 0:
+                if entries[0].value < entries[size - 1].value:
+                    scan_feature(
+                        rule, entries, size, y, weight, counts, total, k, cost[k], low, high, &best
+                    )
+            if best.feature < 0:
                 continue
-            feature[node] = best_feature
-            threshold[node] = best_threshold
-            # Rows of the left child to the front.
-            middle = task.first
-            for i in range(task.first, task.last):
-                if <float64_t>X[rows[i], best_feature] <= best_threshold:
-                    c = rows[i]
-                    rows[i] = rows[middle]
-                    rows[middle] = c
-                    middle += 1
+            feature[node] = best.feature
+            threshold[node] = best.threshold
+            middle = partition(X, best, task.first, task.last, rows)
             task.parent = node
             task.depth += 1
             i = task.first

@@ -47,7 +47,7 @@ def contract(
     active: NDArray[np.uint8],
 ) -> int: ...
 
-class Items:
+class SharedItems:
     n_items: int
     n_arcs: int
     def __init__(

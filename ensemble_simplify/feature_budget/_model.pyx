@@ -19,11 +19,11 @@ from ensemble_simplify._typedefs cimport (
     uint8_t,
 )
 
-# Values of `representative` that are not ids of contracted nodes.
-ALWAYS = -2
-NEVER = -1
-cdef int32_t C_ALWAYS = -2
-cdef int32_t C_NEVER = -1
+# Values of `representative` that are not ids of contracted nodes: nodes that every optimal
+# pruning keeps, and nodes that none keeps.
+cpdef enum:
+    ALWAYS = -2
+    NEVER = -1
 
 
 def order_nodes(
@@ -211,11 +211,11 @@ def contract(
         for k in range(n):
             h = order[k]
             q = parent[h]
-            if not split[h] or worth[h] < 0 or (q >= 0 and representative[q] == C_NEVER):
-                representative[h] = C_NEVER
+            if not split[h] or worth[h] < 0 or (q >= 0 and representative[q] == NEVER):
+                representative[h] = NEVER
             elif needs[h, 0] < 0 and needs[h, 1] < 0 and gain[h] >= 0:
                 if q < 0:
-                    c = C_ALWAYS
+                    c = ALWAYS
                 else:
                     c = representative[q]
                 representative[h] = c
@@ -241,8 +241,8 @@ def contract(
     return m
 
 
-cdef class Items:
-    """What the contracted nodes need: own costs, and items shared by several nodes.
+cdef class SharedItems:
+    """What the contracted nodes pay: own costs, and items that several nodes share.
 
     Rows for which exactly the same nodes need a resource are one item; an item that a
     single node needs is that node's own cost.

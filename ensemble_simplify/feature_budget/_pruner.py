@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
-from time import monotonic
 from typing import ClassVar
 
 import numpy as np
@@ -19,9 +18,8 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, get_tags
 from sklearn.utils.metaestimators import available_if
@@ -35,14 +33,23 @@ from ensemble_simplify._base import (
     all_or_nothing,
     check_weights,
     class_index,
+    deadline_after,
     fit_context,
     fit_or_unwrap,
+    named_rows,
+    report,
+    unwrap,
+    warn,
+    warn_out_of_time,
 )
-from ensemble_simplify._forest import read_forest, tree_estimators
-from ensemble_simplify._sklearn_tree import pruned_copy, read_nodes, write_tree
+from ensemble_simplify._forest import read_forest
 from ensemble_simplify.feature_budget._loss import node_losses
+from ensemble_simplify.feature_budget._path import find_path
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget._problem import PruningProblem
+from ensemble_simplify.feature_budget._pruning import ROUNDING, PathSearch, ProgramSearch
+from ensemble_simplify.feature_budget._scaling import in_units
+from ensemble_simplify.feature_budget._writing import fetch_along_paths, write_pruned
 
 _AVERAGING = (
     BaseDecisionTree,
@@ -61,9 +68,7 @@ _WIDE_STEP = 0.1
 def _has_proba(self):
     estimator = getattr(self, "pruned_estimator_", None)
     if estimator is None:
-        estimator = self.estimator
-        if isinstance(estimator, FrozenEstimator):
-            estimator = estimator.estimator
+        estimator = unwrap(self.estimator)
     return estimator is None or hasattr(estimator, "predict_proba")
 
 
@@ -76,6 +81,10 @@ class FeatureBudgetPruner(BaseEstimator):
         mean error of the trees + lam * mean cost of a row
 
     exactly, for one `lam` or within a `budget`. See the :ref:`User Guide <feature_budget>`.
+
+    Memory: the fitted pruner keeps four bytes for each row of `fit` in each tree, and two copies of
+    the ensemble, so that :meth:`at` need not fit again. `fit` itself needs about 16 bytes more for
+    each row in each tree. ``pruned_estimator_`` can be stored alone.
 
     Parameters
     ----------
@@ -96,9 +105,9 @@ class FeatureBudgetPruner(BaseEstimator):
     lam : float or None, default=None
         Error that one unit of cost is worth.
     budget : float, str or None, default=None
-        Highest mean cost of a row: a number, or a share of the unpruned cost, as "60%". Not
-        together with `lam`. With neither, `lam` tends to zero: what goes costs no accuracy on
-        the given rows.
+        Highest mean cost of a row: a number in units of the prices (0.4 is not a share), or a
+        share of the unpruned cost, as "60%". Not together with `lam`. With neither, `lam` tends to
+        zero: what goes costs no accuracy on the given rows.
     sharing : {"ensemble", "tree"}, default="ensemble"
         "ensemble": trees share what a row has bought. "tree": each tree is pruned as if it were
         alone (to compare; its prunings are contained in those of "ensemble" at the same `lam`).
@@ -124,11 +133,14 @@ class FeatureBudgetPruner(BaseEstimator):
         What to do with a `budget` that lies inside a step of the path. "vertex": take the next
         cheaper pruning on the path. "theta": look for better ones by interpolating prices
         between shared and separate. "mip": then go on with integer programming (HiGHS) until
-        optimal or out of time.
+        optimal or out of time. With ``sharing="tree"`` the path is taken as it is, and "mip" is
+        refused.
     time_limit : float or None, default=None
         Seconds for the search; what is found until then is returned with what is proven.
     n_jobs : int or None, default=None
         Parallel trees of "dantzig_wolfe", as in joblib.
+    verbose : int, default=0
+        Print lines on the progress if above 0.
     random_state : int, RandomState instance or None, default=None
         For the ensemble of ``estimator=None``.
 
@@ -158,8 +170,10 @@ class FeatureBudgetPruner(BaseEstimator):
         Not with other solvers than "min_cut", which follow the path only as far as needed.
     feature_usage_ : ndarray of shape (n_features,)
         Share of the given rows that use each feature after pruning.
-    status_ : {"optimal", "time_limit"}
-        Whether the search was complete, or `time_limit` ended it.
+    status_ : {"optimal", "feasible"}
+        "optimal": no pruning has a lower ``error + lam * cost`` or, with a `budget`, no pruning
+        within it a lower error. "feasible": that is not proven, because the budget lies in a step
+        of the path, or `time_limit` ended the search.
     classes_ : ndarray of shape (n_classes,)
         Class labels, for classifiers.
     n_features_in_ : int
@@ -204,6 +218,7 @@ class FeatureBudgetPruner(BaseEstimator):
         "fill": [StrOptions({"vertex", "theta", "mip"})],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
 
@@ -225,6 +240,7 @@ class FeatureBudgetPruner(BaseEstimator):
         fill="theta",
         time_limit=None,
         n_jobs=None,
+        verbose=0,
         random_state=None,
     ):
         self.estimator = estimator
@@ -242,6 +258,7 @@ class FeatureBudgetPruner(BaseEstimator):
         self.fill = fill
         self.time_limit = time_limit
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     def __sklearn_tags__(self):
@@ -280,12 +297,7 @@ class FeatureBudgetPruner(BaseEstimator):
         self : FeatureBudgetPruner
             The fitted estimator.
         """
-        if self.lam is not None and self.budget is not None:
-            raise ValueError(
-                f"lam={self.lam} and budget={self.budget} were both given. Leave one of them out."
-            )
-        share = self._check_budget()
-        self._check_type()
+        self._check_options()
         regression = self.estimator is not None and is_regressor(self.estimator)
         given = X
         X, y = validate_data(
@@ -293,18 +305,30 @@ class FeatureBudgetPruner(BaseEstimator):
         )
         if not regression:
             check_classification_targets(y)
-        weight = check_weights(sample_weight, X)
-        prices = Prices.read(
-            self.feature_costs,
-            self.groups,
-            self.group_costs,
-            X.shape[1],
-            getattr(self, "feature_names_in_", None),
+        # In units of their own, weights as small as 1e-300 count as any others.
+        _, weight = in_units(check_weights(sample_weight, X))
+        names = getattr(self, "feature_names_in_", None)
+        self._prices = Prices.read(
+            self.feature_costs, self.groups, self.group_costs, X.shape[1], names
         )
-
         default = RandomForestClassifier(40, max_features=None, random_state=self.random_state)
-        rows = given if hasattr(given, "columns") else X
-        self.estimator_ = fit_or_unwrap(self.estimator, rows, y, sample_weight, default=default)
+        self.estimator_ = fit_or_unwrap(
+            self.estimator, named_rows(given, X), y, sample_weight, default=default
+        )
+        self._read(X, y, weight)
+        deadline = deadline_after(self.time_limit)
+        self._path = None
+        if self.solver == "min_cut":
+            self._path = find_path(
+                self._problem, shared=self.sharing == "ensemble", deadline=deadline
+            )
+            self.path_ = self._describe_path()
+            report(self, f"path of {len(self.path_.lams)} prunings")
+        self._prune(deadline)
+        return self
+
+    def _read(self, X, y, weight):
+        """State the problem: the ensemble as arrays, the rows in its leaves, losses and prices."""
         forest = read_forest(self.estimator_)
         self._check_vote(forest)
         if forest.classes is None:
@@ -318,7 +342,7 @@ class FeatureBudgetPruner(BaseEstimator):
             forest, leaf, target, weight, counted, loss=self._loss(forest), labels=self.labels
         )
         self._forest = replace(forest, value=value)
-        self._prices = prices
+        self._target = target
         self._problem = PruningProblem(
             offsets=forest.offsets,
             left=forest.left,
@@ -328,26 +352,35 @@ class FeatureBudgetPruner(BaseEstimator):
             weight=weight,
             loss_of_node=loss_of_node,
             unit=unit,
-            prices=prices.price,
-            resources=prices.resources,
-            shared=self.sharing == "ensemble",
+            prices=self._prices.price,
+            resources=self._prices.resources,
         )
-        self._fit_rows = leaf, target, weight
         everything = self._problem.split
         self.unpruned_cost_ = self._problem.cost(everything)
         self.unpruned_error_ = self._problem.loss(everything)
-        deadline = np.inf if self.time_limit is None else monotonic() + self.time_limit
-        if self.solver == "min_cut":
-            self._path = self._problem.path(self.time_limit)
-        else:
-            self._path = None
-        self._choose(share, deadline, stacklevel=5)
-        return self
+        report(
+            self,
+            f"{forest.n_trees} trees with {np.count_nonzero(everything)} splits read: cost "
+            f"{self.unpruned_cost_:.6g} a row, error {self.unpruned_error_:.6g}",
+        )
 
-    def _check_budget(self):
-        """Split `budget` into a number, and whether it is a share of the unpruned cost."""
-        if not isinstance(self.budget, str):
-            return self.budget, False
+    def _check_options(self):
+        """Refuse what contradicts itself, before anything is fitted."""
+        if self.lam is not None and self.budget is not None:
+            raise ValueError(
+                f"lam={self.lam} and budget={self.budget} were both given. Leave one of them out."
+            )
+        if self.fill == "mip" and self.sharing == "tree":
+            raise ValueError(
+                "fill='mip' finds the best pruning of trees that share what they buy, but "
+                "sharing='tree' was given. Use sharing='ensemble', or another fill."
+            )
+        if isinstance(self.budget, str):
+            self._read_share()
+        self._check_type()
+
+    def _read_share(self):
+        """`budget`, given as a percentage, as a share of the unpruned cost."""
         text = self.budget.strip()
         try:
             number = float(text.removesuffix("%"))
@@ -358,15 +391,20 @@ class FeatureBudgetPruner(BaseEstimator):
                 f"budget={self.budget!r} is not understood. Give a number, or a share of the "
                 "unpruned cost such as '60%'."
             )
-        return number / 100.0, True
+        return number / 100.0
 
     def _check_type(self):
-        estimator = self.estimator
-        if isinstance(estimator, FrozenEstimator):
-            estimator = estimator.estimator
+        estimator = unwrap(self.estimator)
         if estimator is None or isinstance(estimator, _AVERAGING):
             return
         name = type(estimator).__name__
+        if isinstance(estimator, Pipeline):
+            raise TypeError(
+                f"estimator={name}(...) transforms its rows before they reach a tree. Pass its "
+                "last step, and the rows as that step sees them: "
+                "FeatureBudgetPruner(FrozenEstimator(pipeline[-1])).fit(pipeline[:-1].transform(X)"
+                ", y). Prices are then those of the transformed columns."
+            )
         raise TypeError(
             f"estimator={name}(...) cannot be pruned by feature cost: the error of the ensemble "
             "must be a mean of errors of single trees. Trees of a boosted ensemble correct one "
@@ -416,222 +454,107 @@ class FeatureBudgetPruner(BaseEstimator):
 
     # Choosing a pruning.
 
-    def _choose(self, share, deadline, stacklevel):
-        """Set everything that depends on `lam` and `budget`; warn at the level of the caller."""
-        number, is_share = share
-        budget = number * self.unpruned_cost_ if is_share else number
-        self.status_ = "optimal"
-        if self._path is None:
-            keep = self._solve_elsewhere(budget, deadline)
+    def _prune(self, deadline):
+        """Choose a pruning for `lam` or `budget`, and set all that depends on it."""
+        search = self._search(deadline)
+        budget = self._budget_in_cost()
+        if budget is None:
+            pruning = search.at_price(0.0 if self.lam is None else float(self.lam))
         else:
-            keep = self._solve_on_path(budget, deadline, stacklevel + 1)
-        self._set_pruning(keep)
-        if self.sharing == "tree":
-            # The path is optimal for costs that no row pays.
-            self.error_bound_ = min(self._supports[0, 1], self.error_)
-        else:
-            at = self.cost_ if budget is None else budget
-            lines = self._supports[:, 1] - self._supports[:, 0] * at
-            self.error_bound_ = float(min(max(lines.max(), self._mip_bound), self.error_))
-        # The bound is a difference of sums: equal up to rounding.
-        close = 1e-9 * max(1.0, abs(self.unpruned_error_), abs(self.error_))
-        self.is_budget_optimal_ = bool(self.error_ - self.error_bound_ <= close)
-        if self.is_budget_optimal_:
-            self.error_bound_ = self.error_
-        if self.status_ == "time_limit":
-            warnings.warn(
+            pruning = search.within(budget)
+        self._set_pruning(pruning)
+        report(
+            self,
+            f"cost {self.cost_:.6g} a row, error {self.error_:.6g} (no lower than "
+            f"{self.error_bound_:.6g}), {self.status_}",
+        )
+        if not pruning.is_complete:
+            warn_out_of_time(
                 f"time_limit={self.time_limit} was reached before the search was complete. "
                 f"error_={self.error_:.6g} is within {self.error_ - self.error_bound_:.3g} of the "
-                "best. Raise time_limit to close the gap.",
-                ConvergenceWarning,
-                stacklevel=stacklevel,
+                "best. Raise time_limit to close the gap."
+            )
+        self._warn_of_step(pruning, budget)
+
+    def _search(self, deadline):
+        options = {
+            "shared": self.sharing == "ensemble",
+            "ties": self.ties,
+            "fill": self.fill,
+            "deadline": deadline,
+            "progress": partial(report, self),
+        }
+        if self._path is not None:
+            return PathSearch(self._problem, self._path, **options)
+        return ProgramSearch(self._problem, self.solver, self.n_jobs, **options)
+
+    def _budget_in_cost(self):
+        """`budget` in units of cost; None without one."""
+        if isinstance(self.budget, str):
+            return self._read_share() * self.unpruned_cost_
+        if self.budget is not None and 0 < self.budget < 1 <= self.unpruned_cost_:
+            warn(
+                f"budget={self.budget} is a mean cost of {self.budget} units a row, where the "
+                f"unpruned ensemble costs {self.unpruned_cost_:.6g}. For a share of that, write "
+                f"budget='{100 * self.budget:g}%'."
+            )
+        return self.budget
+
+    def _warn_of_step(self, pruning, budget):
+        if pruning.step is None or pruning.is_budget_optimal:
+            return
+        high, low = pruning.step
+        if high - low > _WIDE_STEP * self.unpruned_cost_:
+            warn(
+                f"budget={budget:.6g} lies in a step of the path from cost {high:.6g} down to "
+                f"{low:.6g}: in between no pruning is optimal for any lam. The best one found "
+                f"costs {pruning.cost:.6g} with error {pruning.error:.6g}; none within the budget "
+                f"can have less than {pruning.error_bound:.6g}. Trees that choose from all "
+                "features (bagging, max_features=None) have smaller steps; fill='mip' searches "
+                "harder."
             )
 
-    def _solve_on_path(self, budget, deadline, stacklevel):
-        path = self._path
-        self._supports = path.supports
-        self._mip_bound = -np.inf
-        if not path.proven.all():
-            self.status_ = "time_limit"
-        self.path_ = self._path_bunch(path)
-        if budget is None:
-            lam = 0.0 if self.lam is None else self.lam
-            k = int(np.searchsorted(path.lams, lam, side="right")) - 1
-            self.lam_ = float(lam)
-            return self._problem.at_vertex(path, k, self.ties)
-        slack = 1e-9 * max(1.0, self.unpruned_cost_)
-        k = int(np.argmax(path.costs <= budget + slack))
-        self.lam_ = float(path.lams[k])
-        keep = self._problem.at_vertex(path, k, self.ties)
-        if k == 0 or path.costs[k] >= budget - slack or self.sharing == "tree":
-            return keep
-        step = path.costs[k - 1] - path.costs[k]
-        if self.fill != "vertex":
-            left = None if deadline == np.inf else max(0.0, deadline - monotonic())
-            keep = self._problem.fill(path, k - 1, budget, self.ties, left)
-        if self.fill == "mip":
-            left = None if deadline == np.inf else max(0.0, deadline - monotonic())
-            better, self._mip_bound = self._problem.solve_budget_mip(budget, keep, left)
-            if better is not None and self._problem.loss(better) < self._problem.loss(keep):
-                keep = better
-            if self._problem.loss(keep) - self._mip_bound > 1e-6:
-                self.status_ = "time_limit"
-        if step > _WIDE_STEP * self.unpruned_cost_:
-            error, cost = self._problem.loss(keep), self._problem.cost(keep)
-            bound = max(path.bound(budget), self._mip_bound)
-            if error - bound > 1e-9:
-                warnings.warn(
-                    f"budget={budget:.6g} lies in a step of the path from cost "
-                    f"{path.costs[k - 1]:.6g} down to {path.costs[k]:.6g}: in between no pruning "
-                    f"is optimal for any lam. The best one found costs {cost:.6g} with error "
-                    f"{error:.6g}; none within the budget can have less than {bound:.6g}. "
-                    "Trees that choose from all features (bagging, max_features=None) have "
-                    "smaller steps; fill='mip' searches harder.",
-                    UserWarning,
-                    stacklevel=stacklevel,
-                )
-        return keep
-
-    def _solve_elsewhere(self, budget, deadline):
-        """Follow the path by one linear program a price level, only as far as needed."""
-        problem = self._problem
-        supports = []
-        self._mip_bound = -np.inf
-
-        def solve(lam):
-            left = None if deadline == np.inf else max(0.0, deadline - monotonic())
-            if self.solver == "dantzig_wolfe":
-                keep, objective, bound, _ = problem.solve_dantzig_wolfe(lam, self.n_jobs, left)
-                proven = keep is not None and objective - bound <= 1e-7 * max(1.0, abs(objective))
-            else:
-                form = "printed" if self.solver == "highs_printed" else "difference"
-                keep, solution = problem.solve_lp(lam, form, time_limit=left)
-                proven, bound = keep is not None, solution.bound
-            if not proven:
-                self.status_ = "time_limit"
-            if keep is not None:
-                supports.append((lam, bound))
-            return keep
-
-        free = problem.expand(problem.c_active, "prune")
-        supports.append((0.0, problem.loss(free)))
-        if budget is None:
-            lam = 0.0 if self.lam is None else float(self.lam)
-            keep = free if lam == 0 else solve(lam)
-            self.lam_ = lam
-        else:
-            keep, self.lam_ = self._follow(free, budget, solve)
-        self._supports = np.array(supports)
-        if keep is None:
-            # Pruned to the roots: allowed at any price, and all that is known.
-            keep = np.zeros_like(problem.split)
-        return keep
-
-    def _follow(self, free, budget, solve):
-        """The cheapest-error pruning of the path within a budget, by cuts at chord slopes."""
-        problem = self._problem
-
-        def cost(keep):
-            return problem.cost(keep, shared=problem.shared)
-
-        if problem.cost(free) <= budget:
-            return free, 0.0
-        high, low = free, problem.expand(np.zeros(problem.n_contracted, dtype=np.uint8), "prune")
-        lam = 0.0
-        while True:
-            saved, lost = cost(high) - cost(low), problem.loss(low) - problem.loss(high)
-            lam = lost / saved
-            keep = solve(lam)
-            if keep is None:
-                return low, lam
-            gained = problem.loss(high) + lam * cost(high) - problem.loss(keep) - lam * cost(keep)
-            if gained <= 1e-9 * max(1.0, abs(problem.loss(high))):
-                return low, lam
-            if problem.cost(keep) <= budget:
-                low = keep
-            else:
-                high = keep
-
-    def _path_bunch(self, path):
-        n_splits, n_features = [], []
-        for k in range(len(path.lams)):
-            keep = self._problem.at_vertex(path, k, self.ties) > 0
-            n_splits.append(np.count_nonzero(keep))
-            n_features.append(len(np.unique(self._problem.feature[keep])))
-        return Bunch(
-            lams=path.lams,
-            costs=path.costs,
-            errors=path.losses,
-            n_splits=np.array(n_splits),
-            n_features=np.array(n_features),
+    def _set_pruning(self, pruning):
+        self._pruning = pruning
+        self.lam_ = pruning.lam
+        self.cost_ = pruning.cost
+        self.error_ = pruning.error
+        self.error_bound_ = pruning.error_bound
+        self.is_budget_optimal_ = pruning.is_budget_optimal
+        self.status_ = "optimal" if pruning.is_optimal else "feasible"
+        problem, weight = self._problem, self._problem.weight
+        leaf = problem.leaf_of_rows()
+        stop = problem.stops(pruning.keep)
+        self.forest_error_ = self._forest_error(stop[leaf], self._target, weight)
+        self.feature_usage_ = weight @ problem.acquired(leaf, pruning.keep) / weight.sum()
+        self.pruned_estimator_ = write_pruned(
+            self.estimator_, self._forest, pruning.keep, own_values=self.labels == "tree"
         )
 
-    def _set_pruning(self, keep):
-        problem = self._problem
-        leaf, target, weight = self._fit_rows
-        self._keep = keep
-        self._stop = problem.stops(keep)
-        self.cost_ = problem.cost(keep)
-        self.error_ = problem.loss(keep)
-        self.forest_error_ = self._forest_error(self._stop[leaf], target, weight)
-        acquired = problem.acquired(leaf, keep)
-        self.feature_usage_ = weight @ acquired / weight.sum()
-        self.pruned_estimator_ = self._write()
-
     def _forest_error(self, stopped, target, weight):
+        """Error of the ensemble whose rows stop at these nodes."""
         answer = self._forest.decide_at(stopped.T)
         if self._forest.classes is None:
             return float(np.average((answer - target) ** 2, weights=weight))
         return float(np.average(answer != target, weights=weight))
 
-    def _write(self):
-        """A deep copy of the ensemble with pruned trees in it."""
-        ensemble = deepcopy(self.estimator_)
-        trees = tree_estimators(ensemble)
-        offsets = self._forest.offsets
-        for t, (tree, _) in enumerate(trees):
-            part = slice(offsets[t], offsets[t + 1])
-            pruned = pruned_copy(tree, self._keep[part].astype(bool))
-            if self.labels == "sample":
-                own = np.arange(offsets[t], offsets[t + 1])
-                reached = np.zeros(self._forest.n_nodes, dtype=bool)
-                reached[part] = (self._stop[part] == own) & (
-                    (self._problem.parent[part] >= 0) | (own == offsets[t])
-                )
-                order = self._problem.order
-                nodes = order[reached[order]]
-                pruned = self._with_values(pruned, self._forest.value[nodes], t)
-            # In place: whatever holds the tree holds the pruned one now.
-            vars(tree).update(vars(pruned))
-        return ensemble
-
-    def _with_values(self, tree, value, t):
-        contents = read_nodes(tree)
-        names = getattr(tree, "feature_names_in_", None)
-        if self._forest.classes is None:
-            classes, value = None, value[:, 0]
-        else:
-            classes = tree.classes_
-            if len(classes) != value.shape[1]:
-                own = np.asarray(classes, dtype=np.intp)
-                if (np.delete(value, own, axis=1) > 0).any():
-                    raise ValueError(
-                        f"labels='sample' cannot write the classes of the given rows into tree "
-                        f"{t}, which was grown without some of them. Use labels='tree'."
-                    )
-                value = value[:, own]
-        written = write_tree(
-            contents.nodes,
-            value,
-            contents.n_node_samples,
-            contents.weighted_n_node_samples,
-            contents.impurity,
-            n_features=tree.n_features_in_,
-            classes=classes,
-            feature_names=names,
+    def _describe_path(self):
+        n_splits, n_features = [], []
+        for k in range(len(self._path.lams)):
+            keep = self._kept_on(self._path, k) > 0
+            n_splits.append(np.count_nonzero(keep))
+            n_features.append(len(np.unique(self._problem.feature[keep])))
+        return Bunch(
+            lams=self._path.lams,
+            costs=self._path.costs,
+            errors=self._path.losses,
+            n_splits=np.array(n_splits),
+            n_features=np.array(n_features),
         )
-        tree.tree_ = written.tree_
-        return tree
+
+    def _kept_on(self, path, k):
+        """Splits kept by pruning `k` of a path."""
+        return self._problem.expand(path.chosen(k, self.ties), self.ties)
 
     # After fitting.
 
@@ -651,13 +574,11 @@ class FeatureBudgetPruner(BaseEstimator):
             A fitted copy.
         """
         check_is_fitted(self, "pruned_estimator_")
-        if lam is not None and budget is not None:
-            raise ValueError(f"lam={lam} and budget={budget} were both given. Leave one out.")
         other = copy(self)
         other.set_params(lam=lam, budget=budget)
         other._validate_params()
-        deadline = np.inf if self.time_limit is None else monotonic() + self.time_limit
-        other._choose(other._check_budget(), deadline, stacklevel=3)
+        other._check_options()
+        other._prune(deadline_after(self.time_limit))
         return other
 
     def pruning_path(self, X, y, sample_weight=None):
@@ -707,10 +628,8 @@ class FeatureBudgetPruner(BaseEstimator):
         check_is_fitted(self, "pruned_estimator_")
         problem, path = self._problem, self._path
         shared = (self.sharing if sharing is None else sharing) == "ensemble"
-        if path is None or shared != problem.shared:
-            problem = copy(problem)
-            problem.shared = shared
-            path = problem.path(self.time_limit)
+        if path is None or shared != path.shared:
+            path = find_path(problem, shared=shared, deadline=deadline_after(self.time_limit))
         X, y = self._validate(X, y)
         weight = check_weights(sample_weight, X)
         target = y if self._forest.classes is None else class_index(y, self.classes_)
@@ -721,7 +640,7 @@ class FeatureBudgetPruner(BaseEstimator):
             paid = self._prices.paid(problem.acquired(leaf, keep))
             return error, float(np.average(paid, weights=weight))
 
-        points = [measure(problem.at_vertex(path, k, self.ties)) for k in range(len(path.lams))]
+        points = [measure(self._kept_on(path, k)) for k in range(len(path.lams))]
         errors, costs = np.array(points).T
         error, cost = measure(problem.split)
         return Bunch(
@@ -750,7 +669,8 @@ class FeatureBudgetPruner(BaseEstimator):
         """
         scores = self.path_scores(X, y, sample_weight)
         allowed = min(scores.unpruned_error, scores.errors[0]) + max_loss
-        good = np.flatnonzero(scores.errors <= allowed + 1e-12)
+        slack = ROUNDING * scores.errors.max()
+        good = np.flatnonzero(scores.errors <= allowed + slack)
         return self.at(lam=float(scores.lams[good[np.argmin(scores.costs[good])]]))
 
     def predict(self, X):
@@ -822,7 +742,7 @@ class FeatureBudgetPruner(BaseEstimator):
             True where the row uses the feature.
         """
         check_is_fitted(self, "pruned_estimator_")
-        return self._problem.acquired(self._forest.apply(self._validate(X)), self._keep)
+        return self._problem.acquired(self._forest.apply(self._validate(X)), self._pruning.keep)
 
     def feature_cost(self, X):
         """What the pruned ensemble pays for each row, groups included.
@@ -858,26 +778,10 @@ class FeatureBudgetPruner(BaseEstimator):
             shape (n_samples, n_features); ``cost`` of shape (n_samples,).
         """
         check_is_fitted(self, "pruned_estimator_")
-        forest = self._forest
-        known = np.zeros((n_samples, self.n_features_in_), dtype=bool)
-        values = np.zeros((n_samples, self.n_features_in_), dtype=np.float32)
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        node = np.tile(forest.offsets[:-1], (n_samples, 1))
-        for t in range(forest.n_trees):
-            active = np.flatnonzero(self._keep[node[:, t]])
-            while active.size:
-                wanted = forest.feature[node[active, t]]
-                for k in np.unique(wanted[~known[active, wanted]]):
-                    rows = active[wanted == k]
-                    rows = rows[~known[rows, k]]
-                    values[rows, k] = _fetched(fetch(names[k], rows), names[k], len(rows))
-                    known[rows, k] = True
-                here = node[active, t]
-                goes_left = values[active, wanted] <= forest.threshold[here]
-                node[active, t] = np.where(goes_left, forest.left[here], forest.right[here])
-                active = active[self._keep[node[active, t]] != 0]
-        answer = forest.decide_at(node.T)
-        if forest.classes is not None:
+        node, known = fetch_along_paths(self._forest, self._pruning.keep, fetch, names, n_samples)
+        answer = self._forest.decide_at(node.T)
+        if self._forest.classes is not None:
             answer = self.classes_[answer]
         return Bunch(prediction=answer, acquired=known, cost=self._prices.paid(known))
 
@@ -886,13 +790,3 @@ class FeatureBudgetPruner(BaseEstimator):
             return validate_data(self, X, reset=False, dtype=np.float64)
         regression = self._forest.classes is None
         return validate_data(self, X, y, reset=False, dtype=np.float64, y_numeric=regression)
-
-
-def _fetched(values, name, n_rows):
-    values = np.asarray(values, dtype=np.float64).reshape(-1)
-    if values.shape != (n_rows,) or not np.isfinite(values).all():
-        raise ValueError(
-            f"fetch({name!r}, rows) returned {values!r} for {n_rows} rows. Return one finite "
-            "number for each."
-        )
-    return values

@@ -16,8 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.tree import export_text
 
 from ensemble_simplify import BudgetForestClassifier, FeatureBudgetPruner
-from ensemble_simplify.feature_budget import _grow
-from ensemble_simplify.feature_budget._forest import _KINDS, _BudgetTree
+from ensemble_simplify.feature_budget._forest import _BudgetTree
 
 SHAPES = {"threshold_pairs": (0.0, 1.0, 2.5), "powers": (2.0, 3.0)}
 CASES = [(name, shape) for name, shapes in SHAPES.items() for shape in shapes]
@@ -32,23 +31,45 @@ def impurity(counts, name, shape):
     return n.sum() ** shape - (n**shape).sum()
 
 
-counts = st.lists(st.integers(0, 6), min_size=2, max_size=4)
+def options_of(name, shape):
+    return {"impurity": name, "power" if name == "powers" else "alpha": shape}
 
 
 @pytest.mark.parametrize(("name", "shape"), CASES)
-@given(counts)
-def test_impurity_is_its_definition(name, shape, n):
-    found = _grow.impurity(np.array(n, dtype=float), _KINDS[name], shape)
-    assert found == pytest.approx(impurity(n, name, shape), abs=1e-9)
+@given(st.integers(0, 10**6))
+def test_impurities_decide_at_which_price_the_split_changes(name, shape, seed):
+    """Two binary features: the dearer one is taken up to the ratio of what they save."""
+    rng = np.random.default_rng(seed)
+    n, n_classes = int(rng.integers(4, 30)), int(rng.integers(2, 5))
+    X, y = rng.integers(0, 2, (n, 2)), rng.integers(0, n_classes, n)
+    weight = rng.integers(1, 4, n).astype(float)
+
+    def drop(k):
+        sides = [
+            np.bincount(y[s], weight[s], minlength=n_classes) for s in (X[:, k] == 0, X[:, k] == 1)
+        ]
+        everything = impurity(sides[0] + sides[1], name, shape)
+        return everything - max(impurity(side, name, shape) for side in sides)
+
+    first, second = drop(0), drop(1)
+    if min(first, second) <= 1e-6 * max(first, second):
+        return
+    for factor, taken in ((1 - 1e-7, 1), (1 + 1e-7, 0)):
+        cost = [1.0, factor * second / first]
+        tree = _BudgetTree(costs=cost, max_depth=1, **options_of(name, shape)).fit(X, y, weight)
+        assert tree.tree_.feature[0] == taken
+
+
+counts = st.lists(st.integers(0, 6), min_size=2, max_size=4)
 
 
 @pytest.mark.parametrize(("name", "shape"), CASES)
 @given(counts, st.data())
 def test_impurity_is_admissible(name, shape, n, data):
-    """Not negative, zero on pure sets, monotone, supermodular."""
+    """The definitions are, as the paper asks: zero on pure sets, monotone, supermodular."""
 
     def f(m):
-        return _grow.impurity(np.array(m, dtype=float), _KINDS[name], shape)
+        return impurity(m, name, shape)
 
     assert f(n) >= 0
     assert f([n[0]] + [0] * (len(n) - 1)) == 0
@@ -81,8 +102,7 @@ def test_every_split_is_greedy(name, shape, seed):
     X = rng.choice([-1e30, -2.0, -1e-40, 0.0, 1.0, 2.5, 3.0, 1e30], (n, 3)).astype(np.float32)
     y = ((X[:, 0] > 0) + (X[:, 1] > 0) * rng.integers(2, size=n)) % 3
     cost = rng.uniform(0.5, 3.0, 3)
-    options = {"power": shape} if name == "powers" else {"alpha": shape}
-    tree = _BudgetTree(costs=cost, impurity=name, **options).fit(X, y)
+    tree = _BudgetTree(costs=cost, **options_of(name, shape)).fit(X, y)
     paths = tree.decision_path(X).toarray() > 0
     structure = tree.tree_
     y = np.unique(y, return_inverse=True)[1]

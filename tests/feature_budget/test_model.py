@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ensemble_simplify.feature_budget._model import (
     ALWAYS,
     NEVER,
-    Items,
+    SharedItems,
     acquired_features,
     best_subtrees,
     contract,
@@ -213,7 +213,7 @@ def test_contracted_prunings_are_all_that_can_be_optimal(seed):
     group_rows(c.leaf, c.parent, c.order, c.offsets, rows, first, last)
     weight, prices = c.rng.integers(1, 4, n_rows) * 1.0, c.rng.integers(1, 5, 5) * 1.0
     own = np.zeros(n)
-    items = Items(rows, first, last, c.offsets, needs, representative, weight, prices, own)
+    items = SharedItems(rows, first, last, c.offsets, needs, representative, weight, prices, own)
     start, item = np.empty(n + 1, dtype=np.int64), np.empty(items.n_arcs, dtype=np.int32)
     price = np.empty(items.n_items)
     items.read(start, item, price)

@@ -34,6 +34,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_t
 from ensemble_simplify import BudgetPathDisplay, FeatureBudgetPruner
 from ensemble_simplify._forest import tree_estimators
 from ensemble_simplify._lp import LinearProgram
+from ensemble_simplify.feature_budget._dantzig_wolfe import solve_dantzig_wolfe
+from ensemble_simplify.feature_budget._lp_forms import linear_form, solve_lp
 
 
 def tiny_case(seed):
@@ -105,7 +107,7 @@ def count_by_rows(pruner, X, y, weight):
 
 @pytest.mark.parametrize("block", range(10))
 def test_tiny_forests_against_enumeration_and_both_programs(block):
-    """500 forests: cut, path, both linear programs and enumeration agree to rounding."""
+    """500 forests: path, both linear programs and enumeration agree to rounding."""
     for seed in range(50 * block, 50 * block + 50):
         frozen, options, X, y, weight = tiny_case(seed)
         lam = float(np.random.default_rng(seed).choice([0.003, 0.01, 0.03, 0.06, 0.1, 0.2]))
@@ -115,10 +117,8 @@ def test_tiny_forests_against_enumeration_and_both_programs(block):
         best = (points @ [1.0, lam]).min()
         assert pruner.error_ + lam * pruner.cost_ == pytest.approx(best, abs=1e-9)
         assert pruner.is_budget_optimal_
-        cut = problem.cut(lam)
-        assert problem.loss(cut) + lam * problem.cost(cut) == pytest.approx(best, abs=1e-9)
         for form in ("printed", "difference"):
-            keep, solution = problem.solve_lp(lam, form)
+            keep, solution = solve_lp(problem, lam, form)
             assert solution.objective == pytest.approx(best, abs=1e-9)
             assert problem.loss(keep) + lam * problem.cost(keep) == pytest.approx(best, abs=1e-9)
         # The whole path is the lower hull of all prunings.
@@ -126,7 +126,7 @@ def test_tiny_forests_against_enumeration_and_both_programs(block):
         slopes = np.diff(path.lams)
         assert np.all(slopes > 0)
         for k, (error, cost) in enumerate(zip(path.errors, path.costs, strict=True)):
-            keep = problem.at_vertex(pruner._path, k, options["ties"])
+            keep = pruner._kept_on(pruner._path, k)
             assert problem.loss(keep) == pytest.approx(error, abs=1e-9)
             assert problem.cost(keep) == pytest.approx(cost, abs=1e-9)
             # No pruning of that cost or less has a lower error.
@@ -168,12 +168,11 @@ def test_vertices_are_integral(seed, form):
     problem = FeatureBudgetPruner(frozen, **options).fit(X, y, weight)._problem
     rng = np.random.default_rng(seed)
     for lam in (0.01, 0.05, 0.2):
-        _, solution = problem.solve_lp(lam, form)
+        _, solution = solve_lp(problem, lam, form)
         assert np.abs(solution.x - np.rint(solution.x)).max() < 1e-9
-    program, _, _ = problem.linear_program(0.05, form)
+    stated = linear_form(problem, 0.05, form)
     for _ in range(5):
-        program.set_cost(rng.normal(size=program.n_columns))
-        x = program.solve().x
+        x = replace(stated, cost=rng.normal(size=len(stated.cost))).program().solve().x
         assert np.abs(x - np.rint(x)).max() < 1e-9
 
 
@@ -192,21 +191,21 @@ def pruner(forest, cancer):
     return FeatureBudgetPruner(FrozenEstimator(forest)).fit(*cancer)
 
 
-def test_path_is_nested_sorted_and_equal_to_cuts(pruner):
+def test_path_is_nested_sorted_and_equal_to_linear_programs(pruner):
     problem, path = pruner._problem, pruner._path
     assert np.all(np.diff(path.lams) > 0)
     assert np.all(np.diff(path.costs) < 0)
     assert np.all(np.diff(path.losses) > 0)
     assert path.costs[-1] == pytest.approx(0.0, abs=1e-12)
     for ties in ("keep", "prune"):
-        keeps = [problem.at_vertex(path, k, ties) for k in range(len(path.lams))]
+        keeps = [problem.expand(path.chosen(k, ties), ties) for k in range(len(path.lams))]
         for a, b in pairwise(keeps):
             assert np.all(b <= a)
         assert [problem.loss(k) for k in keeps] == pytest.approx(path.losses, abs=1e-9)
         assert [problem.cost(k) for k in keeps] == pytest.approx(path.costs, abs=1e-9)
     rng = np.random.default_rng(0)
-    for lam in np.exp(rng.uniform(np.log(path.lams[1]), np.log(path.lams[-1]), 50)):
-        keep = problem.cut(lam)
+    for lam in np.exp(rng.uniform(np.log(path.lams[1]), np.log(path.lams[-1]), 12)):
+        keep, _ = solve_lp(problem, lam)
         best = np.min(path.losses + lam * path.costs)
         assert problem.loss(keep) + lam * problem.cost(keep) == pytest.approx(best, abs=1e-11)
 
@@ -228,10 +227,10 @@ def test_trees_alone_keep_less(forest, cancer, labels):
     alone = FeatureBudgetPruner(frozen, labels=labels, sharing="tree").fit(*cancer)
     for lam in np.geomspace(1e-5, 1, 25):
         a, b = alone.at(lam=lam), shared.at(lam=lam)
-        assert np.all(a._keep <= b._keep)
+        assert np.all(a._pruning.keep <= b._pruning.keep)
         assert b.error_ + lam * b.cost_ <= a.error_ + lam * a.cost_ + 1e-12
     for k in range(0, len(alone._path.lams), 5):
-        keep = alone._problem.at_vertex(alone._path, k)
+        keep = alone._kept_on(alone._path, k)
         assert alone._problem.cost(keep) == pytest.approx(alone.path_.costs[k], abs=1e-9)
 
 
@@ -285,8 +284,8 @@ def test_prune_ties_gives_smaller_trees_of_equal_worth(forest, cancer, pruner):
     large = pruner.at(lam=0.001)
     assert small.error_ == pytest.approx(large.error_, abs=1e-12)
     assert small.cost_ == pytest.approx(large.cost_, abs=1e-12)
-    assert small._keep.sum() < large._keep.sum()
-    assert np.all(small._keep <= large._keep)
+    assert small._pruning.keep.sum() < large._pruning.keep.sum()
+    assert np.all(small._pruning.keep <= large._pruning.keep)
 
 
 @pytest.mark.parametrize("solver", ["highs", "highs_printed", "dantzig_wolfe"])
@@ -298,20 +297,24 @@ def test_solvers_agree(cancer, solver):
     for lam in (0.0, 0.4 * lams[2] + 0.6 * lams[3], 1.3 * lams[len(lams) // 2]):
         a = exact.at(lam=lam)
         b = FeatureBudgetPruner(frozen, solver=solver, lam=lam).fit(X, y)
+        assert np.array_equal(b._pruning.keep, a._pruning.keep)
         assert b.error_ + lam * b.cost_ == pytest.approx(a.error_ + lam * a.cost_, abs=1e-9)
         assert b.error_ == pytest.approx(a.error_, abs=1e-7)
         assert b.status_ == "optimal"
         assert b.is_budget_optimal_
         assert np.array_equal(b.predict(X), b.pruned_estimator_.predict(X))
     budget = 0.5 * exact.unpruned_cost_
-    a = FeatureBudgetPruner(frozen, fill="vertex", budget=budget)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        a.fit(X, y)
-    b = FeatureBudgetPruner(frozen, solver=solver, budget=budget).fit(X, y)
-    assert b.error_ == pytest.approx(a.error_, abs=1e-9)
-    assert b.cost_ == pytest.approx(a.cost_, abs=1e-9)
-    assert b.error_bound_ == pytest.approx(a.error_bound_, abs=1e-7)
+    for options in ({"fill": "vertex"}, {"fill": "theta"}, {"ties": "prune"}):
+        a = FeatureBudgetPruner(frozen, budget=budget, **options)
+        b = FeatureBudgetPruner(frozen, budget=budget, solver=solver, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            a.fit(X, y)
+            b.fit(X, y)
+        assert b.error_ == pytest.approx(a.error_, abs=1e-9)
+        assert b.cost_ == pytest.approx(a.cost_, abs=1e-9)
+        assert b.error_bound_ == pytest.approx(a.error_bound_, abs=1e-7)
+        assert np.array_equal(b._pruning.keep, a._pruning.keep)
 
 
 def test_dantzig_wolfe_with_unshared_trees(cancer):
@@ -363,7 +366,7 @@ def test_probability_losses(cancer, loss, labels):
     assert pruner.error_ == pytest.approx(np.mean(losses), rel=1e-9)
     path = pruner._path
     assert np.all(np.diff(path.lams) > 0)
-    keep = pruner._problem.cut(0.002)
+    keep, _ = solve_lp(pruner._problem, 0.002)
     objective = pruner._problem.loss(keep) + 0.002 * pruner._problem.cost(keep)
     assert pruner.error_ + 0.002 * pruner.cost_ == pytest.approx(objective, abs=1e-11)
 
@@ -390,9 +393,9 @@ def test_regression(labels):
         assert at.score(X, y) == at.pruned_estimator_.score(X, y)
         assert not hasattr(at, "predict_proba")
         lam = at.lam_ * 1.0001
-        cut = pruner._problem.cut(lam)
+        keep, _ = solve_lp(pruner._problem, lam)
         best = pruner.at(lam=lam)
-        objective = pruner._problem.loss(cut) + lam * pruner._problem.cost(cut)
+        objective = pruner._problem.loss(keep) + lam * pruner._problem.cost(keep)
         assert best.error_ + lam * best.cost_ == pytest.approx(objective, rel=1e-12)
 
 
@@ -510,7 +513,7 @@ def test_at_equals_fitting_again(forest, cancer, pruner):
             a = pruner.at(**settings)
             b = FeatureBudgetPruner(FrozenEstimator(forest), **settings).fit(*cancer)
         assert (a.cost_, a.error_, a.error_bound_) == (b.cost_, b.error_, b.error_bound_)
-        assert np.array_equal(a._keep, b._keep)
+        assert np.array_equal(a._pruning.keep, b._pruning.keep)
     assert pruner.lam is None
     with pytest.raises(ValueError, match="both"):
         pruner.at(lam=1.0, budget=2.0)
@@ -591,7 +594,7 @@ def test_out_of_time():
     frozen = FrozenEstimator(RandomForestClassifier(40, random_state=0).fit(X, y))
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         pruner = FeatureBudgetPruner(frozen, lam=0.003, time_limit=1e-9).fit(X, y)
-    assert pruner.status_ == "time_limit"
+    assert pruner.status_ == "feasible"
     exact = FeatureBudgetPruner(frozen, lam=0.003).fit(X, y)
     assert pruner.error_ + 0.003 * pruner.cost_ >= exact.error_ + 0.003 * exact.cost_ - 1e-12
     assert pruner.error_bound_ <= exact.at(budget=pruner.cost_).error_ + 1e-9
@@ -603,7 +606,7 @@ def test_linear_programs_out_of_time(cancer, forest, solver):
     options = {"lam": 0.003, "solver": solver, "time_limit": 1e-9}
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         pruner = FeatureBudgetPruner(FrozenEstimator(forest), **options).fit(X, y)
-    assert pruner.status_ == "time_limit"
+    assert pruner.status_ == "feasible"
     exact = FeatureBudgetPruner(FrozenEstimator(forest)).fit(X, y)
     assert pruner.cost_ <= exact.unpruned_cost_
     assert pruner.error_bound_ <= exact.at(budget=pruner.cost_).error_ + 1e-9
@@ -612,7 +615,8 @@ def test_linear_programs_out_of_time(cancer, forest, solver):
 def test_columns_of_an_interrupted_decomposition(cancer, forest, monkeypatch):
     """The master program ends early: the answer is that of the round before, and allowed."""
     X, y = cancer
-    problem = FeatureBudgetPruner(FrozenEstimator(forest)).fit(X, y)._problem
+    best = FeatureBudgetPruner(FrozenEstimator(forest), lam=0.003).fit(X, y)
+    problem = best._problem
     solve, rounds = LinearProgram.solve, []
 
     def interrupted(program, time_limit=None):
@@ -620,9 +624,9 @@ def test_columns_of_an_interrupted_decomposition(cancer, forest, monkeypatch):
         return replace(rounds[-1], status="time_limit" if len(rounds) == 3 else "optimal")
 
     monkeypatch.setattr(LinearProgram, "solve", interrupted)
-    keep, objective, bound, n_rounds = problem.solve_dantzig_wolfe(0.003)
+    keep, objective, bound, n_rounds = solve_dantzig_wolfe(problem, 0.003)
     assert n_rounds == 3
-    value = problem.loss(problem.cut(0.003)) + 0.003 * problem.cost(problem.cut(0.003))
+    value = best.error_ + 0.003 * best.cost_
     assert bound < value < objective
     assert problem.loss(keep) + 0.003 * problem.cost(keep) >= value
 

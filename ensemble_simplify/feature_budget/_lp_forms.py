@@ -1,0 +1,237 @@
+"""The programs of Nan, Wang and Saligrama (2016) for HiGHS, and the one with a budget.
+
+The linear programs are stated from the nodes and rows themselves, without contraction: an answer
+that owes nothing to the minimum cut. The integer program finds the best pruning within a budget.
+All objectives are scaled so that the absolute tolerances of HiGHS are small shares of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import monotonic
+
+import numpy as np
+from scipy import sparse
+
+from ensemble_simplify._lp import LinearProgram
+
+# Objectives and budgets are stated as this many units; HiGHS tolerates errors of 1e-7 to 1e-6.
+_SCALE = 1e3
+
+
+@dataclass(frozen=True, eq=False)
+class LinearForm:
+    """A linear program over columns between 0 and 1.
+
+    Attributes
+    ----------
+    cost : ndarray of shape (n_columns,)
+        In `unit` of ``loss + lam * cost``, which `constant` has to be added to.
+    A : sparse array of shape (n_rows, n_columns)
+    row_lower, row_upper : float or ndarray of shape (n_rows,)
+    constant, unit : float
+    """
+
+    cost: np.ndarray
+    A: sparse.sparray
+    row_lower: np.ndarray
+    row_upper: np.ndarray
+    constant: float
+    unit: float
+
+    def program(self):
+        """The program for HiGHS."""
+        return LinearProgram(
+            self.cost, self.A, row_lower=self.row_lower, row_upper=self.row_upper, upper=1.0
+        )
+
+
+def solve_lp(problem, lam, form="difference", *, shared=True, deadline=np.inf):
+    """The optimal pruning at one price level, by linear programming.
+
+    Parameters
+    ----------
+    problem : PruningProblem
+    lam : float
+    form : {"difference", "printed"}
+        ``"difference"``: p_h = 1 iff h stays a split, w_r = 1 iff a row pays for a resource;
+        ``p_child <= p_parent``, ``p_h <= w``. ``"printed"``: (IP3) of the paper.
+    shared : bool, default=True
+        Whether a row pays once for all trees, or in every tree anew.
+    deadline : float
+        By ``time.monotonic()``.
+
+    Returns
+    -------
+    keep : ndarray of uint8, shape (n_nodes,), or None if time ran out
+    Solution
+        Its objective is ``loss + lam * cost``.
+    """
+    stated = linear_form(problem, lam, form, shared=shared)
+    solution = stated.program().solve(deadline - monotonic())
+    solution = replace(
+        solution,
+        objective=solution.objective * stated.unit + stated.constant,
+        bound=solution.bound * stated.unit + stated.constant,
+    )
+    if solution.status != "optimal":
+        return None, solution
+    splits = np.flatnonzero(problem.split)
+    keep = np.zeros_like(problem.split)
+    if form == "difference":
+        # Every level set of an optimal point is optimal.
+        keep[splits] = solution.x[: len(splits)] > 0.5
+    else:
+        # A node is split iff neither it nor an ancestor is a leaf.
+        cut_off = _ancestors(problem) @ solution.x[: len(keep)]
+        keep[splits] = cut_off[splits] < 0.5
+    return keep, solution
+
+
+def linear_form(problem, lam, form="difference", *, shared=True):
+    """State the linear program of `solve_lp`.
+
+    Returns
+    -------
+    LinearForm
+    """
+    node, resource, row = problem.uses(np.flatnonzero(problem.split))
+    key = resource.astype(np.int64) * problem.n_rows + row
+    if shared:
+        paid, payment = np.unique(key, return_inverse=True)
+    else:
+        tree = np.searchsorted(problem.offsets, node, side="right") - 1
+        paid, payment = np.unique(key * problem.n_trees + tree, return_inverse=True)
+        paid = paid // problem.n_trees
+    price = problem.prices[paid // problem.n_rows] * problem.weight[paid % problem.n_rows]
+    price = lam * price / problem.total_weight
+    state = _difference_form if form == "difference" else _printed_form
+    return state(problem, node, payment, price)
+
+
+def _objective_unit(problem):
+    return problem.error_scale / _SCALE or 1.0
+
+
+def _at_most(smaller, larger, n_columns):
+    """Rows that say: column ``smaller[i]`` is at most column ``larger[i]``."""
+    row = np.arange(len(smaller))
+    ones = np.ones(len(smaller))
+    return sparse.csr_array(
+        (
+            np.concatenate([ones, -ones]),
+            (np.concatenate([row, row]), np.concatenate([smaller, larger])),
+        ),
+        shape=(len(smaller), n_columns),
+    )
+
+
+def _difference_form(problem, node, payment, price):
+    # Columns: every split, then every payment.
+    splits = np.flatnonzero(problem.split)
+    n = len(splits)
+    place = np.full(problem.parent.shape[0], -1, dtype=np.int64)
+    place[splits] = np.arange(n)
+    below = splits[problem.parent[splits] >= 0]
+    A = _at_most(
+        np.concatenate([place[below], place[node]]),
+        np.concatenate([place[problem.parent[below]], n + payment]),
+        n + len(price),
+    )
+    unit = _objective_unit(problem)
+    cost = np.concatenate([-problem.gain_unit * problem.gain[splits], price]) / unit
+    roots = problem.offsets[:-1]
+    return LinearForm(
+        cost=cost,
+        A=A,
+        row_lower=-np.inf,
+        row_upper=0.0,
+        constant=problem.unit * float(problem.loss_of_node[roots].sum()),
+        unit=unit,
+    )
+
+
+def _printed_form(problem, node, payment, price):
+    # Columns: z of every node, w^(t) of every first use, w of every payment.
+    n, m, k = problem.parent.shape[0], len(price), len(node)
+    above = _ancestors(problem)
+    leaves = np.flatnonzero(problem.split == 0)
+    ones = sparse.csr_array(sparse.identity(k))
+    blank = sparse.csr_array((len(leaves), k + m))
+    paths = sparse.hstack([above[leaves], blank])
+    first_use = sparse.hstack([above[node], ones, sparse.csr_array((k, m))])
+    share = sparse.csr_array((np.ones(k), (np.arange(k), payment)), shape=(k, m))
+    linked = sparse.hstack([sparse.csr_array((k, n)), ones, -share])
+    equal = np.ones(len(leaves) + k)
+    unit = _objective_unit(problem)
+    return LinearForm(
+        cost=np.concatenate([problem.unit * problem.loss_of_node, np.zeros(k), price]) / unit,
+        A=sparse.vstack([paths, first_use, linked], format="csr"),
+        row_lower=np.concatenate([equal, np.full(k, -np.inf)]),
+        row_upper=np.concatenate([equal, np.zeros(k)]),
+        constant=0.0,
+        unit=unit,
+    )
+
+
+def _ancestors(problem):
+    """Sparse matrix: row h has ones at h and its ancestors."""
+    n = problem.parent.shape[0]
+    node = np.arange(n)
+    rows, columns, up = [node], [node], problem.parent.copy()
+    while (up >= 0).any():
+        has = np.flatnonzero(up >= 0)
+        rows.append(has)
+        columns.append(up[has])
+        up[has] = problem.parent[up[has]]
+    rows, columns = np.concatenate(rows), np.concatenate(columns)
+    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
+
+
+def solve_within_budget(problem, budget, start, deadline=np.inf):
+    """The best pruning within a budget, by integer programming.
+
+    Parameters
+    ----------
+    problem : PruningProblem
+    budget : float
+    start : ndarray of bool, shape (n_contracted,)
+        Contracted nodes of a pruning within the budget to begin with.
+    deadline : float
+
+    Returns
+    -------
+    chosen : ndarray of bool, shape (n_contracted,)
+        No worse than `start`.
+    bound : float
+        No pruning within the budget has a lower loss.
+    """
+    closure = problem.closure
+    n, m = closure.n_nodes, len(closure.price)
+    below = np.flatnonzero(closure.parent >= 0)
+    implied = _at_most(
+        np.concatenate([below, closure.arc_node]),
+        np.concatenate([closure.parent[below], n + closure.items]),
+        n + m,
+    )
+    # Costs are whole numbers in the closure, and so is the budget.
+    cost = np.concatenate([closure.own, closure.price])
+    room = np.floor(budget / problem.cost_unit * (1 + 1e-12))
+    cost_unit = max(room, 1.0) / _SCALE
+    A = sparse.vstack([implied, sparse.csr_array(cost[None, :] / cost_unit)])
+    gain_unit = max(1.0, np.abs(closure.gain).sum() / _SCALE)
+    program = LinearProgram(
+        np.concatenate([-closure.gain / gain_unit, np.zeros(m)]),
+        A,
+        row_upper=np.append(np.zeros(implied.shape[0]), room / cost_unit),
+        upper=1.0,
+        integer=np.arange(n + m) < n,
+    )
+    program.start_from(np.concatenate([start, closure.paid(start)]))
+    solution = program.solve(deadline - monotonic())
+    chosen = start
+    if np.isfinite(solution.objective):
+        found = solution.x[:n] > 0.5
+        if closure.cost(found) <= room and closure.gain[found].sum() > closure.gain[start].sum():
+            chosen = found
+    return chosen, float(problem.loss_of_gain(-solution.bound * gain_unit))

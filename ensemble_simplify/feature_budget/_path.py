@@ -1,0 +1,158 @@
+"""All optimal prunings by parametric minimum cut, and good ones between two of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify.feature_budget._closure import solve_path
+
+# Shares of its price that every tree pays by itself, tried in turn to fill a step of the path.
+_SOLO_SHARES = (0.003, 0.01, 0.03, 0.08, 0.16, 0.32, 0.64)
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetPath:
+    """Nested prunings, from the one of lowest loss to the one of no cost.
+
+    Attributes
+    ----------
+    lams : ndarray of shape (n_prunings,)
+        Pruning `k` is optimal from ``lams[k]`` to ``lams[k + 1]``.
+    losses, costs : ndarray of shape (n_prunings,)
+    proven : ndarray of shape (n_prunings - 1,), bool
+        Whether no other pruning is optimal between two neighbours; False where time ran out.
+    supports : ndarray of shape (n_supports, 2)
+        Pairs (lam, loss + lam * cost at the optimum): each is a line below all prunings.
+    smallest : ndarray of int32, shape (n_contracted,)
+        The contracted node is kept in prunings ``0, ..., smallest``; -1: in none.
+    largest : ndarray of int32, shape (n_contracted,)
+        The same where nodes that change neither loss nor cost are kept as well.
+    shared : bool
+        Whether trees share what they buy, or each pays anew.
+    """
+
+    lams: np.ndarray
+    losses: np.ndarray
+    costs: np.ndarray
+    proven: np.ndarray
+    supports: np.ndarray
+    smallest: np.ndarray
+    largest: np.ndarray
+    shared: bool
+
+    def chosen(self, k, ties="keep"):
+        """Mask of the contracted nodes in pruning `k`."""
+        return (self.largest if ties == "keep" else self.smallest) >= k
+
+
+def find_path(problem, *, shared=True, deadline=np.inf):
+    """All optimal prunings by parametric minimum cut.
+
+    Parameters
+    ----------
+    problem : PruningProblem
+    shared : bool, default=True
+        Whether a row pays once for all trees, or in every tree anew.
+    deadline : float
+        By ``time.monotonic()``.
+
+    Returns
+    -------
+    BudgetPath
+    """
+    closure = problem.closure if shared else problem.closure.unshared()
+    last, edges, cuts = _nested_optima(closure, deadline)
+    # An edge without cost is never taken: its nodes stay to the end.
+    edges = edges[edges[:, 1] > 0]
+    d_gain, d_cost, proven = edges.T
+    kept = last >= 0
+    gains = closure.gain[kept].sum() - np.concatenate(([0], np.cumsum(d_gain)))
+    costs = closure.cost(kept) - np.concatenate(([0], np.cumsum(d_cost)))
+    losses = problem.loss_of_gain(gains)
+    costs = costs * problem.cost_unit
+    lams = np.concatenate(([0.0], d_gain / d_cost * problem.lam_unit))
+    supports = [(0.0, losses[0])]
+    supports += [
+        (lam, loss + lam * cost)
+        for lam, loss, cost, known in zip(lams[1:], losses[:-1], costs[:-1], proven, strict=True)
+        if known
+    ]
+    for d_gain, d_cost, gain, cost in cuts.tolist():
+        lam = d_gain / d_cost * problem.lam_unit
+        loss = float(problem.loss_of_gain(gain))
+        supports.append((lam, loss + lam * cost * problem.cost_unit))
+    if not shared:
+        costs = problem.closure.nested_costs(last, len(lams)) * problem.cost_unit
+    return BudgetPath(
+        lams=lams,
+        losses=losses,
+        costs=costs,
+        proven=proven.astype(bool),
+        supports=np.array(supports),
+        smallest=last,
+        largest=closure.extended(last),
+        shared=shared,
+    )
+
+
+def fill_step(problem, low, high, budget, deadline=np.inf):
+    """The best pruning found between two neighbours of the path, within a budget.
+
+    The same parametric cut is run with a share of the price paid by every tree for itself, for
+    several shares: these prunings lie above the path's line, at other costs.
+
+    Parameters
+    ----------
+    problem : PruningProblem
+    low, high : ndarray of bool, shape (n_contracted,)
+        The pruning within the budget, and the next dearer one.
+    budget : float
+    deadline : float
+
+    Returns
+    -------
+    chosen : ndarray of bool, shape (n_contracted,)
+    """
+    between = high & ~low
+    nodes = np.flatnonzero(between)
+    step, _ = problem.closure.part(between, problem.closure.paid(low))
+    room = budget / problem.cost_unit - problem.closure.cost(low)
+    best_gain, best = 0, nodes[:0]
+    for share in _SOLO_SHARES:
+        if monotonic() >= deadline:
+            break
+        last, edges, _ = _nested_optima(step.partly_shared(share), deadline)
+        n_sets = len(edges) + 1
+        gains = step.nested_gains(last, n_sets)
+        within = np.flatnonzero(step.nested_costs(last, n_sets) <= room * (1 + 1e-12))
+        if within.size and gains[within].max() > best_gain:
+            k = within[np.argmax(gains[within])]
+            best_gain, best = gains[k], nodes[last >= k]
+    chosen = low.copy()
+    chosen[best] = True
+    return chosen
+
+
+def _nested_optima(closure, deadline):
+    """The arrays that `solve_path` fills: the last set of each node, the edges, the cuts."""
+    n_active = int(closure.active.sum())
+    last = np.empty(closure.n_nodes, dtype=np.int32)
+    edges = np.zeros((n_active + 1, 3), dtype=np.int64)
+    cuts = np.zeros((2 * n_active + 1, 4), dtype=np.int64)
+    n_edges, n_cuts = solve_path(
+        closure.parent,
+        closure.gain,
+        closure.own,
+        closure.start,
+        closure.items,
+        closure.price,
+        closure.active,
+        last,
+        edges,
+        cuts,
+        deadline - monotonic(),
+    )
+    return last, edges[:n_edges], cuts[:n_cuts]

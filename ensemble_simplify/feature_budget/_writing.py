@@ -1,0 +1,101 @@
+"""Writing a pruning as an ensemble of scikit-learn, and walking it feature by feature."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import numpy as np
+
+from ensemble_simplify._forest import tree_estimators
+from ensemble_simplify._sklearn_tree import pruned_copy
+
+
+def write_pruned(estimator, forest, keep, *, own_values):
+    """A deep copy of an ensemble with pruned trees in it.
+
+    Parameters
+    ----------
+    estimator : fitted ensemble
+        Not changed.
+    forest : Forest
+        What was read from it.
+    keep : ndarray of uint8, shape (n_nodes,)
+        1 for each split that stays a split.
+    own_values : bool
+        Whether nodes keep the values that the ensemble gave them, or get those of `forest`.
+
+    Returns
+    -------
+    estimator
+    """
+    ensemble = deepcopy(estimator)
+    for t, (tree, _) in enumerate(tree_estimators(ensemble)):
+        part = slice(forest.offsets[t], forest.offsets[t + 1])
+        value = None if own_values else _values_for(tree, t, forest.value[part])
+        pruned = pruned_copy(tree, keep[part].astype(bool), value)
+        # In place: whatever holds the tree holds the pruned one now.
+        vars(tree).update(vars(pruned))
+    return ensemble
+
+
+def _values_for(tree, t, value):
+    """Class probabilities in the order of the classes that the tree knows."""
+    classes = getattr(tree, "classes_", None)
+    if classes is None or len(classes) == value.shape[1]:
+        return value
+    # Members of an ensemble that know fewer classes hold class indices.
+    known = np.asarray(classes, dtype=np.intp)
+    if (np.delete(value, known, axis=1) > 0).any():
+        raise ValueError(
+            f"labels='sample' cannot write the classes of the given rows into tree {t}, which was "
+            "grown without some of them. Use labels='tree'."
+        )
+    return value[:, known]
+
+
+def fetch_along_paths(forest, keep, fetch, names, n_samples):
+    """Send rows through pruned trees, and fetch a feature of a row when a split asks for it.
+
+    Parameters
+    ----------
+    forest : Forest
+    keep : ndarray of uint8, shape (n_nodes,)
+    fetch : callable
+        ``fetch(name, rows)`` returns the values of a feature for some rows.
+    names : sequence of length n_features
+    n_samples : int
+
+    Returns
+    -------
+    node : ndarray of intp, shape (n_samples, n_trees)
+        Where the rows end.
+    known : ndarray of bool, shape (n_samples, n_features)
+        What was fetched.
+    """
+    known = np.zeros((n_samples, forest.n_features), dtype=bool)
+    values = np.zeros((n_samples, forest.n_features), dtype=np.float32)
+    node = np.tile(forest.offsets[:-1], (n_samples, 1))
+    for t in range(forest.n_trees):
+        active = np.flatnonzero(keep[node[:, t]])
+        while active.size:
+            wanted = forest.feature[node[active, t]]
+            for k in np.unique(wanted[~known[active, wanted]]):
+                rows = active[wanted == k]
+                rows = rows[~known[rows, k]]
+                values[rows, k] = _fetched(fetch(names[k], rows), names[k], len(rows))
+                known[rows, k] = True
+            here = node[active, t]
+            goes_left = values[active, wanted] <= forest.threshold[here]
+            node[active, t] = np.where(goes_left, forest.left[here], forest.right[here])
+            active = active[keep[node[active, t]] != 0]
+    return node, known
+
+
+def _fetched(values, name, n_rows):
+    values = np.asarray(values, dtype=np.float64).reshape(-1)
+    if values.shape != (n_rows,) or not np.isfinite(values).all():
+        raise ValueError(
+            f"fetch({name!r}, rows) returned {values!r} for {n_rows} rows. Return one finite "
+            "number for each."
+        )
+    return values
