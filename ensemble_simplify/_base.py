@@ -38,7 +38,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ensemble_simplify._forest import read_forest
+from ensemble_simplify._forest import read_forest, unwrap
 
 __all__ = [
     "HasMethods",
@@ -73,13 +73,6 @@ _NOT_THE_USER = ("ensemble_simplify", "sklearn", "joblib")
 
 
 # ------------------------------------------------------------------- a fitted ensemble
-
-
-def unwrap(estimator):
-    """What stands inside ``FrozenEstimator``, however often it was wrapped."""
-    while isinstance(estimator, FrozenEstimator):
-        estimator = estimator.estimator
-    return estimator
 
 
 def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="estimator"):

@@ -10,7 +10,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
 from strategies import CLASSIFIERS, cell_points, edge_points, small_data
 from threadpoolctl import threadpool_limits
 
-from ensemble_simplify._forest import _labels, read_forest, tree_estimators
+from ensemble_simplify._forest import read_forest, tree_estimators
+from ensemble_simplify._votes import labels_of
 
 pytest.importorskip("treelite")
 
@@ -70,7 +71,7 @@ def assert_link(forest, sums, truth):
     def all_trees(start, stop, init):
         return sums if start == 0 else np.zeros_like(sums)
 
-    np.testing.assert_array_equal(_labels(forest.vote, all_trees), truth)
+    np.testing.assert_array_equal(labels_of(forest.vote, all_trees), truth)
 
 
 def near_ties(n_columns, spread, seed=0):
