@@ -306,7 +306,7 @@ def test_unsupported_types():
         read_forest(Overriding(2).fit(X, y))
     assert_same_labels(Inheriting(2).fit(X, y), X)
     mixed = make_pipeline(PCA(), CLASSIFIERS["tree"](0))
-    with pytest.raises(TypeError, match="Pipeline with the step 'pca', .* is not supported"):
+    with pytest.raises(TypeError, match=r"Pipeline with the step 'pca', .* is not supported"):
         read_forest(BaggingClassifier(mixed, 2).fit(X, y))
     for inner in ("adaboost", "boosting"):
         soft = VotingClassifier([("a", CLASSIFIERS[inner](0))], voting="soft").fit(X, y)
