@@ -38,7 +38,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ensemble_simplify._forest import read_forest
+from ensemble_simplify._forest import read_forest, unwrap
 
 __all__ = [
     "HasMethods",
@@ -62,6 +62,7 @@ __all__ = [
     "read_classifier",
     "report",
     "safe_indexing",
+    "same_names",
     "unwrap",
     "validate_params",
     "warn",
@@ -73,13 +74,6 @@ _NOT_THE_USER = ("ensemble_simplify", "sklearn", "joblib")
 
 
 # ------------------------------------------------------------------- a fitted ensemble
-
-
-def unwrap(estimator):
-    """What stands inside ``FrozenEstimator``, however often it was wrapped."""
-    while isinstance(estimator, FrozenEstimator):
-        estimator = estimator.estimator
-    return estimator
 
 
 def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="estimator"):
@@ -127,8 +121,8 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="es
                 f"features, but X has {X.shape[1]}. Pass the columns it was fitted on."
             )
         ours, theirs = _get_feature_names(X), getattr(fitted, "feature_names_in_", None)
-        if ours is not None and theirs is not None and not np.array_equal(ours, theirs):
-            j = np.flatnonzero(ours != theirs)[0]
+        if ours is not None and theirs is not None and not same_names(fitted, ours):
+            j = np.flatnonzero(_names_kept(fitted, ours) != theirs)[0]
             raise ValueError(
                 f"{name}=FrozenEstimator({type(fitted).__name__}(...)) was fitted on "
                 f"{theirs[j]!r} where X has the column {ours[j]!r}. Pass the columns it was fitted "
@@ -177,6 +171,20 @@ def read_classifier(estimator, *, voting="estimator"):
             "classification trees."
         )
     return forest
+
+
+def same_names(estimator, names):
+    """Whether an estimator with names of columns was fitted on these ones."""
+    return np.array_equal(_names_kept(estimator, names), estimator.feature_names_in_)
+
+
+def _names_kept(estimator, names):
+    """Names of columns as an estimator keeps them: LightGBM's have underscores for spaces."""
+    modules = {base.__module__.partition(".")[0] for base in type(estimator).__mro__}
+    names = np.asarray(names, dtype=object)
+    if "lightgbm" not in modules:
+        return names
+    return np.array([name.replace(" ", "_") for name in names], dtype=object)
 
 
 # ------------------------------------------------------------------- rows, weights, labels

@@ -19,7 +19,7 @@ from sklearn.tree._tree import NODE_DTYPE, Tree
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
+from ensemble_simplify._thresholds import FLOAT32_MAX
 
 # What scikit-learn stores in the leaves.
 _NO_CHILD = -1
@@ -521,7 +521,7 @@ def read_nodes(tree_estimator):
         tree.children_left,
         tree.children_right,
         tree.feature,
-        np.minimum(tree.threshold, _FLOAT32_MAX),
+        np.minimum(tree.threshold, FLOAT32_MAX),
         drop_unreached=True,
     )
     return TreeContents(
@@ -716,7 +716,7 @@ def _check_node_arrays(left, right, feature, threshold):
     if (wrong := np.flatnonzero(inner & (feature < 0))).size:
         i = wrong[0]
         raise ValueError(f"feature[{i}]={feature[i]} in an inner node. Features start at 0.")
-    if (wrong := np.flatnonzero(inner & ~(np.abs(threshold) <= _FLOAT32_MAX))).size:
+    if (wrong := np.flatnonzero(inner & ~(np.abs(threshold) <= FLOAT32_MAX))).size:
         i = wrong[0]
         raise ValueError(
             f"threshold[{i}]={threshold[i]} in an inner node. Thresholds must be finite and within "

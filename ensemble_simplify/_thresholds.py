@@ -47,6 +47,39 @@ def float32_below(t):
     return np.where(floor < t, floor, below).astype(np.float64)
 
 
+def last_float32(passes, n_tests):
+    """Find, by bisection, up to which float32 number each of some tests passes.
+
+    Parameters
+    ----------
+    passes : callable
+        ``passes(x)`` says for one float32 number a test, in an array of float64, which tests it
+        passes. A number below one that passes a test passes it too.
+    n_tests : int
+
+    Returns
+    -------
+    ndarray of float64, shape (n_tests,)
+        The largest finite float32 that passes each test; ``-inf`` if none does.
+    """
+    low, high = np.full(n_tests, -_LAST_PLACE - 1), np.full(n_tests, _LAST_PLACE)
+    while (low < high).any():
+        middle = (low + high + 1) >> 1
+        passed = passes(_float32_at(middle))
+        low, high = np.where(passed, middle, low), np.where(passed, high, middle - 1)
+    return np.where(low < -_LAST_PLACE, -np.inf, _float32_at(low))
+
+
+# Places of the finite float32 numbers in their order: zero has 0, the next one 1, and so on.
+_LAST_PLACE = int(np.float32(FLOAT32_MAX).view(np.int32))
+
+
+def _float32_at(place):
+    """The float32 at a place, as float64."""
+    size = np.minimum(np.abs(place), _LAST_PLACE).astype(np.int32).view(np.float32)
+    return np.where(place < 0, -size, size).astype(np.float64)
+
+
 def cut_points(feature, threshold, n_features):
     """Sorted distinct cut points of every feature.
 

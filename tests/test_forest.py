@@ -6,6 +6,7 @@ import joblib
 import numpy as np
 import pytest
 from hypothesis import given
+from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     AdaBoostRegressor,
@@ -28,6 +29,7 @@ from strategies import (
     small_data,
 )
 
+from ensemble_simplify import BornAgainClassifier
 from ensemble_simplify._forest import read_forest, tree_estimators
 
 # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
@@ -232,6 +234,17 @@ def test_linear_votes_are_exact_where_they_can_be():
     assert read_forest(regressor).linear_votes() is None
 
 
+def test_weights_of_a_soft_vote_may_not_be_negative():
+    X, y = small_data(10)
+    trees = [(str(i), CLASSIFIERS["tree"](i).set_params(max_features=1)) for i in range(4)]
+    model = VotingClassifier(trees, voting="soft", weights=[2.0, -0.5, 1.0, 1.0]).fit(X, y)
+    assert model.predict_proba(X).min() < 0
+    with pytest.raises(ValueError, match="weights of 0 or more, or voting='hard'"):
+        read_forest(model)
+    with pytest.raises(ValueError, match="weights of 0 or more, or voting='hard'"):
+        BornAgainClassifier(FrozenEstimator(model)).fit(X, y)
+
+
 def test_weights_of_a_hard_vote_may_be_negative():
     X, y = small_data(10)
     trees = [(str(i), CLASSIFIERS["tree"](i).set_params(max_features=1)) for i in range(4)]
@@ -292,8 +305,9 @@ def test_unsupported_types():
     with pytest.raises(TypeError, match="replaces the method predict"):
         read_forest(Overriding(2).fit(X, y))
     assert_same_labels(Inheriting(2).fit(X, y), X)
-    with pytest.raises(TypeError, match="Pipeline is not supported"):
-        read_forest(BaggingClassifier(make_pipeline(CLASSIFIERS["tree"](0)), 2).fit(X, y))
+    mixed = make_pipeline(PCA(), CLASSIFIERS["tree"](0))
+    with pytest.raises(TypeError, match=r"Pipeline with the step 'pca', .* is not supported"):
+        read_forest(BaggingClassifier(mixed, 2).fit(X, y))
     for inner in ("adaboost", "boosting"):
         soft = VotingClassifier([("a", CLASSIFIERS[inner](0))], voting="soft").fit(X, y)
         with pytest.raises(TypeError, match="Use voting='hard'"):

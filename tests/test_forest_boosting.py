@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
+from sklearn.frozen import FrozenEstimator
 from strategies import CLASSIFIERS, cell_points, edge_points, small_data
 from threadpoolctl import threadpool_limits
 
-from ensemble_simplify._forest import _labels, read_forest, tree_estimators
+from ensemble_simplify import BornAgainClassifier
+from ensemble_simplify._forest import read_forest, tree_estimators
+from ensemble_simplify._votes import labels_of
 
 pytest.importorskip("treelite")
 
@@ -70,7 +73,7 @@ def assert_link(forest, sums, truth):
     def all_trees(start, stop, init):
         return sums if start == 0 else np.zeros_like(sums)
 
-    np.testing.assert_array_equal(_labels(forest.vote, all_trees), truth)
+    np.testing.assert_array_equal(labels_of(forest.vote, all_trees), truth)
 
 
 def near_ties(n_columns, spread, seed=0):
@@ -167,6 +170,23 @@ class TestXGBoost:
         forest = assert_same(model, lambda P: model.predict(P, output_margin=True))
         assert_linear(forest)
         assert forest.input_dtype == "float32"
+
+    @pytest.mark.parametrize("share", [1, -1, 7, 40, 400])
+    def test_nearly_balanced_classes(self, share):
+        """The start of the sums is a small number: its neighbours are many and close."""
+        rng = np.random.default_rng(0)
+        n_rows = 1000
+        for n_trees, options in ((3, {}), (2, {"num_parallel_tree": 3, "subsample": 0.7})):
+            X = rng.normal(size=(n_rows, 3))
+            y = rng.permutation(np.arange(n_rows) < n_rows // 2 + share).astype(int)
+            model = self.classifier(n_estimators=n_trees, max_depth=3, **options).fit(X, y)
+            assert_same(model, lambda P, model=model: model.predict(P, output_margin=True))
+
+    @pytest.mark.parametrize("base_score", [1e-6, 0.5, 0.5 + 2**-20, 1 - 2**-20])
+    def test_any_base_score(self, base_score):
+        X, y = DATA["two"]()
+        model = self.classifier(n_estimators=3, max_depth=2, base_score=base_score).fit(X, y)
+        assert_same(model, lambda P: model.predict(P, output_margin=True))
 
     def test_random_forest(self):
         X, y = DATA["two"]()
@@ -296,11 +316,30 @@ class TestLightGBM:
         assert_link(forest, sums, truth)
         assert len(set(truth)) > 1
 
+    def test_spaces_in_names_of_columns(self):
+        """LightGBM keeps such names with underscores."""
+        X, y = load_wine(return_X_y=True, as_frame=True)
+        X = X.iloc[:, :4].set_axis(["a b", "c  d", "e_f", "g"], axis=1)
+        model = self.classifier(n_estimators=2, num_leaves=3).fit(X, y)
+        assert_same(model, lambda P: model.predict(P, raw_score=True))
+        again = BornAgainClassifier(FrozenEstimator(model)).fit(X, y)
+        np.testing.assert_array_equal(again.predict(X.astype(np.float32)), model.predict(X))
+        assert list(again.feature_names_in_) == ["a b", "c  d", "e_f", "g"]
+        assert BornAgainClassifier(self.classifier(n_estimators=2)).fit(X, y).verify().equal
+        for names in (["a b", "c d", "e_f", "g"], ["c  d", "a b", "e_f", "g"]):
+            other = X.set_axis(names, axis=1)
+            with pytest.raises(ValueError, match="Pass the columns it was fitted on"):
+                BornAgainClassifier(FrozenEstimator(model)).fit(other, y)
+
     def test_refused(self):
         X, y = DATA["two"]()
         for options, message in (
             ({"zero_as_missing": True}, "zero_as_missing=True"),
             ({"boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1}, "'rf'"),
+            ({"boosting": "rf", "subsample": 0.5, "subsample_freq": 1}, "'rf'"),
+            ({"boost": "random_forest", "subsample": 0.5, "subsample_freq": 1}, "'rf'"),
+            ({"linear_tree": True}, "linear_tree=True"),
+            ({"linear_trees": True}, "linear_tree=True"),
             ({"pred_early_stop": True}, "pred_early_stop=True"),
         ):
             rows = X * (np.arange(len(X)) % 3 > 0)[:, None]

@@ -1,0 +1,783 @@
+"""Readers: where a fitted ensemble keeps its trees, one function for each family of ensembles.
+
+`read` answers with the trees, as the ensemble has them, and the `Vote` over them. Members are read
+by the same function, and so are this package's own estimators and pipelines: `readable` says what
+stands for them.
+
+This is the only module that knows where an ensemble keeps its trees.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingClassifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify._pipelines import Transformers, owner_of
+from ensemble_simplify._thresholds import FLOAT32_MAX, float32_below, last_float32
+from ensemble_simplify._votes import Vote, samme_votes
+
+# What this package's estimators wrap: their ``predict`` is the predict of one of these.
+_WRAPPED = ("decision_tree_", "pruned_estimator_")
+
+
+@dataclass(eq=False)
+class Tree:
+    """One tree as its ensemble keeps it: local node ids, -1 for no child.
+
+    A row goes left iff its value, rounded to `dtype`, is at most the threshold. Features are
+    numbered as the tree knows them; `columns` are those of the ensemble (None: the same).
+    `estimator` is the scikit-learn tree, if it is one. `folded`: thresholds are float32 numbers
+    that decide only for float32 numbers as the tree does.
+    """
+
+    name: str
+    left: np.ndarray
+    right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    value: np.ndarray
+    n_features: int
+    columns: np.ndarray | None = None
+    estimator: object = None
+    dtype: str = "float32"
+    folded: bool = False
+
+
+@dataclass(eq=False)
+class Reading:
+    """What was read of an ensemble: trees, the vote over them, classes (None for regression)."""
+
+    trees: list[Tree]
+    vote: Vote
+    classes: np.ndarray | None
+
+
+def read(estimator, *, within=None):
+    """Read a fitted ensemble.
+
+    Parameters
+    ----------
+    estimator : estimator
+    within : int or None
+        Number of features that the ensemble around it gives; None: it stands alone.
+
+    Returns
+    -------
+    Reading
+    """
+    estimator = readable(estimator)
+    family = _family_of(estimator)
+    check_is_fitted(estimator)
+    _check_width(estimator, within)
+    reading = family(estimator, within)
+    if reading.classes is not None:
+        # In a tree or forest alone, classes are mere names; elsewhere they are looked up.
+        alone = within is None and isinstance(estimator, _CLASSES_ARE_NAMES)
+        reading.classes = _checked_classes(estimator, reading, any_order=alone)
+    return reading
+
+
+def unwrap(estimator):
+    """What stands inside ``FrozenEstimator``, however often it was wrapped."""
+    while isinstance(estimator, FrozenEstimator):
+        estimator = estimator.estimator
+    return estimator
+
+
+def readable(estimator):
+    """What is read in place of an estimator.
+
+    ``FrozenEstimator`` is taken off; an estimator of this package stands for the fitted tree or
+    ensemble that it wraps and whose ``predict`` is its own. Everything else stands for itself.
+    """
+    estimator = unwrap(estimator)
+    while _is_ours(type(estimator)):
+        inner = [name for name in _WRAPPED if hasattr(estimator, name)]
+        if not inner:
+            break
+        estimator = unwrap(getattr(estimator, inner[0]))
+    return estimator
+
+
+def _is_ours(kind):
+    """Whether a class has its ``predict`` from this package."""
+    if not hasattr(kind, "predict"):
+        return False
+    return owner_of(kind, "predict").__module__.partition(".")[0] == _PACKAGE
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def n_features_of(estimator):
+    """Number of features that a fitted ensemble takes; as `readable` answers it."""
+    if isinstance(estimator, Pipeline):
+        return _transformers(estimator)[0].n_features
+    if hasattr(estimator, "estimators_"):
+        _members(estimator)
+    return int(estimator.n_features_in_)
+
+
+def name_of(estimator):
+    """Name of an estimator's class, for errors."""
+    return type(estimator).__name__
+
+
+# ------------------------------------------------------------------- checks, and parts of readers
+
+
+def _check_width(estimator, within):
+    """Check that a part of an ensemble was fitted on as many features as it is given."""
+    width = n_features_of(estimator)
+    if within is not None and within != width:
+        raise ValueError(
+            f"An ensemble gives {within} features to a member, a {name_of(estimator)} fitted on "
+            f"{width}. Fit it again."
+        )
+
+
+def _members(estimator):
+    members = list(estimator.estimators_)
+    if not members:
+        raise ValueError(f"{name_of(estimator)} has an empty estimators_: fit it first.")
+    return [unwrap(member) for member in members]
+
+
+def _one_output(estimator):
+    if getattr(estimator, "n_outputs_", 1) != 1:
+        raise ValueError(
+            f"{name_of(estimator)} was fitted on y with {estimator.n_outputs_} outputs; only one "
+            "output is supported. Fit one ensemble for each column of y."
+        )
+
+
+def _checked_classes(estimator, reading, any_order):
+    """The classes of an ensemble, after checking that they are distinct and go with its vote."""
+    vote, classes = reading.vote, np.asarray(reading.classes)
+    distinct = classes.ndim == 1 and len(set(classes.tolist())) == len(classes)
+    if not distinct or not (any_order or (classes[:-1] < classes[1:]).all()):
+        raise ValueError(
+            f"{name_of(estimator)} has classes_={list(classes)}, which are not "
+            f"{'distinct' if any_order else 'sorted and distinct'}. Fit it again."
+        )
+    expected = 2 if vote.rule == "additive" and vote.n_scores == 1 else vote.n_scores
+    if len(classes) != expected:
+        raise ValueError(
+            f"{name_of(estimator)} has {len(classes)} classes_, but its trees vote for {expected}. "
+            "Fit it again."
+        )
+    return classes
+
+
+def _index_of(labels, classes, estimator):
+    """Where each of a member's `labels` stands among the `classes` of the ensemble."""
+    classes = np.asarray(classes)
+    index = np.minimum(np.searchsorted(classes, labels), classes.shape[0] - 1)
+    if not np.array_equal(classes[index], labels):
+        raise ValueError(
+            f"{name_of(estimator)} holds a member with classes {list(labels)}, which are not among "
+            f"{list(classes)}. Fit the ensemble instead of assembling it from fitted parts."
+        )
+    return index.astype(np.intp)
+
+
+def _joined(readings):
+    """The trees of several readings in one list, and their votes over that list."""
+    trees, votes = [], []
+    for reading in readings:
+        votes.append(reading.vote.moved(len(trees)))
+        trees += reading.trees
+    return trees, votes
+
+
+def _spread(value, columns, n_columns):
+    """Put the columns of `value` at `columns` of a wider array of zeros."""
+    if value.shape[1] == n_columns:
+        return value
+    wide = np.zeros((value.shape[0], n_columns))
+    wide[:, columns] = value
+    return wide
+
+
+def _sklearn_tree(estimator, within):
+    """One scikit-learn tree."""
+    check_is_fitted(estimator)
+    _check_width(estimator, within)
+    _one_output(estimator)
+    if np.any(getattr(estimator, "is_categorical_", False)):
+        raise ValueError(_CATEGORICAL.format(name_of(estimator)))
+    tree = estimator.tree_
+    return Tree(
+        name=name_of(estimator),
+        left=tree.children_left,
+        right=tree.children_right,
+        feature=tree.feature,
+        threshold=tree.threshold,
+        value=np.array(tree.value[:, 0, :], dtype=np.float64, order="C"),
+        n_features=estimator.n_features_in_,
+        estimator=estimator,
+    )
+
+
+_CATEGORICAL = (
+    "{} has categorical splits, which are not supported. Encode the categories as numbers or "
+    "one-hot columns."
+)
+
+
+# ------------------------------------------------------------------- scikit-learn's ensembles
+
+
+def _read_tree(estimator, within):
+    """DecisionTreeClassifier, DecisionTreeRegressor and the extra trees."""
+    tree = _sklearn_tree(estimator, within)
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None and tree.value.shape[1] != len(classes):
+        raise ValueError(
+            f"{name_of(estimator)} has {len(classes)} classes_, but its tree_ holds "
+            f"{tree.value.shape[1]} values a node. Fit it again."
+        )
+    return Reading([tree], Vote("mean", 0, 1, tree.value.shape[1]), classes)
+
+
+def _read_forest(estimator, within):
+    """RandomForest and ExtraTrees: the mean of the trees."""
+    _one_output(estimator)
+    classes = getattr(estimator, "classes_", None)
+    n_scores = 1 if classes is None else len(classes)
+    width = n_features_of(estimator)
+    trees = [_sklearn_tree(member, width) for member in _members(estimator)]
+    if any(tree.value.shape[1] != n_scores for tree in trees):
+        raise ValueError(
+            f"{name_of(estimator)} holds trees that do not share its classes_. Fit the "
+            "ensemble instead of assembling it from fitted parts."
+        )
+    return Reading(trees, Vote("mean", 0, len(trees), n_scores, scale=len(trees)), classes)
+
+
+def _read_bagging(estimator, within):
+    """Bagging: members see subsets of the features, and perhaps of the classes."""
+    members = _members(estimator)
+    if len(members) != estimator.n_estimators:
+        raise ValueError(
+            f"{name_of(estimator)} has n_estimators={estimator.n_estimators}, but holds "
+            f"{len(members)} fitted estimators. Fit it again."
+        )
+    classes = None if isinstance(estimator, BaggingRegressor) else estimator.classes_
+    n_scores = 1 if classes is None else len(classes)
+    readings = []
+    for member, subset in zip(members, _feature_subsets(estimator), strict=True):
+        reading = read(member, within=len(subset))
+        _check_averaged(estimator, member, reading)
+        if classes is not None:
+            index = _index_of(reading.classes, np.arange(n_scores), estimator)
+            reading.vote = replace(reading.vote, columns=index)
+        for tree in reading.trees:
+            tree.columns = subset if tree.columns is None else subset[tree.columns]
+        readings.append(reading)
+    trees, votes = _joined(readings)
+    if all(vote.is_one_tree for vote in votes):
+        if classes is not None:
+            for tree, vote in zip(trees, votes, strict=True):
+                tree.value = _spread(tree.value, vote.columns, n_scores)
+        votes = []
+    vote = Vote("mean", 0, len(trees), n_scores, tuple(votes), scale=len(members))
+    return Reading(trees, vote, classes)
+
+
+def _feature_subsets(estimator):
+    """The features that each member of a Bagging ensemble was fitted on, checked."""
+    subsets = [np.asarray(subset) for subset in estimator.estimators_features_]
+    if len(subsets) != len(estimator.estimators_):
+        raise ValueError(
+            f"{name_of(estimator)} has estimators_features_ for {len(subsets)} members, but "
+            f"{len(estimator.estimators_)} fitted estimators. Fit it again."
+        )
+    for i, subset in enumerate(subsets):
+        width = estimator.n_features_in_
+        if subset.dtype.kind not in "iu" or ((subset < 0) | (subset >= width)).any():
+            raise ValueError(
+                f"{name_of(estimator)} has estimators_features_[{i}]={subset.tolist()}, which are "
+                f"not all features: these are 0 to {width - 1}. Fit it again."
+            )
+    return subsets
+
+
+def _check_averaged(estimator, member, reading):
+    """Check that a Bagging ensemble can take the mean of a member's answers."""
+    regression = isinstance(estimator, BaggingRegressor)
+    if (reading.classes is None) != regression:
+        kind = DecisionTreeRegressor if regression else DecisionTreeClassifier
+        raise TypeError(
+            f"{name_of(estimator)} of {name_of(member)} is not supported: use a "
+            f"{kind.__name__} as its estimator."
+        )
+    if reading.vote.is_boosted:
+        raise TypeError(
+            f"{name_of(estimator)} of {name_of(member)} is not supported: it averages "
+            "probabilities that are no sums of leaf values. Use trees or forests."
+        )
+
+
+def _read_adaboost(estimator, within):
+    """AdaBoost (SAMME): weighted votes of labels."""
+    classes = estimator.classes_
+    n_classes = len(classes)
+    weights = estimator.estimator_weights_
+    scale = weights.sum()
+    if not (np.isfinite(scale) and scale > 0):
+        raise ValueError(
+            f"{name_of(estimator)} has estimator_weights_ that sum to {scale}; a positive sum is "
+            "needed. Fit it on other data or with a positive learning_rate."
+        )
+    members = _members(estimator)
+    weights = weights[: len(members)]
+    width = n_features_of(estimator)
+    readings = [read(member, within=width) for member in members]
+    for reading in readings:
+        index = _index_of(reading.classes, classes, estimator)
+        reading.vote = replace(reading.vote, columns=index)
+    trees, votes = _joined(readings)
+    vote = Vote("samme", 0, len(trees), n_classes, scale=scale)
+    if not all(member.is_one_tree for member in votes):
+        return Reading(trees, replace(vote, members=tuple(votes), weights=weights), classes)
+    for tree, member, weight in zip(trees, votes, weights, strict=True):
+        label = member.columns[tree.value.argmax(axis=1)]
+        tree.value = samme_votes(label, weight, n_classes)
+    return Reading(trees, vote, classes)
+
+
+def _read_gradient_boosting(estimator, within):
+    """GradientBoosting: raw sums of scaled leaf values."""
+    constant = isinstance(estimator.init_, DummyRegressor) or (
+        isinstance(estimator.init_, DummyClassifier)
+        and estimator.init_.strategy in ("prior", "most_frequent", "constant", "uniform")
+    )
+    if not constant and not (isinstance(estimator.init_, str) and estimator.init_ == "zero"):
+        raise ValueError(
+            f"{name_of(estimator)} starts from init={name_of(estimator.init_)}(...), which is not "
+            "constant. Use init=None or init='zero'."
+        )
+    stages = estimator.estimators_
+    if stages.size == 0:
+        raise ValueError(f"{name_of(estimator)} has an empty estimators_: fit it first.")
+    n_scores, width = stages.shape[1], estimator.n_features_in_
+    trees = []
+    for stage in stages:
+        for k, member in enumerate(stage):
+            tree = _sklearn_tree(member, width)
+            tree.value = _spread(estimator.learning_rate * tree.value, [k], n_scores)
+            trees.append(tree)
+    row = np.zeros((1, width), dtype=np.float32)
+    vote = Vote(
+        "additive",
+        0,
+        len(trees),
+        n_scores,
+        init=estimator._raw_predict_init(row)[0],
+        tie_upper=n_scores == 1,
+    )
+    return Reading(trees, vote, getattr(estimator, "classes_", None))
+
+
+def _read_voting(estimator, within):
+    """VotingClassifier over any classifiers read here."""
+    classes = estimator.classes_
+    soft = estimator.voting == "soft"
+    weights = _weights_of_voting(estimator)
+    width, readings = n_features_of(estimator), []
+    for member in _members(estimator):
+        reading = read(member, within=width)
+        if soft and (reading.vote.is_boosted or reading.vote.rule == "hard"):
+            raise TypeError(
+                f"{name_of(estimator)}(voting='soft') over {name_of(member)} is not supported: its "
+                "probabilities are no sums of leaf values. Use voting='hard'."
+            )
+        if reading.classes is None:
+            raise TypeError(
+                f"{name_of(estimator)} over the regressor {name_of(member)} is not supported. "
+                "Use classifiers."
+            )
+        if soft and len(reading.classes) == len(classes):
+            index = np.arange(len(classes))
+        else:
+            index = _index_of(reading.classes, np.arange(len(classes)), estimator)
+        reading.vote = replace(reading.vote, columns=index)
+        readings.append(reading)
+    trees, votes = _joined(readings)
+    if soft and any(len(vote.columns) != len(classes) for vote in votes):
+        raise ValueError(
+            f"{name_of(estimator)}(voting='soft') holds members with fewer classes than its "
+            f"{len(classes)}. Fit the ensemble instead of assembling it from fitted parts."
+        )
+    if weights is not None and len(weights) != len(votes):
+        raise ValueError(
+            f"{name_of(estimator)} has {len(weights)} weights for {len(votes)} fitted "
+            "estimators. Fit it again."
+        )
+    rule = "soft" if soft else "hard"
+    return Reading(trees, Vote(rule, 0, len(trees), len(classes), tuple(votes), weights), classes)
+
+
+def _weights_of_voting(estimator):
+    """Weights of the members of a VotingClassifier that were not dropped, or None."""
+    if estimator.weights is None:
+        return None
+    weights = np.array(
+        [
+            weight
+            for (_, member), weight in zip(estimator.estimators, estimator.weights, strict=True)
+            if not (isinstance(member, str) and member == "drop")
+        ],
+        dtype=np.float64,
+    )
+    soft = estimator.voting == "soft"
+    if not np.isfinite(weights).all() or (soft and weights.sum() == 0):
+        raise ValueError(
+            f"{name_of(estimator)} has weights={estimator.weights}. They must be finite"
+            f"{', and their sum not zero' if soft else ''}."
+        )
+    if soft and (weights < 0).any():
+        raise ValueError(
+            f"{name_of(estimator)}(voting='soft') has weights={estimator.weights}: with a negative "
+            "weight, its means of probabilities can be negative. Use weights of 0 or more, or "
+            "voting='hard'."
+        )
+    return weights
+
+
+# ------------------------------------------------------------------- pipelines
+
+
+def _transformers(estimator):
+    """The transformers of a pipeline, those of pipelines in it among them, and its last step."""
+    steps, last = [], estimator
+    while isinstance(last, Pipeline):
+        _family_of(last)
+        steps += last.steps[:-1]
+        last = readable(last.steps[-1][1])
+    check_is_fitted(last)
+    return Transformers(steps, last.n_features_in_), last
+
+
+def _read_pipeline(estimator, within):
+    """Pipeline: the thresholds of its last step, in terms of the rows it is given."""
+    transformers, last = _transformers(estimator)
+    width = len(transformers.source)
+    # The last step stands alone if the pipeline does: its classes may be mere names.
+    reading = read(last)
+    _check_width(last, width)
+    trees = reading.trees
+    if any(tree.folded for tree in trees):
+        raise TypeError(
+            f"{name_of(estimator)} is not supported: it ends in an ensemble that holds pipelines. "
+            "Give the transformed rows to that ensemble."
+        )
+    tests = [_tests_of(tree) for tree in trees]
+    features = [
+        tree.feature[nodes] if tree.columns is None else tree.columns[tree.feature[nodes]]
+        for tree, nodes in zip(trees, tests, strict=True)
+    ]
+    ends = np.cumsum([len(nodes) for nodes in tests])
+    thresholds, falls = transformers.fold(
+        np.concatenate(features),
+        np.concatenate([tree.threshold[nodes] for tree, nodes in zip(trees, tests, strict=True)]),
+        np.repeat([tree.dtype == "float32" for tree in trees], np.diff(ends, prepend=0)),
+    )
+    for tree, nodes, end in zip(trees, tests, ends, strict=True):
+        part = slice(end - len(nodes), end)
+        tree.threshold = tree.threshold.copy()
+        tree.threshold[nodes] = thresholds[part]
+        turned = np.zeros(len(tree.left), dtype=bool)
+        turned[nodes] = falls[part]
+        left, right = tree.left, tree.right
+        tree.left, tree.right = np.where(turned, right, left), np.where(turned, left, right)
+        columns = np.arange(tree.n_features) if tree.columns is None else tree.columns
+        tree.columns = transformers.source[columns]
+        tree.folded = True
+    return reading
+
+
+def _tests_of(tree):
+    """Nodes with a test that makes sense; the others are complained about later."""
+    known = (tree.left != -1) & (tree.feature >= 0) & (tree.feature < tree.n_features)
+    return np.flatnonzero(known & ~np.isnan(tree.threshold))
+
+
+# ------------------------------------------------------------------- through treelite
+
+
+def _read_hist_gradient_boosting(estimator, within):
+    """HistGradientBoosting: raw sums in float64, a tie goes to class 0."""
+    if np.any(getattr(estimator, "is_categorical_", None)):
+        raise ValueError(_CATEGORICAL.format(name_of(estimator)))
+    treelite = _import_treelite(estimator)
+    reading = _boosted(treelite.sklearn.import_model(estimator), estimator, "float64")
+    reading.vote = replace(reading.vote, link=None)
+    return reading
+
+
+def _read_xgboost(estimator, within):
+    """XGBoost: float32 sums of trees from the base score, then sigmoid or softmax."""
+    treelite = _import_treelite(estimator)
+    booster = estimator.get_booster()
+    if estimator.booster not in (None, "gbtree"):
+        raise ValueError(
+            f"{name_of(estimator)} has booster={estimator.booster!r}, which is not supported. "
+            "Use booster='gbtree'."
+        )
+    if estimator.missing is not None and np.isfinite(estimator.missing):
+        raise ValueError(
+            f"{name_of(estimator)} has missing={estimator.missing!r}: it treats a number as "
+            "missing, which is not supported. Use missing=nan."
+        )
+    try:
+        booster = booster[: estimator.best_iteration + 1]
+    except AttributeError:
+        booster = estimator.get_booster()
+    reading = _boosted(treelite.frontend.from_xgboost(booster), estimator, "float32")
+    init = reading.vote.init.astype(np.float32)
+    if len(init) == 1:
+        init = _base_margin(booster, reading, estimator)
+    reading.vote = replace(reading.vote, init=init.astype(np.float64), dtype="float32")
+    return reading
+
+
+def _read_lightgbm(estimator, within):
+    """LightGBM: float64 sums of trees, then sigmoid or softmax."""
+    treelite = _import_treelite(estimator)
+    text = estimator.booster_.model_to_string()
+    _check_lightgbm(estimator, text)
+    reading = _boosted(treelite.frontend.from_lightgbm(estimator.booster_), estimator, "float64")
+    # LightGBM takes numbers up to 1e-35 for zero.
+    zero = float(np.float32(1e-35))
+    for tree in reading.trees:
+        t = tree.threshold
+        t = np.where((t >= -zero) & (t < 0), np.nextafter(-zero, -1.0), t)
+        tree.threshold = np.where((t >= 0) & (t < zero), zero, t)
+    slope = re.search(r"^objective=.*sigmoid:(\S+)", text, re.M)
+    reading.vote = replace(reading.vote, scale=float(slope[1]) if slope else 1.0)
+    return reading
+
+
+def _check_lightgbm(estimator, text):
+    """Refuse what the arithmetic of `_read_lightgbm` does not cover; `text` is the saved model."""
+    decisions = re.findall(r"^decision_type=(.*)$", text, re.M)
+    unsupported = (
+        # Options have several spellings; the saved model has one.
+        ("zero_as_missing=True", any(int(k) >> 2 & 3 == 1 for d in decisions for k in d.split())),
+        ("boosting_type='rf'", re.search(r"^average_output\s*$", text, re.M)),
+        ("linear_tree=True", re.search(r"^is_linear=1", text, re.M)),
+        ("pred_early_stop=True", estimator.get_params().get("pred_early_stop") is True),
+    )
+    for option, found in unsupported:
+        if found:
+            raise ValueError(
+                f"{name_of(estimator)} was fitted with {option}, which is not supported. Fit it "
+                "without."
+            )
+
+
+def _boosted(model, estimator, dtype):
+    """Read a treelite model, copying its arrays: it frees them."""
+    classes = estimator.classes_
+    n_scores = 1 if len(classes) == 2 else len(classes)
+    header = model.get_header_accessor()
+    link = header.get_field("postprocessor")
+    init = np.array(header.get_field("base_scores"), dtype=np.float64)
+    if link != ("sigmoid" if n_scores == 1 else "softmax") or len(init) != n_scores:
+        raise ValueError(
+            f"{name_of(estimator)} has {len(classes)} classes and ends in {link!r}, which is not "
+            "supported. Fit it on at least two classes with its default objective."
+        )
+    trees = []
+    for index, score in enumerate(header.get_field("class_id")):
+        nodes = model.get_tree_accessor(index)
+        kind, sign = nodes.get_field("node_type"), nodes.get_field("cmp")
+        if (kind == 2).any():
+            raise ValueError(_CATEGORICAL.format(name_of(estimator)))
+        if nodes.get_field("leaf_vector").size or not np.isin(sign[kind == 1], (2, 3)).all():
+            raise ValueError(
+                f"{name_of(estimator)} has trees with vectors in their leaves or unknown tests, "
+                "which are not supported. Fit it with its default options."
+            )
+        threshold = np.array(nodes.get_field("threshold"), dtype=np.float64)
+        below = float32_below(threshold) if dtype == "float32" else np.nextafter(threshold, -np.inf)
+        value = np.array(nodes.get_field("leaf_value"), dtype=np.float64)[:, None]
+        trees.append(
+            Tree(
+                name=f"a tree of {name_of(estimator)}",
+                left=np.array(nodes.get_field("cleft")),
+                right=np.array(nodes.get_field("cright")),
+                feature=np.array(nodes.get_field("split_index")),
+                threshold=np.where(sign == 2, below, threshold),  # sign 2: left iff x < threshold
+                value=_spread(value, [score], n_scores),
+                n_features=estimator.n_features_in_,
+                dtype=dtype,
+            )
+        )
+    return Reading(trees, Vote("additive", 0, len(trees), n_scores, init=init, link=link), classes)
+
+
+def _import_treelite(estimator):
+    try:
+        import treelite
+        import treelite.sklearn
+    except ImportError as error:
+        raise ImportError(
+            f"Reading {name_of(estimator)} needs treelite. Install it with "
+            'pip install "ensemble-simplify[boosting]".'
+        ) from error
+    return treelite
+
+
+def _base_margin(booster, reading, estimator):
+    """Where XGBoost starts its sums: the float32 that reproduces the margins it predicts.
+
+    A margin never falls when its start rises, so the starts that answer a margin are a range of
+    float32 numbers, and bisection finds its ends. Only the first tree sees the start itself: with
+    one tree an iteration, rows for all its leaves leave none but starts of the same function.
+    """
+    rows = np.concatenate([_leaf_rows(tree) for tree in reading.trees[:20]])
+    least, most, answers = -np.inf, np.inf, []
+    for trees in ((0, 1), (0, 0)):  # one iteration, all of them
+
+        def margins(start=None, trees=trees):
+            start = None if start is None else np.asarray(start, dtype=np.float32)
+            return booster.inplace_predict(
+                rows, iteration_range=trees, predict_type="margin", base_margin=start
+            )
+
+        truth = margins()
+        below = last_float32(lambda start, truth=truth: margins(start) < truth, len(rows))
+        upto = last_float32(lambda start, truth=truth: margins(start) <= truth, len(rows))
+        least, most = max(least, below.max()), min(most, upto.min())
+        answers.append((margins, truth))
+    least = np.nextafter(np.float32(least), np.float32(np.inf))
+    start = np.clip(_logit32(reading.vote.init[0]), least, np.float32(most))
+    if not all(np.array_equal(margins(np.full(len(rows), start)), t) for margins, t in answers):
+        raise ValueError(
+            f"The base score of {name_of(estimator)} could not be found from its predictions. "
+            "Move it to the CPU (set_params(device='cpu')) or fit it with base_score=0.5."
+        )
+    return np.array([start], dtype=np.float32)
+
+
+def _logit32(margin):
+    """A margin as XGBoost has it: from a probability in float32, by a logarithm in float32."""
+    share = np.float32(1.0 / (1.0 + math.exp(-min(max(margin, -80.0), 80.0))))
+    odds = float(np.float32(1) / share - np.float32(1))
+    return np.float32(-math.log(odds) if odds > 0 else margin)
+
+
+def _leaf_rows(tree):
+    """One row for every leaf of a tree that a row can reach."""
+    rows, todo = [], [(0, np.full(tree.n_features, FLOAT32_MAX))]
+    while todo:
+        node, row = todo.pop()
+        if tree.left[node] < 0:
+            rows.append(row)
+            continue
+        feature = tree.feature[node]
+        if row[feature] > tree.threshold[node]:
+            todo.append((tree.right[node], row))
+            row = row.copy()
+            row[feature] = tree.threshold[node]
+        todo.append((tree.left[node], row))
+    return np.array(rows, dtype=np.float32)
+
+
+# ------------------------------------------------------------------- which reader for which type
+
+_CLASSES_ARE_NAMES = (
+    DecisionTreeClassifier,
+    RandomForestClassifier,
+    ExtraTreesClassifier,
+    Pipeline,
+)
+
+# Types, the methods whose arithmetic is reproduced, and how they are read.
+_FAMILIES = (
+    ((DecisionTreeClassifier,), ("predict", "predict_proba"), _read_tree),
+    ((DecisionTreeRegressor,), ("predict",), _read_tree),
+    (
+        (RandomForestClassifier, ExtraTreesClassifier),
+        ("predict", "predict_proba"),
+        _read_forest,
+    ),
+    ((RandomForestRegressor, ExtraTreesRegressor), ("predict",), _read_forest),
+    ((BaggingClassifier,), ("predict", "predict_proba"), _read_bagging),
+    ((BaggingRegressor,), ("predict",), _read_bagging),
+    ((AdaBoostClassifier,), ("predict", "decision_function"), _read_adaboost),
+    ((GradientBoostingClassifier,), ("predict", "decision_function"), _read_gradient_boosting),
+    ((GradientBoostingRegressor,), ("predict",), _read_gradient_boosting),
+    (
+        (HistGradientBoostingClassifier,),
+        ("predict", "_raw_predict"),
+        _read_hist_gradient_boosting,
+    ),
+    ((VotingClassifier,), ("predict", "predict_proba"), _read_voting),
+    ((Pipeline,), ("predict", "predict_proba"), _read_pipeline),
+)
+
+# The same for classes of packages that are not imported here, by module and name.
+_FOREIGN_FAMILIES = {
+    ("xgboost", "XGBClassifier"): _read_xgboost,
+    ("lightgbm", "LGBMClassifier"): _read_lightgbm,
+}
+
+_SUPPORTED = (
+    "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
+    "AdaBoostClassifier, HistGradientBoostingClassifier, XGBClassifier, LGBMClassifier, "
+    "VotingClassifier of these, a Pipeline of scalers that ends in one of these, and this "
+    "package's estimators that hold a tree or an ensemble"
+)
+
+
+def _family_of(estimator):
+    """The function that reads an estimator."""
+    for kind, methods, family in _candidates(type(estimator)):
+        for method in methods:
+            if owner_of(type(estimator), method) is not owner_of(kind, method):
+                raise TypeError(
+                    f"{name_of(estimator)} is not supported: it replaces the method {method} of "
+                    f"{kind.__name__}. Supported: {_SUPPORTED}."
+                )
+        return family
+    if _is_ours(type(estimator)):
+        check_is_fitted(estimator)
+    raise TypeError(
+        f"An ensemble of type {name_of(estimator)} is not supported. Supported: {_SUPPORTED}."
+    )
+
+
+def _candidates(found):
+    for kinds, methods, family in _FAMILIES:
+        for kind in kinds:
+            if issubclass(found, kind):
+                yield kind, methods, family
+    for kind in found.__mro__:
+        family = _FOREIGN_FAMILIES.get((kind.__module__.partition(".")[0], kind.__name__))
+        if family is not None:
+            yield kind, ("predict", "predict_proba"), family

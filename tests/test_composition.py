@@ -1,0 +1,306 @@
+"""The package's own fitted estimators stand wherever an ensemble is taken, by what they wrap."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingClassifier,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from strategies import edge_points
+
+from ensemble_simplify import (
+    BornAgainClassifier,
+    BudgetForestClassifier,
+    CultivatedForestClassifier,
+    FeatureBudgetPruner,
+    GenesimClassifier,
+    InterpretableSingleModel,
+    RepresenterTree,
+    estimate,
+    merge_trees,
+    verify,
+)
+from ensemble_simplify._forest import read_forest, readable, tree_estimators
+from ensemble_simplify.genesim._inducers import C45Tree, GuideTree, QuestTree
+
+pytestmark = [
+    # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
+    pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning"),
+]
+
+LABELS = np.array(["ant", "bee", "cat"])
+DATA = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer}
+
+
+def forest(n_trees=4, depth=3):
+    return RandomForestClassifier(n_trees, max_depth=depth, random_state=0)
+
+
+OWN = {
+    "born_again": BornAgainClassifier(forest(3, 2), random_state=0),
+    "budget_forest": BudgetForestClassifier(n_estimators=3, max_depth=3, random_state=0),
+    "c45": C45Tree(),
+    "genesim": GenesimClassifier(
+        n_bootstraps=2, population_size=8, tournament_size=3, n_iter=2, random_state=0
+    ),
+    "guide": GuideTree(),
+    "pruner": FeatureBudgetPruner(forest(), budget=3),
+    "quest": QuestTree(),
+    "representer": RepresenterTree(forest(), n_samples=300, random_state=0),
+    "single_model": InterpretableSingleModel(forest(), max_depth=3, random_state=0),
+}
+
+
+def data(name):
+    """Real rows with text labels."""
+    X, y = DATA[name](return_X_y=True)
+    return X, LABELS[y]
+
+
+def fitted(kind, X, y):
+    return clone(OWN[kind]).fit(X, y)
+
+
+def edge_rows(*models, n_rows=2000):
+    """Rows of float32 numbers on the thresholds of models and one ulp beside them."""
+    forests = [read_forest(model) for model in models]
+    thresholds = np.concatenate([f.threshold[f.feature >= 0] for f in forests])
+    rows = edge_points(thresholds, forests[0].n_features, n_rows)
+    return rows.astype(np.float32).astype(np.float64)
+
+
+def assert_same(model, other, X):
+    for rows in (X, edge_rows(model, other)):
+        np.testing.assert_array_equal(model.predict(rows), other.predict(rows))
+
+
+each_set = pytest.mark.parametrize("name", DATA)
+
+
+@each_set
+@pytest.mark.parametrize("kind", OWN)
+def test_reading(kind, name):
+    X, y = data(name)
+    model = fitted(kind, X, y)
+    found = read_forest(model)
+    for rows in (X, edge_rows(model)):
+        answers = found.classes[found.predict_index(rows)]
+        np.testing.assert_array_equal(answers, model.predict(rows))
+    again = read_forest(FrozenEstimator(FrozenEstimator(model)))
+    np.testing.assert_array_equal(again.value, found.value)
+    np.testing.assert_array_equal(found.classes, model.classes_)
+    assert len(tree_estimators(FrozenEstimator(model))) == found.n_trees
+
+
+@each_set
+@pytest.mark.parametrize("kind", OWN)
+def test_verify(kind, name):
+    X, y = data(name)
+    model = fitted(kind, X, y)
+    assert verify(model, readable(model)).equal
+    source = getattr(model, "estimator_", None)
+    if kind in ("born_again", "pruner"):
+        outcome = verify(source, model, time_limit=20)
+        if kind == "born_again":
+            assert outcome.equal
+        elif outcome.equal is False:
+            row = outcome.counterexample[None]
+            assert source.predict(row)[0] == outcome.predictions[0]
+            assert model.predict(row)[0] == outcome.predictions[1]
+            assert outcome.predictions[0] != outcome.predictions[1]
+
+
+@each_set
+def test_verify_a_forest_against_its_pruner(name):
+    X, y = data(name)
+    everything = FeatureBudgetPruner(forest(), lam=0).fit(X, y)
+    tight = everything.at(budget=1)
+    for pruner in (everything, tight):
+        outcome = verify(pruner.estimator_, pruner)
+        rows = np.concatenate([X, edge_rows(pruner.estimator_, pruner)])
+        differ = pruner.estimator_.predict(rows) != pruner.predict(rows)
+        assert outcome.equal is not None
+        if outcome.equal:
+            assert not differ.any()
+        else:
+            row = outcome.counterexample[None]
+            assert pruner.estimator_.predict(row)[0] != pruner.predict(row)[0]
+    assert not verify(tight.estimator_, tight).equal
+
+
+@each_set
+@pytest.mark.parametrize("kind", ["pruner", "representer", "genesim", "born_again"])
+def test_estimate(kind, name):
+    X, y = data(name)
+    model = fitted(kind, X, y)
+    found, wrapped = estimate(model), estimate(readable(model))
+    assert found.n_trees == wrapped.n_trees == read_forest(model).n_trees
+    assert found.n_cells == wrapped.n_cells
+    assert estimate(FrozenEstimator(model)).n_cells == found.n_cells
+
+
+@each_set
+@pytest.mark.parametrize("kind", OWN)
+def test_born_again(kind, name):
+    X, y = data(name)
+    if kind == "pruner":
+        model = FeatureBudgetPruner(forest(3, 2), budget=2).fit(X, y)
+    else:
+        model = fitted(kind, X, y)
+    again = BornAgainClassifier(FrozenEstimator(model)).fit(X, y)
+    assert again.estimator_ is model
+    assert_same(again, model, X)
+    assert verify(again, model).equal
+    assert again.verify().equal
+
+
+@each_set
+def test_genesim_over_representers(name):
+    X, y = data(name)
+    train, rest = slice(None, None, 2), slice(1, None, 2)
+    first = [
+        RepresenterTree(forest(), n_samples=200, random_state=seed).fit(X[train], y[train])
+        for seed in range(3)
+    ]
+    model = GenesimClassifier(
+        [*map(FrozenEstimator, first), FrozenEstimator(fitted("pruner", X[train], y[train]))],
+        population_size=8,
+        tournament_size=3,
+        n_iter=3,
+        random_state=0,
+    ).fit(X[rest], y[rest])
+    assert set(model.classes_) == set(y)
+    assert_same(model, model.decision_tree_, X)
+    best = max(tree.score(X[rest], y[rest]) for tree in first)
+    assert model.score(X[rest], y[rest]) >= best - 0.1
+
+
+@each_set
+@pytest.mark.parametrize("kind", ["representer", "born_again", "genesim", "single_model", "c45"])
+def test_merge_with_a_plain_tree(kind, name):
+    X, y = data(name)
+    model = fitted(kind, X, y)
+    tree = DecisionTreeClassifier(max_depth=3, random_state=1).fit(X, y)
+    merged = merge_trees([model, FrozenEstimator(tree)])
+    for rows in (X, edge_rows(model, tree)):
+        mean = (model.predict_proba(rows) + tree.predict_proba(rows)) / 2
+        np.testing.assert_allclose(merged.predict_proba(rows), mean, atol=1e-12)
+
+
+@each_set
+def test_merge_pruned_and_budget_forests(name):
+    X, y = data(name)
+    models = [FeatureBudgetPruner(forest(2, 2), budget=3).fit(X, y), fitted("budget_forest", X, y)]
+    merged = merge_trees(models)
+    for rows in (X, edge_rows(*models)):
+        mean = (models[0].predict_proba(rows) + models[1].predict_proba(rows)) / 2
+        np.testing.assert_allclose(merged.predict_proba(rows), mean, atol=1e-12)
+
+
+@each_set
+def test_born_again_of_a_pipeline(name):
+    X, y = data(name)
+    pipeline = make_pipeline(StandardScaler(), forest(3, 2)).fit(X, y)
+    again = BornAgainClassifier(FrozenEstimator(pipeline)).fit(X, y)
+    assert again.estimator_ is pipeline
+    rows = edge_rows(pipeline, again)
+    rows = np.clip(rows, -1e30, 1e30).astype(np.float32).astype(np.float64)
+    for part in (X.astype(np.float32).astype(np.float64), rows):
+        np.testing.assert_array_equal(again.predict(part), pipeline.predict(part))
+    assert verify(pipeline, again).equal
+
+
+def test_own_estimators_of_pipelines_and_in_pipelines():
+    X, y = data("iris")
+    pipeline = make_pipeline(StandardScaler(), forest(3, 2)).fit(X, y)
+    inner = BornAgainClassifier(FrozenEstimator(pipeline)).fit(X, y)
+    again = BornAgainClassifier(FrozenEstimator(inner)).fit(X, y)
+    assert again.decision_tree_.get_n_leaves() == inner.decision_tree_.get_n_leaves()
+    outer = make_pipeline(StandardScaler(), clone(OWN["representer"])).fit(X, y)
+    found = read_forest(outer)
+    rows = np.clip(edge_rows(outer), -1e30, 1e30).astype(np.float32).astype(np.float64)
+    np.testing.assert_array_equal(found.classes[found.predict_index(rows)], outer.predict(rows))
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_members_of_ensembles(kind):
+    X, y = data("iris")
+    own = OWN[kind]
+    models = [
+        VotingClassifier([("a", own), ("b", forest())], voting="hard"),
+        VotingClassifier([("a", own), ("b", forest())], voting="soft", weights=[0.4, 0.6]),
+        BaggingClassifier(own, 3, max_features=3, random_state=0),
+    ]
+    if kind == "c45":
+        models.append(AdaBoostClassifier(own, n_estimators=3, random_state=0))
+    for model in models:
+        model.fit(X, y)
+        found = read_forest(model)
+        rows = edge_rows(model)
+        np.testing.assert_array_equal(found.classes[found.predict_index(rows)], model.predict(rows))
+
+
+def test_regression():
+    X, _ = load_iris(return_X_y=True)
+    target = X[:, 3]
+    regressor = RandomForestRegressor(4, max_depth=3, random_state=0)
+    models = [
+        RepresenterTree(regressor, n_samples=300, random_state=0).fit(X[:, :3], target),
+        FeatureBudgetPruner(regressor, budget=2).fit(X[:, :3], target),
+    ]
+    for model in models:
+        found = read_forest(model)
+        assert found.classes is None
+        rows = edge_rows(model)
+        np.testing.assert_array_equal(found.predict_index(rows), model.predict(rows))
+    with pytest.raises(TypeError, match="regressor"):
+        verify(models[0], models[0])
+
+
+class Contrary(BornAgainClassifier):
+    def predict(self, X):
+        return super().predict(X)[::-1]
+
+
+class Plain(BornAgainClassifier):
+    pass
+
+
+class Lookalike:
+    """Not of this package: that its predict is the tree's is nowhere said."""
+
+    def __init__(self, tree):
+        self.decision_tree_ = tree
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return self.decision_tree_.predict(-X)
+
+
+def test_what_stands_for_itself():
+    X, y = data("iris")
+    tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    assert readable(FrozenEstimator(tree)) is tree
+    assert readable(Plain(forest(2, 2)).fit(X, y)).tree_.node_count > 1
+    for model in (Lookalike(tree), Contrary(forest(2, 2)).fit(X, y)):
+        assert readable(model) is model
+        with pytest.raises(TypeError, match="is not supported"):
+            read_forest(model)
+    with pytest.raises(TypeError, match="CultivatedForestClassifier is not supported"):
+        read_forest(CultivatedForestClassifier().fit(X, y))
+    for own in OWN.values():
+        with pytest.raises(NotFittedError):
+            read_forest(clone(own))
