@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify._axes import Axes, children
-from ensemble_simplify._base import Interval, StrOptions, validate_params
+from ensemble_simplify._base import Interval, StrOptions, unwrap, validate_params
 from ensemble_simplify._certify import Certifier
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._forest import read_forest
@@ -99,7 +98,7 @@ def verify(model_a, model_b, *, voting="estimator", domain=None, time_limit=None
     ----------
     model_a, model_b : estimator
         Fitted classifiers on the same number of features: supported ensembles, decision trees, or
-        estimators of this package with a ``decision_tree_``. They are left as they are.
+        estimators of this package, by what they wrap. They are left as they are.
     voting : {"estimator", "hard"}, default="estimator"
         ``"estimator"``: what ``predict`` answers (with ``n_jobs=None``); ``"hard"``: the
         majority of an ensemble's trees, each with the same weight, ties to the smaller class.
@@ -142,7 +141,7 @@ def verify(model_a, model_b, *, voting="estimator", domain=None, time_limit=None
     False
     """
     begin = time.perf_counter()
-    models = [_fitted(model) for model in (model_a, model_b)]
+    models = [unwrap(model) for model in (model_a, model_b)]
     forests = [_read(model, voting) for model in models]
     if forests[0].n_features != forests[1].n_features:
         raise ValueError(
@@ -485,14 +484,8 @@ def _names(models):
     return None
 
 
-def _fitted(model):
-    while isinstance(model, FrozenEstimator):
-        model = model.estimator
-    return model
-
-
 def _read(model, voting):
-    forest = read_forest(getattr(model, "decision_tree_", model), voting=voting)
+    forest = read_forest(model, voting=voting)
     if forest.classes is None:
         raise TypeError(f"{type(model).__name__}(...) is a regressor. Give two classifiers.")
     return forest
