@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import inspect
 import io
 import re
 from pathlib import Path
 from types import ModuleType
 
+import module_map
 import pytest
 from sklearn.base import BaseEstimator
 
@@ -82,6 +84,20 @@ def test_docstring_has_its_sections(name):
 @pytest.mark.parametrize("name", list(public_methods()))
 def test_method_docstring(name):
     assert errors(name, LAYOUT | PARAMETERS | RETURNS) == []
+
+
+def test_architecture_page_shows_every_module(tmp_path):
+    pytest.importorskip("matplotlib")
+    path = ROOT / "doc" / "draw_architecture.py"
+    spec = importlib.util.spec_from_file_location("draw_architecture", path)
+    drawing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(drawing)
+    drawing.write_all(tmp_path)
+    assert (tmp_path / "modules.svg").stat().st_size > 10_000
+    listed = (tmp_path / "modules.inc").read_text(encoding="utf-8")
+    assert all(f"``{wing}/``" in listed for wing in module_map.WINGS)
+    files = {path.stem for path in module_map.sources()} - {"__init__"}
+    assert files == set(re.findall(r"\* - ``(\w+)\.p\w+``", listed))
 
 
 def test_one_version_everywhere():

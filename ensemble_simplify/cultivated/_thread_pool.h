@@ -4,6 +4,8 @@
 #ifndef ES_THREAD_POOL_H
 #define ES_THREAD_POOL_H
 
+#include <Python.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
