@@ -310,6 +310,17 @@ def test_refused_transformers(step, why):
         assert BornAgainClassifier(last).fit(rows, y).verify().equal
 
 
+def test_rows_of_text_are_not_blamed():
+    X = pd.DataFrame({"colour": list("rgbrgbrgb"), "size": np.arange(9.0)})
+    encoder = ColumnTransformer([("a", OneHotEncoder(), ["colour"])], remainder="passthrough")
+    pipeline = piped(encoder, FOREST).fit(X, list("abcabcabc"))
+    with pytest.raises(TypeError, match=r"step 'columntransformer', .* is not supported"):
+        BornAgainClassifier(FrozenEstimator(pipeline)).fit(X, list("abcabcabc"))
+    unfitted = FrozenEstimator(piped(encoder, FOREST))
+    with pytest.raises(NotFittedError, match="holds an ensemble that is not fitted"):
+        BornAgainClassifier(unfitted).fit(np.eye(9), list("abcabcabc"))
+
+
 def test_refused_pipelines():
     X, y = small_data(0)
     with pytest.raises(NotFittedError):

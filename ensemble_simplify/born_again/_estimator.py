@@ -21,6 +21,7 @@ from ensemble_simplify._base import (
     StrOptions,
     all_or_nothing,
     available_memory,
+    check_readable,
     check_weights,
     class_index,
     fit_context,
@@ -273,6 +274,7 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         self : BornAgainClassifier
             The fitted estimator.
         """
+        check_readable(self.estimator)
         given = X
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
