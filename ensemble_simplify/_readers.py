@@ -28,12 +28,11 @@ from sklearn.ensemble import (
     RandomForestRegressor,
     VotingClassifier,
 )
-from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._pipelines import Transformers, owner_of
+from ensemble_simplify._pipelines import Transformers, owner_of, unwrap
 from ensemble_simplify._thresholds import FLOAT32_MAX, float32_below, last_float32
 from ensemble_simplify._votes import Vote, samme_votes
 
@@ -96,13 +95,6 @@ def read(estimator, *, within=None):
         alone = within is None and isinstance(estimator, _CLASSES_ARE_NAMES)
         reading.classes = _checked_classes(estimator, reading, any_order=alone)
     return reading
-
-
-def unwrap(estimator):
-    """What stands inside ``FrozenEstimator``, however often it was wrapped."""
-    while isinstance(estimator, FrozenEstimator):
-        estimator = estimator.estimator
-    return estimator
 
 
 def readable(estimator):

@@ -76,8 +76,10 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         a fitted one is used as it is when wrapped in :class:`~sklearn.frozen.FrozenEstimator`.
         None means ``RandomForestClassifier(n_estimators=5, max_depth=2)``. Supported are
         decision trees, random forests, extra trees, bagged trees, AdaBoost, gradient boosting and
-        voting over them, and, with the extra ``ensemble-simplify[boosting]``, histogram gradient
-        boosting, XGBoost and LightGBM.
+        voting over them; with the extra ``ensemble-simplify[boosting]``, histogram gradient
+        boosting, XGBoost and LightGBM; a ``Pipeline`` of scalers, imputers or selectors of columns
+        that ends in one of these; and the fitted estimators of this package that hold a tree or
+        an ensemble.
     objective : {"depth", "leaves", "depth_then_leaves"}, default="depth_then_leaves"
         What is smallest: the depth, the number of leaves, or the number of leaves among
         the trees of smallest depth.
