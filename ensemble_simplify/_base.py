@@ -21,6 +21,7 @@ from sklearn.base import _fit_context as fit_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -38,7 +39,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ensemble_simplify._forest import read_forest, unwrap
+from ensemble_simplify._forest import read_forest, readable, unwrap
+from ensemble_simplify._readers import n_features_of
 
 __all__ = [
     "HasMethods",
@@ -50,6 +52,7 @@ __all__ = [
     "TimeLimitError",
     "all_or_nothing",
     "available_memory",
+    "check_readable",
     "check_weights",
     "class_index",
     "column_index",
@@ -145,6 +148,26 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="es
             "sample weights. Leave sample_weight out or use an ensemble that supports it."
         )
     return fitted.fit(X, y, sample_weight=sample_weight)
+
+
+def check_readable(estimator):
+    """Refuse a frozen pipeline that cannot be read before its rows are looked at.
+
+    They may be text, which the first transformer would turn into numbers; an error about the
+    rows would lead astray.
+
+    Parameters
+    ----------
+    estimator : estimator, FrozenEstimator or None
+
+    Raises
+    ------
+    TypeError
+        If a transformer of the pipeline is not supported.
+    """
+    inner = readable(estimator) if isinstance(estimator, FrozenEstimator) else None
+    if isinstance(inner, Pipeline) and _is_fitted(inner):
+        n_features_of(inner)
 
 
 def read_classifier(estimator, *, voting="estimator"):

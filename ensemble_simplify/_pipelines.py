@@ -112,10 +112,12 @@ class Transformers:
                 continue
             try:
                 with np.errstate(all="ignore"):
-                    X = np.asarray(step.transform(X), dtype=np.float64)
+                    X = np.asarray(step.transform(X))
             except ValueError as error:
                 raise refused(name, step, f"does not take every finite row ({error})") from error
-        return X
+            if np.isnan(X).any():
+                raise refused(name, step, "answers NaN to finite rows")
+        return X.astype(np.float64, copy=False)
 
     def fold(self, feature, threshold, single):
         """Find the tests of the rows that go in which decide as tests of those that come out.
@@ -137,10 +139,7 @@ class Transformers:
             Whether the transformed value falls where the value rises: then values above the new
             threshold pass.
         """
-        last = FLOAT32_MAX
-        ends = self.transform(np.array([[-last], [last]]) * np.ones(self.n_features))
-        if np.isnan(ends).any():
-            raise refused(*self._steps[-1], "answers NaN to finite rows")
+        ends = self.transform(np.outer([-FLOAT32_MAX, FLOAT32_MAX], np.ones(self.n_features)))
         falls = (ends[0] > ends[1])[feature]
         folded = np.empty(len(feature))
         order = np.argsort(feature, kind="stable")
@@ -171,8 +170,7 @@ class Transformers:
 def _flat(steps):
     """The transformers that do something, those of pipelines among them one by one."""
     for name, step in steps:
-        while isinstance(step, FrozenEstimator):
-            step = step.estimator
+        step = unwrap(step)
         if isinstance(step, Pipeline):
             yield from _flat(step.steps)
         elif step is not None and step != "passthrough":
@@ -192,6 +190,13 @@ def _columns_of_imputer(name, step, width):
     if not np.isin(kept, probe).all():
         raise refused(name, step, "changes rows that miss nothing (a column was empty in fit)")
     return kept.astype(np.intp) - 1
+
+
+def unwrap(estimator):
+    """What stands inside ``FrozenEstimator``, however often it was wrapped."""
+    while isinstance(estimator, FrozenEstimator):
+        estimator = estimator.estimator
+    return estimator
 
 
 def owner_of(kind, method):

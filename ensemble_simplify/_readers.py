@@ -28,12 +28,11 @@ from sklearn.ensemble import (
     RandomForestRegressor,
     VotingClassifier,
 )
-from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._pipelines import Transformers, owner_of
+from ensemble_simplify._pipelines import Transformers, owner_of, unwrap
 from ensemble_simplify._thresholds import FLOAT32_MAX, float32_below, last_float32
 from ensemble_simplify._votes import Vote, samme_votes
 
@@ -96,13 +95,6 @@ def read(estimator, *, within=None):
         alone = within is None and isinstance(estimator, _CLASSES_ARE_NAMES)
         reading.classes = _checked_classes(estimator, reading, any_order=alone)
     return reading
-
-
-def unwrap(estimator):
-    """What stands inside ``FrozenEstimator``, however often it was wrapped."""
-    while isinstance(estimator, FrozenEstimator):
-        estimator = estimator.estimator
-    return estimator
 
 
 def readable(estimator):
@@ -660,23 +652,31 @@ def _base_margin(booster, reading, estimator):
     one tree an iteration, rows for all its leaves leave none but starts of the same function.
     """
     rows = np.concatenate([_leaf_rows(tree) for tree in reading.trees[:20]])
-    least, most, answers = -np.inf, np.inf, []
-    for trees in ((0, 1), (0, 0)):  # one iteration, all of them
 
-        def margins(start=None, trees=trees):
-            start = None if start is None else np.asarray(start, dtype=np.float32)
-            return booster.inplace_predict(
-                rows, iteration_range=trees, predict_type="margin", base_margin=start
-            )
+    def margins(trees, start=None):
+        if start is not None:
+            start = np.broadcast_to(np.asarray(start, dtype=np.float32), len(rows))
+        return booster.inplace_predict(
+            rows, iteration_range=trees, predict_type="margin", base_margin=start
+        )
 
-        truth = margins()
-        below = last_float32(lambda start, truth=truth: margins(start) < truth, len(rows))
-        upto = last_float32(lambda start, truth=truth: margins(start) <= truth, len(rows))
-        least, most = max(least, below.max()), min(most, upto.min())
-        answers.append((margins, truth))
-    least = np.nextafter(np.float32(least), np.float32(np.inf))
-    start = np.clip(_logit32(reading.vote.init[0]), least, np.float32(most))
-    if not all(np.array_equal(margins(np.full(len(rows), start)), t) for margins, t in answers):
+    truth = {trees: margins(trees) for trees in ((0, 1), (0, 0))}  # one iteration, all of them
+
+    def fits(start):
+        return all(np.array_equal(margins(trees, start), answer) for trees, answer in truth.items())
+
+    guess = _logit32(reading.vote.init[0])
+    near = (guess, *(np.nextafter(guess, np.float32(end)) for end in (-np.inf, np.inf)))
+    start = next((start for start in near if fits(start)), None)
+    if start is not None:
+        return np.array([start], dtype=np.float32)
+    least, most = -np.inf, np.inf
+    for trees, answer in truth.items():
+        below = last_float32(lambda x, t=trees, a=answer: margins(t, x) < a, len(rows))
+        up_to = last_float32(lambda x, t=trees, a=answer: margins(t, x) <= a, len(rows))
+        least, most = max(least, below.max()), min(most, up_to.min())
+    start = np.clip(guess, np.nextafter(np.float32(least), np.float32(np.inf)), np.float32(most))
+    if not fits(start):
         raise ValueError(
             f"The base score of {name_of(estimator)} could not be found from its predictions. "
             "Move it to the CPU (set_params(device='cpu')) or fit it with base_score=0.5."

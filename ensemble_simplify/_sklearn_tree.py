@@ -234,6 +234,11 @@ def node_counts(nodes, leaf_of_row, y_index, n_classes, sample_weight=None):
     )
 
 
+def gini(fractions):
+    """Gini impurity of the class fractions in each row of an array."""
+    return np.maximum(1.0 - np.square(fractions).sum(axis=1), 0.0)
+
+
 def write_classifier(
     nodes,
     leaf_label,
@@ -314,7 +319,7 @@ def write_classifier(
         value=_mean_up(nodes, leaf_proba, weight),
         n_node_samples=n_node_samples,
         weighted_n_node_samples=weight,
-        impurity=np.maximum(1.0 - np.square(fractions).sum(axis=1), 0.0),
+        impurity=gini(fractions),
         n_features=n_features,
         classes=classes,
         feature_names=feature_names,

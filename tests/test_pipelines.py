@@ -150,6 +150,18 @@ def test_thresholds_are_the_last_numbers_that_go_left():
         assert scaled[0] <= tree.threshold[node] < scaled[1]
 
 
+def test_float32_between_the_steps():
+    """A step that answers float32 makes the next one round to it."""
+    X, y = small_data(0)
+    bins = KBinsDiscretizer(5, encode="ordinal", strategy="uniform", dtype=np.float32)
+    pipeline = piped(bins, StandardScaler(), FOREST).fit(X, y)
+    assert pipeline[:-1].transform(X).dtype == np.float32
+    assert_read(pipeline)
+    pipeline = piped(StandardScaler(), bins, FOREST).fit(X, y)
+    with pytest.raises(TypeError, match=r"'kbinsdiscretizer',.* does not take every finite row"):
+        read_forest(pipeline)
+
+
 def test_falling_scalers_turn_the_tests_round():
     X, y = load_iris(return_X_y=True)
     scaler = StandardScaler().fit(X)
@@ -308,6 +320,17 @@ def test_refused_transformers(step, why):
     last, rows = FrozenEstimator(pipeline[-1]), pipeline[:-1].transform(X)
     if not hasattr(rows, "toarray"):
         assert BornAgainClassifier(last).fit(rows, y).verify().equal
+
+
+def test_rows_of_text_are_not_blamed():
+    X = pd.DataFrame({"colour": list("rgbrgbrgb"), "size": np.arange(9.0)})
+    encoder = ColumnTransformer([("a", OneHotEncoder(), ["colour"])], remainder="passthrough")
+    pipeline = piped(encoder, FOREST).fit(X, list("abcabcabc"))
+    with pytest.raises(TypeError, match=r"step 'columntransformer', .* is not supported"):
+        BornAgainClassifier(FrozenEstimator(pipeline)).fit(X, list("abcabcabc"))
+    unfitted = FrozenEstimator(piped(encoder, FOREST))
+    with pytest.raises(NotFittedError, match="holds an ensemble that is not fitted"):
+        BornAgainClassifier(unfitted).fit(np.eye(9), list("abcabcabc"))
 
 
 def test_refused_pipelines():

@@ -19,6 +19,7 @@ from sklearn.datasets import (
     load_wine,
     make_classification,
 )
+from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -31,7 +32,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text, plot_tree
 
 from ensemble_simplify import GenesimClassifier, merge_trees
@@ -479,7 +479,7 @@ def test_clear_errors():
     with pytest.raises(ValueError, match=r"estimators\[1\].* fitted on 2 features"):
         fit([tree, narrow])
     with pytest.raises(TypeError, match=r"estimators\[0\]: .*Pipeline"):
-        fit([make_pipeline(StandardScaler(), DecisionTreeClassifier())])
+        fit([make_pipeline(PCA(), DecisionTreeClassifier())])
     with pytest.raises(ValueError, match=r"scoring=.* gave nan"):
         fit(scoring=lambda model, X, y: np.nan)
     with pytest.raises(ValueError, match="n_leaves='a'"):
