@@ -19,7 +19,7 @@ from ensemble_simplify.genesim import (
     InterpretableSingleModel,
     merge_trees,
 )
-from ensemble_simplify.representer import RepresenterTree
+from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
 
 __all__ = [
     "AbstentionDisplay",
@@ -34,6 +34,7 @@ __all__ = [
     "GenesimDisplay",
     "InterpretableSingleModel",
     "ModuleTreeDisplay",
+    "PruningPathDisplay",
     "RepresenterTree",
     "Verification",
     "estimate",

@@ -79,7 +79,9 @@ _NOT_THE_USER = ("ensemble_simplify", "sklearn", "joblib")
 # ------------------------------------------------------------------- a fitted ensemble
 
 
-def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="estimator"):
+def fit_or_unwrap(
+    estimator, X, y, sample_weight=None, *, default=None, random=None, name="estimator"
+):
     """Return a fitted ensemble, leaving the user's object as it was.
 
     Parameters
@@ -93,6 +95,8 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="es
     sample_weight : array-like of shape (n_samples,) or None
     default : estimator
         Unfitted ensemble used for ``estimator=None``.
+    random : RandomState or None
+        Where every ``random_state=None`` of the copy to be fitted is drawn from, if given.
     name : str
         What errors call the estimator.
 
@@ -140,6 +144,10 @@ def fit_or_unwrap(estimator, X, y, sample_weight=None, *, default=None, name="es
             "sklearn.base.clone first."
         )
     fitted = clone(default if estimator is None else estimator)
+    if random is not None:
+        params = sorted(fitted.get_params().items())
+        unset = [k for k, v in params if v is None and k.split("__")[-1] == "random_state"]
+        fitted.set_params(**{k: random.randint(np.iinfo(np.int32).max) for k in unset})
     if sample_weight is None:
         return fitted.fit(X, y)
     if not has_fit_parameter(fitted, "sample_weight"):

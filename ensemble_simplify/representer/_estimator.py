@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
-import warnings
+from functools import partial
 from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags, check_random_state, get_tags
@@ -24,23 +22,37 @@ from sklearn.utils.validation import (
 
 from ensemble_simplify._base import (
     HasMethods,
+    HoldsClassifierTree,
+    HoldsTree,
     Interval,
     StrOptions,
     all_or_nothing,
     check_weights,
+    deadline_after,
     fit_context,
     fit_or_unwrap,
+    named_rows,
+    report,
+    safe_indexing,
+    warn_out_of_time,
 )
-from ensemble_simplify._sklearn_tree import apply_nodes, write_classifier, write_regressor
-from ensemble_simplify.representer._grower import Grower, grow_one_shot, spell, weakest_links
-from ensemble_simplify.representer._law import Columns, make_law
-from ensemble_simplify.representer._predictor import Predictor
+from ensemble_simplify.representer._columns import Columns
+from ensemble_simplify.representer._grower import Grower, grow_one_shot
+from ensemble_simplify.representer._law import make_law
+from ensemble_simplify.representer._predictor import Predictor, as_frame
 
 # Rows of one big sample, as a multiple of the training rows.
 _ONE_SHOT = 20
 
+# Parameters that have no meaning under another one's value.
+_MEANINGLESS = {
+    ("sampling", "one_shot"): ("reuse", "min_train_samples", "min_cost", "categorical_features"),
+    ("sampler", "smear"): ("n_neighbors", "neighbor_weights"),
+    ("sampler", "kernel"): ("smearing", "n_neighbors", "neighbor_weights"),
+}
 
-class RepresenterTree(BaseEstimator):
+
+class RepresenterTree(HoldsTree, BaseEstimator):
     """One decision tree that represents any predictor.
 
     The tree is grown on manufactured rows: training rows in which every value is, with
@@ -70,15 +82,16 @@ class RepresenterTree(BaseEstimator):
         draws from the `n_neighbors` nearest values of the column in the training rows. Categorical
         columns and groups are smeared in any case, with probability 1 under "kernel".
     smearing : float in [0, 1], default=0.5
-        0: manufactured rows are training rows; 1: columns are independent of each other.
+        0: manufactured rows are training rows; 1: columns are independent of each other. Not for
+        ``sampler="kernel"``.
     n_neighbors : int, default=20
-        For ``sampler="neighbors"``; the base row's own value is one of them.
+        For ``sampler="neighbors"`` only; the base row's own value is one of them.
     neighbor_weights : {"uniform", "decaying"}, default="uniform"
-        For ``sampler="neighbors"``: whether farther values are less likely.
+        For ``sampler="neighbors"`` only: whether farther values are less likely.
     sampling : {"per_node", "one_shot"}, default="per_node"
         "one_shot" draws one big sample and grows scikit-learn's own tree on it: as good or better
-        for small trees, see the user guide. `min_train_samples`, `min_cost`, `reuse`, `time_limit`
-        and splits into sets of levels are of "per_node" only.
+        for small trees, see the user guide. `min_train_samples`, `min_cost`, `reuse` and
+        `categorical_features` are of "per_node" only.
     n_samples : int or None, default=None
         Manufactured rows in each node, or in all for "one_shot". None: the number of training rows,
         or 20 times that for "one_shot".
@@ -103,16 +116,22 @@ class RepresenterTree(BaseEstimator):
         cost is a squared error, and `min_cost` counts in units of the root's variance.
     categorical_features : array-like of int, str or bool, or None, default=None
         Columns with integer codes for levels without order. They are split into two sets of
-        levels, which `decision_tree_` spells as thresholds on the codes (a set that is
+        levels, which `decision_tree_` holds as thresholds on the codes (a set that is
         not one run of codes takes several, and repeats the branch below).
     feature_groups : list of array-like of int or str, or None, default=None
         Columns that are manufactured together, for instance those of one one-hot encoding.
     validation_fraction : float in [0, 1), default=0.1
         Part of the rows set aside, from the estimator if it is fitted here and from the tree, to
-        measure ``fidelity_["held_out"]``. 0: none.
+        measure `fidelity_`. 0: none.
     time_limit : float or None, default=None
-        Seconds for growing; None: no limit. What is grown by then is the tree, and a
-        ``ConvergenceWarning`` tells. Looked at between two batches of questions.
+        Seconds for growing; None: no limit. What is grown by then is the tree (for "one_shot" the
+        tree of the rows labelled by then), and a ``ConvergenceWarning`` tells. Looked at between
+        two batches of questions.
+    n_jobs : int or None, default=None
+        Threads that draw rows and look for splits, a node each; None: 1 unless in a
+        ``joblib.parallel_config`` context, -1: all processors. Of use for "per_node" where the
+        predictor answers fast, which is asked by one thread; a slow one wants `n_jobs` of its own.
+        The tree does not depend on it.
     random_state : int, RandomState instance or None, default=None
         An int fixes the manufactured rows and every ``random_state=None`` of `estimator`.
     verbose : int, default=0
@@ -127,22 +146,30 @@ class RepresenterTree(BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         Class labels, for a classifier.
     n_leaves_ : int
-        Leaves of the tree, a split into two sets of levels counted as one split.
+        Leaves of the tree, a split into two sets of levels counted as one split;
+        :meth:`get_n_leaves` counts the leaves of `decision_tree_`.
     path_ : Bunch
         The sequence of pruned trees from the largest: ``n_leaves``, ``costs``, ``errors`` (on the
         rows that `select` names), ``held_out_errors`` (nan without such rows), ``alphas`` (the
         price of a leaf from which on the tree is the best; -inf for a grown tree that pruning
         improves at no price), and ``selected``, the index of the chosen one.
-    fidelity_ : dict
-        How well the tree agrees with the predictor on ``"held_out"`` rows (nan if there are none),
-        on ``"smeared"`` rows made for this purpose, and on the ``"train"`` rows:
-        see :meth:`fidelity`.
+    fidelity_ : float
+        How well the tree agrees with the predictor on the rows set aside; nan if there are none.
+        See :meth:`fidelity`.
+    smeared_fidelity_ : float
+        The same on manufactured rows, made for this purpose.
+    train_fidelity_ : float
+        The same on the training rows.
     n_queries_ : int
         Rows that the predictor was asked about for growing, pruning and measuring the tree.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, if all are strings.
+
+    See Also
+    --------
+    PruningPathDisplay : Draws `path_`.
 
     Notes
     -----
@@ -184,6 +211,7 @@ class RepresenterTree(BaseEstimator):
         "feature_groups": [list, tuple, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -209,6 +237,7 @@ class RepresenterTree(BaseEstimator):
         feature_groups=None,
         validation_fraction=0.1,
         time_limit=None,
+        n_jobs=None,
         random_state=None,
         verbose=0,
     ):
@@ -230,6 +259,7 @@ class RepresenterTree(BaseEstimator):
         self.feature_groups = feature_groups
         self.validation_fraction = validation_fraction
         self.time_limit = time_limit
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
@@ -260,7 +290,7 @@ class RepresenterTree(BaseEstimator):
     def _is_fitted_before(self):
         return self._is_function() or isinstance(self.estimator, FrozenEstimator)
 
-    def _resolved_target(self):
+    def _resolve_target(self):
         kind = self._type()
         name = _name_of(self.estimator)
         if kind is None and self._is_function():
@@ -314,37 +344,28 @@ class RepresenterTree(BaseEstimator):
         self : RepresenterTree
             The fitted estimator.
         """
-        target = self._resolved_target()
+        target = self._resolve_target()
+        self._refuse_meaningless_options()
         given = X
         X, y = self._check_rows(X, y, target)
         weight = check_weights(sample_weight, X)
-        columns = Columns.resolve(
-            self.categorical_features,
-            self.feature_groups,
-            X.shape[1],
-            getattr(self, "feature_names_in_", None),
-        )
+        names = getattr(self, "feature_names_in_", None)
+        columns = Columns.resolve(self.categorical_features, self.feature_groups, X.shape[1], names)
         random = check_random_state(self.random_state)
-        seeds = random.randint(np.iinfo(np.int32).max, size=4)
-
-        held_out = self._held_out(X, y, weight, target, random)
+        seeds = random.randint(np.iinfo(np.int32).max, size=4).tolist()
+        held_out = self._set_aside(y, weight, target, random)
         kept = ~held_out & (weight > 0)
-        wrap = type(given) if hasattr(self, "feature_names_in_") else None
-        model = self._fit_predictor(
-            X, y, None if sample_weight is None else weight, ~held_out, wrap, random
-        )
-        takes_names = self._is_function() or hasattr(model, "feature_names_in_")
-        predictor = Predictor(
-            model,
-            target,
-            name=_name_of(self.estimator if self._is_function() else model),
-            wrap=wrap if takes_names else None,
-            names=getattr(self, "feature_names_in_", None),
-        )
-        answers = predictor.find_out(X[kept], y)
 
-        self.estimator_ = model
-        self._predictor = predictor
+        rows = named_rows(given, X)
+        self._frame_type = None if rows is X else type(rows)
+        self.estimator_ = self._fit_estimator(
+            rows, y, None if sample_weight is None else weight, ~held_out, random
+        )
+        self._predictor = predictor = self._make_predictor(target)
+        answers = predictor.first_answers(X[kept], y)
+        if predictor.classes is not None:
+            self.classes_ = predictor.classes
+
         self._law_arguments = {
             "X": X[kept],
             "weight": weight[kept],
@@ -355,18 +376,42 @@ class RepresenterTree(BaseEstimator):
             "decaying": self.neighbor_weights == "decaying",
         }
         law = make_law(**self._law_arguments)
-        if predictor.classes is not None:
-            self.classes_ = predictor.classes
+        tree = self._grow(law, columns, seeds)
+
         truth = answers if y is None else predictor.encode(y[kept])
-        tree = self._grow(law, predictor, columns, seeds)
-        path_errors = self._path_errors(tree, law, predictor, truth, seeds)
+        errors = self._selection_errors(tree, law, truth, seeds[1])
+        held_out_errors = np.full(errors.size, np.nan)
         if held_out.any():
             new = predictor.answers(X[held_out]) if y is None else predictor.encode(y[held_out])
-            path_errors[:, 1] = tree.errors(X[held_out], new, weight[held_out], predictor.target)
-        self._prune_and_write(tree, path_errors, law, predictor, columns, answers)
-        self._measure(law, predictor, X[held_out], answers, seeds)
+            held_out_errors = tree.errors(X[held_out], new, weight[held_out], target)
+        is_split, self.path_ = tree.prune(errors, held_out_errors, select=self.select is not None)
+        self.n_leaves_ = int(self.path_.n_leaves[self.path_.selected])
+        self.decision_tree_ = tree.write(
+            is_split,
+            columns.levels(law.X),
+            law.X,
+            answers,
+            classes=predictor.classes,
+            feature_names=names,
+            weight=law.weight,
+        )
+        self._measure(law, X[held_out], answers, seeds[2])
         self.n_queries_ = predictor.n_queries
         return self
+
+    def _refuse_meaningless_options(self):
+        """Raise an error for an option that is set but cannot be honoured."""
+        defaults = type(self)().get_params(deep=False)
+        for (parameter, value), others in _MEANINGLESS.items():
+            if getattr(self, parameter) != value:
+                continue
+            for other in others:
+                given, default = getattr(self, other), defaults[other]
+                if given is not default and not (np.isscalar(given) and given == default):
+                    raise ValueError(
+                        f"{other}={given!r} has no meaning with {parameter}={value!r}. Leave it "
+                        f"at its default, {default!r}, or change {parameter}."
+                    )
 
     def _check_rows(self, X, y, target):
         if y is None and not self._is_fitted_before():
@@ -391,9 +436,9 @@ class RepresenterTree(BaseEstimator):
                 )
         return np.ascontiguousarray(X), y
 
-    def _held_out(self, X, y, weight, target, random):
+    def _set_aside(self, y, weight, target, random):
         """Choose the rows that neither the estimator nor the tree sees; every class stays seen."""
-        held_out = np.zeros(X.shape[0], dtype=bool)
+        held_out = np.zeros(weight.size, dtype=bool)
         candidates = random.permutation(np.flatnonzero(weight > 0))
         n_held_out = int(self.validation_fraction * candidates.size)
         if y is not None and target != "value":
@@ -402,132 +447,108 @@ class RepresenterTree(BaseEstimator):
         held_out[candidates[:n_held_out]] = True
         return held_out
 
-    def _fit_predictor(self, X, y, sample_weight, seen, wrap, random):
+    def _fit_estimator(self, X, y, sample_weight, seen, random):
         if self._is_function():
             return self.estimator
-        estimator = self.estimator
-        if estimator is None:
-            estimator = RandomForestClassifier()
-        if not isinstance(estimator, FrozenEstimator):
-            estimator = clone(estimator)
-            if self.random_state is not None:
-                for name, value in sorted(estimator.get_params().items()):
-                    if value is None and name.split("__")[-1] == "random_state":
-                        seed = random.randint(np.iinfo(np.int32).max)
-                        estimator.set_params(**{name: seed})
-        rows = X[seen]
-        if wrap is not None:
-            rows = wrap(dict(zip(self.feature_names_in_, rows.T, strict=True)))
+        seen = np.flatnonzero(seen)
         return fit_or_unwrap(
-            estimator,
-            rows,
+            self.estimator,
+            safe_indexing(X, seen),
             None if y is None else y[seen],
             None if sample_weight is None else sample_weight[seen],
+            default=RandomForestClassifier(),
+            random=None if self.random_state is None else random,
         )
 
-    def _grow(self, law, predictor, columns, seeds):
+    def _make_predictor(self, target):
+        model = self.estimator_
+        # a model that was fitted elsewhere, on rows without names, is asked so
+        without_names = isinstance(self.estimator, FrozenEstimator) and not hasattr(
+            model, "feature_names_in_"
+        )
+        return Predictor(
+            model,
+            target,
+            name=_name_of(model),
+            frame_type=None if without_names else self._frame_type,
+            feature_names=getattr(self, "feature_names_in_", None),
+        )
+
+    def _grow(self, law, columns, seeds):
         n_rows = law.X.shape[0]
+        common = {
+            "law": law,
+            "predictor": self._predictor,
+            "deadline": deadline_after(self.time_limit),
+            "report": partial(report, self),
+        }
         if self.sampling == "one_shot":
-            n_samples = _ONE_SHOT * n_rows if self.n_samples is None else self.n_samples
-            return grow_one_shot(
-                law, predictor, n_samples, self.max_depth, self.max_leaf_nodes, seeds
+            tree = grow_one_shot(
+                **common,
+                n_samples=_ONE_SHOT * n_rows if self.n_samples is None else self.n_samples,
+                max_depth=self.max_depth,
+                max_leaf_nodes=self.max_leaf_nodes,
+                seeds=(seeds[0], seeds[3]),
             )
-        min_train_samples = self.min_train_samples
-        if min_train_samples is None:
-            min_train_samples = 2 if predictor.target == "value" else 1
-        if min_train_samples == 0 and not (self.max_depth or self.max_leaf_nodes or self.min_cost):
+        else:
+            tree = Grower(
+                **common,
+                categorical=columns.categorical,
+                n_samples=n_rows if self.n_samples is None else self.n_samples,
+                reuse=self.reuse,
+                max_depth=np.inf if self.max_depth is None else self.max_depth,
+                max_leaf_nodes=np.inf if self.max_leaf_nodes is None else self.max_leaf_nodes,
+                min_train_samples=self._least_rows(),
+                min_cost=self.min_cost / n_rows,
+                seed=seeds[0],
+                n_jobs=self.n_jobs,
+            ).grow()
+        if not tree.is_complete:
+            warn_out_of_time(
+                f"time_limit={self.time_limit} stopped the growing of the tree at "
+                f"{tree.n_leaves} leaves. Raise it, or ask for less: a smaller max_leaf_nodes "
+                "or n_samples."
+            )
+        return tree
+
+    def _least_rows(self):
+        """Training rows that each child must hold."""
+        if self.min_train_samples is None:
+            return 2 if self._predictor.target == "value" else 1
+        if self.min_train_samples == 0 and not (
+            self.max_depth or self.max_leaf_nodes or self.min_cost
+        ):
             raise ValueError(
                 "min_train_samples=0 lets the tree grow without end. Set max_depth, "
                 "max_leaf_nodes or min_cost too."
             )
-        grower = Grower(
-            law=law,
-            predictor=predictor,
-            categorical=columns.categorical,
-            n_samples=n_rows if self.n_samples is None else self.n_samples,
-            reuse=self.reuse,
-            max_depth=np.inf if self.max_depth is None else self.max_depth,
-            max_leaf_nodes=np.inf if self.max_leaf_nodes is None else self.max_leaf_nodes,
-            min_train_samples=min_train_samples,
-            min_cost=self.min_cost / n_rows,
-            seed=int(seeds[0]),
-            deadline=np.inf if self.time_limit is None else time.monotonic() + self.time_limit,
-            verbose=self.verbose,
-        )
-        tree = grower.grow()
-        if grower.out_of_time:
-            warnings.warn(
-                f"time_limit={self.time_limit} stopped the growing of the tree at "
-                f"{(tree.left.size + 1) // 2} leaves. Raise it, or set max_leaf_nodes or min_cost.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-        return tree
+        return self.min_train_samples
 
-    def _path_errors(self, tree, law, predictor, truth, seeds):
-        """Errors of every node on the rows that `select` names; room for held-out rows."""
-        X, weight = law.X, law.weight
-        if self.select == "smeared":
-            X = law.draw(law.everywhere(), X.shape[0], int(seeds[1]))
-            truth = predictor.answers(X)
-            weight = np.ones(X.shape[0])
-        errors = tree.errors(X, truth, weight, predictor.target)
-        return np.column_stack([errors, np.full(errors.size, np.nan)])
+    def _selection_errors(self, tree, law, truth, seed):
+        """Errors of every node on the rows that `select` names."""
+        if self.select != "smeared":
+            return tree.errors(law.X, truth, law.weight, self._predictor.target)
+        X = law.draw(law.everywhere(), law.X.shape[0], seed)
+        truth = self._predictor.answers(X)
+        return tree.errors(X, truth, np.ones(X.shape[0]), self._predictor.target)
 
-    def _prune_and_write(self, tree, errors, law, predictor, columns, answers):
-        """Choose a pruned tree and write it down as scikit-learn's."""
-        cut_at, self.path_ = weakest_links(tree, errors)
-        self.path_.errors, self.path_.held_out_errors = self.path_.errors.T.copy()
-        least = self.path_.errors.min()
-        slack = 1e-12 * max(abs(least), 1.0)
-        selected = 0
-        if self.select is not None:
-            selected = int(np.flatnonzero(self.path_.errors <= least + slack)[-1])
-        self.path_.selected = selected
-        self.n_leaves_ = int(self.path_.n_leaves[selected])
-
-        nodes, source = spell(tree, cut_at > selected, columns.categorical, law.X)
-        value = tree.mean[source[nodes.leaves]]
-        leaf_of_row = apply_nodes(nodes, law.X)
-        names = getattr(self, "feature_names_in_", None)
-        common = {
-            "n_features": law.X.shape[1],
-            "feature_names": names,
-            "sample_weight": law.weight,
-        }
-        if predictor.target == "value":
-            self.decision_tree_ = write_regressor(
-                nodes, value[:, 0], leaf_of_row, answers[:, 0], **common
-            )
-        else:
-            self.decision_tree_ = write_classifier(
-                nodes,
-                value.argmax(axis=1),
-                value / value.sum(axis=1, keepdims=True),
-                leaf_of_row,
-                answers.argmax(axis=1),
-                predictor.classes,
-                **common,
-            )
-
-    def _measure(self, law, predictor, held_out, answers, seeds):
-        smeared = law.draw(law.everywhere(), max(law.X.shape[0], 1000), int(seeds[2]))
+    def _measure(self, law, held_out, answers, seed):
+        smeared = law.draw(law.everywhere(), max(law.X.shape[0], 1000), seed)
+        predictor = self._predictor
         decisions = None if predictor.target == "proba" else predictor.decode(answers)
-        self.fidelity_ = {
-            "held_out": self._agreement(held_out) if len(held_out) else np.nan,
-            "smeared": self._agreement(smeared),
-            "train": self._agreement(law.X, law.weight, decisions),
-        }
+        self.fidelity_ = self._agreement(held_out) if len(held_out) else np.nan
+        self.smeared_fidelity_ = self._agreement(smeared)
+        self.train_fidelity_ = self._agreement(law.X, law.weight, decisions)
 
-    def _agreement(self, X, sample_weight=None, model=None):
-        if model is None:
-            model = self._predictor.decisions(X)
+    def _agreement(self, X, sample_weight=None, decisions=None):
+        if decisions is None:
+            decisions = self._predictor.decisions(X)
         tree = self.decision_tree_.predict(X.astype(np.float32), check_input=False)
         if self._predictor.target == "value":
-            if np.ptp(model) == 0.0:  # r2_score has no answer where the predictor is constant
-                return float(np.allclose(tree, model))
-            return float(r2_score(model, tree, sample_weight=sample_weight))
-        return float(accuracy_score(model, tree, sample_weight=sample_weight))
+            if np.ptp(decisions) == 0.0:  # r2_score has no answer where the predictor is constant
+                return float(np.allclose(tree, decisions))
+            return float(r2_score(decisions, tree, sample_weight=sample_weight))
+        return float(accuracy_score(decisions, tree, sample_weight=sample_weight))
 
     # ------------------------------------------------------------------ use
 
@@ -553,44 +574,30 @@ class RepresenterTree(BaseEstimator):
             sample_weight = check_weights(sample_weight, X)
         return self._agreement(X, sample_weight)
 
-    def sample(self, n, random_state=None):
+    def sample(self, n_samples, random_state=None):
         """Manufacture rows.
 
         Parameters
         ----------
-        n : int
+        n_samples : int
             Number of rows.
         random_state : int, RandomState instance or None, default=None
             An int makes the rows reproducible.
 
         Returns
         -------
-        X : ndarray or data frame of shape (n, n_features)
+        X : ndarray or data frame of shape (n_samples, n_features)
             A data frame if the tree was fitted on one.
         """
         check_is_fitted(self)
-        if not isinstance(n, Integral) or n < 1:
-            raise ValueError(f"n={n!r} is not a number of rows. Use a positive integer.")
+        if not isinstance(n_samples, Integral) or n_samples < 1:
+            raise ValueError(
+                f"n_samples={n_samples!r} is not a number of rows. Use a positive integer."
+            )
         law = make_law(**self._law_arguments)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        return self._predictor.wrapped(law.draw(law.everywhere(), n, int(seed)))
-
-    def predict(self, X):
-        """Predict with the tree.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_rows,)
-            Labels or values.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float32)
-        return self.decision_tree_.predict(X, check_input=False)
+        X = law.draw(law.everywhere(), n_samples, int(seed))
+        return as_frame(X, self._frame_type, getattr(self, "feature_names_in_", None))
 
     @available_if(lambda self: self._type() == "classifier")
     def predict_proba(self, X):
@@ -606,9 +613,7 @@ class RepresenterTree(BaseEstimator):
         proba : ndarray of shape (n_rows, n_classes)
             Share of the labels, or the mean probabilities for ``target="proba"``.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float32)
-        return self.decision_tree_.predict_proba(X, check_input=False)
+        return HoldsClassifierTree.predict_proba(self, X)
 
     def score(self, X, y, sample_weight=None):
         """Accuracy of the tree for a classifier, coefficient of determination for a regressor.

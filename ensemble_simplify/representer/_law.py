@@ -2,6 +2,7 @@
 
 A region of the feature space is a box of limits and sets of levels, together with the probability
 that each training row's copies fall into it; rows are drawn from their exact distribution inside.
+The compiled part is `_smear.pyx`.
 """
 
 from __future__ import annotations
@@ -11,55 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ensemble_simplify._base import column_index
 from ensemble_simplify.representer._smear import DECAYING, NEIGHBORS, SMEAR, Smearer, windows
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Which columns are categorical, and which move together."""
-
-    categorical: np.ndarray  # uint8 (n_columns,)
-    coordinates: list  # of intp arrays of columns, groups first
-
-    @classmethod
-    def resolve(cls, categorical_features, feature_groups, n_columns, names):
-        categorical = np.zeros(n_columns, dtype=np.uint8)
-        if categorical_features is not None:
-            categorical[
-                _column_numbers("categorical_features", categorical_features, n_columns, names)
-            ] = 1
-        group_of = np.full(n_columns, -1, dtype=np.intp)
-        coordinates = []
-        for g, group in enumerate(feature_groups or ()):
-            numbers = _column_numbers(f"feature_groups[{g}]", group, n_columns, names)
-            if (twice := numbers[group_of[numbers] >= 0]).size:
-                column = twice[0] if names is None else repr(names[twice[0]])
-                raise ValueError(
-                    f"feature_groups[{g}] and feature_groups[{group_of[twice[0]]}] both hold "
-                    f"column {column}. A column belongs to one group at most: join the groups."
-                )
-            group_of[numbers] = g
-            coordinates.append(np.sort(numbers))
-        coordinates += [np.array([j], dtype=np.intp) for j in np.flatnonzero(group_of < 0)]
-        return cls(categorical, coordinates)
-
-
-def _column_numbers(parameter, columns, n_columns, names):
-    """Turn names, numbers or a mask of columns into distinct numbers."""
-    columns = np.atleast_1d(np.asarray(columns))
-    if columns.size == 0:
-        return np.zeros(0, dtype=np.intp)
-    if columns.ndim != 1:
-        raise ValueError(f"{parameter} has shape {columns.shape}. Give a flat list of columns.")
-    if columns.dtype.kind == "b":
-        if columns.size != n_columns:
-            raise ValueError(
-                f"{parameter} is a mask of {columns.size} columns, but X has {n_columns}."
-            )
-        return np.flatnonzero(columns)
-    numbers = [column_index(column, parameter, n_columns, names) for column in columns.tolist()]
-    return np.unique(np.array(numbers, dtype=np.intp))
 
 
 @dataclass(eq=False)
@@ -86,67 +39,48 @@ class Law:
     """Manufactured rows by smearing or from neighbours."""
 
     def __init__(self, X, weight, columns, *, smearing, n_neighbors=None, decaying=False):
-        n_rows, n_columns = X.shape
-        coordinates = columns.coordinates
-        n_coordinates = len(coordinates)
-        X32 = X.astype(np.float32)
         self.X, self.weight = X, weight
-        self.coordinate_of = np.empty(n_columns, dtype=np.intp)
-        nominal = np.zeros(n_coordinates, dtype=np.uint8)
-        laws = np.full(n_coordinates, SMEAR, dtype=np.uint8)
-        level = np.empty((n_coordinates, n_rows), dtype=np.int32)
-        row = np.empty((n_coordinates, n_rows), dtype=np.int32)
-        mass = np.zeros((n_coordinates, n_rows + 1))
-        patterns, first = [], []
+        coordinates = columns.coordinates
+        self.coordinate_of = np.empty(X.shape[1], dtype=np.intp)
         for i, members in enumerate(coordinates):
             self.coordinate_of[members] = i
-            nominal[i] = members.size > 1 or columns.categorical[members[0]]
-            if members.size == 1:
-                values, level[i] = np.unique(X32[:, members[0]], return_inverse=True)
-                values = values[:, None]
-            else:
-                values, inverse = np.unique(X32[:, members], axis=0, return_inverse=True)
-                level[i] = inverse.ravel()
-            patterns.append(values)
-            row[i] = np.argsort(level[i], kind="stable")
-            first.append(np.searchsorted(level[i][row[i]], np.arange(len(values))))
-            np.cumsum(weight[row[i]], out=mass[i, 1:])
-        if n_neighbors is not None:
-            laws[nominal == 0] = DECAYING if decaying else NEIGHBORS
-        width = 0 if n_neighbors is None else min(n_neighbors, n_rows)
-        window = np.zeros((n_coordinates if width else 0, n_rows, 3), dtype=np.int32)
-        moment = np.zeros((n_coordinates if width and decaying else 0, n_rows + 1))
-        for i in np.flatnonzero(laws != SMEAR):
-            order = row[i]
-            places = np.empty((n_rows, 3), dtype=np.int32)
-            windows(np.ascontiguousarray(X[order, coordinates[i][0]]), width, places)
-            window[i, order] = places
-            if decaying:
-                np.cumsum(weight[order] * np.arange(n_rows), out=moment[i, 1:])
-
-        self.nominal = nominal
-        self.patterns = patterns
+        self.nominal = np.array(
+            [members.size > 1 or columns.categorical[members[0]] for members in coordinates],
+            dtype=np.uint8,
+        )
+        self.patterns, level, first = _levels(X.astype(np.float32), coordinates)
         self.allowed_start = _starts(
             len(values) if is_nominal else 0
-            for values, is_nominal in zip(patterns, nominal, strict=True)
+            for values, is_nominal in zip(self.patterns, self.nominal, strict=True)
         )
+        law = np.full(len(coordinates), SMEAR, dtype=np.uint8)
+        if n_neighbors is not None:
+            law[self.nominal == 0] = DECAYING if decaying else NEIGHBORS
+        row = np.argsort(level, axis=1, kind="stable").astype(np.int32)
+        by_place = weight[row]
+        window = np.zeros((0, X.shape[0], 3), dtype=np.int32)
+        if n_neighbors is not None:
+            window = _windows(X, row, coordinates, np.flatnonzero(law != SMEAR), n_neighbors)
+        weighted_places = np.zeros((0, X.shape[0] + 1))
+        if n_neighbors is not None and decaying:
+            weighted_places = _sums_before(by_place * np.arange(X.shape[0]))
         self.smearer = Smearer(
             X,
             weight,
             smearing,
             columns_start=_starts(members.size for members in coordinates),
             columns=np.concatenate(coordinates),
-            law=laws,
-            nominal=nominal,
+            law=law,
+            nominal=self.nominal,
             level=level,
-            level_start=_starts(len(values) for values in patterns),
-            level_value=np.concatenate([values[:, 0] for values in patterns]).astype(np.float64),
+            level_start=_starts(len(values) for values in self.patterns),
+            level_value=np.concatenate([p[:, 0] for p in self.patterns]).astype(np.float64),
             first=np.concatenate(first).astype(np.intp),
             allowed_start=self.allowed_start,
             row=row,
-            mass=mass,
+            mass=_sums_before(by_place),
             window=window,
-            moment=moment,
+            weighted_places=weighted_places,
         )
 
     def everywhere(self):
@@ -235,6 +169,40 @@ def make_law(*, sampler, smearing, n_neighbors, decaying, **common):
     if sampler == "neighbors":
         return Law(**common, smearing=smearing, n_neighbors=n_neighbors, decaying=decaying)
     return Law(**common, smearing=smearing)
+
+
+def _levels(X32, coordinates):
+    """Distinct values of each coordinate, each row's number among them, and their first places."""
+    patterns, first = [], []
+    level = np.empty((len(coordinates), X32.shape[0]), dtype=np.int32)
+    for i, members in enumerate(coordinates):
+        if members.size == 1:
+            values, inverse = np.unique(X32[:, members[0]], return_inverse=True)
+            values = values[:, None]
+        else:
+            values, inverse = np.unique(X32[:, members], axis=0, return_inverse=True)
+        level[i] = inverse.ravel()
+        patterns.append(values)
+        counts = np.bincount(level[i], minlength=len(values))
+        first.append(np.cumsum(counts) - counts)
+    return patterns, level, first
+
+
+def _windows(X, row, coordinates, with_windows, width):
+    """Each row's places of the nearest values, in some coordinates."""
+    window = np.zeros((*row.shape, 3), dtype=np.int32)
+    for i in with_windows:
+        places = np.empty((X.shape[0], 3), dtype=np.int32)
+        values = np.ascontiguousarray(X[row[i], coordinates[i][0]])
+        windows(values, min(width, X.shape[0]), places)
+        window[i, row[i]] = places
+    return window
+
+
+def _sums_before(numbers):
+    sums = np.zeros((numbers.shape[0], numbers.shape[1] + 1))
+    np.cumsum(numbers, axis=1, out=sums[:, 1:])
+    return sums
 
 
 def _starts(sizes):

@@ -9,54 +9,46 @@ import numpy as np
 
 @dataclass(eq=False)
 class Predictor:
-    """Ask the predictor about rows, and check what it says."""
+    """Ask the predictor about rows, and write its answers as a matrix.
+
+    The matrix holds one-hot labels, probabilities, or one column of values, as `target` says.
+    """
 
     model: object
     target: str
     name: str
-    wrap: type | None  # makes a data frame of a dict of columns
-    names: np.ndarray | None
+    frame_type: type | None = None  # of the frames it is asked in
+    feature_names: np.ndarray | None = None
     classes: np.ndarray | None = None
     n_queries: int = 0
 
-    def wrapped(self, X):
-        if self.wrap is None:
-            return X
-        return self.wrap(dict(zip(self.names, X.T, strict=True)))
+    def first_answers(self, X, y):
+        """Answers to the training rows.
 
-    def find_out(self, X, y):
-        """Answers for the training rows; learns the class labels from them."""
-        if self.target == "value":
-            return self.answers(X)
-        labels = getattr(self.model, "classes_", None)
-        if self.target == "proba":
-            raw = self._ask(X)
-            if labels is None:
-                labels = np.arange(raw.shape[1]) if y is None else np.unique(y)
-            self.classes = np.asarray(labels)
-            return self._checked_proba(raw)
+        The classes are the model's own; where it tells none, the labels of `y` and of the answers,
+        or, for probabilities, those of `y`, or numbers.
+        """
         raw = self._ask(X)
-        if labels is None:
-            labels = np.unique(raw) if y is None else np.union1d(raw, y)
-        self.classes = np.asarray(labels)
-        return self.encode(raw, strict=True)
+        if self.target != "value":
+            classes = getattr(self.model, "classes_", None)
+            if classes is None and self.target == "label":
+                classes = np.unique(raw) if y is None else np.union1d(raw, y)
+            elif classes is None:
+                classes = np.arange(raw.shape[1]) if y is None else np.unique(y)
+            self.classes = np.asarray(classes)
+        return self._as_matrix(raw)
 
     def answers(self, X):
-        """Answers as a matrix: one-hot labels, probabilities, or one column of values."""
-        raw = self._ask(X)
-        if self.target == "label":
-            return self.encode(raw, strict=True)
-        if self.target == "proba":
-            return self._checked_proba(raw)
-        return raw[:, None]
+        """Answers to any rows."""
+        return self._as_matrix(self._ask(X))
 
     def decisions(self, X):
         """Labels or values, as the predictor decides."""
-        if self.target == "proba":
-            if hasattr(self.model, "predict"):
-                return self._checked(self._call(self.model.predict, X), X.shape[0], 1)
-            return self.classes[self._ask(X).argmax(axis=1)]
-        return self._ask(X)
+        if self.target != "proba":
+            return self._ask(X)
+        if hasattr(self.model, "predict"):
+            return self._one_each(self._call(self.model.predict, X), X.shape[0])
+        return self.decode(self._ask(X))
 
     def decode(self, answers):
         """Labels or values of answers."""
@@ -64,57 +56,69 @@ class Predictor:
             return answers[:, 0]
         return self.classes[answers.argmax(axis=1)]
 
-    def encode(self, y, strict=False):
-        """One column a class (or the values as they are); zeros for a label that is no class."""
+    def encode(self, y):
+        """Labels or values as answers; a row of zeros for a label that is none of the classes."""
         if self.target == "value":
             return np.asarray(y, dtype=np.float64)[:, None]
-        position = np.searchsorted(self.classes, y)
-        position = np.minimum(position, self.classes.size - 1)
-        known = self.classes[position] == y
-        if strict and not known.all():
-            raise ValueError(
-                f"{self.name} returned the label {y[~known][0]!r}, which is none of the classes "
-                f"{self.classes.tolist()}. Pass a y that holds every class."
-            )
+        order = np.argsort(self.classes, kind="stable")
+        position = np.searchsorted(self.classes, y, sorter=order)
+        position = order[np.minimum(position, self.classes.size - 1)]
+        known = np.flatnonzero(self.classes[position] == y)
         one_hot = np.zeros((len(y), self.classes.size))
-        one_hot[np.flatnonzero(known), position[known]] = 1.0
+        one_hot[known, position[known]] = 1.0
         return one_hot
 
     def _ask(self, X):
-        if not hasattr(self.model, "predict"):
-            function = self.model
-        else:
+        function = self.model
+        if hasattr(self.model, "predict"):
             function = self.model.predict_proba if self.target == "proba" else self.model.predict
-        ndim = 2 if self.target == "proba" else 1
-        return self._checked(self._call(function, X), X.shape[0], ndim)
+        raw = self._call(function, X)
+        if self.target == "proba":
+            return self._finite(self._of_shape(raw, X.shape[0], 2))
+        raw = self._one_each(raw, X.shape[0])
+        return self._finite(raw) if self.target == "value" else raw
 
     def _call(self, function, X):
         self.n_queries += X.shape[0]
         try:
-            return function(self.wrapped(X))
+            return np.asarray(function(as_frame(X, self.frame_type, self.feature_names)))
         except Exception as error:
             raise RuntimeError(
                 f"the predictor {self.name} failed on {X.shape[0]} rows with {X.shape[1]} columns: "
                 f"{type(error).__name__}: {error}"
             ) from error
 
-    def _checked(self, raw, n_rows, ndim):
-        raw = np.asarray(raw)
-        if ndim == 1 and raw.shape == (n_rows, 1):
-            raw = raw[:, 0]
+    # ------------------------------------------------------------------ checks
+
+    def _one_each(self, raw, n_rows):
+        return self._of_shape(raw[:, 0] if raw.shape == (n_rows, 1) else raw, n_rows, 1)
+
+    def _of_shape(self, raw, n_rows, ndim):
         if raw.ndim != ndim or raw.shape[0] != n_rows:
             wanted = f"({n_rows},)" if ndim == 1 else f"({n_rows}, n_classes)"
             raise ValueError(
                 f"the predictor {self.name} returned an array of shape {raw.shape} for {n_rows} "
                 f"rows, but target={self.target!r} needs {wanted}."
             )
-        if self.target != "label" and ndim == (2 if self.target == "proba" else 1):
-            raw = raw.astype(np.float64)
-            if not np.isfinite(raw).all():
-                raise ValueError(f"the predictor {self.name} returned a value that is not finite.")
         return raw
 
-    def _checked_proba(self, raw):
+    def _finite(self, raw):
+        raw = raw.astype(np.float64)
+        if not np.isfinite(raw).all():
+            raise ValueError(f"the predictor {self.name} returned a value that is not finite.")
+        return raw
+
+    def _as_matrix(self, raw):
+        if self.target == "label":
+            answers = self.encode(raw)
+            if (unknown := raw[~answers.any(axis=1)]).size:
+                raise ValueError(
+                    f"{self.name} returned the label {unknown[0]!r}, which is none of the classes "
+                    f"{self.classes.tolist()}. Pass a y that holds every class."
+                )
+            return answers
+        if self.target == "value":
+            return raw[:, None]
         if raw.shape[1] != self.classes.size:
             raise ValueError(
                 f"the predictor {self.name} returned probabilities of {raw.shape[1]} classes, but "
@@ -126,3 +130,10 @@ class Predictor:
                 "not be negative and must sum to 1. Use target='label' for scores."
             )
         return raw
+
+
+def as_frame(X, frame_type, feature_names):
+    """Rows as a data frame of a type (pandas, polars, ...); the array itself for None."""
+    if frame_type is None:
+        return X
+    return frame_type(dict(zip(feature_names, X.T, strict=True)))

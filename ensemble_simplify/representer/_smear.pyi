@@ -28,7 +28,7 @@ class Smearer:
         row: ndarray,
         mass: ndarray,
         window: ndarray,
-        moment: ndarray,
+        weighted_places: ndarray,
     ) -> None: ...
     def narrow(
         self,
@@ -44,7 +44,4 @@ class Smearer:
         self, q: ndarray, limits: ndarray, allowed: ndarray, seed: int, out: ndarray
     ) -> None: ...
 
-def best_split(
-    X: ndarray, answers: ndarray, categorical: ndarray, values: ndarray
-) -> tuple[int, int, float, float]: ...
 def windows(values: ndarray, width: int, out: ndarray) -> None: ...

@@ -8,8 +8,10 @@ from scipy import stats
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify.representer import _law
-from ensemble_simplify.representer._law import Columns, Split, bandwidth
-from ensemble_simplify.representer._smear import best_split, windows
+from ensemble_simplify.representer._best_split import best_split
+from ensemble_simplify.representer._columns import Columns
+from ensemble_simplify.representer._law import Split, bandwidth
+from ensemble_simplify.representer._smear import windows
 
 
 def make_columns(n_columns, categorical=(), groups=()):

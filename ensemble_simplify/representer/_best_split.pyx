@@ -1,0 +1,200 @@
+"""The best split of a node's rows.
+
+Every column is sorted, by value and then row, as 64-bit keys. Answers are centred, so that the
+decrease of the variance follows from the sums of the left side alone.
+"""
+
+from libc.string cimport memcpy
+from libcpp.algorithm cimport sort
+from libcpp.utility cimport pair
+from libcpp.vector cimport vector
+
+from ensemble_simplify._typedefs cimport (
+    float32_t, float64_t, intp_t, uint8_t, uint32_t, uint64_t,
+)
+
+
+cdef struct Best:
+    double score            # decrease of the summed squares
+    intp_t column           # -1: none
+    intp_t n_values         # of a set of levels that goes left; 0 for a threshold
+    double threshold
+
+
+cdef inline uint64_t key_of(float32_t x, uint32_t m) noexcept nogil:
+    """A number that sorts like x, then m."""
+    cdef uint32_t bits
+    x += <float32_t>0.0  # -0.0 and 0.0 are one value
+    memcpy(&bits, &x, sizeof(uint32_t))
+    bits = ~bits if bits >> 31 else bits | <uint32_t>0x80000000
+    return (<uint64_t>bits << 32) | m
+
+
+cdef inline bint same_value(uint64_t a, uint64_t b) noexcept nogil:
+    return a >> 32 == b >> 32
+
+
+cdef double score_of(
+    const vector[float64_t] &left, intp_t n_left, intp_t n_rows
+) noexcept nogil:
+    """Decrease of the summed squares, from the left side's sums of centred answers."""
+    cdef double square = 0.0
+    cdef size_t k
+    for k in range(left.size()):
+        square += left[k] * left[k]
+    return square / n_left * n_rows / (n_rows - n_left)
+
+
+cdef void centre(const float64_t[:, ::1] answers, vector[float64_t] &centred) noexcept nogil:
+    cdef intp_t n_rows = answers.shape[0], n_outputs = answers.shape[1], k, m
+    cdef double mean
+    centred.resize(n_rows * n_outputs)
+    for k in range(n_outputs):
+        mean = 0.0
+        for m in range(n_rows):
+            mean += answers[m, k]
+        mean /= n_rows
+        for m in range(n_rows):
+            centred[m * n_outputs + k] = answers[m, k] - mean
+
+
+cdef void scan_thresholds(
+    const float64_t[:, ::1] X,
+    intp_t column,
+    const vector[uint64_t] &keys,
+    const vector[float64_t] &centred,
+    vector[float64_t] &left,
+    Best *best,
+) noexcept nogil:
+    """Try a threshold between any two values; `left` is working room, one number an output."""
+    cdef intp_t n_rows = X.shape[0], n_outputs = left.size(), n_left, k, m
+    cdef double score
+    cdef float32_t low, high
+    left.assign(n_outputs, 0.0)
+    for n_left in range(1, n_rows):
+        m = <uint32_t>keys[n_left - 1]
+        for k in range(n_outputs):
+            left[k] += centred[m * n_outputs + k]
+        if same_value(keys[n_left - 1], keys[n_left]):
+            continue
+        score = score_of(left, n_left, n_rows)
+        if score > best.score:
+            low = <float32_t>X[m, column]
+            high = <float32_t>X[<uint32_t>keys[n_left], column]
+            best.score, best.column, best.n_values = score, column, 0
+            best.threshold = <double>low / 2.0 + <double>high / 2.0
+
+
+cdef void scan_levels(
+    const float64_t[:, ::1] X,
+    intp_t column,
+    const vector[uint64_t] &keys,
+    const vector[float64_t] &centred,
+    vector[float64_t] &left,
+    Best *best,
+    float64_t[::1] values,
+) noexcept nogil:
+    """Order the levels by their means of each output in turn, and try every start of each order."""
+    cdef intp_t n_rows = X.shape[0], n_outputs = left.size()
+    cdef intp_t n_orders = 1 if n_outputs <= 2 else n_outputs  # of two, one is the other reversed
+    cdef intp_t n_levels, level, order, n_left, k, m, r
+    cdef double score, mean
+    cdef vector[intp_t] start       # of each level in `keys`
+    cdef vector[float64_t] sums     # of each level and output
+    cdef vector[pair[double, intp_t]] ordered
+    for m in range(n_rows):
+        if m == 0 or not same_value(keys[m - 1], keys[m]):
+            start.push_back(m)
+    n_levels = start.size()
+    start.push_back(n_rows)
+    sums.assign(n_levels * n_outputs, 0.0)
+    for level in range(n_levels):
+        for r in range(start[level], start[level + 1]):
+            m = <uint32_t>keys[r]
+            for k in range(n_outputs):
+                sums[level * n_outputs + k] += centred[m * n_outputs + k]
+    for order in range(n_orders):
+        ordered.clear()
+        for level in range(n_levels):
+            mean = sums[level * n_outputs + order] / (start[level + 1] - start[level])
+            ordered.push_back(pair[double, intp_t](mean, level))
+        sort(ordered.begin(), ordered.end())
+        left.assign(n_outputs, 0.0)
+        n_left = 0
+        for r in range(n_levels - 1):
+            level = ordered[r].second
+            n_left += start[level + 1] - start[level]
+            for k in range(n_outputs):
+                left[k] += sums[level * n_outputs + k]
+            score = score_of(left, n_left, n_rows)
+            if score > best.score:
+                best.score, best.column, best.n_values = score, column, r + 1
+                for k in range(r + 1):
+                    m = <uint32_t>keys[start[ordered[k].second]]
+                    values[k] = <float32_t>X[m, column]
+
+
+cdef Best find_best(
+    const float64_t[:, ::1] X,
+    const float64_t[:, ::1] answers,
+    const uint8_t[::1] categorical,
+    float64_t[::1] values,
+) noexcept nogil:
+    cdef intp_t n_rows = X.shape[0], j, m
+    cdef vector[float64_t] centred, left
+    cdef vector[uint64_t] keys
+    cdef Best best
+    best.score, best.column, best.n_values, best.threshold = 0.0, -1, 0, 0.0
+    centre(answers, centred)
+    left.resize(answers.shape[1])
+    keys.resize(n_rows)
+    for j in range(X.shape[1]):
+        for m in range(n_rows):
+            keys[m] = key_of(<float32_t>X[m, j], <uint32_t>m)
+        sort(keys.begin(), keys.end())
+        if same_value(keys[0], keys[n_rows - 1]):
+            continue
+        if categorical[j]:
+            scan_levels(X, j, keys, centred, left, &best, values)
+        else:
+            scan_thresholds(X, j, keys, centred, left, &best)
+    return best
+
+
+def best_split(
+    const float64_t[:, ::1] X,
+    const float64_t[:, ::1] answers,
+    const uint8_t[::1] categorical,
+    float64_t[::1] values,  # OUT
+):
+    """The split of the rows that lowers the variance of the answers most.
+
+    The variance is summed over the outputs; with one-hot answers it is the Gini impurity. The
+    first column and the lowest threshold win ties.
+
+    Parameters
+    ----------
+    X : float64 array of shape (n_rows, n_columns)
+        Compared in float32.
+    answers : float64 array of shape (n_rows, n_outputs)
+    categorical : uint8 array of shape (n_columns,)
+        A categorical column is split into two sets of values: every beginning of the order of its
+        levels by mean answer, for one or two outputs; by the mean of every single output, for more.
+    values : float64 array of shape (n_rows,)
+        Receives the values that go left, for a categorical column.
+
+    Returns
+    -------
+    column : int
+        -1 if no split lowers the variance.
+    n_values : int
+        Number of `values` that go left; 0 for a threshold.
+    threshold : float
+        Rows with ``float32(x) <= threshold`` go left.
+    decrease : float
+        Of the variance.
+    """
+    cdef Best best
+    with nogil:
+        best = find_best(X, answers, categorical, values)
+    return best.column, best.n_values, best.threshold, best.score / X.shape[0]

@@ -1,0 +1,136 @@
+"""The pruning path of a representer tree as a picture, by scikit-learn's display convention."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify._base import pyplot
+
+
+class PruningPathDisplay:
+    """Error against size: the trees on the pruning path, and the selected one.
+
+    Use :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    n_leaves : ndarray of shape (n_trees,)
+        Leaves of the trees on the path, falling.
+    errors : dict of str to ndarray of shape (n_trees,)
+        Their errors, by what they were measured on.
+    selected : int
+        Position of the selected tree.
+    error_name : str, default="error"
+        Written on the vertical axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The plot.
+    figure_ : matplotlib Figure
+        Figure that holds it.
+
+    See Also
+    --------
+    RepresenterTree : Its `path_` is what is drawn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ensemble_simplify import PruningPathDisplay, RepresenterTree
+    >>> X, y = load_iris(return_X_y=True)
+    >>> representer = RepresenterTree(random_state=0).fit(X, y)
+    >>> display = PruningPathDisplay.from_estimator(representer)
+    >>> display.figure_.savefig("path.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, *, n_leaves, errors, selected, error_name="error"):
+        self.n_leaves = n_leaves
+        self.errors = errors
+        self.selected = selected
+        self.error_name = error_name
+
+    @classmethod
+    def from_estimator(cls, estimator, *, ax=None):
+        """Draw the path of a fitted estimator.
+
+        Three curves at most: the error on the manufactured rows that the trees were grown on,
+        where the predictor is right; on the rows that `select` names; and on the rows set aside.
+
+        Parameters
+        ----------
+        estimator : RepresenterTree
+            Fitted.
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        display : PruningPathDisplay
+            With `ax_` and `figure_`.
+        """
+        check_is_fitted(estimator)
+        path = estimator.path_
+        named = "smeared rows" if estimator.select == "smeared" else "training rows"
+        errors = {
+            "rows grown on": path.costs,
+            named: path.errors,
+            "rows set aside": path.held_out_errors,
+        }
+        display = cls(
+            n_leaves=path.n_leaves,
+            errors={name: e for name, e in errors.items() if not np.isnan(e).any()},
+            selected=path.selected,
+            error_name=_ERROR_NAMES[estimator._predictor.target],
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        display : PruningPathDisplay
+            With `ax_` and `figure_`.
+        """
+        plt = pyplot(self)
+        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+        for i, (name, errors) in enumerate(self.errors.items()):
+            ax.plot(
+                self.n_leaves,
+                errors,
+                marker="o^sDv"[i % 5],
+                color=f"C{i}",
+                ms=3.5,
+                lw=1.2,
+                label=name,
+            )
+        selected = self.n_leaves[self.selected]
+        ax.axvline(selected, color="0.35", ls="--", lw=1.0, label=f"selected: {selected} leaves")
+        ax.set_xscale("log", base=2)
+        ax.xaxis.set_major_locator(LogLocator(base=2))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.set_ylim(bottom=0.0)
+        ax.set(xlabel="leaves", ylabel=self.error_name)
+        ax.grid(alpha=0.3)
+        ax.legend()
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        return self
+
+
+_ERROR_NAMES = {
+    "label": "error rate",
+    "proba": "squared error of the probabilities",
+    "value": "mean squared error",
+}

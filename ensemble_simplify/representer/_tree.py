@@ -1,0 +1,171 @@
+"""The grown tree: its errors on rows, its pruning path, and its form as a scikit-learn tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from ensemble_simplify._pruning import sums_on_path, weakest_links
+from ensemble_simplify._sklearn_tree import (
+    TreeNodes,
+    apply_nodes,
+    write_classifier,
+    write_regressor,
+)
+
+
+@dataclass(eq=False)
+class GrownTree:
+    """A tree whose nodes stand in pre-order; the left child of a split is the node after it."""
+
+    nodes: np.ndarray  # int32 (n_nodes, 3): column (-1 in leaves), unused, nodes of the branch
+    splits: list  # of Split, None in leaves
+    mean: np.ndarray  # float64 (n_nodes, n_outputs): of the predictor's answers
+    cost: np.ndarray  # float64 (n_nodes,): probability times impurity
+    probability: np.ndarray  # float64 (n_nodes,)
+    is_complete: bool = True  # False if the time limit ended its growing
+
+    @property
+    def is_leaf(self):
+        return self.nodes[:, 2] == 1
+
+    @property
+    def n_leaves(self):
+        return (len(self.nodes) + 1) // 2
+
+    def children(self, t):
+        return t + 1, t + 1 + int(self.nodes[t + 1, 2])
+
+    def errors(self, X, truth, weight, target):
+        """Loss of the rows in each node, were it a leaf, as a part of all."""
+        rows_of = [None] * len(self.nodes)
+        rows_of[0] = np.arange(X.shape[0])
+        errors = np.zeros(len(self.nodes))
+        for t, rows in enumerate(rows_of):
+            if target == "label":
+                loss = 1.0 - truth[rows, self.mean[t].argmax()]
+            else:
+                loss = np.square(truth[rows] - self.mean[t]).sum(axis=1)
+            errors[t] = weight[rows] @ loss
+            if self.splits[t] is not None:
+                left, right = self.children(t)
+                goes_left = self.splits[t].goes_left(X[rows, self.splits[t].column])
+                rows_of[left], rows_of[right] = rows[goes_left], rows[~goes_left]
+            rows_of[t] = None
+        return errors / weight.sum()
+
+    def prune(self, errors, held_out_errors, *, select):
+        """Weakest-link pruning, and the smallest tree of least error if one is to be selected.
+
+        Parameters
+        ----------
+        errors, held_out_errors : ndarray of shape (n_nodes,)
+        select : bool
+            Whether to select by `errors`; otherwise the tree stays as it is grown.
+
+        Returns
+        -------
+        is_split : ndarray of shape (n_nodes,), bool
+            Nodes that the selected tree splits.
+        path : Bunch
+            The attribute ``path_`` of the estimator.
+        """
+        pruned_at, alphas, n_leaves, costs = weakest_links(self.nodes, self.cost)
+        on_path = sums_on_path(self.nodes, pruned_at, np.column_stack([errors, held_out_errors]))
+        path = Bunch(alphas=alphas, n_leaves=n_leaves, costs=costs)
+        path.errors, path.held_out_errors = on_path.T.copy()
+        path.selected = 0
+        if select:
+            least = path.errors.min()
+            slack = 1e-12 * max(abs(least), 1.0)
+            path.selected = int(np.flatnonzero(path.errors <= least + slack)[-1])
+        return pruned_at > path.selected, path
+
+    def as_thresholds(self, is_split, levels):
+        """Write splits into sets of levels as thresholds on the codes.
+
+        A set of codes is a number of runs in the order of the codes; a balanced tree of thresholds
+        halfway between neighbouring runs finds the run, and each run of a side gets a copy of that
+        side's branch, in which only the run's codes are left to be told apart.
+
+        Parameters
+        ----------
+        is_split : ndarray of shape (n_nodes,), bool
+            Nodes that are split; the others are leaves, or below one.
+        levels : dict of int to ndarray of float32
+            The codes of every categorical column, ascending.
+
+        Returns
+        -------
+        nodes : TreeNodes
+        source : ndarray of shape (nodes.n_nodes,)
+            Node of this tree that each leaf stems from, -1 for splits.
+        """
+        right, feature, threshold, source = [], [], [], []
+        # parent whose right child comes next, column, runs of codes to tell apart, codes left
+        stack = [(-1, -1, [(0, None)], levels)]
+        while stack:
+            parent, column, runs, levels = stack.pop()
+            if parent >= 0:
+                right[parent] = len(right)
+            limit = None
+            while len(runs) == 1:
+                t, codes = runs[0]
+                if codes is not None:
+                    levels = {**levels, column: codes}
+                if not is_split[t]:
+                    break
+                column, limit = self.splits[t].column, self.splits[t].threshold
+                runs = [(child, None) for child in self.children(t)]
+                if self.splits[t].values is not None:
+                    runs = _runs(levels[column], self.splits[t].values, *self.children(t))
+            is_leaf = len(runs) == 1
+            middle = len(runs) // 2
+            if not is_leaf:
+                stack.append((len(right), column, runs[middle:], levels))
+                stack.append((-1, column, runs[:middle], levels))
+                if runs[0][1] is not None:
+                    limit = float(runs[middle - 1][1][-1]) / 2.0 + float(runs[middle][1][0]) / 2.0
+            right.append(-1)
+            feature.append(-1 if is_leaf else column)
+            threshold.append(0.0 if is_leaf else limit)
+            source.append(t if is_leaf else -1)
+        right = np.array(right, dtype=np.intp)
+        left = np.where(right >= 0, np.arange(right.size) + 1, -1)
+        return TreeNodes(left, right, feature, threshold), np.array(source, dtype=np.intp)
+
+    def write(self, is_split, levels, X, answers, *, classes=None, feature_names=None, weight=None):
+        """The selected tree as scikit-learn's; a classifier if there are classes.
+
+        Leaves hold the mean answers to manufactured rows; counts and impurities come from the
+        `answers` to the training rows X.
+        """
+        nodes, source = self.as_thresholds(is_split, levels)
+        value = self.mean[source[nodes.leaves]]
+        leaf_of_row = apply_nodes(nodes, X)
+        options = {
+            "n_features": X.shape[1],
+            "feature_names": feature_names,
+            "sample_weight": weight,
+        }
+        if classes is None:
+            return write_regressor(nodes, value[:, 0], leaf_of_row, answers[:, 0], **options)
+        return write_classifier(
+            nodes,
+            value.argmax(axis=1),
+            value / value.sum(axis=1, keepdims=True),
+            leaf_of_row,
+            answers.argmax(axis=1),
+            classes,
+            **options,
+        )
+
+
+def _runs(codes, going_left, left, right):
+    """Ascending codes cut into runs of one side: pairs of that side's node and its codes."""
+    goes_left = np.isin(codes, going_left)
+    runs = np.split(codes, np.flatnonzero(np.diff(goes_left)) + 1)
+    sides = (left, right) if goes_left[0] else (right, left)
+    return [(sides[k % 2], run) for k, run in enumerate(runs)]
