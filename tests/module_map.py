@@ -19,6 +19,7 @@ GROUND = [
     "_sklearn_tree",
     "_lp",
     "_regions",
+    "_pruning",
     "_cells",
     "_dp",
     "_grid",
