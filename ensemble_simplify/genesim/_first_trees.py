@@ -364,12 +364,14 @@ def has_seen(model, X, weight):
     small = len(trees) * len(X) <= _ROWS_IN_BAGS
     trees = trees[:_TREES_LOOKED_AT]
     used = np.flatnonzero(weight > 0)
-    if _log_chance(trees, [X[used]] * len(trees)) < np.log(_CHANCE):
-        return True
+    chance = _log_chance(trees, [X[used]] * len(trees))
+    if chance is None or chance < np.log(_CHANCE):
+        return chance is not None
     bags = [np.unique(bag) for bag in _bags_of(model)[: len(trees)]] if small else []
     if len(bags) < len(trees) or any(bag[-1] >= len(X) for bag in bags):
         return False
-    return _log_chance(trees, [X[np.intersect1d(bag, used)] for bag in bags]) < np.log(_CHANCE)
+    chance = _log_chance(trees, [X[np.intersect1d(bag, used)] for bag in bags])
+    return chance is not None and chance < np.log(_CHANCE)
 
 
 def _bags_of(model):
@@ -383,7 +385,7 @@ def _bags_of(model):
 def _log_chance(trees, rows):
     """Log of the chance that rows which none of the trees saw fill their leaves as these do.
 
-    0 if a leaf holds fewer rows than it saw.
+    None if a leaf holds fewer rows than it saw.
     """
     least = 0.0
     for (tree, columns), X in zip(trees, rows, strict=True):
@@ -393,7 +395,7 @@ def _log_chance(trees, rows):
         reached = tree.apply(np.ascontiguousarray(X if columns is None else X[:, columns]))
         holds = np.bincount(reached, minlength=len(contents.order))[contents.order[leaves]]
         if (holds < saw).any():
-            return 0.0
+            return None
         share = saw / saw.sum()
         if np.array_equal(holds, saw):
             chance = stats.multinomial.logpmf(saw, len(X), share)

@@ -34,7 +34,7 @@ def points_at_thresholds(trees, n_features, rng, n=2000):
                     np.nextafter(t, -np.float32(np.inf)),
                 ]
                 values[f] = np.concatenate([values[f], near])
-    return np.column_stack([rng.choice(v, n) for v in values])
+    return np.column_stack([rng.choice(v[np.isfinite(v)], n) for v in values])
 
 
 @given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([2, 3, 5]))
