@@ -194,9 +194,9 @@ def comparisons(name, model, X, y, time_limit, left_out):
             yield f"born-again, {voting} vote", tree.predict, truth, 0.0
     if forest:
         try:
-            merged = merge_trees([model], max_leaves=200_000)
+            merged = merge_trees([model], max_leaf_nodes=200_000)
         except ValueError as error:
-            if "max_leaves" not in str(error):
+            if "max_leaf_nodes" not in str(error):
                 raise
             left_out[f"merged {kind}"] += 1
         else:

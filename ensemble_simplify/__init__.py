@@ -15,8 +15,8 @@ from ensemble_simplify.feature_budget import (
 )
 from ensemble_simplify.genesim import (
     GenesimClassifier,
-    GenesimDisplay,
     InterpretableSingleModel,
+    ParetoFrontDisplay,
     merge_trees,
 )
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
@@ -31,9 +31,9 @@ __all__ = [
     "Estimate",
     "FeatureBudgetPruner",
     "GenesimClassifier",
-    "GenesimDisplay",
     "InterpretableSingleModel",
     "ModuleTreeDisplay",
+    "ParetoFrontDisplay",
     "PruningPathDisplay",
     "RepresenterTree",
     "Verification",

@@ -162,10 +162,3 @@ static inline int es_next_axis(T *__restrict row, const T *__restrict below, T *
     }
     return changed;
 }
-
-/* in plain arithmetic: without special CPU flags the compiler's own is a call */
-static inline int es_popcount(uint64_t x) {
-    x = x - ((x >> 1) & 0x5555555555555555ull);
-    x = (x & 0x3333333333333333ull) + ((x >> 2) & 0x3333333333333333ull);
-    return (int)((((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full) * 0x0101010101010101ull) >> 56);
-}

@@ -412,6 +412,7 @@ def write_tree(
     n_features,
     classes=None,
     feature_names=None,
+    missing_go_to_left=None,
 ):
     """Write node arrays as a fitted scikit-learn decision tree, after checking all of them.
 
@@ -431,6 +432,8 @@ def write_tree(
     classes : array-like of shape (n_classes,) or None
         Class labels; None writes a regressor.
     feature_names : array-like of shape (n_features,) of str, or None
+    missing_go_to_left : array-like of shape (n_nodes,) of bool, or None
+        Whether each split sends missing values left; None: all of them right.
 
     Returns
     -------
@@ -456,6 +459,8 @@ def write_tree(
     records["n_node_samples"] = rows
     records["weighted_n_node_samples"] = weight
     records["impurity"] = impurity
+    if missing_go_to_left is not None:
+        records["missing_go_to_left"] = missing_go_to_left
     tree = DecisionTreeRegressor() if classes is None else DecisionTreeClassifier()
     tree.n_features_in_ = int(n_features)
     if names is not None:
@@ -473,6 +478,63 @@ def write_tree(
         n_classes=n_classes,
     )
     return tree
+
+
+def write_counted(nodes, n_node_samples, class_weights, *, n_features, classes, feature_names=None):
+    """Write a tree of which every node's class weights are known as a `DecisionTreeClassifier`.
+
+    Parameters
+    ----------
+    nodes : TreeNodes
+    n_node_samples : array-like of shape (n_nodes,), integers
+    class_weights : ndarray of shape (n_nodes, n_classes)
+        Weight of each class in every node; the first heaviest class of a leaf is its label.
+    n_features : int
+    classes : array-like of shape (n_classes,)
+    feature_names : array-like of shape (n_features,) of str, or None
+
+    Returns
+    -------
+    tree : DecisionTreeClassifier
+        Its values are the fractions of the classes, its impurities those of Gini.
+    """
+    weight = class_weights.sum(axis=1)
+    fractions = class_weights / weight[:, None]
+    return write_tree(
+        nodes,
+        value=fractions,
+        n_node_samples=n_node_samples,
+        weighted_n_node_samples=weight,
+        impurity=np.maximum(1.0 - np.square(fractions).sum(axis=1), 0.0),
+        n_features=n_features,
+        classes=classes,
+        feature_names=feature_names,
+    )
+
+
+def missing_directions(tree_estimator):
+    """Where the splits of a fitted scikit-learn tree send missing values.
+
+    Parameters
+    ----------
+    tree_estimator : DecisionTreeClassifier, DecisionTreeRegressor or a subclass
+
+    Returns
+    -------
+    to_left : ndarray of bool, shape (n_nodes,)
+        By the ids that the nodes have in the scikit-learn tree.
+    seen : bool
+        Whether there were missing values when the tree was fitted. Splits that saw none send them
+        to the larger child, those of this package's own trees to the right; where no split does
+        otherwise, it cannot be told.
+    """
+    tree = tree_estimator.tree_
+    to_left = tree.__getstate__()["nodes"]["missing_go_to_left"].astype(bool)
+    splits = np.flatnonzero(tree.children_left >= 0)
+    rows = tree.n_node_samples
+    left_is_larger = rows[tree.children_left[splits]] > rows[tree.children_right[splits]]
+    seen = to_left[splits].any() and (to_left[splits] != left_is_larger).any()
+    return to_left, bool(seen)
 
 
 @dataclass(frozen=True, eq=False)

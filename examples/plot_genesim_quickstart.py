@@ -18,7 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.tree import DecisionTreeClassifier, export_text, plot_tree
 
-from ensemble_simplify import GenesimClassifier, GenesimDisplay
+from ensemble_simplify import GenesimClassifier, ParetoFrontDisplay
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 y = y.map({0: "malignant", 1: "benign"})
@@ -62,7 +62,8 @@ cart = GridSearchCV(
 )
 cart = cart.fit(X_train, y_train).best_estimator_
 
-GenesimDisplay.from_estimator(model, X_test, y_test, others={"CART": cart, "random forest": forest})
+others = {"CART": cart, "random forest": forest}
+ParetoFrontDisplay.from_estimator(model, X_test, y_test, others=others)
 plt.show()
 
 # %%
@@ -70,7 +71,7 @@ plt.show()
 # -------------------------------------
 
 small = model.at(n_leaves=2)
-print(export_text(small, feature_names=list(X.columns)))
+print(export_text(small.decision_tree_, feature_names=list(X.columns)))
 print(f"accuracy on the test rows: {small.score(X_test, y_test):.3f}")
 
 # %%

@@ -66,7 +66,7 @@ def cases():
     yield fit("budget_forest", BudgetForestClassifier(n_estimators=200), X3, y3)
     yield fit("single_model", InterpretableSingleModel(FrozenEstimator(deep)), X3, y3)
     yield "verify", None, lambda: verify(extra, twin)
-    yield "merge_trees", None, lambda: merge_trees([forest, other], max_leaves=10**9)
+    yield "merge_trees", None, lambda: merge_trees([forest, other], max_leaf_nodes=10**9)
     yield "estimate", None, lambda: [estimate(forest) for _ in range(10**6)]
 
 

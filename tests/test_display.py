@@ -10,8 +10,8 @@ from ensemble_simplify import (
     AbstentionDisplay,
     BudgetPathDisplay,
     CultivatedForestClassifier,
-    GenesimDisplay,
     ModuleTreeDisplay,
+    ParetoFrontDisplay,
 )
 
 ONE = np.ones(1)
@@ -20,7 +20,7 @@ DISPLAYS = [
         thresholds=ONE, coverage=ONE, accuracy=ONE, margin_coverage=ONE, margin_accuracy=ONE
     ),
     BudgetPathDisplay(curves={}),
-    GenesimDisplay(n_leaves=ONE, score=ONE, chosen=0),
+    ParetoFrontDisplay(n_leaves=ONE, score=ONE, chosen=0),
     ModuleTreeDisplay(labels={0: "a"}, positions={0: (0, 0)}, edges=[], classes={0: (0, 1.0)}),
 ]
 

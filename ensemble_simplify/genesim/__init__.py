@@ -1,13 +1,20 @@
-"""One small, accurate tree bred out of several ensembles."""
+"""GENESIM: one small, accurate tree bred out of several ensembles.
 
-from ensemble_simplify.genesim._display import GenesimDisplay
+The trees of an ensemble (`_first_trees`, with inducers of its own in `_inducers` on `_statistics`)
+are the first population of a genetic algorithm (`_evolution`, `_scoring`), which merges, mutates
+and prunes trees over rows in compiled code (`_population` and the kernels it names); `_estimator`
+is what users see of it, `_display` its picture. Beside it stand the exact average of trees as one
+tree (`_merge_trees`) and ISM, a tree grown on an ensemble's votes (`_ism` on `_ism_growth`).
+"""
+
+from ensemble_simplify.genesim._display import ParetoFrontDisplay
 from ensemble_simplify.genesim._estimator import GenesimClassifier
 from ensemble_simplify.genesim._ism import InterpretableSingleModel
 from ensemble_simplify.genesim._merge_trees import merge_trees
 
 __all__ = [
     "GenesimClassifier",
-    "GenesimDisplay",
     "InterpretableSingleModel",
+    "ParetoFrontDisplay",
     "merge_trees",
 ]

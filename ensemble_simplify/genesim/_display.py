@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_simplify._base import pyplot
 
 
-class GenesimDisplay:
+class ParetoFrontDisplay:
     """Accuracy against size: the front of bred trees, and other models beside it.
 
     Use :meth:`from_estimator`.
@@ -42,10 +42,10 @@ class GenesimDisplay:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from ensemble_simplify import GenesimClassifier, GenesimDisplay
+    >>> from ensemble_simplify import GenesimClassifier, ParetoFrontDisplay
     >>> X, y = load_iris(return_X_y=True)
     >>> model = GenesimClassifier(n_bootstraps=5, random_state=0).fit(X[::2], y[::2])
-    >>> display = GenesimDisplay.from_estimator(model, X[1::2], y[1::2])
+    >>> display = ParetoFrontDisplay.from_estimator(model, X[1::2], y[1::2])
     >>> display.figure_.savefig("front.png")  # doctest: +SKIP
     """
 
@@ -78,7 +78,7 @@ class GenesimDisplay:
 
         Returns
         -------
-        display : GenesimDisplay
+        display : ParetoFrontDisplay
             With `ax_` and `figure_`.
         """
         check_is_fitted(estimator)
@@ -123,7 +123,7 @@ class GenesimDisplay:
 
         Returns
         -------
-        display : GenesimDisplay
+        display : ParetoFrontDisplay
             With `ax_` and `figure_`.
         """
         plt = pyplot(self)

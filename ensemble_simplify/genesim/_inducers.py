@@ -15,9 +15,9 @@ import numpy as np
 from scipy import special, stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from ensemble_simplify._base import check_weights
+from ensemble_simplify._base import HoldsClassifierTree, check_weights
 from ensemble_simplify._sklearn_tree import TreeNodes, write_classifier
 from ensemble_simplify._thresholds import float32_floor
 from ensemble_simplify.genesim._statistics import (
@@ -151,7 +151,7 @@ def error_limit(errors, total, confidence):
     return np.where(right > 0, limit, 1.0)
 
 
-class _Inducer(ClassifierMixin, BaseEstimator):
+class _Inducer(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     """Top-down induction; a subclass chooses the split of a node.
 
     Parameters
@@ -182,6 +182,8 @@ class _Inducer(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,) or None
+            Taken for numbers of rows, by the tests and by `min_samples_leaf`; weights that average
+            below one are scaled up to one.
 
         Returns
         -------
@@ -189,7 +191,7 @@ class _Inducer(ClassifierMixin, BaseEstimator):
         """
         X, y = validate_data(self, X, y, dtype=np.float32, order="C")
         check_classification_targets(y)
-        weight = check_weights(sample_weight, X)
+        weight = check_weights(sample_weight, X, mean_one=True)
         self.classes_, label = np.unique(y, return_inverse=True)
         splits, totals, row, leaf = self._induce(X, label, weight[None], len(self.classes_))
         self.decision_tree_ = write_classifier(
@@ -268,36 +270,6 @@ class _Inducer(ClassifierMixin, BaseEstimator):
             n_nodes = 2 * int(split.sum())
             node = child - first
         return levels, at
-
-    def predict(self, X):
-        """Predict classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float32)
-        return self.decision_tree_.predict(X, check_input=False)
-
-    def predict_proba(self, X):
-        """Predict class probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float32)
-        return self.decision_tree_.predict_proba(X, check_input=False)
 
 
 class C45Tree(_Inducer):

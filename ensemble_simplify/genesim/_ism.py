@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -14,19 +15,25 @@ from sklearn.utils.validation import validate_data
 from ensemble_simplify._axes import Axes
 from ensemble_simplify._base import (
     HasMethods,
+    HoldsClassifierTree,
     Interval,
     all_or_nothing,
     check_weights,
+    deadline_after,
     fit_context,
     fit_or_unwrap,
-    fitted_rows,
+    named_rows,
     read_classifier,
+    report,
+    warn_out_of_time,
 )
+from ensemble_simplify._pruning import weakest_links
 from ensemble_simplify._regions import with_sizes
-from ensemble_simplify._sklearn_tree import write_tree
+from ensemble_simplify._sklearn_tree import write_counted
+from ensemble_simplify.genesim._ism_growth import grow
 
 
-class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
+class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     """One decision tree grown from the tests and the predictions of an ensemble (ISM).
 
     The tree is grown top-down like any other, with two differences: only tests that occur in
@@ -49,8 +56,13 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
     ccp_alpha : float, default=0.0
         Cost of a leaf in minimal cost-complexity pruning, in units of Gini impurity, as in
         scikit-learn's trees; 0 prunes nothing.
+    time_limit : float or None, default=None
+        Seconds after which the tree is grown no further. The ensemble, if it is fitted here, is
+        waited for.
     random_state : int, RandomState instance or None, default=None
         Controls the default ensemble.
+    verbose : int, default=0
+        If positive, lines are printed about the progress.
 
     Attributes
     ----------
@@ -65,6 +77,8 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
     n_nodes_ : int
         Nodes of `decision_tree_`.
     fidelity_ : float
+        Not a number: no rows are kept aside to measure the agreement with the ensemble on.
+    train_fidelity_ : float
         Share of the training rows for which the tree predicts what the ensemble does.
     n_features_in_ : int
         Number of features seen in `fit`.
@@ -102,7 +116,7 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
     >>> from ensemble_simplify import InterpretableSingleModel
     >>> X, y = load_iris(return_X_y=True)
     >>> model = InterpretableSingleModel(random_state=0).fit(X, y)
-    >>> bool(model.fidelity_ > 0.9)
+    >>> bool(model.train_fidelity_ > 0.9)
     True
     """
 
@@ -112,7 +126,9 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
         "min_samples_split": [Interval(Integral, 2, None, closed="left")],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "ccp_alpha": [Interval(Real, 0, None, closed="left")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -123,14 +139,18 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
         min_samples_split=5,
         min_samples_leaf=1,
         ccp_alpha=0.0,
+        time_limit=None,
         random_state=None,
+        verbose=0,
     ):
         self.estimator = estimator
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
         self.ccp_alpha = ccp_alpha
+        self.time_limit = time_limit
         self.random_state = random_state
+        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
@@ -151,184 +171,84 @@ class InterpretableSingleModel(ClassifierMixin, BaseEstimator):
         self : InterpretableSingleModel
             The fitted estimator.
         """
-        original = X
+        deadline = deadline_after(self.time_limit)
+        given = X
         X, y = validate_data(self, X, y, dtype=np.float32, order="C")
         check_classification_targets(y)
         weight = check_weights(sample_weight, X)
-        default = RandomForestClassifier(random_state=self.random_state)
-        source = original if hasattr(original, "shape") else X
         self.estimator_ = fit_or_unwrap(
             self.estimator,
-            source,
+            named_rows(given, X),
             y,
             None if sample_weight is None else weight,
-            default=default,
+            default=RandomForestClassifier(random_state=self.random_state),
         )
         forest = read_classifier(self.estimator_)
         self.classes_ = forest.classes
+        report(self, f"ensemble of {forest.n_trees} trees is ready")
         used = weight > 0
-        votes = self._votes(source)[used]
+        votes = self._votes(given, X)[used]
+        weight = weight[used]
         axes = Axes.of(forest)
-        codes = axes.encode_rows(X[used])
-        nodes, counts, n_rows = self._grow(codes, votes * weight[used, None], axes.n_cuts)
-        nodes, kept = _cut_back(nodes, counts, self.ccp_alpha)
-        counts, n_rows = counts[kept], n_rows[kept]
-
-        node_weight = counts.sum(axis=1)
-        value = counts / node_weight[:, None]
-        self.decision_tree_ = write_tree(
+        nodes, votes_of_node, n_rows, stopped = grow(
+            axes.encode_rows(X[used]),
+            np.ascontiguousarray(votes * weight[:, None]),
+            max_depth=-1 if self.max_depth is None else self.max_depth,
+            min_samples_split=self.min_samples_split,
+            min_samples_leaf=self.min_samples_leaf,
+            seconds=deadline - time.monotonic(),
+        )
+        report(self, f"grown to {(len(nodes) + 1) // 2} leaves")
+        if stopped:
+            warn_out_of_time(
+                f"time_limit={self.time_limit} seconds stopped the growth of the tree. Raise it, "
+                "or set max_depth or min_samples_leaf."
+            )
+        nodes, kept = _pruned(nodes, votes_of_node, self.ccp_alpha)
+        self.decision_tree_ = write_counted(
             axes.decode(nodes),
-            value=value,
-            n_node_samples=n_rows,
-            weighted_n_node_samples=node_weight,
-            impurity=np.maximum(1.0 - np.square(value).sum(axis=1), 0.0),
-            n_features=X.shape[1],
+            n_rows[kept],
+            votes_of_node[kept],
+            n_features=axes.n_features,
             classes=self.classes_,
             feature_names=getattr(self, "feature_names_in_", None),
         )
         self.n_nodes_ = len(nodes)
         self.n_leaves_ = (len(nodes) + 1) // 2
-        agrees = self.decision_tree_.predict(X[used], check_input=False) == self.classes_.take(
-            votes.argmax(axis=1)
-        )
-        self.fidelity_ = float(np.average(agrees, weights=weight[used]))
+        answers = self.decision_tree_.predict(X[used], check_input=False)
+        agrees = answers == self.classes_.take(votes.argmax(axis=1))
+        self.train_fidelity_ = float(np.average(agrees, weights=weight))
+        self.fidelity_ = np.nan
+        report(self, f"{self.n_leaves_} leaves, train fidelity {self.train_fidelity_:.4f}")
         return self
 
-    def predict(self, X):
-        """Predict classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Class labels.
-        """
-        X = fitted_rows(self, X)
-        return self.decision_tree_.predict(X, check_input=False)
-
-    def predict_proba(self, X):
-        """Predict class probabilities: the ensemble's mean over the training rows of a leaf.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
-        """
-        X = fitted_rows(self, X)
-        return self.decision_tree_.predict_proba(X, check_input=False)
-
-    def _votes(self, X):
+    def _votes(self, given, X):
         """The ensemble's class distribution for every row; its label where it has none."""
-        if not hasattr(self.estimator_, "feature_names_in_"):
-            X = np.asarray(X)
+        if hasattr(self.estimator_, "feature_names_in_"):
+            X = named_rows(given, X)
         if hasattr(self.estimator_, "predict_proba"):
             return self.estimator_.predict_proba(X)
         return (self.estimator_.predict(X)[:, None] == self.classes_).astype(np.float64)
 
-    def _grow(self, codes, votes, n_codes):
-        """Grow a tree on rows with weighted class distributions; nodes in the kernel's form."""
-        feature, code, size, counts, n_rows = [], [], [], [], []
-        label = votes.argmax(axis=1)
-        stack = [(np.arange(votes.shape[0]), 0)]
-        while stack:
-            rows, depth = stack.pop()
-            total = votes[rows].sum(axis=0)
-            split = None
-            if (
-                len(rows) >= max(self.min_samples_split, 2 * self.min_samples_leaf)
-                and depth != self.max_depth
-                and np.any(label[rows] != label[rows[0]])
-            ):
-                split = _best_test(codes[:, rows], votes[rows], n_codes, self.min_samples_leaf)
-            feature.append(-1 if split is None else split[0])
-            code.append(total.argmax() if split is None else split[1])
-            size.append(1)
-            counts.append(total)
-            n_rows.append(len(rows))
-            if split is not None:
-                goes_left = codes[split[0], rows] <= split[1]
-                stack.append((rows[~goes_left], depth + 1))
-                stack.append((rows[goes_left], depth + 1))
-        nodes = np.array([feature, code, size], dtype=np.int32).T.copy()
-        return with_sizes(nodes), np.array(counts), np.array(n_rows, dtype=np.intp)
 
-
-def _entropy(counts):
-    """Entropy times weight, over the last axis."""
-    total = counts.sum(axis=-1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = counts * np.log2(counts / total)
-    return -np.where(counts > 0, terms, 0.0).sum(axis=-1)
-
-
-def _best_test(codes, votes, n_codes, least):
-    """Axis and code of the test with the largest information gain, or None."""
-    whole = votes.sum(axis=0)
-    before = _entropy(whole)
-    best, split = 1e-12 * (1.0 + before), None
-    for axis in range(len(codes)):
-        low, high = codes[axis].min(), codes[axis].max()
-        if low == high:
-            continue
-        width = high - low + 1
-        bins = codes[axis] - low
-        at = np.column_stack([np.bincount(bins, column, minlength=width) for column in votes.T])
-        rows = np.cumsum(np.bincount(bins, minlength=width))[:-1]
-        left = np.cumsum(at, axis=0)[:-1]
-        gain = before - _entropy(left) - _entropy(np.maximum(whole - left, 0.0))
-        gain[(rows < least) | (len(bins) - rows < least)] = -np.inf
-        # Between two neighbouring rows, the middle one of the ensemble's tests.
-        top = gain.max()
-        if top > best:
-            same = np.flatnonzero(rows == rows[gain.argmax()])
-            best, split = top, (axis, int(low + same[len(same) // 2]))
-    return split
-
-
-def _cut_back(nodes, counts, ccp_alpha):
-    """Join siblings of one label and prune weakest links; the tree and the nodes kept."""
-    n = len(nodes)
-    weight = counts.sum(axis=1)
-    impurity = (weight - np.square(counts).sum(axis=1) / weight) / weight[0]
-    label = counts.argmax(axis=1)
-    leaf = nodes[:, 0] < 0
-
-    def refresh():
-        below, leaves, cost = impurity.copy(), np.ones(n, dtype=np.intp), np.full(n, np.inf)
-        for i in range(n - 1, -1, -1):
-            if leaf[i]:
-                continue
-            right = i + 1 + nodes[i + 1, 2]
-            below[i] = below[i + 1] + below[right]
-            leaves[i] = leaves[i + 1] + leaves[right]
-            cost[i] = (impurity[i] - below[i]) / (leaves[i] - 1)
-        reached, i = [], 0
-        while i < n:
-            reached.append(i)
-            i += nodes[i, 2] if leaf[i] else 1
-        return np.array(reached), cost
-
-    while ccp_alpha > 0:
-        reached, cost = refresh()
-        weakest = reached[cost[reached].argmin()]
-        if not cost[weakest] <= ccp_alpha:
-            break
-        leaf[weakest] = True
-    for i in range(n - 1, -1, -1):
-        if not leaf[i]:
-            right = i + 1 + nodes[i + 1, 2]
-            leaf[i] = leaf[i + 1] and leaf[right] and label[i + 1] == label[right]
-    kept, _ = refresh()
+def _pruned(nodes, weights, ccp_alpha):
+    """Prune the weakest links and join siblings of one label; the tree and the nodes kept."""
+    total = weights.sum(axis=1)
+    label = weights.argmax(axis=1)
+    is_leaf = nodes[:, 0] < 0
+    if ccp_alpha > 0:
+        impurity = (total - np.square(weights).sum(axis=1) / total) / total[0]
+        pruned_at, price, _, _ = weakest_links(nodes, impurity)
+        is_leaf = pruned_at < np.searchsorted(price, ccp_alpha, side="right")
+    for i in np.flatnonzero(~is_leaf)[::-1]:
+        right = i + 1 + nodes[i + 1, 2]
+        is_leaf[i] = is_leaf[i + 1] and is_leaf[right] and label[i + 1] == label[right]
+    kept, i = [], 0
+    while i < len(nodes):
+        kept.append(i)
+        i += nodes[i, 2] if is_leaf[i] else 1
     pruned = nodes[kept].copy()
-    pruned[leaf[kept], 0] = -1
-    pruned[leaf[kept], 1] = label[kept][leaf[kept]]
-    return with_sizes(pruned), kept
+    leaves = is_leaf[kept]
+    pruned[leaves, 0] = -1
+    pruned[leaves, 1] = label[kept][leaves]
+    return with_sizes(pruned), np.array(kept)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from numbers import Integral
 
 import numpy as np
 from sklearn.base import is_regressor
 
 from ensemble_simplify._axes import Axes
-from ensemble_simplify._base import unwrap
+from ensemble_simplify._base import TimeLimitError, deadline_after, unwrap
 from ensemble_simplify._forest import read_forest, tree_estimators
-from ensemble_simplify._regions import overlay
-from ensemble_simplify._sklearn_tree import write_tree
+from ensemble_simplify._regions import overlay, with_sizes
+from ensemble_simplify._sklearn_tree import (
+    TreeNodes,
+    missing_directions,
+    read_nodes,
+    write_tree,
+)
+from ensemble_simplify._thresholds import FLOAT32_MAX
 
 
-def merge_trees(estimators, *, weights=None, max_leaves=100_000, time_limit=None):
+def merge_trees(
+    estimators, *, weights=None, max_leaf_nodes=100_000, allow_nan=False, time_limit=None
+):
     """Average fitted trees, exactly, as one tree.
 
     The result answers, at every point, the weighted mean of the class probabilities of
@@ -29,8 +38,12 @@ def merge_trees(estimators, *, weights=None, max_leaves=100_000, time_limit=None
         differ: a class that a model does not know has probability zero there.
     weights : array-like of shape (n_estimators,) or None, default=None
         Non-negative weights of the models, for instance their numbers of rows; None: equal.
-    max_leaves : int, default=100_000
+    max_leaf_nodes : int, default=100_000
         Largest tree to build; the number of leaves can grow like the product of the trees'.
+    allow_nan : bool, default=False
+        Whether the result is the mean of the models on rows with missing values, too. It has
+        more leaves then: where a model sends missing values left, they are split off. A single
+        tree is copied with the ways that missing values go in any case.
     time_limit : float or None, default=None
         Seconds after which the merge is given up.
 
@@ -43,7 +56,10 @@ def merge_trees(estimators, *, weights=None, max_leaves=100_000, time_limit=None
     Raises
     ------
     ValueError
-        If a limit is exceeded, or the models were fitted on different features.
+        If the result has too many leaves, the models were fitted on different features, or one of
+        several trees was fitted on missing values and `allow_nan` is not set.
+    TimeLimitError
+        If `time_limit` is over before the result is there.
     TypeError
         If a model does not average class probabilities of trees.
 
@@ -64,76 +80,201 @@ def merge_trees(estimators, *, weights=None, max_leaves=100_000, time_limit=None
     >>> bool(abs(tree.predict_proba(X) - mean).max() < 1e-12)
     True
     """
+    deadline = deadline_after(_check_options(estimators, max_leaf_nodes, time_limit))
+    models = [unwrap(estimator) for estimator in estimators]
+    forests = [_read_for_merge(i, model) for i, model in enumerate(models)]
+    feature_names = common_features(models, forests)
+    shares = _check_weights(weights, len(models))
+    classes, columns = _join_classes([forest.classes for forest in forests])
+    fitted = [[tree for tree, _ in tree_estimators(model)] for model in models]
+
+    to_left = None
+    if sum(map(len, fitted)) == 1:
+        nodes, parts, to_left = _copied(forests[0], fitted[0][0])
+    else:
+        if not allow_nan:
+            _refuse_missing(models, fitted)
+        axes, coded = (_coded_with_missing if allow_nan else _coded)(forests, fitted)
+        cells, parts = _overlaid(axes, coded, max_leaf_nodes, time_limit, deadline)
+        nodes = axes.decode(cells)
+    if nodes.n_leaves > max_leaf_nodes:
+        raise _too_many_leaves(max_leaf_nodes)
+    proba, leaf_weight = _leaf_means(forests, fitted, columns, shares, parts, len(classes))
+    return _write_mean(
+        nodes,
+        proba,
+        leaf_weight,
+        n_features=forests[0].n_features,
+        classes=classes,
+        feature_names=feature_names,
+        missing_go_to_left=to_left,
+    )
+
+
+# --------------------------------------------------------------------- the merged tree
+
+
+def _coded(forests, fitted):
+    """The axes of all cut points, and the trees of every forest over them."""
+    axes = Axes.of(*forests)
+    return axes, [tree for forest in forests for tree in axes.encode_forest(forest)]
+
+
+def _coded_with_missing(forests, fitted):
+    """The same with one more cell at the end of every axis, that of missing values.
+
+    To the right of the largest float32 there is nothing else, and a tree that sends missing
+    values right splits them off there.
+    """
+    by_feature = list(Axes.of(*forests).by_feature)
+    for j in {j for forest in forests for j in np.unique(forest.feature).tolist() if j >= 0}:
+        by_feature[j] = np.append(by_feature[j], FLOAT32_MAX)
+    axes = Axes(by_feature)
+    coded = []
+    for forest, trees in zip(forests, fitted, strict=True):
+        axis, cut = axes.encode_splits(forest.feature, forest.threshold)
+        to_left = np.concatenate([missing_directions(tree)[0] for tree in trees])
+        last = np.where(axis >= 0, axes.n_cuts[axis] - 1, 0)
+        splits = list(
+            zip(axis.tolist(), np.minimum(cut, last).tolist(), last.tolist(), strict=True)
+        )
+        coded += [
+            _with_missing_apart(root, forest, splits, to_left) for root in forest.offsets[:-1]
+        ]
+    return axes, coded
+
+
+def _with_missing_apart(root, forest, splits, to_left):
+    """A tree over axes whose last cells hold missing values.
+
+    Where a split sends them left, a split that takes them apart comes before it.
+    """
+    nodes = []
+    # Node, and of every axis on the way: whether the value is missing, where that is settled.
+    stack = [(root, {})]
+    while stack:
+        i, missing = stack.pop()
+        while forest.left[i] >= 0:
+            axis, cut, last = splits[i]
+            way_of_missing = forest.left[i] if to_left[i] else forest.right[i]
+            known = missing.get(axis)
+            if known:
+                i = way_of_missing
+            elif known is None and (to_left[i] or not 0 <= cut < last):
+                nodes.append((axis, last, 1))
+                stack.append((way_of_missing, {**missing, axis: True}))
+                missing = {**missing, axis: False}
+            elif 0 <= cut < last:
+                nodes.append((axis, cut, 1))
+                stack.append((forest.right[i], missing))
+                i, missing = forest.left[i], {**missing, axis: False}
+            else:
+                i = forest.right[i] if cut < 0 else forest.left[i]
+        nodes.append((-1, i, 1))
+    return with_sizes(np.array(nodes, dtype=np.int32))
+
+
+def _overlaid(axes, coded, max_leaf_nodes, time_limit, deadline):
+    """The overlay of trees over axes, and the leaves of the forests that its leaves lie in."""
+    cells, parts = overlay(
+        coded, *axes.whole, max_leaves=max_leaf_nodes, seconds=deadline - time.monotonic()
+    )
+    if cells is None and time.monotonic() >= deadline:
+        raise TimeLimitError(
+            f"The merge was not finished within time_limit={time_limit} seconds. Merge fewer or "
+            "smaller trees, raise the limit, or breed a small tree with GenesimClassifier."
+        )
+    if cells is None:
+        raise _too_many_leaves(max_leaf_nodes)
+    return cells, np.column_stack(
+        [tree[part, 1] for tree, part in zip(coded, parts.T, strict=True)]
+    )
+
+
+def _copied(forest, tree):
+    """A single tree as it is, its leaves' ids, and where its splits send missing values."""
+    contents = read_nodes(tree)
+    left = forest.left[contents.order]
+    feature = np.where(left >= 0, forest.feature[contents.order], -1)
+    nodes = contents.nodes
+    nodes = TreeNodes(nodes.left, nodes.right, feature, nodes.threshold)
+    parts = contents.order[nodes.leaves][:, None]
+    return nodes, parts, missing_directions(tree)[0][contents.order]
+
+
+def _leaf_means(forests, fitted, columns, shares, parts, n_classes):
+    """Mean class probabilities of the leaves, and what they weigh."""
+    proba = np.zeros((len(parts), n_classes))
+    leaf_weight = np.zeros(len(parts))
+    ids = iter(parts.T)
+    for forest, trees, which, share in zip(forests, fitted, columns, shares, strict=True):
+        for tree, offset in zip(trees, forest.offsets, strict=False):
+            leaf = next(ids)
+            proba[:, which] += forest.value[leaf] * (share / forest.n_trees)
+            of_node = tree.tree_.weighted_n_node_samples
+            pieces = np.bincount(leaf - offset, minlength=len(of_node))
+            leaf_weight += (of_node / np.maximum(pieces, 1))[leaf - offset] / forest.n_trees
+    return proba, np.maximum(leaf_weight, leaf_weight.sum() * 1e-12)
+
+
+def _write_mean(nodes, proba, leaf_weight, **options):
+    """Write a tree with these probabilities and weights in its leaves."""
+    shape = np.zeros((nodes.n_nodes, 3), dtype=np.int32)
+    shape[:, 0] = nodes.feature
+    sizes = with_sizes(shape)[:, 2]
+
+    def sums(leaf_totals):
+        before = np.concatenate([[0], np.cumsum(nodes.left < 0)])
+        running = np.concatenate([np.zeros_like(leaf_totals[:1]), np.cumsum(leaf_totals, axis=0)])
+        return running[before[np.arange(len(sizes)) + sizes]] - running[before[:-1]]
+
+    weight = sums(leaf_weight)
+    value = sums(leaf_weight[:, None] * proba) / weight[:, None]
+    value[nodes.leaves] = proba
+    return write_tree(
+        nodes,
+        value=value,
+        n_node_samples=sums(np.rint(leaf_weight).astype(np.intp)),
+        weighted_n_node_samples=weight,
+        impurity=np.maximum(1.0 - np.square(value).sum(axis=1), 0.0),
+        **options,
+    )
+
+
+# --------------------------------------------------------------------- what is given
+
+
+def _check_options(estimators, max_leaf_nodes, time_limit):
+    """Refuse what cannot be merged by its kind alone; the time limit."""
     if isinstance(estimators, str) or not hasattr(estimators, "__len__"):
         raise TypeError(
             f"estimators={estimators!r} is not a list. Give a list of fitted tree classifiers."
         )
     if len(estimators) == 0:
         raise ValueError("estimators is empty. Give at least one fitted tree or forest.")
-    if not isinstance(max_leaves, Integral) or max_leaves < 1:
-        raise ValueError(f"max_leaves={max_leaves!r} must be an integer of at least 1.")
+    if not isinstance(max_leaf_nodes, Integral) or max_leaf_nodes < 1:
+        raise ValueError(f"max_leaf_nodes={max_leaf_nodes!r} must be an integer of at least 1.")
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit={time_limit!r} must be a positive number of seconds or None.")
-    models = [unwrap(estimator) for estimator in estimators]
-    forests = [_read_for_merge(i, model) for i, model in enumerate(models)]
-    feature_names = common_features(models, forests)
-    share = _check_weights(weights, len(models))
-    classes, columns = _join_classes([forest.classes for forest in forests])
+    return time_limit
 
-    axes = Axes.of(*forests)
-    coded = [axes.encode_forest(forest) for forest in forests]
-    nodes, parts = overlay(
-        [tree for trees in coded for tree in trees],
-        *axes.whole,
-        max_leaves=max_leaves,
-        seconds=np.inf if time_limit is None else time_limit,
-    )
-    if nodes is None:
-        raise ValueError(
-            f"The merged tree has more than max_leaves={max_leaves} leaves, or was not finished "
-            f"within time_limit={time_limit} seconds. Merge fewer or smaller trees, raise the "
-            "limit, or breed a small tree with GenesimClassifier."
-        )
-    proba = np.zeros((len(parts), len(classes)))
-    leaf_weight = np.zeros(len(parts))
-    column = 0
-    for model, forest, trees, which, part in zip(
-        models, forests, coded, columns, share, strict=True
-    ):
-        for t, (fitted, _) in enumerate(tree_estimators(model)):
-            leaf = trees[t][parts[:, column], 1]
-            proba[:, which] += forest.value[leaf] * (part / forest.n_trees)
-            old = leaf - forest.offsets[t]
-            of_node = fitted.tree_.weighted_n_node_samples
-            pieces = np.bincount(old, minlength=len(of_node))
-            leaf_weight += of_node[old] / pieces[old] / forest.n_trees
-            column += 1
-    leaf_weight = np.maximum(leaf_weight, leaf_weight.sum() * 1e-12)
-    leaf_rows = np.rint(leaf_weight).astype(np.intp)
 
-    tree_nodes = axes.decode(nodes)
-    weight = _sums_over_leaves(nodes, leaf_weight)
-    value = _sums_over_leaves(nodes, leaf_weight[:, None] * proba) / weight[:, None]
-    value[tree_nodes.leaves] = proba
-    return write_tree(
-        tree_nodes,
-        value=value,
-        n_node_samples=_sums_over_leaves(nodes, leaf_rows),
-        weighted_n_node_samples=weight,
-        impurity=np.maximum(1.0 - np.square(value).sum(axis=1), 0.0),
-        n_features=axes.n_features,
-        classes=classes,
-        feature_names=feature_names,
+def _too_many_leaves(max_leaf_nodes):
+    return ValueError(
+        f"The merged tree has more than max_leaf_nodes={max_leaf_nodes} leaves. Merge fewer or "
+        "smaller trees, raise the limit, or breed a small tree with GenesimClassifier."
     )
 
 
-def _sums_over_leaves(nodes, leaf_totals):
-    """Sum of an array over the leaves (from left to right) below every node."""
-    is_leaf = nodes[:, 0] < 0
-    before = np.concatenate([[0], np.cumsum(is_leaf)])
-    ends = np.arange(len(nodes)) + nodes[:, 2]
-    running = np.concatenate([np.zeros_like(leaf_totals[:1]), np.cumsum(leaf_totals, axis=0)])
-    return running[before[ends]] - running[before[:-1]]
+def _refuse_missing(models, fitted):
+    """Refuse trees that were fitted on missing values: the overlay knows finite values alone."""
+    for i, (model, trees) in enumerate(zip(models, fitted, strict=True)):
+        if any(missing_directions(tree)[1] for tree in trees):
+            raise ValueError(
+                f"estimators[{i}]={type(model).__name__}(...) was fitted on missing values, which "
+                "the merged tree would not follow. Set allow_nan=True to have it follow them, at "
+                "the price of more leaves, or fit the models on rows without missing values."
+            )
 
 
 def _read_for_merge(i, model):

@@ -3,9 +3,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ensemble_simplify.genesim._rows import Rows
+
 Nodes = NDArray[np.int32]
 
-class Brood:
+class Candidates:
     stopped: bool
     def __len__(self) -> int: ...
     def nodes(self, i: int) -> Nodes: ...
@@ -14,26 +16,18 @@ class Brood:
 class Population:
     def __init__(
         self,
-        train_code: NDArray[np.int32],
-        train_label: NDArray[np.int32],
-        train_weight: NDArray[np.float64],
-        val_code: NDArray[np.int32],
-        val_label: NDArray[np.int32],
-        val_weight: NDArray[np.float64],
-        n_codes: NDArray[np.int32],
+        rows: Rows,
         *,
-        n_classes: int,
         min_samples_leaf: int = 1,
         max_leaf_nodes: int = 0,
         metric: Literal["accuracy", "balanced_accuracy", "neg_log_loss", "f1_macro"] = "accuracy",
         prune: Literal["ccp", "reduced_error", "none"] = "ccp",
-        n_scratch: int = 1,
+        n_threads: int = 1,
         cache_bytes: int = ...,
         known_bytes: int = ...,
         keep_paths: bool = True,
     ) -> None: ...
-    def arrange(self) -> None: ...
-    def found(self, trees: list[Nodes], *, scratch: int = 0, seconds: float = ...) -> Brood: ...
+    def clean(self, trees: list[Nodes], *, thread: int = 0, seconds: float = ...) -> Candidates: ...
     def breed(
         self,
         start: int,
@@ -46,13 +40,12 @@ class Population:
         tournament_size: int,
         mutation_prob: float,
         order: Literal["random", "gain"] = "random",
-        scratch: int = 0,
+        thread: int = 0,
         seconds: float = ...,
-    ) -> Brood: ...
-    def absorb(self, broods: list[Brood], *, size: int) -> None: ...
+    ) -> Candidates: ...
+    def select(self, candidates: list[Candidates], *, size: int) -> None: ...
+    def sort_rows(self) -> None: ...
     def __len__(self) -> int: ...
-    @property
-    def n_front(self) -> int: ...
     def describe(
         self, where: Literal["trees", "front"] = "trees"
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]: ...

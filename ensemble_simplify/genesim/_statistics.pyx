@@ -27,23 +27,6 @@ cdef bint lower(const Value& a, const Value& b) noexcept nogil:
     return a.entry < b.entry
 
 
-cdef inline double impurity(const double* counts, intp_t k, bint entropy) noexcept nogil:
-    """Entropy or Gini impurity, times weight."""
-    cdef intp_t c
-    cdef double total = 0.0, value = 0.0
-    for c in range(k):
-        total += counts[c]
-    if total <= 0.0:
-        return 0.0
-    for c in range(k):
-        if entropy:
-            if counts[c] > 0.0:
-                value -= counts[c] * log2(counts[c] / total)
-        else:
-            value -= counts[c] * counts[c]
-    return value if entropy else total + value / total
-
-
 cdef void sort_values(
     const float32_t[:, ::1] X, const intp_t[::1] row, intp_t first, intp_t end, intp_t feature,
     vector[Value]& values,

@@ -1,4 +1,4 @@
-"""GenesimClassifier and merge_trees: promises, determinism, bad input."""
+"""GenesimClassifier: promises, determinism, bad input."""
 
 import os
 import pickle
@@ -8,8 +8,6 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn import metrics
 from sklearn.base import clone
 from sklearn.datasets import (
@@ -34,7 +32,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text, plot_tree
 
-from ensemble_simplify import GenesimClassifier, merge_trees
+from ensemble_simplify import GenesimClassifier
 
 SMALL = {
     "n_bootstraps": 4,
@@ -44,146 +42,6 @@ SMALL = {
     "n_crossovers": 4,
     "random_state": 0,
 }
-
-
-def points_at_thresholds(trees, n_features, rng, n=2000):
-    """Rows whose coordinates are thresholds, their float32 neighbours, or far out."""
-    values = [np.array([-1e30, 0.0, 1e30])] * n_features
-    for tree in trees:
-        for f, t in zip(tree.tree_.feature, tree.tree_.threshold, strict=True):
-            if f >= 0:
-                t = np.float32(t)
-                near = [
-                    t,
-                    np.nextafter(t, np.float32(np.inf)),
-                    np.nextafter(t, -np.float32(np.inf)),
-                ]
-                values[f] = np.concatenate([values[f], near])
-    return np.column_stack([rng.choice(v, n) for v in values])
-
-
-# ---------------------------------------------------------------- merge_trees
-
-
-@given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([2, 3, 5]))
-def test_merged_tree_is_the_exact_mean(seed, k, depth):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(80, 4)).round(1)
-    y = rng.integers(0, 3, 80)
-    trees = [
-        DecisionTreeClassifier(max_depth=depth, random_state=i, splitter="random").fit(
-            X[rng.integers(0, 80, 80)], y
-        )
-        for i in range(k)
-    ]
-    merged = merge_trees(trees)
-    points = points_at_thresholds(trees, 4, rng)
-    points = np.vstack([points, rng.normal(size=(500, 4))])
-    mean = np.mean([tree.predict_proba(points) for tree in trees], axis=0)
-    np.testing.assert_allclose(merged.predict_proba(points), mean, atol=1e-12)
-    # One leaf for every intersection; none is empty, so each can be met on a grid of points.
-    leaves = np.column_stack([tree.apply(points) for tree in trees])
-    assert len(np.unique(leaves, axis=0)) <= merged.get_n_leaves()
-    own = merged.apply(points)
-    assert len(np.unique(np.column_stack([leaves, own]), axis=0)) == len(np.unique(own))
-
-
-def test_merging_a_tree_with_itself_is_the_tree():
-    X, y = load_breast_cancer(return_X_y=True)
-    for seed in range(6):
-        tree = DecisionTreeClassifier(random_state=seed, max_features=5).fit(X, y)
-        for k in (1, 2, 3):
-            merged = merge_trees([tree] * k)
-            np.testing.assert_array_equal(merged.tree_.feature, tree.tree_.feature)
-            np.testing.assert_array_equal(merged.tree_.children_left, tree.tree_.children_left)
-            np.testing.assert_array_equal(merged.tree_.children_right, tree.tree_.children_right)
-            np.testing.assert_array_equal(merged.apply(X), tree.apply(X))
-            leaf = tree.tree_.feature < 0
-            np.testing.assert_allclose(merged.tree_.value[leaf], tree.tree_.value[leaf], atol=1e-12)
-            np.testing.assert_allclose(
-                merged.tree_.weighted_n_node_samples, k * tree.tree_.weighted_n_node_samples
-            )
-
-
-def test_sites_with_different_classes_and_weights():
-    X, y = load_iris(return_X_y=True)
-    names = np.array(["setosa", "versicolor", "virginica"])[y]
-    first = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X[y < 2], names[y < 2])
-    second = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X[y > 0], names[y > 0])
-    merged = merge_trees([first, FrozenEstimator(second)], weights=[100, 300])
-    assert merged.classes_.tolist() == ["setosa", "versicolor", "virginica"]
-    want = np.zeros((150, 3))
-    want[:, :2] += 0.25 * first.predict_proba(X)
-    want[:, 1:] += 0.75 * second.predict_proba(X)
-    np.testing.assert_allclose(merged.predict_proba(X), want, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "forest",
-    [
-        RandomForestClassifier(4, max_depth=3, random_state=0),
-        ExtraTreesClassifier(3, max_depth=3, random_state=0),
-        BaggingClassifier(DecisionTreeClassifier(max_depth=3), 3, max_features=0.5, random_state=0),
-    ],
-    ids=lambda forest: type(forest).__name__,
-)
-def test_forest_becomes_its_one_tree(forest):
-    X, y = load_wine(return_X_y=True)
-    forest.fit(X, y)
-    merged = merge_trees([forest])
-    rng = np.random.default_rng(0)
-    points = rng.uniform(X.min(axis=0), X.max(axis=0), size=(3000, X.shape[1]))
-    np.testing.assert_allclose(
-        merged.predict_proba(points), forest.predict_proba(points), atol=1e-12
-    )
-    alone = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
-    both = merge_trees([forest, alone], weights=[1, 3])
-    want = 0.25 * forest.predict_proba(points) + 0.75 * alone.predict_proba(points)
-    np.testing.assert_allclose(both.predict_proba(points), want, atol=1e-12)
-
-
-def test_merged_tree_is_a_usable_scikit_learn_tree():
-    pandas = pytest.importorskip("pandas")
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    trees = [
-        DecisionTreeClassifier(max_depth=3, random_state=i, max_features=2).fit(X, y)
-        for i in range(3)
-    ]
-    merged = merge_trees(trees)
-    assert merged.feature_names_in_.tolist() == list(X.columns)
-    assert "petal" in export_text(merged, feature_names=list(X.columns))
-    assert merged.feature_importances_.sum() == pytest.approx(1.0)
-    assert np.array_equal(pickle.loads(pickle.dumps(merged)).predict(X), merged.predict(X))
-    other = DecisionTreeClassifier().fit(pandas.DataFrame(X.values, columns=list("abcd")), y)
-    with pytest.raises(ValueError, match=r"estimators\[1\] was fitted on the features"):
-        merge_trees([trees[0], other])
-
-
-def test_merge_trees_rejects_bad_input():
-    X, y = load_iris(return_X_y=True)
-    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="estimators is empty"):
-        merge_trees([])
-    with pytest.raises(TypeError, match="is not a list"):
-        merge_trees(tree)
-    with pytest.raises(NotFittedError):
-        merge_trees([DecisionTreeClassifier()])
-    with pytest.raises(TypeError, match="regressor"):
-        merge_trees([DecisionTreeRegressor().fit(X, y)])
-    with pytest.raises(ValueError, match=r"estimators\[1\] was fitted on 2 features"):
-        merge_trees([tree, DecisionTreeClassifier().fit(X[:, :2], y)])
-    with pytest.raises(TypeError, match="mean of its trees"):
-        merge_trees([AdaBoostClassifier(n_estimators=3).fit(X, y)])
-    with pytest.raises(ValueError, match="max_leaves=3"):
-        merge_trees([tree], max_leaves=3)
-    with pytest.raises(ValueError, match="time_limit=0"):
-        merge_trees([tree], time_limit=0)
-    with pytest.raises(ValueError, match="weights"):
-        merge_trees([tree, tree], weights=[1])
-    with pytest.raises(ValueError, match="weights"):
-        merge_trees([tree, tree], weights=[1, -1])
-    with pytest.raises(ValueError, match="mix text labels and numbers"):
-        merge_trees([tree, DecisionTreeClassifier().fit(X, y.astype(str))])
 
 
 # ---------------------------------------------------------------- promises of the estimator
@@ -210,8 +68,13 @@ def test_history_front_and_result_agree(prune, fitness):
     assert model.n_nodes_ == model.decision_tree_.tree_.node_count == 2 * model.n_leaves_ - 1
     assert 0 < model.ensemble_score_ <= 1
     for size in range(front.n_leaves[0], front.n_leaves[-1] + 3):
-        tree = model.at(n_leaves=size)
-        assert tree.get_n_leaves() <= size
+        smaller = model.at(n_leaves=size)
+        assert type(smaller) is GenesimClassifier
+        assert smaller.get_n_leaves() == smaller.n_leaves_ <= size
+        assert smaller.n_nodes_ == smaller.decision_tree_.tree_.node_count
+        assert smaller.validation_score_ == front.score[front.n_leaves <= size][-1]
+        np.testing.assert_array_equal(smaller.predict(X), smaller.decision_tree_.predict(X))
+    assert model.decision_tree_ is front.trees[-1]
     for tree in front.trees:
         assert tree.tree_.n_node_samples[0] == len(X)
         leaf = tree.tree_.children_left < 0
@@ -229,7 +92,6 @@ def test_result_is_not_worse_than_the_best_first_tree_on_validation_rows():
             X.astype(np.float32),
             y.astype(np.int32),
             np.ones(len(X)),
-            np.arange(len(X)),
             np.random.RandomState(seed),
         )
         on_validation = model.score(X[rows.val], y[rows.val])
@@ -263,9 +125,7 @@ def test_ensemble_score_is_that_of_the_mean_of_the_first_trees():
     scores = []
     for part in (trees[:1], trees):
         model = GenesimClassifier([FrozenEstimator(tree) for tree in part], **options).fit(X, y)
-        rows = model._divide(
-            X, y.astype(np.int32), np.ones(len(X)), np.arange(len(X)), np.random.RandomState(0)
-        )
+        rows = model._divide(X, y.astype(np.int32), np.ones(len(X)), np.random.RandomState(0))
         proba = 0
         for tree in part:
             leaf = tree.apply(X)
@@ -554,11 +414,11 @@ def test_frozen_model_with_other_column_names():
 def test_display_of_the_front():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
-    from ensemble_simplify import GenesimDisplay
+    from ensemble_simplify import ParetoFrontDisplay
 
     X, y = load_wine(return_X_y=True)
     model = GenesimClassifier(**SMALL, selection="one_se").fit(X[::2], y[::2])
-    display = GenesimDisplay.from_estimator(model)
+    display = ParetoFrontDisplay.from_estimator(model)
     np.testing.assert_array_equal(display.n_leaves, model.pareto_front_.n_leaves)
     assert display.n_leaves[display.chosen] == model.n_leaves_
     assert display.lines == {"first population, voting": model.ensemble_score_}
@@ -567,7 +427,7 @@ def test_display_of_the_front():
         "forest": RandomForestClassifier(5, random_state=0).fit(X[::2], y[::2]),
     }
     ax = matplotlib.pyplot.figure().subplots()
-    display = GenesimDisplay.from_estimator(model, X[1::2], y[1::2], others=others, ax=ax)
+    display = ParetoFrontDisplay.from_estimator(model, X[1::2], y[1::2], others=others, ax=ax)
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
     assert display.score[display.chosen] == model.score(X[1::2], y[1::2])
@@ -575,6 +435,147 @@ def test_display_of_the_front():
     assert display.lines == {"forest": others["forest"].score(X[1::2], y[1::2])}
     matplotlib.pyplot.close("all")
     with pytest.raises(ValueError, match="given together"):
-        GenesimDisplay.from_estimator(model, X)
+        ParetoFrontDisplay.from_estimator(model, X)
     with pytest.raises(ValueError, match=r"others=\['CART'\]"):
-        GenesimDisplay.from_estimator(model, others={"CART": others["CART"]})
+        ParetoFrontDisplay.from_estimator(model, others={"CART": others["CART"]})
+
+
+# ---------------------------------------------------------------- what is told, and when
+
+
+def test_one_estimator_is_a_list_of_one():
+    X, y = load_wine(return_X_y=True)
+    forest = RandomForestClassifier(10, max_depth=3, random_state=0)
+    options = {"n_iter": 2, "random_state": 0}
+    for estimator in (forest, FrozenEstimator(clone(forest).fit(X[::2], y[::2]))):
+        alone = GenesimClassifier(estimator, **options).fit(X, y)
+        listed = GenesimClassifier([estimator], **options).fit(X, y)
+        assert same_trees(alone.decision_tree_, listed.decision_tree_)
+    with pytest.raises(TypeError, match=r"estimators\[0\]=RandomForestRegressor"):
+        GenesimClassifier(RandomForestRegressor()).fit(X, y)
+
+
+@pytest.mark.parametrize("estimators", ["auto", "paper"])
+def test_weights_that_sum_to_one_are_not_numbers_of_rows(estimators):
+    X, y = load_wine(return_X_y=True)
+    options = {**SMALL, "n_iter": 1, "boosting": False}
+    equal = GenesimClassifier(estimators, **options).fit(X, y)
+    shares = GenesimClassifier(estimators, **options)
+    shares.fit(X, y, sample_weight=np.full(len(X), 2.0**-8))
+    assert export_text(shares.decision_tree_) == export_text(equal.decision_tree_)
+    assert shares.ensemble_score_ == equal.ensemble_score_
+
+
+@pytest.mark.parametrize("fitness", ["holdout", "oob"])
+def test_first_population_is_told_of(fitness, capsys):
+    X, y = load_iris(return_X_y=True)
+    options = {**SMALL, "fitness": fitness}
+    loud = GenesimClassifier(**options, verbose=1).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith("[GenesimClassifier] ") for line in lines)
+    first = next(i for i, line in enumerate(lines) if "iteration 0" in line)
+    assert sum("first population" in line for line in lines[:first]) > 5
+    assert any("out-of-bag" in line for line in lines[:first]) == (fitness == "oob")
+    assert len(lines) - first == loud.n_iter_ + 1
+    quiet = GenesimClassifier(**options).fit(X, y)
+    assert not capsys.readouterr().out
+    assert same_trees(loud.decision_tree_, quiet.decision_tree_)
+
+
+def test_time_limit_that_is_not_reached_changes_nothing():
+    X, y = load_wine(return_X_y=True)
+    for fitness in ("holdout", "oob"):
+        options = {**SMALL, "fitness": fitness}
+        fits = [GenesimClassifier(**options, time_limit=t).fit(X, y) for t in (None, 1e6)]
+        assert same_trees(*(fit.decision_tree_ for fit in fits))
+
+
+def test_forest_of_oob_looks_at_the_clock(monkeypatch):
+    grown = []
+    fit = RandomForestClassifier.fit
+
+    def counting_fit(self, *args, **kwargs):
+        result = fit(self, *args, **kwargs)
+        grown.append(len(self.estimators_))
+        return result
+
+    monkeypatch.setattr(RandomForestClassifier, "fit", counting_fit)
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning):
+        GenesimClassifier(**SMALL, fitness="oob", time_limit=1e-9).fit(X, y)
+    assert max(grown) == 1
+
+
+def test_first_trees_grow_on_some_rows_if_time_is_short(monkeypatch):
+    """However many rows there are, no tree of the first population takes all of the time."""
+    sizes = []
+    fit = DecisionTreeClassifier.fit
+
+    def counting_fit(self, X, *args, **kwargs):
+        sizes.append(len(X))
+        return fit(self, X, *args, **kwargs)
+
+    monkeypatch.setattr(DecisionTreeClassifier, "fit", counting_fit)
+    monkeypatch.setattr("ensemble_simplify.genesim._first_trees._TRIAL_ROWS", 200)
+    X, y = make_classification(20_000, 10, n_informative=8, flip_y=0.3, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        model = GenesimClassifier(n_bootstraps=3, time_limit=0.01, random_state=0).fit(X, y)
+    assert max(sizes) < 10_000
+    assert model.decision_tree_.tree_.n_node_samples[0] == 20_000
+    sizes.clear()
+    GenesimClassifier(n_bootstraps=0, time_limit=1e6, n_iter=0).fit(X, y)
+    assert max(sizes) == 10_000
+
+
+def test_models_are_not_fitted_after_the_time_limit():
+    X, y = load_iris(return_X_y=True)
+    fitted = []
+
+    class Slow(DecisionTreeClassifier):
+        def fit(self, *args, **kwargs):
+            fitted.append(self)
+            return super().fit(*args, **kwargs)
+
+    frozen = FrozenEstimator(DecisionTreeClassifier(max_depth=1).fit(X[::2], y[::2]))
+    with pytest.warns(ConvergenceWarning):
+        GenesimClassifier([Slow(), Slow(), frozen], time_limit=1e-9, random_state=0).fit(X, y)
+    assert len(fitted) == 1
+
+
+def test_frame_of_polars_keeps_its_names():
+    polars = pytest.importorskip("polars")
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    frame = polars.DataFrame({name: X[name].to_numpy() for name in X})
+    forest = RandomForestClassifier(5, max_depth=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        models = [forest, FrozenEstimator(clone(forest).fit(frame[::2], y[::2]))]
+        model = GenesimClassifier(models, n_iter=2, random_state=0).fit(frame, y)
+        model.predict_proba(frame)
+    assert model.feature_names_in_.tolist() == list(X.columns)
+    assert model.decision_tree_.feature_names_in_.tolist() == list(X.columns)
+    same = GenesimClassifier(models, n_iter=2, random_state=0).fit(X, y)
+    assert same_trees(model.decision_tree_, same.decision_tree_)
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_iris])
+@pytest.mark.parametrize(
+    "forest",
+    [
+        RandomForestClassifier(20, random_state=0),
+        RandomForestClassifier(20, min_samples_leaf=3, max_samples=0.5, random_state=0),
+        BaggingClassifier(DecisionTreeClassifier(), 20, max_features=0.5, random_state=0),
+    ],
+    ids=["forest", "half", "bagging"],
+)
+def test_forest_of_bootstrap_samples_that_has_seen_the_rows_is_noticed(load, forest):
+    X, y = load(return_X_y=True)
+    options = {"n_iter": 0, "random_state": 0}
+    with pytest.warns(UserWarning, match="seems to have been fitted on"):
+        GenesimClassifier(FrozenEstimator(forest.fit(X, y)), **options).fit(X, y)
+    rows = np.random.default_rng(0).permutation(len(X))
+    half = len(X) // 2
+    forest.fit(X[rows[:half]], y[rows[:half]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GenesimClassifier(FrozenEstimator(forest), **options).fit(X[rows[half:]], y[rows[half:]])

@@ -1,7 +1,11 @@
 """InterpretableSingleModel against a direct reading of its formula."""
 
+import warnings
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.ensemble import (
@@ -11,11 +15,13 @@ from sklearn.ensemble import (
     RandomForestRegressor,
     VotingClassifier,
 )
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import InterpretableSingleModel
-from ensemble_simplify.genesim._ism import _best_test, _cut_back
+from ensemble_simplify.genesim._ism import _pruned
+from ensemble_simplify.genesim._ism_growth import grow
 
 
 def entropy(distribution):
@@ -94,9 +100,10 @@ def test_faithful_to_ensembles_of_every_kind(estimator):
     X, y = load_breast_cancer(return_X_y=True)
     names = np.array(["malignant", "benign"])[y]
     model = InterpretableSingleModel(estimator, random_state=0).fit(X, names)
-    assert model.fidelity_ > 0.95
+    assert model.train_fidelity_ > 0.95
     agreement = np.mean(model.predict(X) == model.estimator_.predict(X))
-    assert agreement == pytest.approx(model.fidelity_, abs=0.01)
+    assert agreement == pytest.approx(model.train_fidelity_, abs=0.01)
+    assert np.isnan(model.fidelity_)
     assert model.n_nodes_ == model.decision_tree_.tree_.node_count == 2 * model.n_leaves_ - 1
     tree = model.decision_tree_.tree_
     label = tree.value[:, 0, :].argmax(axis=1)
@@ -119,10 +126,12 @@ def test_pruning_is_that_of_scikit_learn():
     ).astype(np.int32)
     counts = t.value[:, 0, :] * t.weighted_n_node_samples[:, None]
     path = tree.cost_complexity_pruning_path(X, y)
-    for alpha in path.ccp_alphas[:-1] + np.diff(path.ccp_alphas) / 2:
+    gaps = np.diff(path.ccp_alphas)
+    # scikit-learn does not join what rounding sets apart
+    for alpha in (path.ccp_alphas[:-1] + gaps / 2)[gaps > 1e-12]:
         pruned = DecisionTreeClassifier(random_state=0, min_samples_leaf=3, ccp_alpha=alpha)
         pruned.fit(X, y)
-        got, kept = _cut_back(nodes, counts, alpha)
+        got, kept = _pruned(nodes, counts, alpha)
         # Ours also joins siblings of one label: never larger, and the same answers.
         assert len(got) <= pruned.tree_.node_count
         reached = np.isin(tree.decision_path(X).indices, kept)
@@ -133,12 +142,104 @@ def test_pruning_is_that_of_scikit_learn():
         np.testing.assert_array_equal(answers, pruned.predict(X))
 
 
+def grown(codes, votes, **options):
+    limits = {"max_depth": -1, "min_samples_split": 2, "min_samples_leaf": 1, **options}
+    return grow(np.array(codes, dtype=np.int32), np.array(votes, dtype=float), **limits)
+
+
 def test_best_test_respects_the_least_number_of_rows():
-    codes = np.array([[0, 0, 0, 1, 1, 2]], dtype=np.int32)
+    codes = [[0, 0, 0, 1, 1, 2]]
     votes = np.eye(2)[[0, 0, 0, 0, 0, 1]]
-    assert _best_test(codes, votes, np.array([2]), 1) == (0, 1)
-    assert _best_test(codes, votes, np.array([2]), 2) == (0, 0)
-    assert _best_test(codes, votes, np.array([2]), 4) is None
+    for least, root in ((1, [0, 1]), (2, [0, 0]), (4, [-1, 0])):
+        nodes = grown(codes, votes, max_depth=1, min_samples_leaf=least)[0]
+        assert nodes[0, :2].tolist() == root
+
+
+def grown_by_enumeration(codes, votes, n_cuts, max_depth, split, least, rows=None, depth=0):
+    """The tree of the formula, by all tests of all nodes: (axis, cut, total, n_rows) in order."""
+    rows = np.arange(len(votes)) if rows is None else rows
+    label = votes.argmax(axis=1)
+    total = votes[rows].sum(axis=0)
+    best, test = 1e-9, None
+    if len(rows) >= split and depth != max_depth and np.any(label[rows] != label[rows[0]]):
+        for axis in range(len(codes)):
+            gains = []
+            for cut in range(n_cuts[axis]):
+                left = codes[axis, rows] <= cut
+                n = (left.sum(), (~left).sum())
+                gain = -np.inf
+                if min(n) >= max(least, 1):
+                    parts = [votes[rows[left]].sum(axis=0), votes[rows[~left]].sum(axis=0)]
+                    gain = total.sum() * entropy(total)
+                    gain -= sum(part.sum() * entropy(part) for part in parts)
+                gains.append((gain, n[0]))
+            top = max(gain for gain, _ in gains)
+            if top > best + 1e-9:
+                n_left = next(n for gain, n in gains if gain > top - 1e-9)
+                alike = [cut for cut, (_, n) in enumerate(gains) if n == n_left]
+                best, test = top, (axis, alike[len(alike) // 2])
+    if test is None:
+        return [(-1, int(total.argmax()), total, len(rows))]
+    left = codes[test[0], rows] <= test[1]
+    sides = [
+        grown_by_enumeration(codes, votes, n_cuts, max_depth, split, least, side, depth + 1)
+        for side in (rows[left], rows[~left])
+    ]
+    return [(*test, total, len(rows)), *sides[0], *sides[1]]
+
+
+@given(
+    st.integers(0, 2**31),
+    st.sampled_from([-1, 1, 3]),
+    st.integers(2, 8),
+    st.integers(1, 4),
+    st.integers(2, 4),
+)
+def test_tree_is_that_of_all_tests_looked_at(seed, max_depth, split, least, n_classes):
+    rng = np.random.default_rng(seed)
+    n_cuts = np.array([7, 3, 12])
+    codes = np.array([rng.integers(0, n + 1, 60) for n in n_cuts])
+    votes = rng.dirichlet(np.full(n_classes, 0.3), 60) * rng.integers(1, 4, (60, 1))
+    options = dict(max_depth=max_depth, min_samples_split=split, min_samples_leaf=least)
+    nodes, weights, n_rows, stopped = grown(codes, votes, **options)
+    assert not stopped
+    wanted = grown_by_enumeration(codes, votes, n_cuts, max_depth, max(split, 2 * least), least)
+    assert nodes[:, :2].tolist() == [list(node[:2]) for node in wanted]
+    np.testing.assert_allclose(weights, [node[2] for node in wanted])
+    assert n_rows.tolist() == [node[3] for node in wanted]
+
+
+def test_time_limit_gives_the_tree_so_far():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 20)).astype(np.float32)
+    y = rng.integers(0, 3, 3000)
+    forest = FrozenEstimator(RandomForestClassifier(10, random_state=0).fit(X, y))
+    full = InterpretableSingleModel(forest).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="time_limit=1e-09"):
+        cut_short = InterpretableSingleModel(forest, time_limit=1e-9).fit(X, y)
+    assert 1 <= cut_short.get_n_leaves() < full.get_n_leaves()
+    assert cut_short.predict(X).shape == (3000,)
+
+
+def test_verbose_tells_what_is_done(capsys):
+    X, y = load_iris(return_X_y=True)
+    InterpretableSingleModel(RandomForestClassifier(3), verbose=1).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "[InterpretableSingleModel] ensemble of 3 trees is ready"
+    assert "leaves" in lines[-1]
+
+
+def test_frame_of_polars_keeps_its_names():
+    polars = pytest.importorskip("polars")
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    frame = polars.DataFrame({name: X[name].to_numpy() for name in X})
+    model = InterpretableSingleModel(RandomForestClassifier(5, random_state=0)).fit(frame, y)
+    assert model.feature_names_in_.tolist() == list(X.columns)
+    assert model.estimator_.feature_names_in_.tolist() == list(X.columns)
+    assert model.decision_tree_.feature_names_in_.tolist() == list(X.columns)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(frame)
 
 
 def test_parameters_limit_the_tree():

@@ -1,4 +1,4 @@
-"""The merge kernel against enumeration of all cells and against plain NumPy."""
+"""The breeding kernels against enumeration of all cells and against plain NumPy."""
 
 import itertools
 
@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 from ensemble_simplify.genesim._population import Population
+from ensemble_simplify.genesim._rows import Rows
 
 SETTINGS = settings(deadline=None, max_examples=60)
 
 
-def check_valid(tree, n_codes, train_code, min_leaf):
+def check_valid(tree, n_cuts, train_code, min_leaf):
     check_form(tree)
-    boxes(tree, n_codes)
+    boxes(tree, n_cuts)
     leaves = np.array([leaf_of(tree, row) for row in train_code.T])
     for at in np.flatnonzero(tree[:, 0] < 0):
         assert np.sum(leaves == at) >= min_leaf
@@ -31,11 +32,11 @@ def check_valid(tree, n_codes, train_code, min_leaf):
 class World:
     """Random rows with codes, and a population on them."""
 
-    def __init__(self, seed, *, n_train=90, n_val=70, n_codes=(6, 4, 9), n_classes=3, **options):
+    def __init__(self, seed, *, n_train=90, n_val=70, n_cuts=(6, 4, 9), n_classes=3, **options):
         rng = np.random.default_rng(seed)
-        self.n_codes = np.array(n_codes, dtype=np.int32)
+        self.n_cuts = np.array(n_cuts, dtype=np.int32)
         draw = [
-            [rng.integers(0, c + 1, n).astype(np.int32) for c in n_codes] for n in (n_train, n_val)
+            [rng.integers(0, c + 1, n).astype(np.int32) for c in n_cuts] for n in (n_train, n_val)
         ]
         self.train, self.val = (np.array(columns) for columns in draw)
         self.labels = [
@@ -52,20 +53,20 @@ class World:
         self.population = self.make(**options)
 
     def make(self, **options):
-        return Population(
+        rows = Rows(
             self.train,
             self.labels[0],
             self.weights[0],
             self.val,
             self.labels[1],
             self.weights[1],
-            self.n_codes,
+            self.n_cuts,
             n_classes=self.n_classes,
-            **options,
         )
+        return Population(rows, **options)
 
     def trees(self, seed, k, depth=5):
-        return trees_of(seed, k, list(self.n_codes), self.n_classes, depth)
+        return trees_of(seed, k, list(self.n_cuts), self.n_classes, depth)
 
     def group_labels(self, groups):
         """First heaviest training class of every group of training rows."""
@@ -86,6 +87,10 @@ class World:
         return np.array([tree[leaf_of(tree, row), 1] for row in code.T])
 
 
+def n_front(population):
+    return len(population.describe("front")[0])
+
+
 BREEDING = dict(
     seed=3, generation=0, n_crossovers=12, n_parents=2, tournament_size=3, mutation_prob=0.5
 )
@@ -93,14 +98,14 @@ BREEDING = dict(
 
 @SETTINGS
 @given(st.integers(0, 2**31), st.integers(1, 4), st.booleans())
-def test_founders_are_clean_and_keep_their_training_answers(seed, min_leaf, weighted):
+def test_first_trees_are_clean_and_keep_their_training_answers(seed, min_leaf, weighted):
     world = World(seed, prune="none", min_samples_leaf=min_leaf, weighted=weighted)
     trees = world.trees(seed, 4)
-    brood = world.population.found(trees)
-    assert len(brood) == len(trees)
+    candidates = world.population.clean(trees)
+    assert len(candidates) == len(trees)
     for i, tree in enumerate(trees):
-        clean = brood.nodes(i)
-        check_valid(clean, world.n_codes, world.train, min_leaf)
+        clean = candidates.nodes(i)
+        check_valid(clean, world.n_cuts, world.train, min_leaf)
         for at in np.flatnonzero(clean[:, 0] >= 0):
             right = subtree(clean, at + 1 + clean[at + 1, 2])
             assert not np.array_equal(subtree(clean, at + 1), right)
@@ -116,24 +121,24 @@ def test_founders_are_clean_and_keep_their_training_answers(seed, min_leaf, weig
 @given(st.integers(0, 2**31), st.sampled_from([2, 3, 4]), st.sampled_from(["random", "gain"]))
 def test_children_answer_like_the_relabelled_overlay(seed, k, order):
     world = World(seed, prune="none")
-    world.population.absorb([world.population.found(world.trees(seed, k))], size=50)
+    world.population.select([world.population.clean(world.trees(seed, k))], size=50)
     if len(world.population) < k:
         return
     parents = [world.population.nodes(i) for i in range(k)]
     options = {**BREEDING, "n_parents": k, "tournament_size": 1, "mutation_prob": 0.0}
     # As many parents as trees: every child is merged from all of them.
-    world.population.absorb([], size=k)
-    brood = world.population.breed(0, 3, **{**options, "seed": seed}, order=order)
+    world.population.select([], size=k)
+    candidates = world.population.breed(0, 3, **{**options, "seed": seed}, order=order)
     groups = np.unique(
         [[leaf_of(tree, row) for tree in parents] for row in world.train.T],
         axis=0,
         return_inverse=True,
     )[1].ravel()
     labels = world.group_labels(groups)
-    assert len(brood) == 3
+    assert len(candidates) == 3
     for i in range(3):
-        child = brood.nodes(i)
-        check_valid(child, world.n_codes, world.train, 1)
+        child = candidates.nodes(i)
+        check_valid(child, world.n_cuts, world.train, 1)
         np.testing.assert_array_equal(
             world.predict(child, world.train), [labels[group] for group in groups]
         )
@@ -150,18 +155,18 @@ def test_children_answer_like_the_relabelled_overlay(seed, k, order):
 def test_bred_trees_are_valid_and_parents_untouched(seed, prune, order, metric, min_leaf):
     world = World(seed, prune=prune, metric=metric, min_samples_leaf=min_leaf)
     population = world.population
-    population.absorb([population.found(world.trees(seed, 8))], size=20)
+    population.select([population.clean(world.trees(seed, 8))], size=20)
     best = population.best_score()
     for generation in range(3):
         before = [population.nodes(i).copy() for i in range(len(population))]
-        brood = population.breed(
+        candidates = population.breed(
             0, 12 + len(population), **{**BREEDING, "generation": generation}, order=order
         )
         for i, tree in enumerate(before):
             np.testing.assert_array_equal(population.nodes(i), tree)
-        for i in range(len(brood)):
-            check_valid(brood.nodes(i), world.n_codes, world.train, min_leaf)
-        population.absorb([brood], size=20)
+        for i in range(len(candidates)):
+            check_valid(candidates.nodes(i), world.n_cuts, world.train, min_leaf)
+        population.select([candidates], size=20)
         assert len(population) <= 20
         assert population.best_score() >= best
         best = population.best_score()
@@ -176,8 +181,8 @@ def test_bred_trees_are_valid_and_parents_untouched(seed, prune, order, metric, 
         assert np.all(np.diff(score) > 0)
         assert np.all(np.diff(n_leaves) > 0)
         assert score[-1] == best
-        for i in range(population.n_front):
-            check_valid(population.nodes(i, "front"), world.n_codes, world.train, min_leaf)
+        for i in range(n_front(population)):
+            check_valid(population.nodes(i, "front"), world.n_cuts, world.train, min_leaf)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -191,7 +196,7 @@ def test_scores_equal_scikit_learn(metric, weighted):
             world.weights[1] = weight / per_class[world.labels[1]]
         kernel_metric = "accuracy" if metric == "balanced_accuracy" else metric
         population = world.make(metric=kernel_metric, prune="ccp")
-        population.absorb([population.found(world.trees(seed, 20))], size=30)
+        population.select([population.clean(world.trees(seed, 20))], size=30)
         assert len(population) >= 3
         for i in range(len(population)):
             tree = population.nodes(i)
@@ -249,7 +254,7 @@ def weakest_links(tree, train_counts):
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "f1_macro"])
-def test_pruned_twin_is_the_best_of_the_cost_complexity_path(metric):
+def test_pruned_copy_is_the_best_of_the_cost_complexity_path(metric):
     score = {
         "accuracy": metrics.accuracy_score,
         "balanced_accuracy": metrics.balanced_accuracy_score,
@@ -258,7 +263,7 @@ def test_pruned_twin_is_the_best_of_the_cost_complexity_path(metric):
     improved = 0
     for seed in range(25):
         world = World(seed, prune="none")
-        tree = world.population.found(world.trees(seed, 1, depth=6)).nodes(0)
+        tree = world.population.clean(world.trees(seed, 1, depth=6)).nodes(0)
         nodes, _, weights = world.population.label_tree(tree)
         np.testing.assert_array_equal(nodes, tree)
         labels = weights[:, :3].argmax(axis=1)
@@ -269,13 +274,13 @@ def test_pruned_twin_is_the_best_of_the_cost_complexity_path(metric):
                 owner[at : at + tree[at, 2]] = at
             answers.append(labels[owner[[leaf_of(tree, row) for row in world.val.T]]])
         path = [score(world.labels[1], answer) for answer in answers]
-        brood = world.make(prune="ccp", metric=metric, keep_paths=False).found([tree])
-        pruned = brood.nodes(len(brood) - 1)
+        candidates = world.make(prune="ccp", metric=metric, keep_paths=False).clean([tree])
+        pruned = candidates.nodes(len(candidates) - 1)
         got = score(world.labels[1], world.predict(pruned, world.val))
         assert got == pytest.approx(max(path))
         improved += max(path) > path[0]
         # What else the path offers to the front is on the path, too.
-        offered = world.make(prune="ccp", metric=metric).found([tree])
+        offered = world.make(prune="ccp", metric=metric).clean([tree])
         met = {answer.tobytes() for answer in answers}
         for i in range(len(offered)):
             answer = world.predict(offered.nodes(i), world.val)
@@ -286,8 +291,8 @@ def test_pruned_twin_is_the_best_of_the_cost_complexity_path(metric):
 def test_reduced_error_pruning_is_optimal_on_the_validation_rows():
     for seed in range(15):
         world = World(seed, prune="reduced_error")
-        brood = world.population.found(world.trees(seed, 1, depth=4))
-        tree, pruned = brood.nodes(0), brood.nodes(len(brood) - 1)
+        candidates = world.population.clean(world.trees(seed, 1, depth=4))
+        tree, pruned = candidates.nodes(0), candidates.nodes(len(candidates) - 1)
         _, _, weights = world.population.label_tree(tree)
         hits = weights[np.arange(len(tree)), 3 + weights[:, :3].argmax(axis=1)]
 
@@ -303,31 +308,33 @@ def test_reduced_error_pruning_is_optimal_on_the_validation_rows():
 def test_max_leaf_nodes_holds_for_every_tree():
     world = World(1, max_leaf_nodes=4)
     population = world.population
-    population.absorb([population.found(world.trees(1, 10))], size=30)
+    population.select([population.clean(world.trees(1, 10))], size=30)
     for generation in range(2):
-        brood = population.breed(0, 42, **{**BREEDING, "generation": generation})
-        assert max(np.sum(brood.nodes(i)[:, 0] < 0) for i in range(len(brood))) <= 4
-        population.absorb([brood], size=30)
+        candidates = population.breed(0, 42, **{**BREEDING, "generation": generation})
+        assert max(np.sum(candidates.nodes(i)[:, 0] < 0) for i in range(len(candidates))) <= 4
+        population.select([candidates], size=30)
     assert population.describe("front")[1].max() <= 4
 
 
-def bred(world, trees, *, generations=3, arrange=False, order="random", **options):
+def bred(world, trees, *, generations=3, sort_rows=False, order="random", **options):
     """Population and front after some generations, with their scores."""
     population = world.make(**options)
-    population.absorb([population.found(trees)], size=25)
+    population.select([population.clean(trees)], size=25)
     for generation in range(generations):
-        if arrange:
-            population.arrange()
+        if sort_rows:
+            population.sort_rows()
         children = 12 + len(population)
-        brood = population.breed(0, children, **{**BREEDING, "generation": generation}, order=order)
-        population.absorb([brood], size=25)
+        candidates = population.breed(
+            0, children, **{**BREEDING, "generation": generation}, order=order
+        )
+        population.select([candidates], size=25)
     return population
 
 
 def everything_about(population):
     return [
         (where, population.nodes(i, where).tobytes(), *(c[i] for c in population.describe(where)))
-        for where, n in (("trees", len(population)), ("front", population.n_front))
+        for where, n in (("trees", len(population)), ("front", n_front(population)))
         for i in range(n)
     ]
 
@@ -345,7 +352,7 @@ def test_mutants_counted_where_they_differ_are_those_counted_anew(
     seed, prune, metric, min_leaf, weighted, max_leaves
 ):
     """Without memory for what is known of the parents, all rows are followed from the root."""
-    world = World(seed, weighted=weighted, n_codes=(3, 9, 4))
+    world = World(seed, weighted=weighted, n_cuts=(3, 9, 4))
     trees = world.trees(seed, 6)
     options = dict(prune=prune, metric=metric, min_samples_leaf=min_leaf, max_leaf_nodes=max_leaves)
     anew = bred(world, trees, known_bytes=0, **options)
@@ -362,14 +369,14 @@ def test_mutants_counted_where_they_differ_are_those_counted_anew(
     st.sampled_from([0, 2000, 1 << 20]),
 )
 def test_order_of_the_rows_does_not_matter(seed, order, metric, cache_bytes):
-    world = World(seed, n_train=300, n_val=200, weighted=True, n_codes=(6, 20, 9))
+    world = World(seed, n_train=300, n_val=200, weighted=True, n_cuts=(6, 20, 9))
     trees = world.trees(seed, 6)
     options = dict(order=order, metric=metric, cache_bytes=cache_bytes)
     plain = bred(world, trees, **options)
-    arranged = bred(world, trees, arrange=True, **options)
-    assert everything_about(arranged) == everything_about(plain)
+    with_sorted_rows = bred(world, trees, sort_rows=True, **options)
+    assert everything_about(with_sorted_rows) == everything_about(plain)
     for validation, code in ((False, world.train), (True, world.val)):
-        leaf = arranged.apply(trees[0], validation=validation)
+        leaf = with_sorted_rows.apply(trees[0], validation=validation)
         np.testing.assert_array_equal(leaf, [leaf_of(trees[0], row) for row in code.T])
 
 
@@ -383,19 +390,18 @@ def test_front_is_labelled_by_all_rows_as_if_all_were_training_rows(
     population = bred(world, world.trees(seed, 6), **options)
     codes = np.hstack([world.train, world.val])
     none = np.empty(0, dtype=np.int32)
-    everything = Population(
+    rows = Rows(
         codes,
         np.concatenate(world.labels),
         np.concatenate(world.weights),
         codes[:, :0].copy(),
         none,
         np.empty(0),
-        world.n_codes,
+        world.n_cuts,
         n_classes=3,
-        min_samples_leaf=min_leaf,
-        prune="none",
     )
-    for i in range(population.n_front):
+    everything = Population(rows, min_samples_leaf=min_leaf, prune="none")
+    for i in range(n_front(population)):
         front = population.nodes(i, "front")
         for got, want in zip(
             population.label_front(i, validation=True), everything.label_tree(front), strict=True
@@ -409,24 +415,24 @@ def test_front_is_labelled_by_all_rows_as_if_all_were_training_rows(
 
 @pytest.mark.parametrize("cache_bytes", [0, 1000, 1 << 20])
 def test_answers_do_not_depend_on_the_cache_or_on_the_division_of_work(cache_bytes):
-    world = World(7, n_train=700, n_val=400, n_codes=(40, 30, 5, 60))
+    world = World(7, n_train=700, n_val=400, n_cuts=(40, 30, 5, 60))
     trees = world.trees(7, 10, depth=8)
 
     def run(cuts, **options):
         population = world.make(**options)
-        population.absorb([population.found(trees)], size=40)
+        population.select([population.clean(trees)], size=40)
         for generation in range(3):
             ends = [0, *cuts, 52]
-            broods = [
-                population.breed(a, b, **{**BREEDING, "generation": generation}, scratch=i % 2)
+            candidates = [
+                population.breed(a, b, **{**BREEDING, "generation": generation}, thread=i % 2)
                 for i, (a, b) in enumerate(itertools.pairwise(ends))
             ]
-            population.absorb(broods, size=40)
+            population.select(candidates, size=40)
         return [population.nodes(i).tobytes() for i in range(len(population))] + [
-            population.nodes(i, "front").tobytes() for i in range(population.n_front)
+            population.nodes(i, "front").tobytes() for i in range(n_front(population))
         ]
 
-    assert run([], n_scratch=2, cache_bytes=cache_bytes) == run([1, 9, 30], n_scratch=2)
+    assert run([], n_threads=2, cache_bytes=cache_bytes) == run([1, 9, 30], n_threads=2)
 
 
 def test_time_limit_stops_between_nodes():
@@ -435,16 +441,17 @@ def test_time_limit_stops_between_nodes():
     code = rng.integers(0, 200, (5, n)).astype(np.int32)
     y = rng.integers(0, 2, n).astype(np.int32)
     w = np.ones(n)
-    population = Population(code, y, w, code, y, w, np.full(5, 199, np.int32), n_classes=2)
+    rows = Rows(code, y, w, code, y, w, np.full(5, 199, np.int32), n_classes=2)
+    population = Population(rows)
     trees = trees_of(0, 30, [199] * 5, depth=12)
-    brood = population.found(trees, seconds=0.0)
-    assert brood.stopped
-    assert len(brood) < 60
+    candidates = population.clean(trees, seconds=0.0)
+    assert candidates.stopped
+    assert len(candidates) < 60
 
 
 def test_apply_and_label_tree_count_rows():
     world = World(2, weighted=True)
-    tree = world.population.found(world.trees(2, 1)).nodes(0)
+    tree = world.population.clean(world.trees(2, 1)).nodes(0)
     nodes, n_rows, weights = world.population.label_tree(tree)
     for validation, code, part in ((False, world.train, 0), (True, world.val, 1)):
         leaf = world.population.apply(nodes, validation=validation)

@@ -1,0 +1,411 @@
+"""Where the first population comes from: trees fitted here in bags, or the user's models.
+
+Only splits are used of these trees; their leaves are labelled anew by the kernel.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from functools import partial
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import stats
+from sklearn import config_context
+from sklearn.base import is_regressor
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier
+
+from ensemble_simplify._base import (
+    check_weights,
+    fit_or_unwrap,
+    report,
+    safe_indexing,
+    unwrap,
+    warn,
+)
+from ensemble_simplify._forest import read_forest, tree_estimators
+from ensemble_simplify._sklearn_tree import read_nodes
+from ensemble_simplify.genesim._evolution import in_threads
+from ensemble_simplify.genesim._inducers import C45Tree, GuideTree, QuestTree
+from ensemble_simplify.genesim._merge_trees import common_features
+
+# The CART set-ups that are bagged for estimators="auto".
+_CART_SETUPS = (
+    {},
+    {"max_depth": 4, "min_samples_leaf": 3},
+    {"criterion": "entropy", "min_samples_leaf": 2, "ccp_alpha": 0.01},
+    {"criterion": "entropy"},
+)
+
+# The inducers of estimators="paper" grow bags together up to so many rows.
+_BAGGED_ROWS = 20_000
+
+# Trees of the forest whose out-of-bag votes are the target of fitness="oob".
+_OOB_TREES = 200
+
+# Under a time limit, the time that a tree takes is measured on so many rows, if there are more.
+_TRIAL_ROWS = 10_000
+
+# Trees of a frozen ensemble that are asked whether it was fitted on the same rows.
+_TREES_LOOKED_AT = 5
+# The bags of an ensemble are not drawn again if they hold more rows than this, all together.
+_ROWS_IN_BAGS = 20_000_000
+# They say so if rows never seen would look like it with less than this chance.
+_CHANCE = 1e-4
+
+
+# --------------------------------------------------------------------- trees fitted here
+
+
+def grow_trees(model, X, y_index, weight, random_state, deadline):
+    """Fit the trees of ``estimators="auto"`` or ``"paper"``.
+
+    Parameters
+    ----------
+    model : GenesimClassifier
+        Its parameters are read.
+    X : float32 array of shape (n_rows, n_features)
+        Training rows.
+    y_index : int32 array of shape (n_rows,)
+    weight : float64 array of shape (n_rows,)
+    random_state : RandomState
+    deadline : float
+        By ``time.monotonic()``. If it is near, fewer trees are fitted, on fewer rows.
+
+    Returns
+    -------
+    list of Forest and Splits
+    """
+    if model.estimators == "auto":
+        makers = [partial(DecisionTreeClassifier, **options) for options in _CART_SETUPS]
+    else:
+        makers = [
+            partial(DecisionTreeClassifier, min_samples_leaf=2),
+            C45Tree,
+            QuestTree,
+            GuideTree,
+        ]
+    # Inducers take weights for numbers of rows.
+    weight = check_weights(weight, X, mean_one=True)
+    y_index = y_index.astype(np.float64)
+    trials = [_make(maker, 0) for maker in makers]
+    n_rows = _affordable_rows(trials, X, y_index, weight, deadline)
+    if n_rows < len(X):
+        chosen = np.sort(random_state.choice(len(X), n_rows, replace=False))
+        X, y_index, weight = X[chosen], y_index[chosen], weight[chosen]
+
+    tasks = _bags(model, makers, weight, random_state)
+    boost_seed = random_state.randint(np.iinfo(np.int32).max)
+    forests = _fit_tasks(model, tasks, X, y_index, deadline)
+    if model.boosting and model.n_bootstraps:
+        report(model, "first population: boosted trees")
+        forests += _boost(X, y_index, weight, model.n_bootstraps, boost_seed, deadline)
+    return forests
+
+
+def _make(maker, seed):
+    """A tree of one of the set-ups; only CART draws random numbers."""
+    return maker() if isinstance(maker, type) else maker(random_state=seed)
+
+
+def _bags(model, makers, weight, random_state):
+    """Lists of an unfitted tree and the weights of the bags it is fitted on."""
+    n_rows = len(weight)
+    # The inducers of "paper" grow many bags at once if the rows are few.
+    together = max(1, _BAGGED_ROWS // n_rows) if model.estimators == "paper" else 1
+    tasks = []
+    for i, maker in enumerate(makers):
+        for bootstrap in range(model.n_bootstraps + 1):
+            seed = random_state.randint(np.iinfo(np.int32).max)
+            bag = weight
+            if bootstrap:
+                drawn = random_state.randint(n_rows, size=n_rows)
+                bag = weight * np.bincount(drawn, minlength=n_rows)
+            if i == 0 or model.estimators == "auto" or bootstrap % together == 0:
+                tasks.append((_make(maker, seed), []))
+            tasks[-1][1].append(bag)
+    return tasks
+
+
+def _fit_tasks(model, tasks, X, y, deadline):
+    """Fit the trees of all tasks in threads; the `Forest` or `Splits` of each, in their order."""
+    n_threads = effective_n_jobs(model.n_jobs)
+    # In rounds, so that progress can be told.
+    size = n_threads * max(1, len(tasks) // (10 * n_threads)) if model.verbose else len(tasks)
+    forests = []
+    for start in range(0, len(tasks), size):
+        tasks_of_round = tasks[start : start + size]
+        # The very first tree is fitted whatever the clock says.
+        calls = [
+            (_fit_task, (task, X, y, deadline, start + i == 0), {})
+            for i, task in enumerate(tasks_of_round)
+        ]
+        parts = [calls[i::n_threads] for i in range(n_threads)]
+        fitted = in_threads(n_threads, [(_one_by_one, (part,), {}) for part in parts])
+        groups = [None] * len(calls)
+        for i, part in enumerate(fitted):
+            groups[i::n_threads] = part
+        forests += [forest for group in groups for forest in group]
+        report(
+            model,
+            f"first population: {start + len(calls)} of {len(tasks)} "
+            f"{'trees' if model.estimators == 'auto' else 'groups of trees'}",
+        )
+    return forests
+
+
+def _one_by_one(calls):
+    return [function(*args, **kwargs) for function, args, kwargs in calls]
+
+
+def _fit_task(task, X, y, deadline, whatever_time):
+    """Read the trees of a task; none where the clock is out."""
+    model, bags = task
+    if not whatever_time and time.monotonic() >= deadline:
+        return []
+    if isinstance(model, DecisionTreeClassifier):
+        return [read_forest(_fit_cart(model, X, y, bag)) for bag in bags]
+    return [model.splits_of_bags(X, y, np.array(bags))]
+
+
+def _fit_cart(model, X, y, weight):
+    # Rows and parameters are known to be good; looking again doubles the time on small data.
+    with config_context(skip_parameter_validation=True):
+        return model.fit(X, y, sample_weight=weight, check_input=False)
+
+
+def _affordable_rows(trials, X, y, weight, deadline):
+    """On how many rows the trees can be fitted once each in half of the time that is left."""
+    n = len(X)
+    if deadline == np.inf or n <= _TRIAL_ROWS:
+        return n
+    rows = np.arange(_TRIAL_ROWS) * n // _TRIAL_ROWS
+    start = time.monotonic()
+    for model in trials:
+        _fit_task((model, [weight[rows]]), X[rows], y[rows], deadline, True)
+    now = time.monotonic()
+    # They take time in proportion to n log n.
+    share = (deadline - now) / 2 / (now - start) * _TRIAL_ROWS * np.log(_TRIAL_ROWS)
+    while n > _TRIAL_ROWS and n * np.log(n) > share:
+        n = max(_TRIAL_ROWS, int(0.9 * n))
+    return n
+
+
+def _boost(X, y, weight, n_trees, seed, deadline):
+    """Trees of depth three, each fitted on rows that the ones before got wrong (SAMME)."""
+    labels, index = np.unique(y, return_inverse=True)
+    trees = []
+    weight = weight / weight.sum()
+    for i in range(n_trees if len(labels) > 1 else 0):
+        if time.monotonic() >= deadline:
+            break
+        model = DecisionTreeClassifier(max_depth=3, random_state=seed + i)
+        tree = _fit_cart(model, X, y, weight)
+        wrong = tree.predict(X, check_input=False) != labels[index]
+        error = weight[wrong].sum()
+        trees.append(read_forest(tree))
+        if error <= 0.0 or error >= 1.0 - 1.0 / len(labels):
+            break
+        weight = np.where(wrong, weight * (1.0 - error) / error * (len(labels) - 1.0), weight)
+        weight /= weight.sum()
+    return trees
+
+
+def out_of_bag_labels(model, X, y_index, weight, random_state, deadline):
+    """What the trees of a random forest that did not see a row say about it.
+
+    The forest may take half of the time left: it is grown in steps, and on fewer rows a tree if
+    they are many.
+    """
+    forest = RandomForestClassifier(
+        min_samples_leaf=2,
+        n_jobs=model.n_jobs,
+        random_state=random_state.randint(np.iinfo(np.int32).max),
+        warm_start=True,
+    )
+    step = _OOB_TREES
+    if deadline < np.inf:
+        deadline = (time.monotonic() + deadline) / 2
+        trial = DecisionTreeClassifier(min_samples_leaf=2, max_features="sqrt", random_state=0)
+        step = effective_n_jobs(model.n_jobs)
+        n_rows = _affordable_rows([trial] * step, X, y_index, weight, deadline)
+        if n_rows < len(X):
+            forest.set_params(max_samples=n_rows)
+    elif model.verbose:
+        step = _OOB_TREES // 10
+    with warnings.catch_warnings():
+        # Rows that every tree saw keep their own label below.
+        warnings.filterwarnings("ignore", message="Some inputs do not have OOB scores")
+        warnings.filterwarnings("ignore", message="Warm-start fitting without increasing")
+        warnings.filterwarnings("ignore", category=RuntimeWarning)
+        for n_trees in range(step, _OOB_TREES + step, step):
+            forest.set_params(n_estimators=min(n_trees, _OOB_TREES))
+            forest.fit(X, y_index, sample_weight=weight)
+            report(model, f"forest for the out-of-bag votes: {forest.n_estimators} trees")
+            if time.monotonic() >= deadline:
+                break
+        forest.set_params(oob_score=True).fit(X, y_index, sample_weight=weight)
+    votes = forest.oob_decision_function_
+    known = np.isfinite(votes).all(axis=1) & (votes.sum(axis=1) > 0)
+    labels = y_index.copy()
+    labels[known] = forest.classes_[votes[known].argmax(axis=1)]
+    return labels
+
+
+# --------------------------------------------------------------------- the user's models
+
+
+def read_models(model, estimators, X, given, y, weight, rows, deadline):
+    """Fit or unwrap the models of the user.
+
+    Parameters
+    ----------
+    model : GenesimClassifier
+    estimators : list of estimators
+    X : float32 array of shape (n_rows, n_features)
+    given : array or data frame of shape (n_rows, n_features)
+        The rows as models are fitted on them.
+    y : array of shape (n_rows,)
+    weight : float64 array of shape (n_rows,)
+    rows : Bunch
+        With `train` and `held_out`.
+    deadline : float
+        By ``time.monotonic()``; models are no longer fitted then, but for the first.
+
+    Returns
+    -------
+    list of Forest
+    """
+    names = getattr(model, "feature_names_in_", None)
+    forests, frozen = [], []
+    for i, estimator in enumerate(estimators):
+        is_frozen = isinstance(estimator, FrozenEstimator)
+        if forests and not is_frozen and time.monotonic() >= deadline:
+            continue
+        forests.append(
+            _read_model(f"estimators[{i}]", estimator, given, y, weight, rows.train, names)
+        )
+        frozen.append(unwrap(estimator) if is_frozen else None)
+        report(model, f"first population: {i + 1} of {len(estimators)} models")
+    # Without names in X, the fitted models must still agree on theirs.
+    common_features(frozen, forests)
+    if rows.held_out:
+        _warn_of_rows_seen(estimators, X, weight)
+    return forests
+
+
+def _read_model(name, estimator, X, y, weight, train, names):
+    """Fit or unwrap one of the user's models, which must know the columns by these names."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        raise TypeError(
+            f"{name}={estimator!r} is not an estimator. Give tree classifiers or ensembles of them."
+        )
+    inner = unwrap(estimator)
+    if is_regressor(inner):
+        raise TypeError(
+            f"{name}={type(inner).__name__}(...) is a regressor. GenesimClassifier breeds "
+            "classifiers; give tree classifiers or ensembles of them."
+        )
+    own = getattr(inner, "feature_names_in_", None) if inner is not estimator else None
+    if names is not None and own is not None and not np.array_equal(names, own):
+        raise ValueError(
+            f"{name} was fitted on the features {list(own)}, but X has {list(names)}. Give "
+            "the same columns in the same order."
+        )
+    fitted = fit_or_unwrap(
+        estimator,
+        safe_indexing(X, train),
+        y[train],
+        None if np.all(weight[train] == 1.0) else weight[train],
+        name=name,
+    )
+    try:
+        return read_forest(fitted)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from error
+
+
+# --------------------------------------------------------------------- rows seen before
+
+
+def _warn_of_rows_seen(estimators, X, weight):
+    for i, estimator in enumerate(estimators):
+        fitted = unwrap(estimator)
+        if fitted is not estimator and has_seen(fitted, X, weight):
+            warn(
+                f"estimators[{i}]={type(fitted).__name__}(...) seems to have been fitted on the "
+                "rows given to fit, of which some are held out to choose the tree: its leaves "
+                "hold as many of them as they saw when it was fitted. Scores on these rows, and "
+                "so the choice, are then too optimistic. Give rows it has not seen, or use "
+                "fitness='oob'."
+            )
+
+
+def has_seen(model, X, weight):
+    """Whether rows were, all but surely, among those a tree ensemble was fitted on.
+
+    Leaves then hold at least as many rows as they saw; of the rows in the bag of a tree, where
+    the ensemble tells them by number, exactly as many. Rows of the same kind that were not seen
+    fall into a leaf with a chance near its share of the rows it was fitted on.
+
+    Parameters
+    ----------
+    model : fitted ensemble
+    X : float32 array of shape (n_rows, n_features)
+    weight : float64 array of shape (n_rows,)
+    """
+    try:
+        trees = tree_estimators(model)
+    except TypeError:  # trees that do not say how many rows they saw
+        return False
+    small = len(trees) * len(X) <= _ROWS_IN_BAGS
+    trees = trees[:_TREES_LOOKED_AT]
+    used = np.flatnonzero(weight > 0)
+    chance = _log_chance(trees, [X[used]] * len(trees))
+    if chance is None or chance < np.log(_CHANCE):
+        return chance is not None
+    bags = [np.unique(bag) for bag in _bags_of(model)[: len(trees)]] if small else []
+    if len(bags) < len(trees) or any(bag[-1] >= len(X) for bag in bags):
+        return False
+    chance = _log_chance(trees, [X[np.intersect1d(bag, used)] for bag in bags])
+    return chance is not None and chance < np.log(_CHANCE)
+
+
+def _bags_of(model):
+    """Numbers of the rows that each tree was fitted on, where the ensemble tells them."""
+    try:
+        return model.estimators_samples_
+    except (AttributeError, TypeError, ValueError):
+        return []
+
+
+def _log_chance(trees, rows):
+    """Log of the chance that rows which none of the trees saw fill their leaves as these do.
+
+    None if a leaf holds fewer rows than it saw.
+    """
+    least = 0.0
+    for (tree, columns), X in zip(trees, rows, strict=True):
+        contents = read_nodes(tree)
+        leaves = contents.nodes.leaves
+        saw = contents.n_node_samples[leaves]
+        reached = tree.apply(np.ascontiguousarray(X if columns is None else X[:, columns]))
+        holds = np.bincount(reached, minlength=len(contents.order))[contents.order[leaves]]
+        if (holds < saw).any():
+            return None
+        share = saw / saw.sum()
+        if np.array_equal(holds, saw):
+            chance = stats.multinomial.logpmf(saw, len(X), share)
+        else:
+            chance = stats.binom.logsf(saw - 1, len(X), share).sum()
+        least = min(least, chance)
+    return least
+
+
+def random_seed(random_state):
+    """A seed of 62 bits."""
+    high, low = (int(random_state.randint(2**31 - 1)) for _ in range(2))
+    return high << 31 | low

@@ -1,0 +1,115 @@
+"""Scores of trees on the validation rows, by the kernel's metrics or any scorer of scikit-learn."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from sklearn import metrics
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+# Scores that the kernel computes itself.
+KERNEL_METRICS = ("accuracy", "balanced_accuracy", "f1_macro", "neg_log_loss")
+
+
+class Scorer:
+    """Scores class probabilities of the validation rows.
+
+    Parameters
+    ----------
+    scoring : str or callable
+    classes : ndarray of shape (n_classes,)
+    X : ndarray of shape (n_rows, n_features)
+    rows : Bunch
+        With `val`, `target` and `val_weight`.
+    weighted : bool
+        Whether the user gave weights, which scorers are then given.
+    """
+
+    def __init__(self, scoring, classes, X, rows, weighted):
+        self.scoring = scoring
+        self.classes = classes
+        self.target = rows.target
+        self.val_weight = rows.val_weight
+        self.slow = not (isinstance(scoring, str) and scoring in KERNEL_METRICS)
+        self.kernel_metric = "accuracy" if self.slow else scoring
+        if self.slow:
+            self.scorer = metrics.get_scorer(scoring) if isinstance(scoring, str) else scoring
+            self.X = X[rows.val]
+            self.y = classes[self.target]
+            self.options = {"sample_weight": self.val_weight} if weighted else {}
+
+    def score(self, proba):
+        """Score class probabilities of the validation rows."""
+        if self.slow:
+            return self._ask_scorer(proba)
+        options = {"sample_weight": self.val_weight}
+        if self.scoring == "neg_log_loss":
+            return float(np.average(self._log_likelihood(proba), weights=self.val_weight))
+        labels = proba.argmax(axis=1)
+        if self.scoring == "f1_macro":
+            return float(metrics.f1_score(self.target, labels, average="macro", **options))
+        if self.scoring == "balanced_accuracy":
+            total = np.bincount(self.target, self.val_weight)
+            return float(
+                np.average(labels == self.target, weights=(self.val_weight / total[self.target]))
+            )
+        return float(metrics.accuracy_score(self.target, labels, **options))
+
+    def rescore(self, population, candidates):
+        """Replace the kernel's scores by those of a scorer it does not know."""
+        if self.slow:
+            for i in range(len(candidates)):
+                nodes = candidates.nodes(i)
+                candidates.set_score(i, self.score(validation_proba(population, nodes)))
+
+    def standard_error(self, population, nodes):
+        """Standard error of the mean accuracy (or log loss) of a tree on the validation rows."""
+        proba = validation_proba(population, nodes)
+        if self.scoring == "neg_log_loss":
+            values = self._log_likelihood(proba)
+        else:
+            values = (proba.argmax(axis=1) == self.target).astype(np.float64)
+        weight = self.val_weight / self.val_weight.sum()
+        variance = weight @ np.square(values - weight @ values)
+        return float(np.sqrt(variance * np.square(weight).sum()))
+
+    def _log_likelihood(self, proba):
+        picked = proba[np.arange(len(self.target)), self.target]
+        return np.log(np.maximum(picked, np.finfo(np.float64).eps))
+
+    def _ask_scorer(self, proba):
+        score = self.scorer(_Answers(self.classes, proba), self.X, self.y, **self.options)
+        if not isinstance(score, Real) or not np.isfinite(score):
+            raise ValueError(
+                f"scoring={self.scoring!r} gave {score!r} for a tree on the validation rows. "
+                "Use a scorer that returns a finite number, or give more rows."
+            )
+        return float(score)
+
+
+class _Answers(ClassifierMixin, BaseEstimator):
+    """Stands for a tree before a scorer: knows what it answers on the validation rows."""
+
+    def __init__(self, classes, proba):
+        self.classes_ = classes
+        self.proba = proba
+
+    def fit(self, X, y):
+        """Answers are given; there is nothing to fit."""
+        return self
+
+    def predict(self, X):
+        """Classes of the validation rows."""
+        return self.classes_[self.proba.argmax(axis=1)]
+
+    def predict_proba(self, X):
+        """Class probabilities of the validation rows."""
+        return self.proba
+
+
+def validation_proba(population, nodes):
+    """Class fractions of the training rows in the leaf of each validation row."""
+    nodes, _, weights = population.label_tree(nodes)
+    train = weights[:, : weights.shape[1] // 2]
+    return (train / train.sum(axis=1, keepdims=True))[population.apply(nodes)]
