@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from coded_trees import boxes, check_form, leaf_of, subtree, trees_of
+from coded_trees import boxes, check_form, leaf_of, random_trees, subtree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
@@ -65,7 +65,7 @@ class World:
         )
 
     def trees(self, seed, k, depth=5):
-        return trees_of(seed, k, list(self.n_codes), self.n_classes, depth)
+        return random_trees(seed, k, list(self.n_codes), self.n_classes, depth)
 
     def group_labels(self, groups):
         """First heaviest training class of every group of training rows."""
@@ -436,7 +436,7 @@ def test_time_limit_stops_between_nodes():
     y = rng.integers(0, 2, n).astype(np.int32)
     w = np.ones(n)
     population = Population(code, y, w, code, y, w, np.full(5, 199, np.int32), n_classes=2)
-    trees = trees_of(0, 30, [199] * 5, depth=12)
+    trees = random_trees(0, 30, [199] * 5, depth=12)
     brood = population.found(trees, seconds=0.0)
     assert brood.stopped
     assert len(brood) < 60
