@@ -32,3 +32,23 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("ensemble_simplify")
+
+# Files that take longest, the longest first: begun last, one of them would run on alone.
+LONGEST = [
+    "born_again/test_estimator.py",
+    "test_processes.py",
+    "feature_budget/test_pruner.py",
+    "genesim/test_estimator.py",
+    "test_domain.py",
+    "test_benchmarks.py",
+    "test_ecosystem.py",
+    "test_fuzz.py",
+    "test_dp.py",
+    "test_common.py",
+    "representer/test_estimator.py",
+]
+
+
+def pytest_collection_modifyitems(items):
+    place = {HERE / path: i for i, path in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path, len(LONGEST)))

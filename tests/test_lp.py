@@ -111,10 +111,10 @@ def test_ctrl_c_stops_highs():
     )
     timer = threading.Timer(0.3, _thread.interrupt_main)
     timer.start()
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(KeyboardInterrupt):
-        program.solve(time_limit=60)
-    assert time.perf_counter() - begin < 30
+        program.solve(time_limit=600)
+    assert time.process_time() - begin < 10
     timer.join()
     # HiGHS goes on to work.
     found = LinearProgram([-1.0], sparse.csr_array([[1.0]]), row_upper=2.0).solve()

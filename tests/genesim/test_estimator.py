@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import adversarial_rows, thresholds_of
 from sklearn import metrics
 from sklearn.base import clone
 from sklearn.datasets import (
@@ -46,22 +47,6 @@ SMALL = {
 }
 
 
-def points_at_thresholds(trees, n_features, rng, n=2000):
-    """Rows whose coordinates are thresholds, their float32 neighbours, or far out."""
-    values = [np.array([-1e30, 0.0, 1e30])] * n_features
-    for tree in trees:
-        for f, t in zip(tree.tree_.feature, tree.tree_.threshold, strict=True):
-            if f >= 0:
-                t = np.float32(t)
-                near = [
-                    t,
-                    np.nextafter(t, np.float32(np.inf)),
-                    np.nextafter(t, -np.float32(np.inf)),
-                ]
-                values[f] = np.concatenate([values[f], near])
-    return np.column_stack([rng.choice(v, n) for v in values])
-
-
 # ---------------------------------------------------------------- merge_trees
 
 
@@ -77,7 +62,7 @@ def test_merged_tree_is_the_exact_mean(seed, k, depth):
         for i in range(k)
     ]
     merged = merge_trees(trees)
-    points = points_at_thresholds(trees, 4, rng)
+    points = adversarial_rows(thresholds_of(*trees), rng, 2000)
     points = np.vstack([points, rng.normal(size=(500, 4))])
     mean = np.mean([tree.predict_proba(points) for tree in trees], axis=0)
     np.testing.assert_allclose(merged.predict_proba(points), mean, atol=1e-12)
