@@ -6,10 +6,18 @@ ENSEMBLE_SIMPLIFY_DEBUG_CYTHON=1
     Build the kernels with checks of the bounds of arrays and vectors and of
     initialisation, for running the tests; slow. Switching it on or off rebuilds
     every kernel.
+ENSEMBLE_SIMPLIFY_BUILD_CACHE=directory
+    Keep compiled kernels in this directory, and take from it those whose C++,
+    headers, compiler and flags are the same, byte for byte. .ci/run builds a wheel
+    and an editable install with one compilation this way. Never emptied.
 """
 
+import hashlib
 import os
+import shutil
+import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -18,6 +26,11 @@ from setuptools.errors import CompileError, LinkError, PlatformError
 
 PACKAGE = Path("ensemble_simplify")
 DEBUG = os.environ.get("ENSEMBLE_SIMPLIFY_DEBUG_CYTHON", "0") not in ("", "0")
+CACHE = os.environ.get("ENSEMBLE_SIMPLIFY_BUILD_CACHE")
+
+# Cython's own code for memoryviews, once: inside every kernel it takes longer to compile than most
+# of them. It has no source here; Cython writes it.
+SHARED = "ensemble_simplify._cyutility"
 
 # The one place where Cython directives are set.
 DIRECTIVES = {
@@ -31,12 +44,12 @@ DIRECTIVES = {
 }
 
 # -ffp-contract=off: votes must be added with the roundings the ensemble itself makes.
-COMPILE_ARGS = (
-    ["/O2", "/std:c++17"] if sys.platform == "win32" else ["-O3", "-std=c++17", "-ffp-contract=off"]
-)
-if DEBUG and sys.platform != "win32":
-    # Last one wins: -O1 compiles faster. The macro has libstdc++ check the bounds of its vectors.
-    COMPILE_ARGS += ["-O1", "-D_GLIBCXX_ASSERTIONS"]
+# -O1 and no debugging symbols (-g0) compile faster. The macro has libstdc++ check its vectors.
+if sys.platform == "win32":
+    COMPILE_ARGS, CXX_ARGS = ["/O2"], ["/std:c++17"]
+else:
+    COMPILE_ARGS, CXX_ARGS = ["-ffp-contract=off"], ["-std=c++17"]
+    COMPILE_ARGS += ["-O1", "-D_GLIBCXX_ASSERTIONS"] if DEBUG else ["-O3", "-g0"]
 
 NO_COMPILER = """ensemble_simplify could not be built: {command} failed.
 
@@ -65,21 +78,29 @@ class BuildKernels(build_ext):
         from Cython.Build import cythonize
 
         build_temp = Path(self.build_temp)
+        generated = build_temp / "cython"
         note = build_temp / "settings.txt"
-        settings = repr((Cython.__version__, DIRECTIVES, COMPILE_ARGS))
-        if not note.exists() or note.read_text(encoding="utf-8") != settings:
-            self.force = True
-            note.unlink(missing_ok=True)
+        settings = repr((Cython.__version__, SHARED, DIRECTIVES, COMPILE_ARGS, CXX_ARGS))
+        known = note.exists() and note.read_text(encoding="utf-8") == settings
+        stale = generated.exists() and not known
+        self.force = self.force or not known or bool(CACHE)
+        note.unlink(missing_ok=True)
         translated = cythonize(
             self.extensions,
             compiler_directives=DIRECTIVES,
-            build_dir=str(build_temp / "cython"),
-            force=bool(self.force),
+            shared_utility_qualified_name=SHARED,
+            build_dir=str(generated),
+            force=stale,
+            cache=os.path.join(CACHE, "cython") if CACHE else False,
+            # elsewhere its processes would read this file again
+            nthreads=self.parallel if sys.platform == "linux" else 0,
         )
         by_name = {extension.name: extension for extension in translated}
         for extension in self.extensions:
             extension.sources = by_name[extension.name].sources
             extension.depends = by_name[extension.name].depends
+        # The longest first, so that no processor waits for it at the end.
+        self.extensions.sort(key=lambda extension: -Path(extension.sources[0]).stat().st_size)
         try:
             super().build_extensions()
         except (CompileError, LinkError, PlatformError, FileNotFoundError) as error:
@@ -88,21 +109,56 @@ class BuildKernels(build_ext):
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(settings, encoding="utf-8")
 
+    def build_extension(self, extension):
+        """Compile a kernel, or take the one that the same source was compiled to before."""
+        kept = self.cached(extension)
+        if kept is None:
+            super().build_extension(extension)
+            return
+        built = Path(self.get_ext_fullpath(extension.name))
+        built.parent.mkdir(parents=True, exist_ok=True)
+        if kept.exists():
+            shutil.copyfile(kept, built)
+            return
+        super().build_extension(extension)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = kept.with_suffix(f".{os.getpid()}")
+        shutil.copyfile(built, unfinished)
+        unfinished.replace(kept)
+
+    def cached(self, extension):
+        """Where the cache keeps what this source is compiled to; None where there is no cache."""
+        tools = ("compiler_so", "compiler_so_cxx", "linker_so", "linker_so_cxx")
+        commands = [getattr(self.compiler, tool, None) for tool in tools]
+        if not CACHE or not all(commands):
+            return None
+        versions = [
+            subprocess.run([command[0], "--version"], capture_output=True, check=True).stdout
+            for command in commands
+        ]
+        python = sys.version, sysconfig.get_config_var("EXT_SUFFIX")
+        arguments = extension.extra_compile_args, extension.define_macros
+        key = hashlib.sha256(repr((versions, commands, python, arguments)).encode())
+        for path in [*extension.sources, *sorted(extension.depends)]:
+            content = Path(path).read_bytes()
+            key.update(f"{Path(path).name} {len(content)}\n".encode() + content)
+        return Path(CACHE, "kernels", f"{extension.name}-{key.hexdigest()}")
+
     def copy_extensions_to_source(self):
         """Replace the modules in the source tree even where those look newer."""
         self.force = True
         super().copy_extensions_to_source()
 
 
-setup(
-    ext_modules=[
+if __name__ == "__main__":
+    kernels = [
         Extension(
             ".".join(path.with_suffix("").parts),
             [path.as_posix()],
             language="c++",
-            extra_compile_args=COMPILE_ARGS,
+            extra_compile_args=COMPILE_ARGS + CXX_ARGS,
         )
         for path in sorted(PACKAGE.rglob("*.pyx"))
-    ],
-    cmdclass={"build_ext": BuildKernels},
-)
+    ]
+    shared = Extension(SHARED, [SHARED.replace(".", "/") + ".c"], extra_compile_args=COMPILE_ARGS)
+    setup(ext_modules=[*kernels, shared], cmdclass={"build_ext": BuildKernels})

@@ -44,8 +44,7 @@ from ensemble_simplify._thresholds import cut_points
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from malformed import thresholds_of, trees_of
-from oracles import adversarial_rows
+from oracles import adversarial_rows, trees_of
 from strategies import CLASSIFIERS, small_data
 
 ENTRIES = 2_000_000  # of a chunk of rows
@@ -55,10 +54,14 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 # Models
 
 
+def compiled(model):
+    return [tree.tree_ for tree in trees_of(model)]
+
+
 def rounded_oddly(model, rng):
     """Move thresholds where rounding to float32 matters: in place."""
     single = np.float32
-    for tree in trees_of(model):
+    for tree in compiled(model):
         t = tree.threshold
         near = t.astype(np.float32)
         up, down = np.nextafter(near, single(np.inf)), np.nextafter(near, single(-np.inf))
@@ -79,7 +82,7 @@ def moved_far(model, rng):
     """Give some nodes zeros, denormal, huge or extreme thresholds: in place."""
     numbers = [0.0, -0.0, 5e-324, -5e-324, 1e-45, -1e-45, 1e-40, 1e30, -1e38, FLOAT32_MAX]
     numbers += [-FLOAT32_MAX, np.nextafter(FLOAT32_MAX, 0), 3.5e38, -3.5e38, 1e300, np.inf]
-    for tree in trees_of(model):
+    for tree in compiled(model):
         change = rng.random(tree.node_count) < 0.4
         tree.threshold[change] = rng.choice(numbers, size=int(change.sum()))
 
@@ -100,7 +103,7 @@ def models(seeds):
             X = X[:, rng.permutation(X.shape[1])[:10]]
             for kind, model in real_models(seed, len(np.unique(y)) == 2):
                 model.fit(X, y)
-                if seed % 2 and trees_of(model):
+                if seed % 2 and compiled(model):
                     rounded_oddly(model, rng)
                 yield f"{kind}/{load.__name__[5:]}", model, X, y
 
@@ -202,7 +205,7 @@ def comparisons(name, model, X, y, time_limit, left_out):
         else:
             yield "merged", merged.predict_proba, mean_of_trees(model), 1e-12
         pruner = FeatureBudgetPruner(frozen, budget="50%").fit(X, y)
-        offsets = np.cumsum([0, *(tree.node_count for tree in trees_of(model))])
+        offsets = np.cumsum([0, *(tree.node_count for tree in compiled(model))])
         kept = np.split(pruner._keep.astype(bool), offsets[1:-1])
         yield "pruned", pruner.predict, walk_to_stops(model, kept), 0.0
 
@@ -215,7 +218,7 @@ def cuts_of(model, X):
     """
     forest = read_forest(model)
     read = cut_points(forest.feature, forest.threshold, forest.n_features)
-    stored = thresholds_of(model) if trees_of(model) else np.zeros(0)
+    stored = np.concatenate([*(tree.threshold for tree in compiled(model)), np.zeros(0)])
     stored = stored[np.abs(stored) <= FLOAT32_MAX]
     cuts = []
     for j, own in enumerate(read):

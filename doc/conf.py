@@ -65,6 +65,8 @@ sphinx_gallery_conf = {
     "doc_module": ("ensemble_simplify",),
     "download_all_examples": False,
     "show_memory": False,
+    # as many pages at once as `sphinx-build -j` says
+    "parallel": True,
     "min_reported_time": 1000,
     "show_signature": False,
     "write_computation_times": False,

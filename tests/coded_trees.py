@@ -16,7 +16,7 @@ def random_tree(rng, n_codes, n_labels, p_split=0.75, depth=4):
     return [(feature, code, 1 + len(left) + len(right)), *left, *right]
 
 
-def trees_of(seed, k, n_codes, n_labels=3, depth=4):
+def random_trees(seed, k, n_codes, n_labels=3, depth=4):
     rng = np.random.default_rng(seed)
     return [
         np.array(random_tree(rng, n_codes, n_labels, depth=depth), dtype=np.int32) for _ in range(k)

@@ -1,4 +1,9 @@
-"""Shared by all tests: ``from strategies import ...`` and the hypothesis profile."""
+"""Shared by all tests: helper modules beside this file, Hypothesis profiles, the order of files.
+
+The default profile draws the same few examples every time, so that a failure means a change.
+For a night, many that nobody has seen: ``pytest --hypothesis-profile=nightly``. A failure prints
+how to reproduce it; its example goes into the test as an ``@example``.
+"""
 
 import signal
 import sys
@@ -6,7 +11,8 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
 
 # Started in the background (nohup, `&`), Python ignores Ctrl-C, which some tests send.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -18,8 +24,31 @@ settings.register_profile(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+settings.register_profile(
+    "nightly",
+    settings.get_profile("ensemble_simplify"),
+    derandomize=False,
+    max_examples=1000,
+    print_blob=True,
+)
 settings.load_profile("ensemble_simplify")
 
-# Jobs in the background of a shell ignore Ctrl-C; some tests send it.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# Files that take longest, the longest first: begun last, one of them would run on alone.
+LONGEST = [
+    "born_again/test_estimator.py",
+    "test_processes.py",
+    "feature_budget/test_pruner.py",
+    "genesim/test_estimator.py",
+    "test_domain.py",
+    "test_benchmarks.py",
+    "test_ecosystem.py",
+    "test_fuzz.py",
+    "test_dp.py",
+    "test_common.py",
+    "representer/test_estimator.py",
+]
+
+
+def pytest_collection_modifyitems(items):
+    place = {HERE / path: i for i, path in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path, len(LONGEST)))

@@ -1,7 +1,7 @@
 """Send SIGINT to long fits, one after the other: how soon does KeyboardInterrupt come?
 
-Run by tests/test_processes.py; prints one line a case: its name, the seconds from signal to
-exception, and what became of the estimator.
+Run by tests/test_processes.py; prints one line a case: its name, the processor seconds from signal
+to exception, and what became of the estimator.
 """
 
 import copy
@@ -32,7 +32,7 @@ from ensemble_simplify import (
     verify,
 )
 
-#: Seconds of work before the signal.
+#: Seconds before the signal.
 BEFORE = 0.5
 
 
@@ -82,19 +82,19 @@ def main(names):
         sent = []
 
         def send(sent=sent):
-            sent.append(time.perf_counter())
+            sent.append(time.process_time())
             os.kill(os.getpid(), signal.SIGINT)
 
         timer = threading.Timer(BEFORE, send)
-        begin = time.perf_counter()
+        begin = time.process_time()
         timer.start()
         try:
             run()
         except KeyboardInterrupt:
-            seconds, state = time.perf_counter() - sent[0], "interrupted"
+            seconds, state = time.process_time() - sent[0], "interrupted"
         else:
             timer.cancel()
-            seconds, state = time.perf_counter() - begin, "finished"
+            seconds, state = time.process_time() - begin, "finished"
         if estimator is not None:
             try:
                 check_is_fitted(estimator)

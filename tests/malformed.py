@@ -10,6 +10,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from oracles import trees_of
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree._tree import ccp_pruning_path
@@ -80,15 +81,6 @@ def was_refused(act):
 
 
 # Ensembles
-
-
-def trees_of(estimator):
-    """The compiled trees inside a scikit-learn ensemble, at any depth."""
-    if hasattr(estimator, "tree_"):
-        return [estimator.tree_]
-    members = getattr(estimator, "estimators_", [])
-    members = members.ravel() if isinstance(members, np.ndarray) else members
-    return [tree for member in members for tree in trees_of(member)]
 
 
 def break_node(tree, rng):
@@ -162,7 +154,7 @@ def broken_ensemble(seed):
         y = X[:, 0] + np.arange(len(X)) % 3
     estimator = zoo[kind](data_seed).fit(X, y)
     changes = [kind]
-    trees = trees_of(estimator)
+    trees = [tree.tree_ for tree in trees_of(estimator)]
     if rng.random() < 0.25:
         changes += break_attribute(estimator, rng)
     else:
@@ -171,18 +163,12 @@ def broken_ensemble(seed):
     return estimator, X, y, changes
 
 
-def thresholds_of(estimator):
-    return np.concatenate([tree.threshold for tree in trees_of(estimator)] or [np.zeros(1)])
-
-
 def check_ensemble(seed):
     """A broken ensemble is refused, or answered for exactly; return whether it was refused."""
     estimator, X, y, changes = broken_ensemble(seed)
     forest, _ = was_refused(lambda: read_forest(estimator))
-    thresholds = np.clip(thresholds_of(estimator), -FLOAT32_MAX, FLOAT32_MAX)
-    with np.errstate(over="ignore"):
-        rows = edge_points(thresholds, X.shape[1], n_rows=150, seed=seed)
-    rows = np.clip(rows, -FLOAT32_MAX, FLOAT32_MAX)
+    stored = [tree.tree_.threshold for tree in trees_of(estimator)]
+    rows = edge_points(np.concatenate([*stored, [0.0]]), X.shape[1], n_rows=150, seed=seed)
     if forest is not None:
         # The reader calls it a forest, so that scikit-learn must be able to walk through it.
         rows = rows[:, np.arange(forest.n_features) % rows.shape[1]]
@@ -215,7 +201,7 @@ def check_public(estimator, X, y, rows, forest, changes):
 
     tree = attempt(
         "born_again",
-        lambda: BornAgainClassifier(frozen, random_state=0, time_limit=20).fit(X, y),
+        lambda: BornAgainClassifier(frozen, random_state=0, time_limit=600).fit(X, y),
     )
     if tree is not None:
         np.testing.assert_array_equal(tree.predict(rows), estimator.predict(rows), str(changes))

@@ -155,7 +155,40 @@ def tree_labels(tree, shape):
     return labels
 
 
-# Ensembles: labels of cells, and rows that are hard to get right
+# Ensembles: their trees and thresholds, labels of cells, and rows that are hard to get right
+
+
+def trees_of(model):
+    """Return all fitted trees inside an ensemble, at any depth, in their order."""
+    if hasattr(model, "tree_"):
+        return [model]
+    members = getattr(model, "estimators_", [])
+    members = members.ravel() if isinstance(members, np.ndarray) else members
+    return [tree for member in members for tree in trees_of(member)]
+
+
+def columns_of(model, columns=None):
+    """Return the columns that each tree of `trees_of` sees."""
+    columns = np.arange(model.n_features_in_) if columns is None else columns
+    if hasattr(model, "tree_"):
+        return [columns]
+    members = model.estimators_
+    members = members.ravel() if isinstance(members, np.ndarray) else members
+    subsets = getattr(model, "estimators_features_", [np.arange(len(columns))] * len(members))
+    pairs = zip(members, subsets, strict=True)
+    return [seen for member, subset in pairs for seen in columns_of(member, columns[subset])]
+
+
+def thresholds_of(*models):
+    """Return the thresholds of models as their trees store them, a sorted array a feature."""
+    found = [[] for _ in range(models[0].n_features_in_)]
+    for model in models:
+        for tree, columns in zip(trees_of(model), columns_of(model), strict=True):
+            inner = tree.tree_.children_left >= 0
+            splits = zip(tree.tree_.feature[inner], tree.tree_.threshold[inner], strict=True)
+            for feature, threshold in splits:
+                found[columns[feature]].append(threshold)
+    return [np.unique(values) for values in found]
 
 
 def labels_by_predict(estimator, cuts):
@@ -173,16 +206,20 @@ def labels_by_predict(estimator, cuts):
 
 
 def adversarial_rows(cuts, rng, n):
-    """Return n float64 rows on and just beside cut points, far out, and inside random cells."""
+    """Return n float64 rows on and just beside cut points, far out, and inside random cells.
+
+    `cuts` are sorted numbers, an array a feature: cut points, or thresholds as they are stored.
+    """
     columns = []
     for axis in cuts:
         axis = np.asarray(axis, dtype=np.float64)
-        single = axis.astype(np.float32)
-        with np.errstate(over="ignore"):  # the neighbour of the largest float32 is inf
+        with np.errstate(over="ignore"):  # beyond float32 is inf
+            single = axis.astype(np.float32)
             single_neighbours = [np.nextafter(single, np.float32(end)) for end in (-np.inf, np.inf)]
         special = np.concatenate(
             [
                 axis,
+                single,
                 *single_neighbours,
                 np.nextafter(axis, -np.inf),
                 np.nextafter(axis, np.inf),

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 from hypothesis import strategies as st
+from oracles import adversarial_rows
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -152,36 +153,29 @@ def representatives(cuts):
     return np.append(cuts, FLOAT32_MAX)
 
 
-def rows_of_cells(cuts):
-    """One row in every cell, in C order of the axes."""
-    return np.array(list(product(*map(representatives, cuts))))
+def rows_of_cells(cuts, limit=np.inf, seed=0):
+    """One row in every cell, in C order of the axes; in `limit` random ones if there are more."""
+    points = [representatives(axis) for axis in cuts]
+    if np.prod([len(axis) for axis in points], dtype=float) <= limit:
+        return np.array(list(product(*points)))
+    rng = np.random.default_rng(seed)
+    return np.column_stack([rng.choice(axis, limit) for axis in points])
 
 
 def cell_points(forest, limit=3000, seed=0):
     """One row in every cell of the feature space (a random choice of cells beyond `limit`)."""
     cuts = cut_points(forest.feature, forest.threshold, forest.n_features)
-    if np.prod([len(c) + 1.0 for c in cuts]) <= limit:
-        return rows_of_cells(cuts)
-    rng = np.random.default_rng(seed)
-    return np.column_stack([rng.choice(representatives(c), size=limit) for c in cuts])
+    return rows_of_cells(cuts, limit, seed)
 
 
 def edge_points(thresholds, n_features, n_rows=400, seed=0):
-    """Rows of thresholds, their float32 and float64 neighbours, extremes and random numbers.
+    """Rows of thresholds, whatever their feature, of their neighbours and of other numbers.
 
     Parameters
     ----------
     thresholds : array-like
         Thresholds as the ensemble stores them.
     """
-    t = np.asarray(thresholds, dtype=np.float64)
-    t = t[np.isfinite(t)]
-    near = t.astype(np.float32)
-    values = [t, np.nextafter(t, np.inf), np.nextafter(t, -np.inf), near]
-    values += [np.nextafter(near, np.float32(s)) for s in (np.inf, -np.inf)]
-    values += [[-FLOAT32_MAX, FLOAT32_MAX, 0.0, -0.0, 1e-45, -1e-45]]
-    values = np.concatenate([np.asarray(v, dtype=np.float64) for v in values])
-    rng = np.random.default_rng(seed)
-    rows = rng.choice(values, size=(n_rows, n_features))
-    random = rng.normal(size=rows.shape)
-    return np.where(rng.random(rows.shape) < 0.2, random, rows)
+    thresholds = np.asarray(thresholds, dtype=np.float64)
+    axis = np.unique(thresholds[np.isfinite(thresholds)])
+    return adversarial_rows([axis] * n_features, np.random.default_rng(seed), n_rows)

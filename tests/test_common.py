@@ -7,14 +7,17 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
+from estimators import ESTIMATORS, FOREST, SIMPLIFIERS
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_iris, make_classification
-from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.utils.estimator_checks import (
     check_dataframe_column_names_consistency,
     check_param_validation,
@@ -22,25 +25,6 @@ from sklearn.utils.estimator_checks import (
 )
 
 import ensemble_simplify
-
-SMALL_FOREST = RandomForestClassifier(n_estimators=5, max_depth=2, random_state=0)
-
-# Constructor parameters that keep the checks cheap; defaults for estimators not named here.
-INIT_PARAMS = {
-    "BornAgainClassifier": {"estimator": SMALL_FOREST},
-    "BudgetForestClassifier": {"n_estimators": 5},
-    "CultivatedForestClassifier": {"max_depth": 5},
-    "FeatureBudgetPruner": {"estimator": SMALL_FOREST},
-    "GenesimClassifier": {
-        "n_bootstraps": 3,
-        "population_size": 6,
-        "tournament_size": 3,
-        "n_iter": 2,
-        "n_crossovers": 2,
-    },
-    "InterpretableSingleModel": {"estimator": SMALL_FOREST},
-    "RepresenterTree": {"estimator": SMALL_FOREST},
-}
 
 # Attributes of scikit-learn's bagging, which its own reference describes.
 INHERITED = {
@@ -73,18 +57,6 @@ EXPECTED_FAILURES = {
 }
 
 
-def _tested_estimators():
-    """One cheap instance of every public estimator."""
-    public = (
-        getattr(ensemble_simplify, name) for name in getattr(ensemble_simplify, "__all__", ())
-    )
-    return [
-        estimator(**INIT_PARAMS.get(estimator.__name__, {}))
-        for estimator in public
-        if isinstance(estimator, type) and issubclass(estimator, BaseEstimator)
-    ]
-
-
 def _expected_failures(estimator):
     return EXPECTED_FAILURES.get(type(estimator).__name__, {})
 
@@ -93,22 +65,26 @@ def _name(estimator):
     return type(estimator).__name__
 
 
-@parametrize_with_checks(_tested_estimators(), expected_failed_checks=_expected_failures)
+each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
+each_simplifier = pytest.mark.parametrize("estimator", SIMPLIFIERS, ids=_name)
+
+
+@parametrize_with_checks(list(ESTIMATORS.values()), expected_failed_checks=_expected_failures)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("estimator", _tested_estimators(), ids=_name)
+@each_estimator
 def test_parameters_are_validated(estimator):
     check_param_validation(_name(estimator), estimator)
 
 
-@pytest.mark.parametrize("estimator", _tested_estimators(), ids=_name)
+@each_estimator
 def test_column_names_are_kept_and_compared(estimator):
     check_dataframe_column_names_consistency(_name(estimator), estimator)
 
 
-@pytest.mark.parametrize("estimator", _tested_estimators(), ids=_name)
+@each_estimator
 def test_documented_attributes_are_those_that_fit_sets(estimator):
     X, y = load_iris(return_X_y=True, as_frame=True)
     fitted = clone(estimator).fit(X, y)
@@ -122,14 +98,14 @@ def test_documented_attributes_are_those_that_fit_sets(estimator):
     assert all(hasattr(fitted, name) for name in documented)
 
 
-@pytest.mark.parametrize("estimator", _tested_estimators(), ids=_name)
+@each_estimator
 def test_negative_weights_are_refused(estimator):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         clone(estimator).fit(X, y, sample_weight=-np.ones(len(X)))
 
 
-@pytest.mark.parametrize("estimator", _tested_estimators(), ids=_name)
+@each_estimator
 def test_picture_does_not_link_to_pages_of_scikit_learn(estimator):
     assert f"{_name(estimator)}.html" not in estimator._repr_html_()
 
@@ -137,11 +113,11 @@ def test_picture_does_not_link_to_pages_of_scikit_learn(estimator):
 @pytest.mark.parametrize(
     ("name", "ensemble"),
     [
-        ("FeatureBudgetPruner", SMALL_FOREST),
-        ("InterpretableSingleModel", SMALL_FOREST),
-        ("RepresenterTree", SMALL_FOREST),
+        ("FeatureBudgetPruner", FOREST),
+        ("InterpretableSingleModel", FOREST),
+        ("RepresenterTree", FOREST),
         # no probabilities, so nothing is asked of it that would compare the names
-        ("BornAgainClassifier", VotingClassifier([("forest", SMALL_FOREST)])),
+        ("BornAgainClassifier", VotingClassifier([("forest", FOREST)])),
     ],
 )
 def test_frozen_ensemble_wants_its_columns_in_their_order(name, ensemble):
@@ -151,13 +127,13 @@ def test_frozen_ensemble_wants_its_columns_in_their_order(name, ensemble):
         getattr(ensemble_simplify, name)(frozen).fit(X[X.columns[::-1]], y)
 
 
-@pytest.mark.parametrize("estimator", _tested_estimators(), ids=_name)
+@each_estimator
 def test_rows_may_be_lists(estimator):
     X, y = load_iris(return_X_y=True)
     lists = X.tolist(), y.tolist()
     estimator = clone(estimator)
     if "estimator" in estimator.get_params(deep=False):
-        estimator.set_params(estimator=FrozenEstimator(clone(SMALL_FOREST).fit(*lists)))
+        estimator.set_params(estimator=FrozenEstimator(clone(FOREST).fit(*lists)))
     if "random_state" in estimator.get_params(deep=False):
         estimator.set_params(random_state=0)
     one, two = clone(estimator).fit(*lists), clone(estimator).fit(X, y)
@@ -167,28 +143,100 @@ def test_rows_may_be_lists(estimator):
 @pytest.mark.parametrize(
     "estimator",
     [
-        ensemble_simplify.BornAgainClassifier(SMALL_FOREST, max_memory=1),
+        ensemble_simplify.BornAgainClassifier(FOREST, max_memory=1),
         ensemble_simplify.CultivatedForestClassifier(time_limit=1e-9),
-        ensemble_simplify.RepresenterTree(SMALL_FOREST, time_limit=1e-9),
+        ensemble_simplify.FeatureBudgetPruner(FOREST, lam=0.003, solver="highs", time_limit=1e-9),
+        ensemble_simplify.GenesimClassifier(n_bootstraps=2, time_limit=1e-9),
+        ensemble_simplify.RepresenterTree(FOREST, time_limit=1e-9),
     ],
     ids=_name,
 )
 def test_warning_names_the_line_that_called_fit(estimator):
-    X, y = make_classification(20_000, random_state=0)
+    X, y = make_classification(2000, random_state=0)
     with pytest.warns(ConvergenceWarning) as caught:
         estimator.fit(X, y)
     assert {warning.filename for warning in caught} == {__file__}
 
 
+@each_estimator
+def test_a_tree_tells_its_size(estimator):
+    X, y = load_iris(return_X_y=True)
+    fitted = clone(estimator).fit(X, y)
+    tree = getattr(fitted, "decision_tree_", None)
+    if tree is None:
+        if not hasattr(fitted, "n_leaves_"):
+            pytest.skip("no single tree")
+        assert 1 < fitted.get_n_leaves() == fitted.n_leaves_
+        assert 0 < fitted.get_depth() < fitted.n_leaves_
+        return
+    assert fitted.get_depth() == tree.get_depth() > 0
+    assert fitted.get_n_leaves() == tree.get_n_leaves() > 1
+
+
+# Ensembles given as `estimator`
+
+
+def _refits(caught):
+    return [warning for warning in caught if "FrozenEstimator" in str(warning.message)]
+
+
+@each_simplifier
+def test_a_fitted_ensemble_is_refitted_with_a_warning_that_names_the_line(estimator):
+    X, y = load_iris(return_X_y=True)
+    fitted = clone(FOREST).fit(X[:100], y[:100])
+    before = fitted.predict(X)
+    estimator = clone(estimator).set_params(estimator=fitted)
+    with pytest.warns(UserWarning, match="FrozenEstimator") as caught:
+        estimator.fit(X, y)
+    assert [warning.filename for warning in _refits(caught)] == [__file__]
+    assert set(estimator.predict(X)) == set(y)
+    np.testing.assert_array_equal(fitted.predict(X), before)
+
+
+@each_simplifier
+def test_clones_and_frozen_ensembles_are_fitted_in_silence(estimator):
+    X, y = load_iris(return_X_y=True)
+    frozen = FrozenEstimator(clone(FOREST).fit(X, y))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clone(estimator).fit(X, y)
+        clone(estimator).set_params(estimator=frozen).fit(X, y)
+        # these clone what they are given, and with it the fitted ensemble
+        fitted = clone(estimator).set_params(estimator=clone(FOREST).fit(X, y))
+        cross_validate(fitted, X, y, cv=2, error_score="raise")
+        GridSearchCV(fitted, {"estimator__max_depth": [1, 2]}, cv=2).fit(X, y)
+    assert not _refits(caught)
+
+
+# Frames
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@each_estimator
+def test_frames_give_their_names_and_the_answers_of_arrays(estimator, library):
+    frames = pytest.importorskip(library)
+    X, y = load_iris(return_X_y=True)
+    names = ["sepal length", "sepal width", "petal length", "petal width"]
+    frame = frames.DataFrame(dict(zip(names, X.T, strict=True)))
+    with warnings.catch_warnings():
+        # names that an ensemble has not seen, or has and does not see, are a UserWarning
+        warnings.simplefilter("error", UserWarning)
+        named = clone(estimator).fit(frame, y)
+        assert list(named.feature_names_in_) == names
+        plain = clone(estimator).fit(X, y)
+        np.testing.assert_array_equal(named.predict(frame), plain.predict(X))
+    if hasattr(named, "decision_tree_"):
+        assert list(named.decision_tree_.feature_names_in_) == names
+
+
 ARRAY_API_CHECK = """
 from sklearn.utils.estimator_checks import check_array_api_input
-from test_common import _tested_estimators
-for estimator in _tested_estimators():
+from estimators import ESTIMATORS
+for estimator in ESTIMATORS.values():
     check_array_api_input(type(estimator).__name__, estimator, array_namespace="numpy")
 """
 
 
-@pytest.mark.skipif(not _tested_estimators(), reason="no public estimator")
 def test_array_api_dispatch_switched_on():
     """SciPy reads SCIPY_ARRAY_API once, when it is imported; hence a fresh interpreter."""
     path = os.pathsep.join([os.path.dirname(__file__), *filter(None, sys.path)])

@@ -158,8 +158,11 @@ def test_layers(block):
             assert dp.split(in_place[-1], lo, hi)[2] == leaves - 1
 
 
-def test_first_layer_and_pending():
-    labels = random_grid(0)
+@pytest.mark.parametrize("seed", range(15))
+def test_first_layer_and_pending(seed):
+    """A layer holds the fewest leaves within its depth, though only pending blocks are solved."""
+    labels = random_grid(seed, 300)
+    memo = {}
     for outer, n_row in layouts(labels.ndim):
         dp = programme(labels, outer, n_row)
         layer = dp.first_layer(np.empty(dp.n_states, dtype=np.int32), inf)
@@ -167,8 +170,24 @@ def test_first_layer_and_pending():
             window = labels[tuple(slice(a, b + 1) for a, b in zip(lo, hi, strict=True))]
             assert (dp.value(layer, lo, hi) == 0) == (window == window.flat[0]).all()
         dirty, entries = dp.pending(layer, 99)
-        assert entries <= dp.n_states
-        assert set(dirty) <= {0, 1}
+        assert entries == dp.n_states  # depth 0 solves no block
+        depth, changed = 0, True
+        while changed:
+            depth += 1
+            table = np.empty(entries, dtype=np.int32)
+            layer = dp.next_layer(layer, dirty, 99, table, False, inf)
+            changed = False
+            for lo, hi in boxes(labels.shape):
+                box = tuple(zip(lo, hi, strict=True))
+                leaves = _min_leaves_within(labels, memo, box, depth)
+                changed |= leaves < _min_leaves_within(labels, memo, box, depth - 1)
+                if leaves < inf:
+                    assert dp.value(layer, lo, hi) == leaves - 1
+                else:
+                    assert dp.value(layer, lo, hi) > labels.size
+            dirty, entries = dp.pending(layer, 99)
+            # whatever changes in one layer may change others in the next, and nothing else
+            assert any(dirty) == (entries > 0) == changed
 
 
 @pytest.mark.parametrize("n_classes", [2, 254, 255, 256, 300])

@@ -8,9 +8,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import ESTIMATORS, FOREST
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingClassifier
@@ -28,32 +29,19 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from sklearn.tree import export_graphviz, export_text, plot_tree
 from strategies import edge_points
 
-from ensemble_simplify import (
-    BornAgainClassifier,
-    BudgetForestClassifier,
-    CultivatedForestClassifier,
-    FeatureBudgetPruner,
-    GenesimClassifier,
-    InterpretableSingleModel,
-    RepresenterTree,
-    merge_trees,
-)
+from ensemble_simplify import BornAgainClassifier, RepresenterTree, merge_trees
 
-FOREST = RandomForestClassifier(4, max_depth=2, random_state=0)
-ESTIMATORS = {
-    "born_again": BornAgainClassifier(FOREST, random_state=0),
-    "budget_forest": BudgetForestClassifier(n_estimators=4, max_depth=3, random_state=0),
-    "cultivated": CultivatedForestClassifier(max_depth=3),
-    "genesim": GenesimClassifier(
-        n_bootstraps=2, population_size=8, tournament_size=3, n_iter=2, random_state=0
-    ),
-    "pruner": FeatureBudgetPruner(FOREST, lam=0),
-    "representer": RepresenterTree(FOREST, n_samples=300, random_state=0),
-    "single_model": InterpretableSingleModel(FOREST, max_depth=3, random_state=0),
-}
-TREES = ["born_again", "genesim", "merged", "pruned", "representer", "single_model"]
+TREES = [
+    "BornAgainClassifier",
+    "GenesimClassifier",
+    "InterpretableSingleModel",
+    "RepresenterTree",
+    "merged",
+    "pruned",
+]
 each_tree = pytest.mark.parametrize("name", TREES)
-each_estimator = pytest.mark.parametrize("name", sorted(ESTIMATORS))
+CLASSIFIERS = {name: model for name, model in ESTIMATORS.items() if is_classifier(model)}
+each_classifier = pytest.mark.parametrize("name", sorted(CLASSIFIERS))
 
 
 @pytest.fixture(scope="module")
@@ -65,16 +53,16 @@ def iris():
 
 @pytest.fixture(scope="module")
 def fitted(iris):
-    return {name: clone(estimator).fit(*iris) for name, estimator in ESTIMATORS.items()}
+    return {name: clone(estimator).fit(*iris) for name, estimator in CLASSIFIERS.items()}
 
 
 @pytest.fixture(scope="module")
 def trees(fitted, iris):
     """Every kind of tree that the package writes, fitted on columns with names."""
     found = {name: fitted[name].decision_tree_ for name in TREES if name in fitted}
-    forest = fitted["pruner"].estimator_
+    forest = fitted["FeatureBudgetPruner"].estimator_
     # Members of a forest know their classes by number only.
-    found["pruned"] = fitted["pruner"].pruned_estimator_.estimators_[0]
+    found["pruned"] = fitted["FeatureBudgetPruner"].pruned_estimator_.estimators_[0]
     found["merged"] = merge_trees([forest])
     return found
 
@@ -116,7 +104,7 @@ def test_importances_and_selection(name, trees, iris):
     assert chosen.transform(X).shape[1] == np.count_nonzero(importances)
 
 
-@each_estimator
+@each_classifier
 def test_partial_dependence(name, fitted, iris):
     X, _ = iris
     estimator = fitted[name]
@@ -135,14 +123,14 @@ def test_partial_dependence(name, fitted, iris):
     display.figure_.clear()
 
 
-@each_estimator
+@each_classifier
 def test_permutation_importance(name, fitted, iris):
     X, y = iris
     found = permutation_importance(fitted[name], X, y, n_repeats=3, random_state=0)
     assert found.importances_mean[2:].max() > 0.1
 
 
-@each_estimator
+@each_classifier
 def test_pipelines_searches_and_data_frames(name, iris):
     X, y = iris
     pipeline = make_pipeline(StandardScaler(), clone(ESTIMATORS[name]))
@@ -165,7 +153,7 @@ def test_pipelines_searches_and_data_frames(name, iris):
     assert search.best_score_ > 0.8
 
 
-@each_estimator
+@each_classifier
 def test_calibration_and_voting(name, iris):
     X, y = iris
     fitted = clone(ESTIMATORS[name]).fit(X, y)
@@ -173,7 +161,7 @@ def test_calibration_and_voting(name, iris):
     np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1)
     assert calibrated.score(X, y) > 0.8
     vote = VotingClassifier(
-        [("one", clone(ESTIMATORS[name])), ("two", clone(ESTIMATORS["single_model"]))],
+        [("one", clone(ESTIMATORS[name])), ("two", clone(ESTIMATORS["InterpretableSingleModel"]))],
         voting="soft",
     )
     assert vote.fit(X, y).score(X, y) > 0.8
@@ -266,7 +254,7 @@ def test_onnx(name, trees):
 def test_onnx_of_a_pruned_forest(fitted, iris):
     skl2onnx = pytest.importorskip("skl2onnx")
     onnxruntime = pytest.importorskip("onnxruntime")
-    forest = fitted["pruner"].pruned_estimator_
+    forest = fitted["FeatureBudgetPruner"].pruned_estimator_
     thresholds = np.concatenate([tree.tree_.threshold for tree in forest.estimators_])
     X = edge_points(thresholds, 4, n_rows=4000).astype(np.float32)
     model = skl2onnx.to_onnx(forest, X[:1], options={"zipmap": False})
@@ -299,7 +287,7 @@ def test_treelite(name, trees):
     np.testing.assert_array_equal(tree.classes_[answers.argmax(axis=1)], predictions(tree, X))
 
 
-@each_estimator
+@each_classifier
 def test_skops(name, fitted, iris):
     """Files without pickle; only types of the package and of those it builds on need trust."""
     io = pytest.importorskip("skops.io")

@@ -5,7 +5,8 @@
 
 import numpy as np
 import pytest
-from malformed import CHECKS, break_node, cut_to_root, trees_of, was_refused
+from malformed import CHECKS, break_node, cut_to_root, was_refused
+from oracles import trees_of
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
@@ -25,6 +26,10 @@ from ensemble_simplify._forest import read_forest
 #: number, nodes that no root reaches, values that overflow, features of a nested subset, classes
 #: in another order.
 FOUND = [4, 10, 52, 76, 175, 1104, 1760, 1972, 2040, 10155, 10193, 10243]
+
+
+def compiled(estimator):
+    return [tree.tree_ for tree in trees_of(estimator)]
 
 
 @pytest.mark.parametrize("name", sorted(CHECKS))
@@ -47,7 +52,7 @@ def test_every_change_of_a_child_is_seen(kind):
     """No child but the right one passes: each makes a cycle, a gap or a second parent."""
     X, y = small_data(3)
     estimator = CLASSIFIERS[kind](3).fit(X, y)
-    for tree in trees_of(estimator)[:2]:
+    for tree in compiled(estimator)[:2]:
         for children in (tree.children_left, tree.children_right):
             for node in np.flatnonzero(children >= 0):
                 kept = children[node]
@@ -62,7 +67,7 @@ def test_every_change_of_a_child_is_seen(kind):
 def test_trees_cut_back_by_hand_are_trees_for_every_method():
     X, y = small_data(1)
     forest = CLASSIFIERS["forest"](1).fit(X, y)
-    cut_to_root(trees_of(forest)[0])
+    cut_to_root(compiled(forest)[0])
     frozen = FrozenEstimator(forest)
     rows = np.random.default_rng(0).normal(size=(500, X.shape[1]))
     assert BornAgainClassifier(frozen).fit(X, y).verify().equal
@@ -99,7 +104,7 @@ def test_a_thousand_classes():
 def test_trees_of_one_node_each():
     X, y = small_data(0)
     forest = RandomForestClassifier(3, max_leaf_nodes=2, random_state=0).fit(X, y)
-    for tree in trees_of(forest):
+    for tree in compiled(forest):
         cut_to_root(tree)
     stumps = DecisionTreeClassifier().fit(X[:1], y[:1])
     for model in (forest, stumps):
@@ -117,14 +122,14 @@ def test_thresholds_beyond_float32_split_nothing():
     forest = CLASSIFIERS["forest"](2).fit(X, y)
     rows = np.random.default_rng(0).choice([-3.4e38, -1.0, 0.0, 1e-45, 3.4e38], (400, X.shape[1]))
     for number in (np.inf, -np.inf, 1e300, -1e300, 3.5e38, -3.5e38):
-        for tree in trees_of(forest):
+        for tree in compiled(forest):
             tree.threshold[0] = number
         again = BornAgainClassifier(FrozenEstimator(forest)).fit(X, y)
         assert again.verify().equal
         np.testing.assert_array_equal(again.predict(rows), forest.predict(rows))
         merged = merge_trees([forest])
         np.testing.assert_allclose(merged.predict_proba(rows), forest.predict_proba(rows))
-    trees_of(forest)[1].threshold[0] = np.nan
+    compiled(forest)[1].threshold[0] = np.nan
     with pytest.raises(ValueError, match="threshold that is not a number"):
         BornAgainClassifier(FrozenEstimator(forest)).fit(X, y)
 
@@ -170,7 +175,7 @@ def test_weights_of_a_vote_are_numbers(weights):
 def test_sums_that_overflow():
     X, y = small_data(0)
     boosted = CLASSIFIERS["boosting"](0).fit(X, y)
-    for tree in trees_of(boosted):
+    for tree in compiled(boosted):
         tree.value[:] = 1.7e308  # times the learning rate, 0.1, in 12 trees
     with pytest.raises(ValueError, match="sums are not finite"):
         read_forest(boosted)

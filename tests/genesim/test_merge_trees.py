@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import adversarial_rows, thresholds_of
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -21,22 +22,6 @@ from ensemble_simplify import merge_trees
 from ensemble_simplify._base import TimeLimitError
 
 
-def points_at_thresholds(trees, n_features, rng, n=2000):
-    """Rows whose coordinates are thresholds, their float32 neighbours, or far out."""
-    values = [np.array([-1e30, 0.0, 1e30])] * n_features
-    for tree in trees:
-        for f, t in zip(tree.tree_.feature, tree.tree_.threshold, strict=True):
-            if f >= 0:
-                t = np.float32(t)
-                near = [
-                    t,
-                    np.nextafter(t, np.float32(np.inf)),
-                    np.nextafter(t, -np.float32(np.inf)),
-                ]
-                values[f] = np.concatenate([values[f], near])
-    return np.column_stack([rng.choice(v[np.isfinite(v)], n) for v in values])
-
-
 @given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([2, 3, 5]))
 def test_merged_tree_is_the_exact_mean(seed, k, depth):
     rng = np.random.default_rng(seed)
@@ -49,7 +34,7 @@ def test_merged_tree_is_the_exact_mean(seed, k, depth):
         for i in range(k)
     ]
     merged = merge_trees(trees)
-    points = points_at_thresholds(trees, 4, rng)
+    points = adversarial_rows(thresholds_of(*trees), rng, 2000)
     points = np.vstack([points, rng.normal(size=(500, 4))])
     mean = np.mean([tree.predict_proba(points) for tree in trees], axis=0)
     np.testing.assert_allclose(merged.predict_proba(points), mean, atol=1e-12)
@@ -180,7 +165,7 @@ def data_with_gaps(seed, n=150, n_features=3):
 
 
 def rows_with_gaps(trees, n_features, rng):
-    rows = points_at_thresholds(trees, n_features, rng)
+    rows = adversarial_rows(thresholds_of(*trees), rng, 2000)
     rows[rng.random(rows.shape) < 0.4] = np.nan
     return rows
 
@@ -212,7 +197,7 @@ def test_mean_of_trees_fitted_on_missing_values(seed, depth, bagged):
         models.append(BaggingClassifier(trees[0], 2, max_features=2, random_state=0).fit(X, y))
     merged = merge_trees(models, allow_nan=True)
     rng = np.random.default_rng(seed)
-    for rows in (rows_with_gaps(trees, 3, rng), points_at_thresholds(trees, 3, rng)):
+    for rows in (rows_with_gaps(trees, 3, rng), adversarial_rows(thresholds_of(*trees), rng, 2000)):
         mean = np.mean([model.predict_proba(rows) for model in models], axis=0)
         np.testing.assert_allclose(merged.predict_proba(rows), mean, atol=1e-12)
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from coded_trees import boxes, check_form, leaf_of, subtree, trees_of
+from coded_trees import boxes, check_form, leaf_of, random_trees, subtree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
@@ -66,7 +66,7 @@ class World:
         return Population(rows, **options)
 
     def trees(self, seed, k, depth=5):
-        return trees_of(seed, k, list(self.n_cuts), self.n_classes, depth)
+        return random_trees(seed, k, list(self.n_cuts), self.n_classes, depth)
 
     def group_labels(self, groups):
         """First heaviest training class of every group of training rows."""
@@ -443,7 +443,7 @@ def test_time_limit_stops_between_nodes():
     w = np.ones(n)
     rows = Rows(code, y, w, code, y, w, np.full(5, 199, np.int32), n_classes=2)
     population = Population(rows)
-    trees = trees_of(0, 30, [199] * 5, depth=12)
+    trees = random_trees(0, 30, [199] * 5, depth=12)
     candidates = population.clean(trees, seconds=0.0)
     assert candidates.stopped
     assert len(candidates) < 60
