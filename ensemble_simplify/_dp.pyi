@@ -1,45 +1,35 @@
-from collections.abc import Sequence
-
 import numpy as np
+from collections.abc import Sequence
 from numpy.typing import NDArray
+
+from ensemble_simplify._dp_layout import Layout
 
 # Depths are unsigned, numbers of splits signed.
 Values = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.int16] | NDArray[np.int32]
 
-class Layer: ...
+class RegionValues:
+    def value(self, lo: Sequence[int], hi: Sequence[int]) -> int: ...
+    def solved(self) -> bool: ...
+    def split(self, lo: Sequence[int], hi: Sequence[int]) -> tuple[int, int, int] | None: ...
 
-class Programme:
-    shape: tuple[int, ...]
-    n_states: int
-    cost: float
-    def __init__(
-        self,
-        labels: NDArray[np.uint8] | NDArray[np.uint16],
-        masks: NDArray[np.uint64],
-        word: NDArray[np.intp],
-        shift: NDArray[np.intp],
-        outer: Sequence[int],
-        inner: Sequence[int],
-        n_row: int,
-    ) -> None: ...
-    def solve(self, table: Values, seconds: float) -> Layer: ...
-    def first_layer(self, table: Values, seconds: float) -> Layer: ...
-    def pending(self, below: Layer, reach: int) -> tuple[bytearray, int]: ...
+class Solver:
+    layout: Layout
+    def __init__(self, layout: Layout) -> None: ...
+    def solve(self, table: Values, seconds: float) -> RegionValues: ...
+    def first_layer(self, table: Values, seconds: float) -> RegionValues: ...
+    def blocks_to_update(
+        self, below: RegionValues, max_splits_above: int
+    ) -> tuple[bytearray, int]: ...
     def next_layer(
         self,
-        below: Layer,
-        dirty: bytearray,
-        reach: int,
+        below: RegionValues,
+        update: bytearray,
+        max_splits_above: int,
         table: Values,
         in_place: bool,
         seconds: float,
-    ) -> Layer: ...
-    def largest_block(self) -> int: ...
-    def value(self, layer: Layer, lo: Sequence[int], hi: Sequence[int]) -> int: ...
-    def solved(self, layer: Layer) -> bool: ...
-    def split(
-        self, layer: Layer, lo: Sequence[int], hi: Sequence[int]
-    ) -> tuple[int, int, int] | None: ...
-    def tree(
-        self, layers: list[Layer], depth: int
-    ) -> tuple[list[int], list[int], list[int], list[int], list[int]]: ...
+    ) -> RegionValues: ...
+
+def smallest_tree(
+    layers: list[RegionValues], depth: int
+) -> tuple[list[int], list[int], list[int], list[int], list[int]]: ...

@@ -1,4 +1,4 @@
-/* The inner loops of the born-again programme, on contiguous runs of regions.
+/* The inner loops of the exact search, on contiguous runs of regions.
 
    The number type says what is counted: unsigned types hold depths (two sides join to the
    deeper one), signed types hold numbers of splits (two sides join to their sum). */
@@ -161,11 +161,4 @@ static inline int es_next_axis(T *__restrict row, const T *__restrict below, T *
         }
     }
     return changed;
-}
-
-/* in plain arithmetic: without special CPU flags the compiler's own is a call */
-static inline int es_popcount(uint64_t x) {
-    x = x - ((x >> 1) & 0x5555555555555555ull);
-    x = (x & 0x3333333333333333ull) + ((x >> 2) & 0x3333333333333333ull);
-    return (int)((((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full) * 0x0101010101010101ull) >> 56);
 }

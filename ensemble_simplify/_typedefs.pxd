@@ -1,4 +1,4 @@
-"""Number types, random numbers, the clock and the stop test that every kernel shares."""
+"""Number types, random numbers, bits, the clock and the stop test that every kernel shares."""
 
 from cpython.exc cimport PyErr_CheckSignals
 
@@ -26,6 +26,19 @@ cdef extern from *:
     """
     # Seconds of a monotonic clock; only differences mean something.
     double now "es_now"() noexcept nogil
+
+cdef extern from *:
+    """
+    /* In plain arithmetic: without special CPU flags the compiler's own is a call. */
+    static inline int es_bit_count(unsigned long long x) {
+        x = x - ((x >> 1) & 0x5555555555555555ULL);
+        x = (x & 0x3333333333333333ULL) + ((x >> 2) & 0x3333333333333333ULL);
+        x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+        return (int)((x * 0x0101010101010101ULL) >> 56);
+    }
+    """
+    # Number of bits that are set.
+    int popcount "es_bit_count"(uint64_t) noexcept nogil
 
 
 cdef inline uint64_t scramble(uint64_t x) noexcept nogil:

@@ -20,6 +20,7 @@ GROUND = [
     "_lp",
     "_regions",
     "_cells",
+    "_dp_layout",
     "_dp",
     "_grid",
     "_certify",

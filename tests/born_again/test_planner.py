@@ -99,7 +99,7 @@ def test_a_tree_that_turns_out_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(planner, "TABLE_CELLS", 1)
     assert BornAgainClassifier(forest).fit(X, y).n_leaves_ > 5
     monkeypatch.setattr(planner, "MAX_LEAVES", 5)
-    monkeypatch.setattr(planner, "HOPELESS", 1e9)
+    monkeypatch.setattr(planner, "REFUSED_LEAVES", np.inf)
     with pytest.raises(ValueError, match="expected to have"):
         BornAgainClassifier(forest).fit(X, y)
 
