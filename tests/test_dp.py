@@ -106,7 +106,9 @@ def test_any_grid(data):
     outer, n_row = data.draw(st.sampled_from(list(layouts(labels.ndim))))
     dp = solver(labels, outer, n_row, spread=data.draw(st.integers(0, 70)))
     for function, dtypes, least in ((_min_depth, DEPTH_TYPES, 0), (_min_leaves, SPLIT_TYPES, 1)):
-        layer = dp.solve(np.empty(dp.layout.n_states, dtype=data.draw(st.sampled_from(dtypes))), inf)
+        layer = dp.solve(
+            np.empty(dp.layout.n_states, dtype=data.draw(st.sampled_from(dtypes))), inf
+        )
         for lo, hi in boxes(labels.shape):
             box = tuple(zip(lo, hi, strict=True))
             assert layer.value(lo, hi) == function(labels, {}, box) - least

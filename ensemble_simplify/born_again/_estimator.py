@@ -320,9 +320,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self.decision_tree_ = write_classifier(
             nodes,
             tree.label[nodes.leaves],
-            leaf_probabilities(
-                self.estimator_, forest, nodes, leaf_of_row, rows, weight, rng
-            ),
+            leaf_probabilities(self.estimator_, forest, nodes, leaf_of_row, rows, weight, rng),
             leaf_of_row,
             y_index,
             self.classes_,

@@ -469,9 +469,9 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
             layout = lay_out(labels, deadline)
             n_states, work = float(layout.n_states), layout.cost
     passes, width = PASSES[objective]
+    n_leaves = _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng)
     part = _part_of_grid(problem.trees, rng) if labels is None else labels
     bound = _leaves_bound(part, BOUND_SHARE * seconds, rng)
-    n_leaves = _forecast_leaves(problem, objective, labels, max_bytes, deadline, rng)
     return Forecast(
         shape,
         n_states,
@@ -482,9 +482,9 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
     )
 
 
-def _forecast_leaves(problem, objective, labels, max_bytes, deadline, rng):
+def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
     """Leaves of a faithful tree: of one that is found in a moment, else extrapolated."""
-    seconds = deadline - monotonic()
+    deadline = monotonic() + seconds / 2
     if labels is None:
         grown = problem.space.grow(seconds / 2, MAX_LEAVES)
         if grown is not None:
@@ -494,7 +494,7 @@ def _forecast_leaves(problem, objective, labels, max_bytes, deadline, rng):
         with suppress(Stopped):
             draft.build()
             return draft.n_leaves
-    return problem.space.forecast_leaves(max(BOUND_SHARE * seconds, 0.0), rng)
+    return problem.space.forecast_leaves(BOUND_SHARE * seconds, rng)
 
 
 def _labelled(trees, max_bytes, deadline):

@@ -14,8 +14,10 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import BornAgainClassifier, Estimate, estimate, verify
+from ensemble_simplify._base import TimeLimitError
 from ensemble_simplify._grid import Grid
 from ensemble_simplify.born_again import _heuristic as heuristic
 from ensemble_simplify.born_again import _planner as planner
@@ -53,7 +55,8 @@ def test_heuristic_is_faithful_and_bounded(objective, monkeypatch):
     rough = BornAgainClassifier(forest, objective=objective, method="heuristic").fit(X, y)
     assert rough.verify()
     assert rough.depth_lower_bound_ <= exact.depth_
-    assert exact.depth_ <= rough.depth_ or objective == "leaves"
+    if objective != "leaves":
+        assert exact.depth_ <= rough.depth_
     assert rough.n_leaves_lower_bound_ <= exact.n_leaves_
     if objective == "leaves":
         assert exact.n_leaves_ <= rough.n_leaves_
@@ -77,7 +80,7 @@ def test_grid_too_large_to_look_at():
 
 def test_nothing_in_time():
     forest, X, y = frozen(load_breast_cancer, 40)
-    with pytest.raises(ValueError, match=r"time_limit=0\.5.*Use fewer or shallower trees"):
+    with pytest.raises(TimeLimitError, match=r"time_limit=0\.5.*Use fewer or shallower trees"):
         BornAgainClassifier(forest, method="heuristic", time_limit=0.5).fit(X, y)
     with pytest.raises(ValueError, match="max_memory allows"):
         BornAgainClassifier(forest, method="exact", max_memory=1e6).fit(X, y)
@@ -107,7 +110,7 @@ def test_a_tree_that_turns_out_too_large_is_refused(monkeypatch):
 def test_front_out_of_time_or_memory():
     forest, X, y = frozen(load_iris, 5)
     model = BornAgainClassifier(forest).fit(X, y)
-    with pytest.raises(TimeoutError, match="time_limit"):
+    with pytest.raises(TimeLimitError, match="time_limit"):
         model.front(time_limit=1e-9)
     model.set_params(max_memory=10)
     with pytest.raises(ValueError, match="max_memory"):
@@ -162,6 +165,55 @@ def test_estimate_refuses(options, message):
     forest, _, _ = frozen(load_iris, 2)
     with pytest.raises(ValueError, match=message):
         estimate(forest, **options)
+
+
+@pytest.mark.parametrize("time_limit", [1e-6, 1e-4])
+def test_estimate_is_never_below_its_own_bound(time_limit):
+    """No time to look at more than a few cells: the forecast is a guess, the bound is not."""
+    X, y = np.arange(2001.0)[:, None], np.arange(2001) % 2
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    for domain in (None, {"integers": "all"}):
+        for seed in range(4):
+            report = estimate(tree, time_limit=time_limit, random_state=seed, domain=domain)
+            assert report.n_leaves >= report.n_leaves_lower_bound
+
+
+def test_estimate_sees_domain_and_merged_thresholds():
+    """What `fit` would search: fewer cells than without, and its leaves are bounded."""
+    X, y = load_iris(return_X_y=True)
+    forest = FrozenEstimator(RandomForestClassifier(6, max_depth=3, random_state=0).fit(X, y))
+    plain = estimate(forest)
+    some = X[(X[:, 3] >= 1) & (X[:, 3] <= 2)]
+    domain = {"bounds": {3: (1, 2)}}
+    for rows, options in (
+        (some, {"domain": domain}),
+        (X, {"merge_thresholds": True}),
+        (some, {"domain": domain, "merge_thresholds": True}),
+    ):
+        report = estimate(forest, rows, **options)
+        model = BornAgainClassifier(forest, **options).fit(rows, forest.predict(rows))
+        assert report.n_cells == model.n_cells_ < plain.n_cells
+        assert report.n_leaves_lower_bound <= model.n_leaves_ <= report.n_leaves
+    with pytest.raises(ValueError, match="merge_thresholds=True.*Give the rows X"):
+        estimate(forest, merge_thresholds=True)
+    with pytest.raises(ValueError, match="outside the domain"):
+        estimate(forest, X, domain=domain)
+
+
+def test_estimate_takes_a_random_state():
+    forest, _, _ = frozen(load_iris, 4)
+    seeds = (3, np.random.RandomState(3), None)
+    reports = [estimate(forest, random_state=seed) for seed in seeds]
+    assert reports[0].n_leaves == reports[1].n_leaves
+    with pytest.raises(ValueError, match="'random_state' parameter of estimate must be"):
+        estimate(forest, random_state="seed")
+
+
+def test_sixteen_thousand_leaves():
+    """As many splits as 16 bits cannot count, at a depth at which a count could still fit."""
+    labels = (np.indices((2,) * 14).sum(axis=0) % 2).astype(np.uint16)
+    tree = solve(labels, "depth_then_leaves", max_bytes=4e9).tree
+    assert (tree.depth, tree.n_leaves) == (14, 1 << 14)
 
 
 def test_single_class_has_no_cells():
