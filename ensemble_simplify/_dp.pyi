@@ -1,5 +1,6 @@
-import numpy as np
 from collections.abc import Sequence
+
+import numpy as np
 from numpy.typing import NDArray
 
 from ensemble_simplify._dp_layout import Layout

@@ -27,7 +27,7 @@ SPLIT_TYPES = [np.int16, np.int32]
 
 
 def solver(labels, outer, n_row=1, *, spread=0):
-    """Over a layout with these outer axes; with `spread`, each axis's cuts begin that many bits on."""
+    """With these outer axes; with `spread`, each axis's cuts begin that many bits on."""
     labels = np.ascontiguousarray(labels, dtype=np.uint16)
     word, shift, bit = [], [], 0
     for n in labels.shape:

@@ -12,11 +12,17 @@ from cell_grids import random_grid
 from oracles import min_depth, min_leaves, pareto_front
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify import BornAgainClassifier, Estimate, estimate, verify
+from ensemble_simplify import (
+    BornAgainClassifier,
+    DepthLeavesDisplay,
+    Estimate,
+    estimate,
+    verify,
+)
 from ensemble_simplify._base import TimeLimitError
 from ensemble_simplify._grid import Grid
 from ensemble_simplify.born_again import _heuristic as heuristic
@@ -194,7 +200,7 @@ def test_estimate_sees_domain_and_merged_thresholds():
         model = BornAgainClassifier(forest, **options).fit(rows, forest.predict(rows))
         assert report.n_cells == model.n_cells_ < plain.n_cells
         assert report.n_leaves_lower_bound <= model.n_leaves_ <= report.n_leaves
-    with pytest.raises(ValueError, match="merge_thresholds=True.*Give the rows X"):
+    with pytest.raises(ValueError, match=r"merge_thresholds=True.*Give the rows X"):
         estimate(forest, merge_thresholds=True)
     with pytest.raises(ValueError, match="outside the domain"):
         estimate(forest, X, domain=domain)
@@ -220,3 +226,28 @@ def test_single_class_has_no_cells():
     labels = np.zeros((), dtype=np.uint16)
     assert solve(labels, "leaves", max_bytes=1).tree.n_leaves == 1
     assert solved_front(labels, max_bytes=1) == [(0, 1)]
+
+
+def test_display_of_the_front():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    forest, X, y = frozen(load_iris, 10)
+    model = BornAgainClassifier(forest, objective="leaves").fit(X, y)
+    display = DepthLeavesDisplay.from_estimator(model)
+    assert list(zip(display.depth, display.n_leaves, strict=True)) == model.front()
+    assert list(display.points.values()) == [(model.depth_, model.n_leaves_)]
+    line = display.ax_.lines[0]
+    np.testing.assert_array_equal(line.get_xdata(), display.depth)
+    np.testing.assert_array_equal(line.get_ydata(), display.n_leaves)
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("depth", "leaves")
+    assert display.figure_ is display.ax_.figure
+
+    model.set_params(post_prune=True).fit(X[:20], y[:20])
+    _, ax = plt.subplots()
+    display = DepthLeavesDisplay.from_estimator(model, time_limit=60, ax=ax)
+    assert display.ax_ is ax
+    assert display.points["after pruning"] == (model.depth_, model.n_leaves_)
+    plt.close("all")
+    with pytest.raises(TimeLimitError):
+        DepthLeavesDisplay.from_estimator(model, time_limit=1e-9)
+    with pytest.raises(NotFittedError):
+        DepthLeavesDisplay.from_estimator(BornAgainClassifier())
