@@ -1212,6 +1212,8 @@ def _largest_start(vote):
 
 
 def _padded(value, n_scores):
+    if value.shape[1] == n_scores:
+        return value
     return np.pad(value, ((0, 0), (0, n_scores - value.shape[1])))
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify._base import (
@@ -279,7 +278,6 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         """
         given = X
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
-        check_classification_targets(y)
         weight = check_weights(sample_weight, X)
         rng = check_random_state(self.random_state)
         rows = named_rows(given, X)
@@ -320,7 +318,16 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self.decision_tree_ = write_classifier(
             nodes,
             tree.label[nodes.leaves],
-            leaf_probabilities(self.estimator_, forest, nodes, leaf_of_row, rows, weight, rng),
+            leaf_probabilities(
+                self.estimator_,
+                forest,
+                nodes,
+                leaf_of_row,
+                rows,
+                weight,
+                rng,
+                axes=whole.axes if whole.forest is forest else None,
+            ),
             leaf_of_row,
             y_index,
             self.classes_,

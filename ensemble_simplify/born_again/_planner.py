@@ -9,6 +9,7 @@ from time import monotonic
 
 import numpy as np
 
+from ensemble_simplify._axes import Axes
 from ensemble_simplify._cells import FREE, Stopped
 from ensemble_simplify._forest import Forest
 from ensemble_simplify._grid import CellTrees, Grid, grid_bytes, trees_over_axes
@@ -78,6 +79,11 @@ class Problem:
         cuts = cut_points(forest.feature, forest.threshold, forest.n_features)
         outside = None if domain is None else domain.outside(cuts)
         return cls(forest, cuts, trees_over_axes(forest, cuts, outside))
+
+    @cached_property
+    def axes(self):
+        """The cuts as `Axes`."""
+        return Axes(self.cuts)
 
     @cached_property
     def space(self):

@@ -14,7 +14,7 @@ POINTS_PER_LEAF, POINTS, POINTS_AT_ONCE = 16, 1 << 15, 1 << 16
 BATCH = 1 << 20
 
 
-def leaf_probabilities(estimator, forest, nodes, leaf_of_row, rows, weight, rng):
+def leaf_probabilities(estimator, forest, nodes, leaf_of_row, rows, weight, rng, *, axes=None):
     """Weighted mean of an ensemble's probabilities in every leaf.
 
     Parameters
@@ -29,6 +29,8 @@ def leaf_probabilities(estimator, forest, nodes, leaf_of_row, rows, weight, rng)
         Training rows; in leaves that none of positive weight reaches, random points count.
     weight : float64 array of shape (n_rows,)
     rng : RandomState
+    axes : Axes or None
+        Of the forest, if they are known already.
 
     Returns
     -------
@@ -36,7 +38,7 @@ def leaf_probabilities(estimator, forest, nodes, leaf_of_row, rows, weight, rng)
     """
     if not hasattr(estimator, "predict_proba"):
         return None
-    proba_of = _own_probabilities(forest) or _as_frame_of(rows, estimator.predict_proba)
+    proba_of = _own_probabilities(forest, axes) or _as_frame_of(rows, estimator.predict_proba)
     position = np.searchsorted(nodes.leaves, leaf_of_row)
     count = np.bincount(position, weights=weight, minlength=nodes.n_leaves)
     total = np.stack(
@@ -58,7 +60,7 @@ def leaf_probabilities(estimator, forest, nodes, leaf_of_row, rows, weight, rng)
     return proba / proba.sum(axis=1, keepdims=True)
 
 
-def _own_probabilities(forest):
+def _own_probabilities(forest, axes=None):
     """``predict_proba`` from the node arrays; None where it is not the mean of leaf values.
 
     It is for trees, forests and bagged trees. What boosting and AdaBoost answer is no mean, and
@@ -66,7 +68,7 @@ def _own_probabilities(forest):
     """
     if forest.vote.rule != "mean" or forest.vote.members:
         return None
-    axes = Axes.of(forest)
+    axes = Axes.of(forest) if axes is None else axes
     trees = axes.encode_forest(forest)
 
     def proba_of(rows):
