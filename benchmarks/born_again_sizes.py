@@ -5,10 +5,11 @@
 cells
     Thresholds, cells and regions of random forests of depth 3 on sets of scikit-learn.
 smaller
-    Mean leaves of the smallest trees, and in brackets the mean ``fidelity_``, with a domain, with
-    ``post_prune``, and with ``merge_thresholds``. Domains: indicators ``name<a``, ``name<b`` imply
-    one another, columns ``name:level`` of one name exclude one another (the levels of cars are
-    made such columns), columns of whole numbers are integers from their least to largest value.
+    Mean leaves of the smallest trees, and in brackets the mean ``volume_fidelity_``, with a
+    domain, with ``post_prune``, and with ``merge_thresholds``. Domains: indicators ``name<a``,
+    ``name<b`` imply one another, columns ``name:level`` of one name exclude one another (the
+    levels of cars are made such columns), columns of whole numbers are integers from their least
+    to largest value.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def smaller(options):
             forest = RandomForestClassifier(10, max_depth=3, random_state=seed).fit(data, y)
             for variant, parameters in variants.items():
                 model = BornAgainClassifier(FrozenEstimator(forest), **parameters).fit(data, y)
-                found[variant].append((model.n_leaves_, model.fidelity_))
+                found[variant].append((model.n_leaves_, model.volume_fidelity_))
         line = []
         for variant in ("plain", "domain", "both", "pruned only", "merged only"):
             if variant not in found:

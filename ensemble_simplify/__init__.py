@@ -2,7 +2,12 @@
 
 from ensemble_simplify._domain import Domain
 from ensemble_simplify._verify import Verification, verify
-from ensemble_simplify.born_again import BornAgainClassifier, Estimate, estimate
+from ensemble_simplify.born_again import (
+    BornAgainClassifier,
+    DepthLeavesDisplay,
+    Estimate,
+    estimate,
+)
 from ensemble_simplify.cultivated import (
     AbstentionDisplay,
     CultivatedForestClassifier,
@@ -27,6 +32,7 @@ __all__ = [
     "BudgetForestClassifier",
     "BudgetPathDisplay",
     "CultivatedForestClassifier",
+    "DepthLeavesDisplay",
     "Domain",
     "Estimate",
     "FeatureBudgetPruner",

@@ -1,4 +1,4 @@
-/* The inner loops of the born-again programme, on contiguous runs of regions.
+/* The inner loops of the exact search, on contiguous runs of regions.
 
    The number type says what is counted: unsigned types hold depths (two sides join to the
    deeper one), signed types hold numbers of splits (two sides join to their sum). */

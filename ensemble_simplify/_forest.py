@@ -410,9 +410,7 @@ class _Nodes:
         self.feature = np.concatenate([tree.feature for tree in trees]).astype(np.intp)
         self.threshold = np.concatenate([tree.threshold for tree in trees]).astype(np.float64)
         n_scores = max(tree.value.shape[1] for tree in trees)
-        self.value = np.concatenate(
-            [np.pad(tree.value, ((0, 0), (0, n_scores - tree.value.shape[1]))) for tree in trees]
-        )
+        self.value = np.concatenate([_padded(tree.value, n_scores) for tree in trees])
         self.inner = self.left != -1
 
     def _check(self, bad, what):
@@ -469,3 +467,9 @@ class _Nodes:
                 f"{self.name} has values whose sums are not finite. Scale the target, or fit "
                 "it again."
             )
+
+
+def _padded(value, n_scores):
+    if value.shape[1] == n_scores:
+        return value
+    return np.pad(value, ((0, 0), (0, n_scores - value.shape[1])))

@@ -30,7 +30,7 @@ cdef extern from *:
 cdef extern from *:
     """
     /* In plain arithmetic: without special CPU flags the compiler's own is a call. */
-    static inline int es_popcount(unsigned long long x) {
+    static inline int es_bit_count(unsigned long long x) {
         x = x - ((x >> 1) & 0x5555555555555555ULL);
         x = (x & 0x3333333333333333ULL) + ((x >> 2) & 0x3333333333333333ULL);
         x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
@@ -38,7 +38,7 @@ cdef extern from *:
     }
     """
     # Number of bits that are set.
-    int popcount "es_popcount"(uint64_t) noexcept nogil
+    int popcount "es_bit_count"(uint64_t) noexcept nogil
 
 
 cdef inline uint64_t scramble(uint64_t x) noexcept nogil:

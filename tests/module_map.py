@@ -21,6 +21,7 @@ GROUND = [
     "_regions",
     "_pruning",
     "_cells",
+    "_dp_layout",
     "_dp",
     "_certify",
     "_axes",

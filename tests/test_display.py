@@ -10,6 +10,7 @@ from ensemble_simplify import (
     AbstentionDisplay,
     BudgetPathDisplay,
     CultivatedForestClassifier,
+    DepthLeavesDisplay,
     ModuleTreeDisplay,
     ParetoFrontDisplay,
 )
@@ -20,6 +21,7 @@ DISPLAYS = [
         thresholds=ONE, coverage=ONE, accuracy=ONE, margin_coverage=ONE, margin_accuracy=ONE
     ),
     BudgetPathDisplay(curves={}),
+    DepthLeavesDisplay(depth=ONE, n_leaves=ONE),
     ParetoFrontDisplay(n_leaves=ONE, score=ONE, chosen=0),
     ModuleTreeDisplay(labels={0: "a"}, positions={0: (0, 0)}, edges=[], classes={0: (0, 1.0)}),
 ]

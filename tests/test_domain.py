@@ -412,12 +412,14 @@ def test_pruned_tree_keeps_training_rows_and_tells_its_fidelity(case):
     assert model.n_leaves_ == model.decision_tree_.get_n_leaves() <= model.n_leaves_unpruned_
     assert model.depth_ == model.decision_tree_.get_depth() <= model.depth_unpruned_
     assert (model.decision_tree_.tree_.n_node_samples > 0).all()
-    assert (model.status_ == "pruned") is (model.n_leaves_ < model.n_leaves_unpruned_)
+    assert model.status_ == "optimal"
+    pruned = model.n_leaves_ < model.n_leaves_unpruned_
+    assert np.isnan(model.fidelity_) if pruned else model.fidelity_ == 1
     read = read_forest(forest)
     cuts = cut_points(read.feature, read.threshold, read.n_features)
     truth = box_fidelity(model, forest, cuts, X)
-    assert model.fidelity_ == pytest.approx(truth, abs=1e-6)
-    assert model.fidelity_error_ == 0
+    assert model.volume_fidelity_ == pytest.approx(truth, abs=1e-6)
+    assert model.volume_fidelity_error_ == 0
     outcome = model.verify()
     if truth < 1 - 1e-9:
         assert outcome.equal is False
@@ -432,7 +434,7 @@ def test_pruning_takes_the_side_with_rows():
     model = BornAgainClassifier(FrozenEstimator(forest), post_prune=True).fit(X, [0, 0, 1, 1])
     assert model.n_leaves_unpruned_ == 3
     assert model.n_leaves_ == 2
-    assert model.fidelity_ == 0.75
+    assert model.volume_fidelity_ == 0.75
     assert model.n_leaves_lower_bound_ <= 3
 
 
@@ -445,14 +447,16 @@ def test_fidelity_counts_integers_and_the_domain():
     model = BornAgainClassifier(FrozenEstimator(forest), domain=statement, post_prune=True)
     model.fit(X, y)
     # every input of the domain is a training row
-    assert model.fidelity_ == 1
+    assert model.volume_fidelity_ == 1
     few = X[:4]
     assert (few.min(axis=0) < few.max(axis=0)).sum() > 2
     model.fit(few, y[:4])
     used = set(np.unique(read_forest(forest).feature)) - {-1}
     assert used == set(range(6))
     box = rows[((rows >= few.min(axis=0)) & (rows <= few.max(axis=0))).all(axis=1)]
-    assert model.fidelity_ == pytest.approx((model.predict(box) == forest.predict(box)).mean())
+    assert model.volume_fidelity_ == pytest.approx(
+        (model.predict(box) == forest.predict(box)).mean()
+    )
 
 
 def test_weights_of_cells():
@@ -470,12 +474,12 @@ def test_fidelity_is_estimated_where_cells_are_many(monkeypatch):
     y = (X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=60) > 1).astype(int)
     forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y)
     model = BornAgainClassifier(FrozenEstimator(forest), post_prune=True, random_state=0)
-    exact = model.fit(X, y).fidelity_
+    exact = model.fit(X, y).volume_fidelity_
     monkeypatch.setattr(fidelity_module, "EXACT_CELLS", 10)
     model.fit(X, y)
     assert exact < 1
-    assert 0 < model.fidelity_error_ < 0.01
-    assert abs(model.fidelity_ - exact) < 5 * model.fidelity_error_
+    assert 0 < model.volume_fidelity_error_ < 0.01
+    assert abs(model.volume_fidelity_ - exact) < 5 * model.volume_fidelity_error_
 
 
 @given(fitted_classifiers(kinds=["forest", "extra_trees", "bagging_subsets", "boosting"]))
@@ -519,8 +523,8 @@ def test_merged_tree_is_that_of_the_merged_ensemble():
         np.concatenate([read.threshold, nodes.threshold[inner]]),
         3,
     )
-    assert model.fidelity_ == pytest.approx(box_fidelity(model, forest, cuts, X), abs=1e-6)
-    assert model.fidelity_ < 1
+    assert model.volume_fidelity_ == pytest.approx(box_fidelity(model, forest, cuts, X), abs=1e-6)
+    assert model.volume_fidelity_ < 1
     assert model.verify().equal is False
     assert model.status_ == "optimal"
     assert model.front()[0] == (model.depth_, model.n_leaves_)

@@ -1,11 +1,11 @@
-"""The dynamic programme gives every region the value that exhaustive search gives it."""
+"""Dynamic programming gives every region the value that exhaustive search gives it."""
 
 from itertools import chain, combinations, product
 from math import ceil, inf, log2
 
 import numpy as np
 import pytest
-from cell_grids import forest_grid, labels_of_tree, random_grid
+from cell_grids import columns_of, forest_grid, labels_of_tree, random_grid
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import (
@@ -19,14 +19,15 @@ from oracles import (
 )
 
 from ensemble_simplify._cells import Stopped, change_masks
-from ensemble_simplify._dp import Programme
+from ensemble_simplify._dp import Solver, smallest_tree
+from ensemble_simplify._dp_layout import Layout
 
 DEPTH_TYPES = [np.uint8, np.uint16]
 SPLIT_TYPES = [np.int16, np.int32]
 
 
-def programme(labels, outer, n_row=1, *, spread=0):
-    """A layout with these outer axes; with `spread`, each axis's cuts begin that many bits on."""
+def solver(labels, outer, n_row=1, *, spread=0):
+    """With these outer axes; with `spread`, each axis's cuts begin that many bits on."""
     labels = np.ascontiguousarray(labels, dtype=np.uint16)
     word, shift, bit = [], [], 0
     for n in labels.shape:
@@ -37,7 +38,7 @@ def programme(labels, outer, n_row=1, *, spread=0):
     masks = np.zeros((labels.size, bit // 64 + 1), dtype=np.uint64)
     change_masks(labels.reshape(-1), np.array(labels.shape, dtype=np.intp), word, shift, masks)
     inner = [a for a in range(labels.ndim) if a not in outer]
-    return Programme(labels, masks, word, shift, outer, inner, n_row)
+    return Solver(Layout(labels, masks, word, shift, outer, inner, n_row))
 
 
 def layouts(n_axes):
@@ -68,14 +69,14 @@ def check_all_regions(labels, whole, dtypes, layouts_used):
         for lo, hi in boxes(labels.shape)
     ]
     for k, (outer, n_row) in enumerate(layouts_used):
-        dp = programme(labels, outer, n_row, spread=(0, 5, 40)[k % 3])
+        dp = solver(labels, outer, n_row, spread=(0, 5, 40)[k % 3])
         dtype = dtypes[k % 2]
-        layer = dp.solve(np.empty(dp.n_states, dtype=dtype), inf)
-        assert dp.solved(layer)
-        assert dp.n_states <= len(truth)
-        values = [dp.value(layer, lo, hi) for lo, hi, _ in truth]
+        layer = dp.solve(np.empty(dp.layout.n_states, dtype=dtype), inf)
+        assert layer.solved()
+        assert dp.layout.n_states <= len(truth)
+        values = [layer.value(lo, hi) for lo, hi, _ in truth]
         assert values == [value for _, _, value in truth], (outer, n_row, dtype)
-        told, depth, leaves = labels_of_tree(*dp.tree([layer], 1), labels.shape)
+        told, depth, leaves = labels_of_tree(*columns_of(smallest_tree([layer], 1)), labels.shape)
         np.testing.assert_array_equal(told, labels)
         assert whole == (depth if dtypes is DEPTH_TYPES else leaves)
 
@@ -103,25 +104,27 @@ def test_any_grid(data):
     classes = st.sampled_from([0, 1, 2, *([FREE] if data.draw(st.booleans()) else [])])
     labels = np.array(data.draw(st.lists(classes, min_size=size, max_size=size))).reshape(shape)
     outer, n_row = data.draw(st.sampled_from(list(layouts(labels.ndim))))
-    dp = programme(labels, outer, n_row, spread=data.draw(st.integers(0, 70)))
+    dp = solver(labels, outer, n_row, spread=data.draw(st.integers(0, 70)))
     for function, dtypes, least in ((_min_depth, DEPTH_TYPES, 0), (_min_leaves, SPLIT_TYPES, 1)):
-        layer = dp.solve(np.empty(dp.n_states, dtype=data.draw(st.sampled_from(dtypes))), inf)
+        layer = dp.solve(
+            np.empty(dp.layout.n_states, dtype=data.draw(st.sampled_from(dtypes))), inf
+        )
         for lo, hi in boxes(labels.shape):
             box = tuple(zip(lo, hi, strict=True))
-            assert dp.value(layer, lo, hi) == function(labels, {}, box) - least
-        assert dp.solved(layer)
+            assert layer.value(lo, hi) == function(labels, {}, box) - least
+        assert layer.solved()
 
 
 def layered(dp, limit, dtype, in_place_from):
     """Layers 0..limit-1, overwritten from some layer on; (layers kept, whole depth)."""
-    layers = [dp.first_layer(np.empty(dp.n_states, dtype=dtype), inf)]
+    layers = [dp.first_layer(np.empty(dp.layout.n_states, dtype=dtype), inf)]
     depth = 1
     while depth < limit:
-        dirty, entries = dp.pending(layers[-1], limit - depth)
+        update, entries = dp.blocks_to_update(layers[-1], limit - depth)
         in_place = depth >= in_place_from
-        room = dp.largest_block() if in_place else entries
+        room = dp.layout.largest_block() if in_place else entries
         layer = dp.next_layer(
-            layers[-1], dirty, limit - depth, np.empty(room, dtype=dtype), in_place, inf
+            layers[-1], update, limit - depth, np.empty(room, dtype=dtype), in_place, inf
         )
         layers = [layer] if in_place else [*layers, layer]
         depth += 1
@@ -143,51 +146,52 @@ def test_layers(block):
         for limit in range(max(1, least - 1), least + 3):
             leaves = _min_leaves_within(labels, memo, whole_box(labels), limit)
             outer, n_row = used[rng.integers(len(used))]
-            dp = programme(labels, outer, n_row)
+            dp = solver(labels, outer, n_row)
             dtype = SPLIT_TYPES[limit % 2]
             layers = layered(dp, limit, dtype, inf)
             if leaves == inf:
-                assert dp.split(layers[-1], lo, hi) is None
+                assert layers[-1].split(lo, hi) is None
                 continue
-            assert dp.split(layers[-1], lo, hi)[2] == leaves - 1
-            told, depth, n_leaves = labels_of_tree(*dp.tree(layers, limit), labels.shape)
+            assert layers[-1].split(lo, hi)[2] == leaves - 1
+            told, depth, n_leaves = labels_of_tree(
+                *columns_of(smallest_tree(layers, limit)), labels.shape
+            )
             np.testing.assert_array_equal(told, labels)
             assert depth <= limit
             assert n_leaves == leaves
             in_place = layered(dp, limit, dtype, int(rng.integers(1, limit + 1)))
-            assert dp.split(in_place[-1], lo, hi)[2] == leaves - 1
+            assert in_place[-1].split(lo, hi)[2] == leaves - 1
 
 
-@pytest.mark.parametrize("seed", range(15))
-def test_first_layer_and_pending(seed):
-    """A layer holds the fewest leaves within its depth, though only pending blocks are solved."""
-    labels = random_grid(seed, 300)
-    memo = {}
-    for outer, n_row in layouts(labels.ndim):
-        dp = programme(labels, outer, n_row)
-        layer = dp.first_layer(np.empty(dp.n_states, dtype=np.int32), inf)
-        for lo, hi in boxes(labels.shape):
-            window = labels[tuple(slice(a, b + 1) for a, b in zip(lo, hi, strict=True))]
-            assert (dp.value(layer, lo, hi) == 0) == (window == window.flat[0]).all()
-        dirty, entries = dp.pending(layer, 99)
-        assert entries == dp.n_states  # depth 0 solves no block
-        depth, changed = 0, True
-        while changed:
-            depth += 1
-            table = np.empty(entries, dtype=np.int32)
-            layer = dp.next_layer(layer, dirty, 99, table, False, inf)
-            changed = False
+def test_first_layer_and_what_the_next_one_changes():
+    """A block may stay out of the next layer only if no value in it changes."""
+    skipped = 0
+    for seed in range(12):
+        labels = random_grid(seed, 600)
+        whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
+        for outer, n_row in layouts(labels.ndim):
+            dp = solver(labels, outer, n_row)
+            layer = dp.first_layer(np.empty(dp.layout.n_states, dtype=np.int32), inf)
             for lo, hi in boxes(labels.shape):
-                box = tuple(zip(lo, hi, strict=True))
-                leaves = _min_leaves_within(labels, memo, box, depth)
-                changed |= leaves < _min_leaves_within(labels, memo, box, depth - 1)
-                if leaves < inf:
-                    assert dp.value(layer, lo, hi) == leaves - 1
-                else:
-                    assert dp.value(layer, lo, hi) > labels.size
-            dirty, entries = dp.pending(layer, 99)
-            # whatever changes in one layer may change others in the next, and nothing else
-            assert any(dirty) == (entries > 0) == changed
+                window = labels[tuple(slice(a, b + 1) for a, b in zip(lo, hi, strict=True))]
+                assert (layer.value(lo, hi) == 0) == (window == window.flat[0]).all()
+            depth = 0
+            while True:
+                update, entries = dp.blocks_to_update(layer, 99)
+                every = bytearray(b"\1") * len(update)
+                room = [np.empty(n, dtype=np.int32) for n in (entries, dp.layout.n_states)]
+                told = dp.next_layer(layer, update, 99, room[0], False, inf)
+                full = dp.next_layer(layer, every, 99, room[1], False, inf)
+                depth += 1
+                for lo, hi in boxes(labels.shape):
+                    assert told.value(lo, hi) == full.value(lo, hi)
+                skipped += 0 < entries < dp.layout.n_states
+                if entries == 0:
+                    break
+                layer = told
+            assert layer.value(*whole) == min_leaves(labels) - 1
+            assert depth - 1 >= min_depth(labels)
+    assert skipped
 
 
 @pytest.mark.parametrize("n_classes", [2, 254, 255, 256, 300])
@@ -202,9 +206,11 @@ def test_class_numbers_do_not_matter(n_classes, dtype):
         names[-1:] = n_classes - 1
         renamed = names[labels] if len(names) == labels.max() + 1 else labels
         for outer, n_row in list(layouts(labels.ndim))[-3:]:
-            dp = programme(renamed, outer, n_row)
-            layer = dp.solve(np.empty(dp.n_states, dtype=dtype), inf)
-            told, depth, leaves = labels_of_tree(*dp.tree([layer], 1), labels.shape)
+            dp = solver(renamed, outer, n_row)
+            layer = dp.solve(np.empty(dp.layout.n_states, dtype=dtype), inf)
+            told, depth, leaves = labels_of_tree(
+                *columns_of(smallest_tree([layer], 1)), labels.shape
+            )
             np.testing.assert_array_equal(told, renamed)
             if dtype in DEPTH_TYPES:
                 assert depth == min_depth(renamed)
@@ -219,25 +225,27 @@ def test_long_axes(n):
     line = rng.integers(0, 3, n)
     runs = 1 + int((line[1:] != line[:-1]).sum())
     for spread in (0, 7):
-        dp = programme(line, [], spread=spread)
-        layer = dp.solve(np.empty(dp.n_states, dtype=np.int32), inf)
-        assert labels_of_tree(*dp.tree([layer], 1), line.shape)[2] == runs
-        layer = dp.solve(np.empty(dp.n_states, dtype=np.uint8), inf)
-        told, depth, _ = labels_of_tree(*dp.tree([layer], 1), line.shape)
+        dp = solver(line, [], spread=spread)
+        layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.int32), inf)
+        assert labels_of_tree(*columns_of(smallest_tree([layer], 1)), line.shape)[2] == runs
+        layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.uint8), inf)
+        told, depth, _ = labels_of_tree(*columns_of(smallest_tree([layer], 1)), line.shape)
         assert depth == ceil(log2(runs))
         np.testing.assert_array_equal(told, line)
     # the second axis decides between the line and one class: runs + 1 leaves
     for axis in (0, 1):
         plane = np.stack([line, np.full(n, 3)], axis=axis)
         for outer in ([], [0], [1]):
-            dp = programme(plane, outer)
-            layer = dp.solve(np.empty(dp.n_states, dtype=np.int16), inf)
-            told, _, leaves = labels_of_tree(*dp.tree([layer], 1), plane.shape)
+            dp = solver(plane, outer)
+            layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.int16), inf)
+            told, _, leaves = labels_of_tree(*columns_of(smallest_tree([layer], 1)), plane.shape)
             np.testing.assert_array_equal(told, plane)
             assert leaves == runs + 1
             limit = 1 + ceil(log2(runs))
             layers = layered(dp, limit, np.int16, inf)
-            told, depth, leaves = labels_of_tree(*dp.tree(layers, limit), plane.shape)
+            told, depth, leaves = labels_of_tree(
+                *columns_of(smallest_tree(layers, limit)), plane.shape
+            )
             np.testing.assert_array_equal(told, plane)
             assert (depth <= limit, leaves) == (True, runs + 1)
 
@@ -250,32 +258,34 @@ def test_many_words_of_cuts():
     big = small[np.ix_(*pick)]
     expected = small[np.ix_(*[np.unique(p) for p in pick])]
     for outer in ([0, 1], [1, 2], [2, 0]):
-        dp = programme(big[:40, :35, :25], outer)
-        layer = dp.solve(np.empty(dp.n_states, dtype=np.int32), inf)
+        dp = solver(big[:40, :35, :25], outer)
+        layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.int32), inf)
         corner = small[np.ix_(*[np.unique(p[:n]) for p, n in zip(pick, (40, 35, 25), strict=True)])]
-        assert labels_of_tree(*dp.tree([layer], 1), (40, 35, 25))[2] == min_leaves(corner)
+        assert labels_of_tree(*columns_of(smallest_tree([layer], 1)), (40, 35, 25))[
+            2
+        ] == min_leaves(corner)
     assert expected.size <= 64
 
 
 def test_equal_regions_are_stored_once():
     labels = np.zeros((6, 6), dtype=np.intp)
     labels[3:, 2:] = 1
-    dp = programme(labels, [0])
-    assert dp.n_states < 21 * 21
-    assert dp.shape == (6, 6)
-    assert dp.cost > 0
+    dp = solver(labels, [0])
+    assert dp.layout.n_states < 21 * 21
+    assert dp.layout.shape == (6, 6)
+    assert dp.layout.cost > 0
 
 
 def test_table_of_wrong_size():
-    dp = programme(random_grid(0), [])
-    for size in (0, dp.n_states - 1, dp.n_states + 1):
-        with pytest.raises(ValueError, match=str(dp.n_states)):
+    dp = solver(random_grid(0), [])
+    for size in (0, dp.layout.n_states - 1, dp.layout.n_states + 1):
+        with pytest.raises(ValueError, match=str(dp.layout.n_states)):
             dp.solve(np.empty(size, dtype=np.uint8), inf)
 
 
 def test_out_of_time():
     labels = np.random.default_rng(0).integers(0, 2, (14, 14, 14, 4))
-    dp = programme(labels, [0, 1])
+    dp = solver(labels, [0, 1])
     for seconds in (0.0, -1.0):
         with pytest.raises(Stopped):
-            dp.solve(np.empty(dp.n_states, dtype=np.int16), seconds)
+            dp.solve(np.empty(dp.layout.n_states, dtype=np.int16), seconds)

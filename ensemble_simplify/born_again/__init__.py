@@ -1,10 +1,19 @@
-"""The smallest single tree with exactly the same function as an ensemble."""
+"""The smallest single tree with exactly the same function as an ensemble.
 
+`_estimator` (BornAgainClassifier) reads the ensemble, has a tree found, and writes it; `_planner`
+chooses the search: `_search` solves a labelled grid exactly (by the kernel ``_dp``) and draws the
+front of depth and leaves, `_heuristic` divides larger ones into parts, `_bounds` proves how small
+a tree cannot be. `_fidelity` measures where a changed tree differs, `_probabilities` fills the
+leaves, `_estimate` (estimate) forecasts all this, `_display` (DepthLeavesDisplay) draws the front.
+"""
+
+from ensemble_simplify.born_again._display import DepthLeavesDisplay
 from ensemble_simplify.born_again._estimate import Estimate, estimate
 from ensemble_simplify.born_again._estimator import BornAgainClassifier
 
 __all__ = [
     "BornAgainClassifier",
+    "DepthLeavesDisplay",
     "Estimate",
     "estimate",
 ]

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._axes import Axes
 from ensemble_simplify._base import (
     Interval,
     StrOptions,
     available_memory,
     read_classifier,
+    unwrap,
     validate_params,
 )
-from ensemble_simplify._verify import Space
-from ensemble_simplify.born_again._grid import CellTrees
-from ensemble_simplify.born_again._planner import HOPELESS, MAX_LEAVES, forecast
+from ensemble_simplify._domain import Domain, read_domain
+from ensemble_simplify.born_again._planner import REFUSED_LEAVES, forecast, read_problem
 from ensemble_simplify.born_again._search import n_regions
 
 # Leaves beyond which a tree is no longer something to read.
@@ -92,9 +90,11 @@ class Estimate:
         "X": ["array-like", None],
         "objective": [StrOptions({"depth", "leaves", "depth_then_leaves"})],
         "voting": [StrOptions({"estimator", "hard"})],
+        "domain": [Domain, dict, None],
+        "merge_thresholds": ["boolean"],
         "max_memory": [Interval(Real, 0, None, closed="neither"), None],
         "time_limit": [Interval(Real, 0, None, closed="neither")],
-        "random_state": [Interval(Integral, 0, None, closed="left"), None],
+        "random_state": ["random_state"],
     },
     prefer_skip_nested_validation=False,
 )
@@ -104,6 +104,8 @@ def estimate(
     *,
     objective="depth_then_leaves",
     voting="estimator",
+    domain=None,
+    merge_thresholds=False,
     max_memory=None,
     time_limit=1.0,
     random_state=0,
@@ -115,16 +117,21 @@ def estimate(
     estimator : fitted ensemble
         As for :class:`BornAgainClassifier`, fitted, with or without ``FrozenEstimator``.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Rows; the cells they lie in are counted.
+        Rows; the cells they lie in are counted. Needed for `merge_thresholds`.
     objective : {"depth", "leaves", "depth_then_leaves"}, default="depth_then_leaves"
         What is to be smallest.
     voting : {"estimator", "hard"}, default="estimator"
         As for :class:`BornAgainClassifier`.
+    domain : Domain, dict or None, default=None
+        As for :class:`BornAgainClassifier`: which inputs can occur.
+    merge_thresholds : bool, default=False
+        As for :class:`BornAgainClassifier`: whether thresholds are merged as far as the rows `X`
+        allow it.
     max_memory : float or None, default=None
         Bytes the search may use; None: half of what is free.
     time_limit : float, default=1.0
         Seconds to look at the ensemble, about.
-    random_state : int or None, default=0
+    random_state : int, RandomState instance or None, default=0
         Seeds the samples.
 
     Returns
@@ -143,29 +150,36 @@ def estimate(
     >>> bool(report.n_leaves >= report.n_leaves_lower_bound)
     True
     """
-    fitted = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    fitted = unwrap(estimator)
     check_is_fitted(fitted)
     forest = read_classifier(fitted, voting=voting)
-    axes = Axes.of(forest)
-    allowed = available_memory() / 2 if max_memory is None else max_memory
-    space = Space([forest], axes)
-    seen = forecast(
-        CellTrees.of(forest, axes),
-        space,
-        objective,
-        max_bytes=allowed,
-        seconds=time_limit,
-        rng=np.random.default_rng(random_state),
-    )
-    n_occupied = None
+    inside = read_domain(domain, forest.n_features, getattr(fitted, "feature_names_in_", None))
     if X is not None:
-        X = check_array(X, dtype=np.float32)
+        X = check_array(X, dtype=[np.float64, np.float32])
         if X.shape[1] != forest.n_features:
             raise ValueError(
                 f"X has {X.shape[1]} features, but the ensemble was fitted on "
                 f"{forest.n_features}. Pass the columns it was fitted on."
             )
-        n_occupied = np.unique(axes.encode_rows(X), axis=1).shape[1]
+        if inside is not None:
+            inside.check_rows(X)
+    elif merge_thresholds:
+        raise ValueError(
+            "merge_thresholds=True merges thresholds as far as training rows allow it. Give the "
+            "rows X, or merge_thresholds=False."
+        )
+    allowed = available_memory() / 2 if max_memory is None else max_memory
+    problem = read_problem(forest, inside, merge_rows=X if merge_thresholds else None)
+    seen = forecast(
+        problem,
+        objective,
+        max_bytes=allowed,
+        seconds=time_limit,
+        rng=np.random.default_rng(check_random_state(random_state).randint(1 << 31)),
+    )
+    n_occupied = None
+    if X is not None:
+        n_occupied = np.unique(problem.axes.encode_rows(X.astype(np.float32)), axis=1).shape[1]
     exact = bool(seen.n_bytes <= allowed and seen.seconds <= 3600)
     return Estimate(
         forest.n_trees,
@@ -185,7 +199,7 @@ def _advice(exact, seen, allowed):
     advice = []
     if exact:
         advice.append("method='auto' will prove the smallest tree.")
-    elif seen.n_leaves > HOPELESS * MAX_LEAVES:
+    elif seen.n_leaves > REFUSED_LEAVES:
         advice.append("A tree with the same function is out of reach: method='auto' will refuse.")
     else:
         reason = "memory" if seen.n_bytes > allowed else "time"

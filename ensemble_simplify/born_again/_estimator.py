@@ -2,59 +2,57 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify._axes import Axes, Splits
 from ensemble_simplify._base import (
     HasMethods,
+    HoldsClassifierTree,
     Interval,
     StrOptions,
+    TimeLimitError,
     all_or_nothing,
     available_memory,
-    check_readable,
     check_weights,
     class_index,
     fit_context,
     fit_or_unwrap,
-    fitted_rows,
+    named_rows,
     read_classifier,
+    report,
+    warn_out_of_time,
 )
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._sklearn_tree import apply_nodes, write_classifier
-from ensemble_simplify._thresholds import (
-    merged_thresholds,
-)
-from ensemble_simplify._verify import Space, verify
+from ensemble_simplify._verify import verify
 from ensemble_simplify.born_again._fidelity import edge_weights, fidelity
 from ensemble_simplify.born_again._grid import CellTrees
 from ensemble_simplify.born_again._planner import (
     MAX_LEAVES,
     OutOfTime,
+    Problem,
     TooManyLeaves,
     find_front,
     find_tree,
+    read_problem,
 )
+from ensemble_simplify.born_again._probabilities import leaf_probabilities
 from ensemble_simplify.born_again._search import CellTree, TooLarge, n_regions
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
-# Points looked at for the probabilities of a leaf that no training row reaches: so many a leaf,
-# so many in all if there are not more leaves than that, and so many at a time.
-POINTS_PER_LEAF, POINTS, POINTS_AT_ONCE = 16, 1 << 15, 1 << 16
 
 
-class BornAgainClassifier(ClassifierMixin, BaseEstimator):
+class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     """The smallest decision tree with exactly the same function as a tree ensemble.
 
     For every finite input, ``predict`` answers what ``estimator_.predict`` answers, and no
@@ -74,10 +72,8 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         a fitted one is used as it is when wrapped in :class:`~sklearn.frozen.FrozenEstimator`.
         None means ``RandomForestClassifier(n_estimators=5, max_depth=2)``. Supported are
         decision trees, random forests, extra trees, bagged trees, AdaBoost, gradient boosting and
-        voting over them; with the extra ``ensemble-simplify[boosting]``, histogram gradient
-        boosting, XGBoost and LightGBM; a ``Pipeline`` of scalers, imputers or selectors of columns
-        that ends in one of these; and the fitted estimators of this package that hold a tree or
-        an ensemble.
+        voting over them, and, with the extra ``ensemble-simplify[boosting]``, histogram gradient
+        boosting, XGBoost and LightGBM.
     objective : {"depth", "leaves", "depth_then_leaves"}, default="depth_then_leaves"
         What is smallest: the depth, the number of leaves, or the number of leaves among
         the trees of smallest depth.
@@ -94,8 +90,8 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
     post_prune : bool, default=False
         Whether to replace, from the bottom up, every split that has training rows on one side only
         by that side, and splits between two leaves of one class by a leaf, as in [1]_. The tree
-        is then smaller and answers like the ensemble on every training row, but not everywhere:
-        see `fidelity_`.
+        is then smaller and answers like the ensemble on every training row (of positive weight),
+        but not everywhere: see `volume_fidelity_`.
     domain : Domain, dict or None, default=None
         Which inputs can occur: a :class:`Domain`, or a dict of its parameters. The tree has the
         ensemble's function inside the domain and any class outside, where ``predict`` answers
@@ -104,8 +100,8 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
     merge_thresholds : bool, default=False
         Whether to merge thresholds of the ensemble, before the search, to the fewest that leave
         every training row on its path in every tree [2]_. The tree then has the function of the
-        ensemble with merged thresholds, which is the ensemble's own on the training rows, but not
-        everywhere: see `fidelity_`.
+        ensemble with merged thresholds, which is the ensemble's own on the training rows (of
+        positive weight), but not everywhere: see `volume_fidelity_`.
     max_memory : float or None, default=None
         Memory the search may use, in bytes. None: half of what is free when ``fit`` starts.
     time_limit : float or None, default=None
@@ -125,9 +121,9 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         The fitted ensemble.
     decision_tree_ : DecisionTreeClassifier
         The tree, an ordinary fitted scikit-learn tree. Its node weights and impurities come
-        from the training rows; a leaf's probabilities are the mean of the ensemble's over the
-        training rows in it (over random points where there is none), changed as little as
-        makes the leaf's class the most probable one.
+        from the training rows; a leaf's probabilities are the weighted mean of the ensemble's
+        over the training rows in it (over random points where there is none), changed as little
+        as makes the leaf's class the most probable one.
     depth_ : int
         Depth of the tree.
     n_leaves_ : int
@@ -141,19 +137,24 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         No tree with the same function (before ``post_prune``), and of depth `depth_unpruned_` if
         depth comes first, has fewer leaves. Equal to `n_leaves_unpruned_` where leaves are
         minimised.
-    status_ : {"optimal", "feasible", "pruned"}
+    status_ : {"optimal", "feasible"}
         ``"optimal"``: the objective is proven to be smallest; ``"feasible"``: the tree has the
         ensemble's function (inside `domain`, with merged thresholds if `merge_thresholds`), but a
-        smaller one may exist; ``"pruned"``: ``post_prune`` changed the tree.
+        smaller one may exist. It is about the search: what `post_prune` took away afterwards is
+        the difference to `n_leaves_unpruned_`.
     fidelity_ : float
+        1.0 where the tree is proven to be the ensemble (inside `domain`); NaN where `post_prune`
+        or `merge_thresholds` changed its function, for no rows are kept aside to measure that:
+        see `volume_fidelity_`, and :func:`verify`.
+    volume_fidelity_ : float
         Share of points, drawn uniformly from the bounding box of the training rows, to which
-        the tree gives the ensemble's class: 1 by proof without `post_prune` and
-        `merge_thresholds`. With a `domain`, only points inside count, integer features are
-        drawn as integers, and what groups and implications say about features that the ensemble
-        does not use is put in terms of those it uses. Computed from all cells; where there are
-        too many, estimated from those of 100,000 points that are in the domain (NaN if none is).
-    fidelity_error_ : float
-        Standard error of `fidelity_`; 0 where it is exact.
+        the tree gives the ensemble's class: 1 where `fidelity_` is. With a `domain`, only points
+        inside count, integer features are drawn as integers, and what groups and implications say
+        about features that the ensemble does not use is put in terms of those it uses. Computed
+        from all cells; where there are too many, estimated from those of 100,000 points that are
+        in the domain (NaN if none is).
+    volume_fidelity_error_ : float
+        Standard error of `volume_fidelity_`; 0 where it is exact.
     n_cells_ : int or float
         Number of cells; cuts across which no prediction changes are not counted, unless there are
         too many cells to look at each.
@@ -173,8 +174,9 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
     ValueError
         If the search does not fit into `max_memory` (``method="exact"``), if a tree with the
         ensemble's function is expected to have far more than a million leaves
-        (``method="auto"``), if none was found within `time_limit`, or a parameter is out of
-        range.
+        (``method="auto"``), or a parameter is out of range.
+    TimeLimitError
+        If no tree with the ensemble's function was found within `time_limit`.
 
     See Also
     --------
@@ -274,48 +276,58 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         self : BornAgainClassifier
             The fitted estimator.
         """
-        check_readable(self.estimator)
         given = X
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
-        check_classification_targets(y)
         weight = check_weights(sample_weight, X)
         rng = check_random_state(self.random_state)
-        default = RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng)
-        rows = given if hasattr(given, "columns") else X
+        rows = named_rows(given, X)
         self.estimator_ = fit_or_unwrap(
             self.estimator,
             rows,
             y,
             None if sample_weight is None else weight,
-            default=default,
+            default=RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng),
         )
         forest = read_classifier(self.estimator_, voting=self.voting)
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
+        domain = self._domain()
+        if domain is not None:
+            domain.check_rows(X)
+        counted = weight > 0
 
-        inside = self._inside()
-        if inside is not None:
-            inside.check_rows(X)
-            forest = inside.read(forest)
-        searched = self._merged(forest, inside, X)
-        self._threshold = searched.threshold
-        axes = Axes.of(searched)
-        found = self._search(searched, axes, inside, rng)
-        tree = found.tree
-        nodes = axes.decode(tree.nodes)
+        whole = problem = read_problem(forest, domain)
+        if self.merge_thresholds:
+            problem = read_problem(forest, domain, merge_rows=X[counted])
+            self._report_merging(whole, problem)
+        self._threshold = problem.forest.threshold
+        found = self._search(problem, rng)
+        tree, nodes = found.tree, problem.axes.decode(found.tree.nodes)
         leaf_of_row = apply_nodes(nodes, X)
         if self.post_prune:
             empty = tree.is_leaf
-            empty[leaf_of_row] = False
+            empty[leaf_of_row[counted]] = False
             tree = tree.without(empty)
-            nodes = axes.decode(tree.nodes)
+            nodes = problem.axes.decode(tree.nodes)
             leaf_of_row = apply_nodes(nodes, X)
-        self._measure_fidelity(forest, inside, tree, nodes, X, rng)
-        leaf_label = tree.nodes[nodes.leaves, 1]
+        self._set_sizes(found, tree)
+        changed = self.n_leaves_ < self.n_leaves_unpruned_ or not np.array_equal(
+            whole.forest.threshold, problem.forest.threshold
+        )
+        self._set_fidelity(changed, whole.forest, domain, tree, nodes, X[counted], rng)
         self.decision_tree_ = write_classifier(
             nodes,
-            leaf_label,
-            self._leaf_probabilities(rows, nodes, leaf_of_row, rng),
+            tree.nodes[nodes.leaves, 1],
+            leaf_probabilities(
+                self.estimator_,
+                forest,
+                nodes,
+                leaf_of_row,
+                rows,
+                weight,
+                rng,
+                axes=whole.axes if whole.forest is forest else None,
+            ),
             leaf_of_row,
             y_index,
             self.classes_,
@@ -323,76 +335,69 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
             feature_names=getattr(self, "feature_names_in_", None),
             sample_weight=weight,
         )
-        self._set_sizes(found, tree)
+        self._tell()
         return self
 
-    def _inside(self):
+    def _domain(self):
         """The domain in terms of feature numbers."""
         names = getattr(self, "feature_names_in_", None)
         return read_domain(self.domain, self.n_features_in_, names)
 
-    def _merged(self, forest, inside, X):
-        """The forest whose function is sought: with merged thresholds, if so wanted."""
-        if not self.merge_thresholds:
-            return forest
-        merged = replace(forest, threshold=merged_thresholds(forest, X))
-        merged = merged if inside is None else inside.read(merged)
-        sizes = [_cells(Axes.of(f).shape) for f in (forest, merged)]
-        self._report(f"merged thresholds: {_count(sizes[1])} of {_count(sizes[0])} cells left")
-        return merged
+    def _report_merging(self, whole, merged):
+        before, after = (_count(_cells(problem.trees.shape)) for problem in (whole, merged))
+        report(self, f"merged thresholds: {after} of {before} cells left")
 
-    def _measure_fidelity(self, forest, inside, tree, nodes, X, rng):
-        """Set `fidelity_` of the tree to the forest, the tree's nodes being over features."""
-        self.fidelity_, self.fidelity_error_ = 1.0, 0.0
-        if not (self.post_prune or self.merge_thresholds):
+    def _set_fidelity(self, changed, forest, domain, tree, nodes, X, rng):
+        """Set what is known of the agreement of the tree, its nodes over features, and forest."""
+        self.fidelity_ = self.volume_fidelity_ = 1.0
+        self.volume_fidelity_error_ = 0.0
+        if not changed:
             return
+        self.fidelity_ = np.nan
         splits = Splits.of_tree(nodes, forest.n_features)
         axes = Axes.of(forest, splits)
         coded = axes.encode_forest(splits).nodes
         leaves = coded[:, 0] < 0
         coded[leaves, 1] = tree.nodes[coded[leaves, 1], 1]
-        outside = None if inside is None else inside.outside(axes)
+        outside = None if domain is None else domain.outside(axes)
         weights = []
         for j, cuts in zip(axes.features, axes.cuts, strict=True):
-            integer = inside is not None and inside.integer[j]
+            integer = domain is not None and domain.integer[j]
             weights.append(edge_weights(cuts, X[:, j].min(), X[:, j].max(), integer))
-        self.fidelity_, self.fidelity_error_ = fidelity(
+        self.volume_fidelity_, self.volume_fidelity_error_ = fidelity(
             CellTrees.of(forest, axes, outside),
             CellTree(coded),
             weights,
             np.random.default_rng(rng.randint(1 << 31)),
         )
 
-    def _search(self, forest, axes, inside, rng):
-        """A faithful tree over the cells of the axes."""
-        trees = CellTrees.of(forest, axes, None if inside is None else inside.outside(axes))
-        space = Space([forest], axes)
+    def _search(self, problem, rng):
+        """A faithful tree, or an error that tells what to change."""
         allowed = self._memory()
-        seconds = np.inf if self.time_limit is None else self.time_limit
+        shape, forest = problem.trees.shape, problem.forest
         name = f"estimator={type(self.estimator_).__name__}(...)"
-        self._report(f"{forest.n_trees} trees, {_count(_cells(trees.shape))} cells before merging")
+        report(self, f"{forest.n_trees} trees, {_count(_cells(shape))} cells before merging")
         try:
             return find_tree(
-                trees,
-                space,
+                problem,
                 self.objective,
                 method=self.method,
                 max_bytes=allowed,
-                seconds=seconds,
+                seconds=np.inf if self.time_limit is None else self.time_limit,
                 rng=np.random.default_rng(rng.randint(1 << 31)),
-                report=self._report if self.verbose else None,
+                report=partial(report, self),
             )
         except TooLarge as error:
-            raise ValueError(self._too_large(trees.shape, error.n_bytes, allowed)) from error
+            raise ValueError(self._too_large(shape, error.n_bytes, allowed)) from error
         except TooManyLeaves as error:
+            n_thresholds = problem.axes.n_cuts.sum()
             raise ValueError(
                 f"A tree with the function of {name} is expected to have {_count(error.n_leaves)} "
-                f"leaves or so ({forest.n_trees} trees, {axes.n_cuts.sum():,} distinct "
-                f"thresholds); more than {MAX_LEAVES:,} are not written out. Use fewer or "
-                "shallower trees, or features of fewer distinct values (for instance by "
-                "KBinsDiscretizer); or take a small tree that only comes close, by "
-                "RepresenterTree or GenesimClassifier. method='heuristic' with a time_limit "
-                "searches all the same."
+                f"leaves or so ({forest.n_trees} trees, {n_thresholds:,} distinct thresholds); "
+                f"more than {MAX_LEAVES:,} are not written out. Use fewer or shallower trees, or "
+                "features of fewer distinct values (for instance by KBinsDiscretizer); or take a "
+                "small tree that only comes close, by RepresenterTree or GenesimClassifier. "
+                "method='heuristic' with a time_limit searches all the same."
             ) from error
         except OutOfTime as error:
             forecast = ""
@@ -401,10 +406,10 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
                     f" It had {error.n_leaves:,} leaves on {error.share:.2g} of the cells: "
                     f"expect {_count(error.n_leaves / error.share)} leaves or so."
                 )
-            raise ValueError(
+            raise TimeLimitError(
                 f"time_limit={self.time_limit} seconds were over before a tree with the function "
-                f"of {name} was found, on {_count(_cells(trees.shape))} cells.{forecast} Use fewer "
-                "or shallower trees, or features of fewer distinct values (for instance by "
+                f"of {name} was found, on {_count(_cells(shape))} cells.{forecast} Use fewer or "
+                "shallower trees, or features of fewer distinct values (for instance by "
                 "KBinsDiscretizer), or raise time_limit."
             ) from error
 
@@ -421,32 +426,6 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
             "raise max_memory."
         )
 
-    def _report(self, message):
-        if self.verbose:
-            print(f"[{type(self).__name__}] {message}")
-
-    def _leaf_probabilities(self, rows, nodes, leaf_of_row, rng):
-        """Mean probabilities of the ensemble in every leaf, or None if it gives none."""
-        if not hasattr(self.estimator_, "predict_proba"):
-            return None
-        position = np.searchsorted(nodes.leaves, leaf_of_row)
-        total = np.zeros((nodes.n_leaves, len(self.classes_)))
-        np.add.at(total, position, self.estimator_.predict_proba(rows))
-        count = np.bincount(position, minlength=nodes.n_leaves)
-        empty = np.flatnonzero(count == 0)
-        if len(empty):
-            n_points = min(POINTS_PER_LEAF, max(1, POINTS // len(empty)))
-            draw = _points_in_leaves(nodes, self.n_features_in_, rng)
-            for part in np.array_split(empty, -(-n_points * len(empty) // POINTS_AT_ONCE)):
-                points = draw(nodes.leaves[part], n_points)
-                if hasattr(rows, "iloc"):
-                    points = type(rows)(points, columns=rows.columns)
-                proba = self.estimator_.predict_proba(points)
-                total[part] = proba.reshape(len(part), n_points, -1).sum(axis=1)
-            count[empty] = n_points
-        proba = total / count[:, None]
-        return proba / proba.sum(axis=1, keepdims=True)
-
     def _set_sizes(self, found, tree):
         self.depth_, self.n_leaves_ = tree.depth, tree.n_leaves
         self.depth_unpruned_, self.n_leaves_unpruned_ = found.tree.depth, found.tree.n_leaves
@@ -455,26 +434,28 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         self.n_cells_ = _cells(found.shape)
         self.n_regions_ = n_regions(found.shape)
         self.status_ = "optimal" if found.optimal else "feasible"
-        self._report(
+
+    def _tell(self):
+        """Print what was found, and warn if a limit ended the search."""
+        report(
+            self,
             f"depth {self.depth_unpruned_} (at least {self.depth_lower_bound_}), "
             f"{self.n_leaves_unpruned_} leaves (at least {self.n_leaves_lower_bound_}), "
-            f"{self.status_}"
+            f"{self.status_}",
         )
-        if tree.n_leaves < found.tree.n_leaves:
-            self.status_ = "pruned"
-            self._report(
+        if self.n_leaves_ < self.n_leaves_unpruned_:
+            report(
+                self,
                 f"pruned to depth {self.depth_}, {self.n_leaves_} leaves; "
-                f"fidelity {self.fidelity_:.6g}"
+                f"volume fidelity {self.volume_fidelity_:.6g}",
             )
-        if not found.optimal and self.method != "heuristic":
-            reason = "max_memory" if self.time_limit is None else "time_limit or max_memory"
-            warnings.warn(
-                f"{reason} ended the search: a tree of the function sought was found, of depth "
+        if self.status_ == "feasible" and self.method != "heuristic":
+            limit = "max_memory" if self.time_limit is None else "time_limit or max_memory"
+            warn_out_of_time(
+                f"{limit} ended the search: a tree of the function sought was found, of depth "
                 f"{self.depth_unpruned_} and with {self.n_leaves_unpruned_} leaves; every such "
                 f"tree has at least depth {self.depth_lower_bound_} and "
-                f"{self.n_leaves_lower_bound_} leaves.",
-                ConvergenceWarning,
-                stacklevel=5,
+                f"{self.n_leaves_lower_bound_} leaves."
             )
 
     def verify(self, *, time_limit=None):
@@ -524,111 +505,24 @@ class BornAgainClassifier(ClassifierMixin, BaseEstimator):
         ------
         ValueError
             If the exact search does not fit into `max_memory`.
-        TimeoutError
-            When the time is over first.
+        TimeLimitError
+            If the time is over first.
         """
         check_is_fitted(self)
         forest = read_classifier(self.estimator_, voting=self.voting)
-        searched = replace(forest, threshold=self._threshold)
-        axes = Axes.of(searched)
-        inside = self._inside()
-        trees = CellTrees.of(searched, axes, None if inside is None else inside.outside(axes))
+        problem = Problem.of(replace(forest, threshold=self._threshold), self._domain())
         allowed = self._memory()
         seconds = np.inf if time_limit is None else time_limit
         try:
-            return find_front(trees, max_bytes=allowed, seconds=seconds)
+            return find_front(problem, max_bytes=allowed, seconds=seconds)
         except TooLarge as error:
-            raise ValueError(self._too_large(trees.shape, error.n_bytes, allowed)) from error
+            shape = problem.trees.shape
+            raise ValueError(self._too_large(shape, error.n_bytes, allowed)) from error
         except OutOfTime as error:
-            raise TimeoutError(
+            raise TimeLimitError(
                 f"time_limit={time_limit} seconds were over before the front was complete. "
                 "Raise time_limit, or use fewer or shallower trees."
             ) from error
-
-    def predict(self, X):
-        """Predict classes: those that the ensemble would predict.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels.
-        """
-        X = fitted_rows(self, X)
-        return self.decision_tree_.predict(X, check_input=False)
-
-    def predict_proba(self, X):
-        """Predict probabilities: the ensemble's, averaged over the leaf of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
-        """
-        X = fitted_rows(self, X)
-        return self.decision_tree_.predict_proba(X, check_input=False)
-
-    def get_depth(self):
-        """Depth of the tree.
-
-        Returns
-        -------
-        int
-            Same as `depth_`.
-        """
-        check_is_fitted(self)
-        return self.depth_
-
-    def get_n_leaves(self):
-        """Number of leaves of the tree.
-
-        Returns
-        -------
-        int
-            Same as `n_leaves_`.
-        """
-        check_is_fitted(self)
-        return self.n_leaves_
-
-
-def _points_in_leaves(nodes, n_features, rng):
-    """A function that draws some points of each of some leaves, one leaf after the other.
-
-    Where a leaf is unbounded, it is cut off a little outside the tree's thresholds.
-    """
-    lo = np.zeros((nodes.n_nodes, n_features), dtype=np.float32)
-    hi = np.ones((nodes.n_nodes, n_features), dtype=np.float32)
-    inner = np.flatnonzero(nodes.left >= 0)
-    for j in np.unique(nodes.feature[inner]):
-        thresholds = nodes.threshold[inner[nodes.feature[inner] == j]]
-        margin = max(np.ptp(thresholds), abs(thresholds[0]) * 1e-3, 1e-30)
-        limit = np.finfo(np.float32).max
-        lo[0, j] = max(thresholds.min() - margin, -limit)
-        hi[0, j] = min(thresholds.max() + margin, limit)
-    level = inner[:1]
-    while level.size:
-        left, right, j = nodes.left[level], nodes.right[level], nodes.feature[level]
-        lo[left] = lo[right] = lo[level]
-        hi[left] = hi[right] = hi[level]
-        hi[left, j] = lo[right, j] = nodes.threshold[level]
-        level = np.concatenate([left, right])
-        level = level[nodes.left[level] >= 0]
-
-    def draw(leaves, n_points):
-        first = np.repeat(lo[leaves].astype(np.float64), n_points, axis=0)
-        last = np.repeat(hi[leaves].astype(np.float64), n_points, axis=0)
-        return first + (last - first) * (1.0 - rng.random_sample(first.shape))
-
-    return draw
 
 
 def _cells(shape):

@@ -9,7 +9,8 @@ import numpy as np
 
 from ensemble_simplify._axes import children
 from ensemble_simplify._cells import FREE, Stopped, change_masks
-from ensemble_simplify._dp import Programme
+from ensemble_simplify._dp import Solver, smallest_tree
+from ensemble_simplify._dp_layout import Layout
 from ensemble_simplify._regions import depths, with_sizes
 from ensemble_simplify.born_again._bounds import fooling_set, sensitivity
 from ensemble_simplify.born_again._grid import Grid
@@ -21,11 +22,9 @@ MAX_BOXES = 1 << 20
 BOX_COST, LAYOUT_SHARE = 80, 0.12
 # Entries a row should at least have for the vector loops to pay.
 ROW = 30
-# Numbers of splits that int16 holds (twice that must not overflow), and a depth that cannot
-# need more.
+# Largest number of splits whose sum with another fits int16.
 INT16_SPLITS = 16382
-INT16_DEPTH = 14
-# More splits than any region is away from the whole grid.
+# More splits than can stand above any region: no region is left out.
 EVERYWHERE = 1 << 30
 # Cells tried for a fooling set.
 FOOLING_CELLS = 50_000
@@ -56,13 +55,6 @@ class CellTree:
     """
 
     nodes: np.ndarray
-
-    @classmethod
-    def from_lists(cls, axis, cut, label):
-        """From the axis (-1 in leaves), cut and label of pre-order nodes."""
-        axis = np.array(axis, dtype=np.int32)
-        number = np.where(axis >= 0, cut, label)
-        return cls(with_sizes(np.column_stack([axis, number, axis]).astype(np.int32)))
 
     @classmethod
     def leaf(cls, label):
@@ -146,7 +138,7 @@ def n_regions(shape):
 
 
 def lay_out(labels, deadline=np.inf):
-    """The cheapest `Programme` found for a grid, by its own forecast.
+    """The cheapest `Layout` found for a grid, by its own forecast.
 
     Axes become outer axes one at a time, each time the one that lowers the cost of a pass
     most: O(axes^2) layouts, each O(cells + outer boxes).
@@ -167,7 +159,7 @@ def lay_out(labels, deadline=np.inf):
         while row < ROW and n_row < len(inner):
             n_row += 1
             row *= intervals[inner[-n_row]]
-        return Programme(labels, masks, word, shift, outer, inner, n_row)
+        return Layout(labels, masks, word, shift, outer, inner, n_row)
 
     best, cost, outer, boxes = layout([]), np.inf, [], 1
     if best is not None:
@@ -278,10 +270,11 @@ def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf):
     """`solve` for more than one class; `depth` as `limit` in `_layered`."""
     n_words = -(-sum(n - 1 for n in labels.shape) // 64)
     _reserve(8 * n_words * labels.size, max_bytes)
-    programme = lay_out(labels, deadline)
-    n_states = programme.n_states
-    if programme.cost > max_work:
+    layout = lay_out(labels, deadline)
+    n_states = layout.n_states
+    if layout.cost > max_work:
         raise TooLarge(n_states)
+    solver = Solver(layout)
     if objective == "depth":
         # the codes above the largest class mark mixed and unsolved regions
         dtypes = [_depth_type(labels)]
@@ -295,21 +288,15 @@ def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf):
         table = np.empty(n_states, dtype=dtype)
         if objective == "depth_then_leaves":
             if depth is None:
-                depth = _least_depth(programme, labels, deadline)
-            tree = _layered(programme, labels, table, depth, max_bytes, deadline)
+                depth = _smallest_depth(solver, labels, deadline)
+            tree = _layered(solver, labels, table, depth, max_bytes, deadline)
         else:
-            layer = programme.solve(table, deadline - monotonic())
+            values = solver.solve(table, deadline - monotonic())
             # None: too many splits for the number type
-            tree = _tree_of(programme, [layer], 1) if programme.solved(layer) else None
+            tree = CellTree(smallest_tree([values], 1)) if values.solved() else None
         if tree is not None:
-            return Solution(tree, n_states, programme.cost)
+            return Solution(tree, n_states, layout.cost)
     raise TooLarge(8 * n_states)
-
-
-def _tree_of(programme, layers, depth):
-    """The tree that the tables of a programme hold."""
-    _, _, axis, cut, label = programme.tree(layers, depth)
-    return CellTree.from_lists(axis, cut, label)
 
 
 def _reserve(n_bytes, max_bytes):
@@ -328,32 +315,32 @@ def pareto_front(labels, *, max_bytes, seconds=np.inf):
     if labels.size == 1:
         return [(0, 1)]
     deadline = monotonic() + seconds
-    programme = lay_out(labels, deadline)
+    solver = Solver(lay_out(labels, deadline))
+    n_states, room = solver.layout.n_states, solver.layout.largest_block()
     dtype = np.int16 if labels.size <= INT16_SPLITS else np.int32
-    room = programme.largest_block()
-    _reserve(np.dtype(dtype).itemsize * (programme.n_states + room), max_bytes)
-    layer = programme.first_layer(np.empty(programme.n_states, dtype), deadline - monotonic())
+    _reserve(np.dtype(dtype).itemsize * (n_states + room), max_bytes)
+    layer = solver.first_layer(np.empty(n_states, dtype), deadline - monotonic())
     block = np.empty(room, dtype)
     whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
     front, depth = [], 0
     while True:
         depth += 1
-        split = programme.split(layer, *whole)
+        split = layer.split(*whole)
         if split is not None and (not front or split[2] + 1 < front[-1][1]):
             front.append((depth, split[2] + 1))
-        dirty, entries = programme.pending(layer, EVERYWHERE)
+        update, entries = solver.blocks_to_update(layer, EVERYWHERE)
         if entries == 0:
             return front
-        layer = programme.next_layer(layer, dirty, EVERYWHERE, block, True, deadline - monotonic())
+        layer = solver.next_layer(layer, update, EVERYWHERE, block, True, deadline - monotonic())
 
 
-def _least_depth(programme, labels, deadline):
-    table = np.empty(programme.n_states, dtype=_depth_type(labels))
-    layer = programme.solve(table, deadline - monotonic())
-    return programme.value(layer, [0] * labels.ndim, [n - 1 for n in labels.shape])
+def _smallest_depth(solver, labels, deadline):
+    table = np.empty(solver.layout.n_states, dtype=_depth_type(labels))
+    values = solver.solve(table, deadline - monotonic())
+    return values.value([0] * labels.ndim, [n - 1 for n in labels.shape])
 
 
-def _layered(programme, labels, table, limit, max_bytes, deadline):
+def _layered(solver, labels, table, limit, max_bytes, deadline):
     """Fewest leaves at depth at most `limit`, by layers of growing depth.
 
     Layer d holds, for every region, the fewest splits of its trees of depth at most d. It is
@@ -364,24 +351,24 @@ def _layered(programme, labels, table, limit, max_bytes, deadline):
 
     Returns
     -------
-    CellTree, or None if the number type of `table` may be too small.
+    CellTree, or None if the number type of `table` is too small.
     """
-    layers = [programme.first_layer(table, deadline - monotonic())]
+    layers = [solver.first_layer(table, deadline - monotonic())]
     used = table.nbytes
     depth = 1
     while depth < limit:
-        reach = limit - depth
-        dirty, entries = programme.pending(layers[-1], reach)
+        splits_above = limit - depth
+        update, entries = solver.blocks_to_update(layers[-1], splits_above)
         if entries == 0:
             # more depth changes nothing
             break
         fresh = entries * table.itemsize
         in_place = len(layers) != depth or used + fresh > max_bytes
-        room = programme.largest_block() if in_place else entries
-        layer = programme.next_layer(
+        room = solver.layout.largest_block() if in_place else entries
+        layer = solver.next_layer(
             layers[-1],
-            dirty,
-            reach,
+            update,
+            splits_above,
             np.empty(room, dtype=table.dtype),
             in_place,
             deadline - monotonic(),
@@ -392,12 +379,12 @@ def _layered(programme, labels, table, limit, max_bytes, deadline):
             layers.append(layer)
             used += fresh
         depth += 1
-    if table.dtype == np.int16 and labels.size > INT16_SPLITS and depth > INT16_DEPTH:
+    split = layers[-1].split([0] * labels.ndim, [n - 1 for n in labels.shape])
+    if split is None:
         return None
     if len(layers) == depth:
-        return _tree_of(programme, layers, depth)
-    whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
-    axis, cut, _ = programme.split(layers[-1], *whole)
+        return CellTree(smallest_tree(layers, depth))
+    axis, cut, _ = split
     del layers, layer
     parts = []
     for side in (slice(None, cut + 1), slice(cut + 1, None)):

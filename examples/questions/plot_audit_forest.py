@@ -225,11 +225,11 @@ for text, extra in (
 # ----------
 # Somebody kept only the leaves that hold patients (``post_prune=True``), and says that the small
 # tree is "practically" the forest. It is not the same function, and ``verify`` shows on whom they
-# differ; ``fidelity_`` is the share of the domain on which they agree.
+# differ; ``volume_fidelity_`` is the share of the domain on which they agree.
 
 small = BornAgainClassifier(FrozenEstimator(forest), domain=domain, post_prune=True).fit(X, y)
 outcome = verify(forest, small, domain=domain)
-print(f"{small.n_leaves_} leaves; equal: {outcome.equal}; agreement {small.fidelity_:.3f}")
+print(f"{small.n_leaves_} leaves; equal: {outcome.equal}; agreement {small.volume_fidelity_:.3f}")
 print(f"on the 270 patients: {np.mean(small.predict(X) == forest.predict(X)):.3f}")
 print(in_words(outcome.counterexample))
 print(f"forest: {outcome.predictions[0]}, small tree: {outcome.predictions[1]}")

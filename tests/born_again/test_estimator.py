@@ -45,6 +45,7 @@ from strategies import CLASSIFIERS, LABELS, fitted_classifiers, rows_of_cells, s
 from threadpoolctl import threadpool_limits
 
 from ensemble_simplify import BornAgainClassifier
+from ensemble_simplify.born_again import _probabilities as probabilities
 
 # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
 pytestmark = [
@@ -323,7 +324,8 @@ def test_fitted_ensemble_without_frozen_is_fitted_anew(data):
     X, y = data
     forest = small_forest().fit(X[:20], y[:20])
     before = pickle.dumps(forest)
-    reborn = BornAgainClassifier(forest).fit(X, y)
+    with pytest.warns(UserWarning, match="is fitted already"):
+        reborn = BornAgainClassifier(forest).fit(X, y)
     assert pickle.dumps(forest) == before
     assert reborn.estimator_ is not forest
 
@@ -403,6 +405,75 @@ def test_sample_weight(data):
     tree = reborn.decision_tree_.tree_
     assert tree.weighted_n_node_samples[0] == pytest.approx(weight.sum(), rel=1e-6)
     assert (tree.weighted_n_node_samples > 0).all()
+
+
+@pytest.mark.parametrize("kind", ["forest", "bagging_subsets", "adaboost", "voting_soft"])
+@pytest.mark.parametrize(
+    "options", [{}, {"post_prune": True}, {"merge_thresholds": True}, {"voting": "hard"}]
+)
+def test_integer_weights_are_repeated_rows(kind, options):
+    X, y = small_data(5, n_classes=3, n_rows=60)
+    model = CLASSIFIERS[kind](0).fit(X, y)
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    if options.get("voting") == "hard" and kind in BOOSTED:
+        pytest.skip("the trees of boosting have no labels")
+    reborn = BornAgainClassifier(FrozenEstimator(model), random_state=0, **options)
+    weighted = clone(reborn).fit(X, y, sample_weight=weight)
+    repeated = clone(reborn).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.n_leaves_ == repeated.n_leaves_
+    rows = hard_rows(thresholds_of(model), cuts_of(thresholds_of(model)), 0)
+    np.testing.assert_array_equal(weighted.predict(rows), repeated.predict(rows))
+    # leaves without rows weigh a little: that differs, and only inner nodes see it
+    np.testing.assert_allclose(weighted.predict_proba(rows), repeated.predict_proba(rows))
+    assert weighted.volume_fidelity_ == pytest.approx(repeated.volume_fidelity_)
+
+
+@pytest.mark.parametrize("kind", ["forest", "extra_trees", "bagging_subsets"])
+def test_probabilities_need_no_pass_through_the_ensemble(kind, monkeypatch):
+    """Where they are a mean of leaf values, those that were read give them, also at extremes."""
+    X, y = small_data(4, n_classes=3, n_rows=50)
+    model = CLASSIFIERS[kind](1).fit(X, y)
+    weight = np.random.default_rng(1).random(len(y))
+    own = BornAgainClassifier(FrozenEstimator(model), random_state=0)
+    own.fit(X, y, sample_weight=weight)
+    monkeypatch.setattr(probabilities, "_own_probabilities", lambda forest, axes: None)
+    slow = BornAgainClassifier(FrozenEstimator(model), random_state=0)
+    slow.fit(X, y, sample_weight=weight)
+    value, expected = own.decision_tree_.tree_.value, slow.decision_tree_.tree_.value
+    np.testing.assert_allclose(value, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_frames_reach_ensembles_that_must_be_asked(package):
+    """AdaBoost's probabilities, also at points in leaves without rows, without a warning."""
+    frames = pytest.importorskip(package)
+    X, y = small_data(3, n_classes=2)
+    frame = frames.DataFrame(dict(zip("abc", X.T, strict=True)))
+    model = CLASSIFIERS["adaboost"](0).fit(frame, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reborn = BornAgainClassifier(FrozenEstimator(model), random_state=0).fit(frame[:3], y[:3])
+        proba = reborn.predict_proba(frame)
+    plain = CLASSIFIERS["adaboost"](0).fit(X, y)
+    same = BornAgainClassifier(FrozenEstimator(plain), random_state=0).fit(X[:3], y[:3])
+    np.testing.assert_array_equal(proba, same.predict_proba(X))
+
+
+def test_status_is_about_the_search_and_fidelity_about_proof(data):
+    X, y = data
+    model = RandomForestClassifier(6, max_depth=4, random_state=0).fit(X, y)
+    plain = BornAgainClassifier(FrozenEstimator(model)).fit(X, y)
+    assert (plain.status_, plain.fidelity_, plain.volume_fidelity_) == ("optimal", 1.0, 1.0)
+    pruned = BornAgainClassifier(FrozenEstimator(model), post_prune=True).fit(X, y)
+    assert pruned.n_leaves_ < pruned.n_leaves_unpruned_ == plain.n_leaves_
+    assert pruned.status_ == "optimal"
+    assert np.isnan(pruned.fidelity_)
+    assert 0 < pruned.volume_fidelity_ < 1
+    # nothing to prune, nothing to merge: still proven
+    stump = DecisionTreeClassifier(max_depth=1).fit(X, y)
+    for options in ({"post_prune": True}, {"merge_thresholds": True}):
+        same = BornAgainClassifier(FrozenEstimator(stump), **options).fit(X, y)
+        assert (same.n_leaves_, same.fidelity_, same.volume_fidelity_error_) == (2, 1.0, 0.0)
 
 
 def test_data_frame_names_reach_ensemble_and_tree(data):

@@ -11,10 +11,18 @@ from cell_grids import random_grid
 from oracles import min_depth, min_leaves, pareto_front
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify import BornAgainClassifier, Estimate, estimate, verify
+from ensemble_simplify import (
+    BornAgainClassifier,
+    DepthLeavesDisplay,
+    Estimate,
+    estimate,
+    verify,
+)
+from ensemble_simplify._base import TimeLimitError
 from ensemble_simplify._verify import Space
 from ensemble_simplify.born_again import _heuristic as heuristic
 from ensemble_simplify.born_again import _planner as planner
@@ -80,7 +88,7 @@ def test_grid_too_large_to_look_at():
 
 def test_nothing_in_time():
     forest, X, y = frozen(load_breast_cancer, 40)
-    with pytest.raises(ValueError, match=r"time_limit=0\.5.*Use fewer or shallower trees"):
+    with pytest.raises(TimeLimitError, match=r"time_limit=0\.5.*Use fewer or shallower trees"):
         BornAgainClassifier(forest, method="heuristic", time_limit=0.5).fit(X, y)
     with pytest.raises(ValueError, match="max_memory allows"):
         BornAgainClassifier(forest, method="exact", max_memory=1e6).fit(X, y)
@@ -102,7 +110,7 @@ def test_a_tree_that_turns_out_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(planner, "TABLE_CELLS", 1)
     assert BornAgainClassifier(forest).fit(X, y).n_leaves_ > 5
     monkeypatch.setattr(planner, "MAX_LEAVES", 5)
-    monkeypatch.setattr(planner, "HOPELESS", 1e9)
+    monkeypatch.setattr(planner, "REFUSED_LEAVES", np.inf)
     with pytest.raises(ValueError, match="expected to have"):
         BornAgainClassifier(forest).fit(X, y)
 
@@ -110,7 +118,7 @@ def test_a_tree_that_turns_out_too_large_is_refused(monkeypatch):
 def test_front_out_of_time_or_memory():
     forest, X, y = frozen(load_iris, 5)
     model = BornAgainClassifier(forest).fit(X, y)
-    with pytest.raises(TimeoutError, match="time_limit"):
+    with pytest.raises(TimeLimitError, match="time_limit"):
         model.front(time_limit=1e-9)
     model.set_params(max_memory=10)
     with pytest.raises(ValueError, match="max_memory"):
@@ -167,7 +175,81 @@ def test_estimate_refuses(options, message):
         estimate(forest, **options)
 
 
+@pytest.mark.parametrize("time_limit", [1e-6, 1e-4])
+def test_estimate_is_never_below_its_own_bound(time_limit):
+    """No time to look at more than a few cells: the forecast is a guess, the bound is not."""
+    X, y = np.arange(2001.0)[:, None], np.arange(2001) % 2
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    for domain in (None, {"integers": "all"}):
+        for seed in range(4):
+            report = estimate(tree, time_limit=time_limit, random_state=seed, domain=domain)
+            assert report.n_leaves >= report.n_leaves_lower_bound
+
+
+def test_estimate_sees_domain_and_merged_thresholds():
+    """What `fit` would search: fewer cells than without, and its leaves are bounded."""
+    X, y = load_iris(return_X_y=True)
+    forest = FrozenEstimator(RandomForestClassifier(6, max_depth=3, random_state=0).fit(X, y))
+    plain = estimate(forest)
+    some = X[(X[:, 3] >= 1) & (X[:, 3] <= 2)]
+    domain = {"bounds": {3: (1, 2)}}
+    for rows, options in (
+        (some, {"domain": domain}),
+        (X, {"merge_thresholds": True}),
+        (some, {"domain": domain, "merge_thresholds": True}),
+    ):
+        report = estimate(forest, rows, **options)
+        model = BornAgainClassifier(forest, **options).fit(rows, forest.predict(rows))
+        assert report.n_cells == model.n_cells_ < plain.n_cells
+        assert report.n_leaves_lower_bound <= model.n_leaves_ <= report.n_leaves
+    with pytest.raises(ValueError, match=r"merge_thresholds=True.*Give the rows X"):
+        estimate(forest, merge_thresholds=True)
+    with pytest.raises(ValueError, match="outside the domain"):
+        estimate(forest, X, domain=domain)
+
+
+def test_estimate_takes_a_random_state():
+    forest, _, _ = frozen(load_iris, 4)
+    seeds = (3, np.random.RandomState(3), None)
+    reports = [estimate(forest, random_state=seed) for seed in seeds]
+    assert reports[0].n_leaves == reports[1].n_leaves
+    with pytest.raises(ValueError, match="'random_state' parameter of estimate must be"):
+        estimate(forest, random_state="seed")
+
+
+def test_sixteen_thousand_leaves():
+    """As many splits as 16 bits cannot count, at a depth at which a count could still fit."""
+    labels = (np.indices((2,) * 14).sum(axis=0) % 2).astype(np.uint16)
+    tree = solve(labels, "depth_then_leaves", max_bytes=4e9).tree
+    assert (tree.depth, tree.n_leaves) == (14, 1 << 14)
+
+
 def test_single_class_has_no_cells():
     labels = np.zeros((), dtype=np.uint16)
     assert solve(labels, "leaves", max_bytes=1).tree.n_leaves == 1
     assert solved_front(labels, max_bytes=1) == [(0, 1)]
+
+
+def test_display_of_the_front():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    forest, X, y = frozen(load_iris, 10)
+    model = BornAgainClassifier(forest, objective="leaves").fit(X, y)
+    display = DepthLeavesDisplay.from_estimator(model)
+    assert list(zip(display.depth, display.n_leaves, strict=True)) == model.front()
+    assert list(display.points.values()) == [(model.depth_, model.n_leaves_)]
+    line = display.ax_.lines[0]
+    np.testing.assert_array_equal(line.get_xdata(), display.depth)
+    np.testing.assert_array_equal(line.get_ydata(), display.n_leaves)
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("depth", "leaves")
+    assert display.figure_ is display.ax_.figure
+
+    model.set_params(post_prune=True).fit(X[:20], y[:20])
+    _, ax = plt.subplots()
+    display = DepthLeavesDisplay.from_estimator(model, time_limit=60, ax=ax)
+    assert display.ax_ is ax
+    assert display.points["after pruning"] == (model.depth_, model.n_leaves_)
+    plt.close("all")
+    with pytest.raises(TimeLimitError):
+        DepthLeavesDisplay.from_estimator(model, time_limit=1e-9)
+    with pytest.raises(NotFittedError):
+        DepthLeavesDisplay.from_estimator(BornAgainClassifier())

@@ -1,0 +1,119 @@
+"""Depth against leaves of faithful trees, by scikit-learn's display convention."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify._base import pyplot
+
+
+class DepthLeavesDisplay:
+    """Depth against leaves: what a shallower tree of the same function costs.
+
+    Use :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    depth : ndarray of shape (n_points,)
+        Depths at which fewer leaves become possible, rising.
+    n_leaves : ndarray of shape (n_points,)
+        The fewest leaves of a tree of each depth, falling.
+    points : dict of str to (int, int), default=None
+        Depth and leaves of other trees, by name.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The plot.
+    figure_ : matplotlib Figure
+        Figure that holds it.
+
+    See Also
+    --------
+    BornAgainClassifier.front : The numbers that are drawn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import BornAgainClassifier, DepthLeavesDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(n_estimators=7, max_depth=3, random_state=0)
+    >>> model = BornAgainClassifier(forest).fit(X, y)
+    >>> display = DepthLeavesDisplay.from_estimator(model)
+    >>> display.figure_.savefig("front.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, *, depth, n_leaves, points=None):
+        self.depth = depth
+        self.n_leaves = n_leaves
+        self.points = points
+
+    @classmethod
+    def from_estimator(cls, estimator, *, time_limit=None, ax=None):
+        """Find the front of a fitted estimator, and draw it with the estimator's own tree.
+
+        Parameters
+        ----------
+        estimator : BornAgainClassifier
+            Fitted.
+        time_limit : float or None, default=None
+            Seconds that finding the front may take; None: no limit.
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        display : DepthLeavesDisplay
+            With `ax_` and `figure_`.
+        """
+        check_is_fitted(estimator)
+        depth, n_leaves = np.array(estimator.front(time_limit=time_limit)).T
+        own = estimator.depth_unpruned_, estimator.n_leaves_unpruned_
+        points = {f"the result ({estimator.objective})": own}
+        if estimator.n_leaves_ < estimator.n_leaves_unpruned_:
+            points["after pruning"] = estimator.depth_, estimator.n_leaves_
+        return cls(depth=depth, n_leaves=n_leaves, points=points).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        display : DepthLeavesDisplay
+            With `ax_` and `figure_`.
+        """
+        plt = pyplot(self)
+        from matplotlib.ticker import MaxNLocator
+
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+        ax.plot(
+            self.depth, self.n_leaves, "o-", color="C0", ms=5, lw=1,
+            drawstyle="steps-post", label="fewest leaves at each depth",
+        )  # fmt: skip
+        for depth, n_leaves in zip(self.depth, self.n_leaves, strict=True):
+            ax.annotate(
+                f"{n_leaves}", (depth, n_leaves), (5, 5), textcoords="offset points", fontsize=8
+            )
+        for i, (name, (depth, n_leaves)) in enumerate((self.points or {}).items()):
+            ax.plot(
+                depth, n_leaves, "os^Dv"[i % 5], color=f"C{1 + i % 6}", ms=11, mfc="none",
+                mew=1.5, label=f"{name}: depth {depth}, {n_leaves} leaves",
+            )  # fmt: skip
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        ax.margins(0.08)
+        ax.set(xlabel="depth", ylabel="leaves")
+        ax.grid(alpha=0.3)
+        # above the plot: the front takes two of its corners, other trees any of the rest
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        return self
