@@ -41,6 +41,10 @@ def solver(labels, outer, n_row=1, *, spread=0):
     return Solver(Layout(labels, masks, word, shift, outer, inner, n_row))
 
 
+def tree_columns(layers, depth):
+    return columns_of(smallest_tree(layers, depth))
+
+
 def layouts(n_axes):
     """All (outer axes, row axes): every subset but the full one, in both orders."""
     axes = range(n_axes)
@@ -76,7 +80,7 @@ def check_all_regions(labels, whole, dtypes, layouts_used):
         assert dp.layout.n_states <= len(truth)
         values = [layer.value(lo, hi) for lo, hi, _ in truth]
         assert values == [value for _, _, value in truth], (outer, n_row, dtype)
-        told, depth, leaves = labels_of_tree(*columns_of(smallest_tree([layer], 1)), labels.shape)
+        told, depth, leaves = labels_of_tree(*tree_columns([layer], 1), labels.shape)
         np.testing.assert_array_equal(told, labels)
         assert whole == (depth if dtypes is DEPTH_TYPES else leaves)
 
@@ -153,9 +157,7 @@ def test_layers(block):
                 assert layers[-1].split(lo, hi) is None
                 continue
             assert layers[-1].split(lo, hi)[2] == leaves - 1
-            told, depth, n_leaves = labels_of_tree(
-                *columns_of(smallest_tree(layers, limit)), labels.shape
-            )
+            told, depth, n_leaves = labels_of_tree(*tree_columns(layers, limit), labels.shape)
             np.testing.assert_array_equal(told, labels)
             assert depth <= limit
             assert n_leaves == leaves
@@ -208,9 +210,7 @@ def test_class_numbers_do_not_matter(n_classes, dtype):
         for outer, n_row in list(layouts(labels.ndim))[-3:]:
             dp = solver(renamed, outer, n_row)
             layer = dp.solve(np.empty(dp.layout.n_states, dtype=dtype), inf)
-            told, depth, leaves = labels_of_tree(
-                *columns_of(smallest_tree([layer], 1)), labels.shape
-            )
+            told, depth, leaves = labels_of_tree(*tree_columns([layer], 1), labels.shape)
             np.testing.assert_array_equal(told, renamed)
             if dtype in DEPTH_TYPES:
                 assert depth == min_depth(renamed)
@@ -227,9 +227,9 @@ def test_long_axes(n):
     for spread in (0, 7):
         dp = solver(line, [], spread=spread)
         layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.int32), inf)
-        assert labels_of_tree(*columns_of(smallest_tree([layer], 1)), line.shape)[2] == runs
+        assert labels_of_tree(*tree_columns([layer], 1), line.shape)[2] == runs
         layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.uint8), inf)
-        told, depth, _ = labels_of_tree(*columns_of(smallest_tree([layer], 1)), line.shape)
+        told, depth, _ = labels_of_tree(*tree_columns([layer], 1), line.shape)
         assert depth == ceil(log2(runs))
         np.testing.assert_array_equal(told, line)
     # the second axis decides between the line and one class: runs + 1 leaves
@@ -238,14 +238,12 @@ def test_long_axes(n):
         for outer in ([], [0], [1]):
             dp = solver(plane, outer)
             layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.int16), inf)
-            told, _, leaves = labels_of_tree(*columns_of(smallest_tree([layer], 1)), plane.shape)
+            told, _, leaves = labels_of_tree(*tree_columns([layer], 1), plane.shape)
             np.testing.assert_array_equal(told, plane)
             assert leaves == runs + 1
             limit = 1 + ceil(log2(runs))
             layers = layered(dp, limit, np.int16, inf)
-            told, depth, leaves = labels_of_tree(
-                *columns_of(smallest_tree(layers, limit)), plane.shape
-            )
+            told, depth, leaves = labels_of_tree(*tree_columns(layers, limit), plane.shape)
             np.testing.assert_array_equal(told, plane)
             assert (depth <= limit, leaves) == (True, runs + 1)
 
@@ -261,9 +259,7 @@ def test_many_words_of_cuts():
         dp = solver(big[:40, :35, :25], outer)
         layer = dp.solve(np.empty(dp.layout.n_states, dtype=np.int32), inf)
         corner = small[np.ix_(*[np.unique(p[:n]) for p, n in zip(pick, (40, 35, 25), strict=True)])]
-        assert labels_of_tree(*columns_of(smallest_tree([layer], 1)), (40, 35, 25))[
-            2
-        ] == min_leaves(corner)
+        assert labels_of_tree(*tree_columns([layer], 1), (40, 35, 25))[2] == min_leaves(corner)
     assert expected.size <= 64
 
 
