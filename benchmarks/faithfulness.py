@@ -206,7 +206,7 @@ def comparisons(name, model, X, y, time_limit, left_out):
             yield "merged", merged.predict_proba, mean_of_trees(model), 1e-12
         pruner = FeatureBudgetPruner(frozen, budget="50%").fit(X, y)
         offsets = np.cumsum([0, *(tree.node_count for tree in compiled(model))])
-        kept = np.split(pruner._keep.astype(bool), offsets[1:-1])
+        kept = np.split(pruner._pruning.keep.astype(bool), offsets[1:-1])
         yield "pruned", pruner.predict, walk_to_stops(model, kept), 0.0
 
 

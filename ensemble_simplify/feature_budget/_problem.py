@@ -65,12 +65,12 @@ class Closure:
         """Number of nodes."""
         return self.parent.shape[0]
 
-    @cached_property
+    @property
     def arc_node(self):
         """The node of each entry of `items`."""
         return np.repeat(np.arange(self.n_nodes), np.diff(self.start))
 
-    @cached_property
+    @property
     def solo(self):
         """What each node would pay if it had to pay its items alone."""
         paid = np.concatenate(([0], np.cumsum(self.price[self.items])))
@@ -111,14 +111,15 @@ class Closure:
         items : ndarray
             The items of this closure that are numbered anew in the part.
         """
-        wanted = nodes[self.arc_node]
+        arc_node = self.arc_node
+        wanted = nodes[arc_node]
         if paid is not None:
             wanted &= ~paid[self.items]
         chosen = np.flatnonzero(nodes)
         place = np.full(self.n_nodes, -1, dtype=np.int32)
         place[chosen] = np.arange(len(chosen))
         used, items = np.unique(self.items[wanted], return_inverse=True)
-        counts = np.bincount(place[self.arc_node[wanted]], minlength=len(chosen))
+        counts = np.bincount(place[arc_node[wanted]], minlength=len(chosen))
         up = self.parent[chosen]
         part = Closure(
             parent=np.where(up >= 0, place[np.maximum(up, 0)], -1).astype(np.int32),

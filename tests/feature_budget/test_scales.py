@@ -201,6 +201,12 @@ def test_status_says_whether_the_question_is_answered(cancer, forest):
     assert found.error_bound_ <= found.error_ <= between.error_
 
 
+def test_no_path_of_an_earlier_fit_stays(cancer, forest):
+    pruner = FeatureBudgetPruner(forest, lam=0.05).fit(*cancer)
+    assert hasattr(pruner, "path_")
+    assert not hasattr(pruner.set_params(solver="highs").fit(*cancer), "path_")
+
+
 def test_integer_programs_need_trees_that_share(cancer, forest):
     with pytest.raises(ValueError, match="sharing='ensemble'"):
         FeatureBudgetPruner(forest, sharing="tree", fill="mip").fit(*cancer)
