@@ -37,7 +37,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from benchmarks._record import environment
 from ensemble_simplify import RepresenterTree
-from ensemble_simplify.representer._law import Columns as _Columns
+from ensemble_simplify.representer._columns import Columns as _Columns
 from ensemble_simplify.representer._law import Split as _Split
 from ensemble_simplify.representer._law import make_law as _make_law
 

@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier, export_text, plot_tree
 
-from ensemble_simplify import RepresenterTree
+from ensemble_simplify import PruningPathDisplay, RepresenterTree
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 y = y.map({0: "malignant", 1: "benign"})
@@ -37,8 +37,9 @@ print(export_text(representer.decision_tree_, feature_names=list(X.columns)))
 # How well does the tree agree with the forest? On rows that were set aside, on manufactured rows,
 # and on the training rows:
 
-for name, value in representer.fidelity_.items():
-    print(f"{name:>9}: {value:.3f}")
+print(f"set aside:    {representer.fidelity_:.3f}")
+print(f"manufactured: {representer.smeared_fidelity_:.3f}")
+print(f"training:     {representer.train_fidelity_:.3f}")
 
 # %%
 # ``decision_tree_`` is scikit-learn's own ``DecisionTreeClassifier``.
@@ -54,6 +55,15 @@ plot_tree(
     fontsize=8,
     ax=axes,
 )
+plt.show()
+
+# %%
+# Without a limit the tree grows until its leaves are pure or out of training rows, and is then
+# pruned: the tree of the path with the least error on the training rows is taken. On new rows a
+# smaller one would do as well.
+
+large = RepresenterTree(FrozenEstimator(forest), smearing=0.1, random_state=0)
+PruningPathDisplay.from_estimator(large.fit(X_train, y_train))
 plt.show()
 
 # %%
