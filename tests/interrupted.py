@@ -64,7 +64,8 @@ def cases():
     yield fit("genesim", GenesimClassifier(n_iter=100_000, random_state=0), X, y)
     yield fit("cultivated", CultivatedForestClassifier(max_options=None), X3, y3)
     yield fit("budget_forest", BudgetForestClassifier(n_estimators=200), X3, y3)
-    yield fit("single_model", InterpretableSingleModel(FrozenEstimator(deep)), X3, y3)
+    many = InterpretableSingleModel(FrozenEstimator(deep))
+    yield fit("single_model", many, np.repeat(X3, 10, axis=0), np.repeat(y3, 10))
     yield "verify", None, lambda: verify(extra, twin)
     yield "merge_trees", None, lambda: merge_trees([forest, other], max_leaf_nodes=10**9)
     yield "estimate", None, lambda: [estimate(forest) for _ in range(10**6)]

@@ -154,6 +154,8 @@ def _fit_tasks(model, tasks, X, y, deadline):
             f"first population: {start + len(calls)} of {len(tasks)} "
             f"{'trees' if model.estimators == 'auto' else 'groups of trees'}",
         )
+        if time.monotonic() >= deadline:
+            break
     return forests
 
 
