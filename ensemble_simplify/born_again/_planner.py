@@ -47,9 +47,11 @@ TABLE_CELLS = 1 << 24
 LABEL_SHARE, CELL_SECONDS, VOTE_SECONDS = 0.2, 3e-8, 1.5e-9
 # Passes of an exact search over its regions, and bytes a region.
 PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (5, 6)}
-# Share of the time for the exact search where a tree to return is at hand already; it is not
-# begun if one pass is forecast to take so many times that.
+# Share of the time for the exact search where a tree to return is at hand already. Then it is not
+# begun where planning it (so many seconds a cell, which is little beside the search itself) would
+# take a good part of its time, nor where a pass is forecast to take several times as long.
 EXACT_SHARE, EXACT_HOPE = 0.7, 4.0
+PLAN_SHARE, PLAN_SECONDS = 0.2, 3e-7
 # Share of the time limit for lower bounds, and their seconds without a limit.
 BOUND_SHARE, BOUND_SECONDS = 0.1, 2.0
 # Cells of the part of a large grid on which a lower bound is sought.
@@ -278,17 +280,19 @@ class _Search:
 
     def solve_exactly(self):
         """The smallest tree; None where memory or time did not suffice but heuristics may."""
-        share, max_work = 1.0, np.inf
+        seconds, max_work = self.deadline - monotonic(), np.inf
         if self.tree is not None and self.method != "exact":
             # leave time to improve the tree at hand, and do not begin what cannot end
-            share = EXACT_SHARE
-            max_work = 1e9 * EXACT_HOPE * share * (self.deadline - monotonic())
+            seconds *= EXACT_SHARE
+            if PLAN_SECONDS * self.grid.n_cells > PLAN_SHARE * seconds:
+                return None
+            max_work = 1e9 * EXACT_HOPE * seconds
         try:
             solution = solve(
                 self.grid.labels,
                 self.objective,
                 max_bytes=self.max_bytes,
-                seconds=share * (self.deadline - monotonic()),
+                seconds=seconds,
                 max_work=max_work,
             )
         except TooLarge:

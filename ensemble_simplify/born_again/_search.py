@@ -207,17 +207,25 @@ def leaves_bound(labels, seconds, rng):
 
     Cells with many neighbours of other classes are tried first.
     """
+    start = monotonic()
     flat = labels.reshape(-1)
     shape = np.array(labels.shape, dtype=np.intp)
     faces = np.zeros(flat.size, dtype=np.uint8)
     sensitivity(flat, shape, faces)
-    order = np.lexsort((rng.random(flat.size), -faces.astype(np.int16)))
+    # most neighbours first, in random order where as many
+    rank = rng.random(flat.size) - faces
     # every cut across which a class changes needs a split of its own
     cuts = sum(labels.shape) - labels.ndim
     if labels.max() == FREE:
-        order = order[flat[order] != FREE]
+        rank[flat == FREE] = np.inf
         cuts = sum(_n_forced(np.moveaxis(labels, a, 0)) for a in range(labels.ndim))
-    order = order[:FOOLING_CELLS].astype(np.int64)
+    order = np.arange(flat.size)
+    if flat.size > FOOLING_CELLS:
+        order = np.argpartition(rank, FOOLING_CELLS)[:FOOLING_CELLS]
+    order = order[np.argsort(rank[order])]
+    order = order[flat[order] != FREE].astype(np.int64)
+    # on large grids, listing the cells takes long itself
+    seconds = max(seconds - (monotonic() - start), seconds / 2)
     return max(cuts + 1, fooling_set(flat, shape, order, seconds))
 
 

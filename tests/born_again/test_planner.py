@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 from cell_grids import random_grid
-from oracles import min_depth, min_leaves, pareto_front
+from oracles import FREE, min_depth, min_leaves, pareto_front
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -26,6 +26,7 @@ from ensemble_simplify._base import TimeLimitError
 from ensemble_simplify._verify import Space
 from ensemble_simplify.born_again import _heuristic as heuristic
 from ensemble_simplify.born_again import _planner as planner
+from ensemble_simplify.born_again import _search as search
 from ensemble_simplify.born_again._grid import Grid
 from ensemble_simplify.born_again._search import leaves_bound, solve
 from ensemble_simplify.born_again._search import pareto_front as solved_front
@@ -45,6 +46,21 @@ def test_lower_bound_and_front(seed):
     front = solved_front(labels, max_bytes=1e8)
     assert front == [tuple(point) for point in pareto_front(labels)]
     assert front[0][0] == min_depth(labels)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lower_bound_from_a_few_cells(seed, monkeypatch):
+    """Fewer cells are tried than there are, some of them of free class."""
+    monkeypatch.setattr(search, "FOOLING_CELLS", 6)
+    rng = np.random.default_rng(seed)
+    labels = random_grid(seed, max_axes=3).astype(np.uint16)
+    numbers = [np.arange(n - 1) for n in labels.shape]
+    labels = Grid(np.arange(labels.ndim), numbers, labels).simplified().labels
+    if labels.size > 1:
+        assert leaves_bound(labels, 1.0, rng) <= min_leaves(labels)
+    labels = np.atleast_1d(labels)
+    labels[rng.random(labels.shape) < 0.4] = FREE
+    assert leaves_bound(labels, 1.0, rng) <= min_leaves(labels)
 
 
 def frozen(loader, n_estimators, **options):
@@ -84,6 +100,28 @@ def test_grid_too_large_to_look_at():
     assert 1 < model.n_leaves_lower_bound_ < model.n_leaves_
     assert model.depth_lower_bound_ < model.depth_
     assert verify(forest, model)
+
+
+def test_hopeless_exact_search_is_not_begun(monkeypatch):
+    """Its time goes into the tree at hand; ``method="exact"`` tries all the same."""
+    forest, X, y = frozen(load_iris, 10)
+    best = BornAgainClassifier(forest, objective="leaves").fit(X, y)
+    monkeypatch.setattr(planner, "PLAN_SECONDS", 1e9)
+    begun = []
+    monkeypatch.setattr(
+        planner, "solve", lambda *args, **options: begun.append(1) or solve(*args, **options)
+    )
+    monkeypatch.setattr(heuristic, "TAIL_REGIONS", 2000)
+    monkeypatch.setattr(heuristic, "JOIN_CELLS", 100)
+    options = {"objective": "leaves", "time_limit": 60, "random_state": 0}
+    with pytest.warns(ConvergenceWarning):
+        model = BornAgainClassifier(forest, **options).fit(X, y)
+    assert not begun
+    assert model.verify()
+    assert model.n_leaves_lower_bound_ <= best.n_leaves_ <= model.n_leaves_
+    model = BornAgainClassifier(forest, method="exact", **options).fit(X, y)
+    assert begun
+    assert model.n_leaves_ == best.n_leaves_
 
 
 def test_nothing_in_time():
