@@ -1,5 +1,6 @@
 """Turn fitted tree ensembles into something simpler, with a stated guarantee."""
 
+from ensemble_simplify._base import TimeLimitError
 from ensemble_simplify._domain import Domain
 from ensemble_simplify._verify import Verification, verify
 from ensemble_simplify.born_again import (
@@ -42,6 +43,7 @@ __all__ = [
     "ParetoFrontDisplay",
     "PruningPathDisplay",
     "RepresenterTree",
+    "TimeLimitError",
     "Verification",
     "estimate",
     "merge_trees",

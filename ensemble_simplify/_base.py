@@ -402,7 +402,24 @@ class HoldsClassifierTree(HoldsTree):
 
 
 class TimeLimitError(TimeoutError):
-    """The time limit was reached before there was any result to return."""
+    """The time limit was reached before there was any result to return.
+
+    Raised by every estimator and function of this package that takes a ``time_limit``. Where there
+    is a result, it is returned with a ``ConvergenceWarning`` instead.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import TimeLimitError, merge_trees
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
+    >>> try:
+    ...     merge_trees([forest], max_leaf_nodes=10**9, time_limit=0.01)
+    ... except TimeLimitError:
+    ...     print("no tree in this time")
+    no tree in this time
+    """
 
 
 def deadline_after(time_limit):

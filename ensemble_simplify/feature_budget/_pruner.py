@@ -18,6 +18,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
@@ -42,7 +43,7 @@ from ensemble_simplify._base import (
     warn,
     warn_out_of_time,
 )
-from ensemble_simplify._forest import read_forest
+from ensemble_simplify._forest import read_forest, readable
 from ensemble_simplify.feature_budget._loss import node_losses
 from ensemble_simplify.feature_budget._path import find_path
 from ensemble_simplify.feature_budget._prices import Prices
@@ -312,9 +313,11 @@ class FeatureBudgetPruner(BaseEstimator):
             self.feature_costs, self.groups, self.group_costs, X.shape[1], names
         )
         default = RandomForestClassifier(40, max_features=None, random_state=self.random_state)
-        self.estimator_ = fit_or_unwrap(
+        fitted = fit_or_unwrap(
             self.estimator, named_rows(given, X), y, sample_weight, default=default
         )
+        # An estimator of this package is pruned as the ensemble that it wraps.
+        self.estimator_ = readable(fitted)
         self._read(X, y, weight)
         deadline = deadline_after(self.time_limit)
         self._path = None
@@ -395,7 +398,9 @@ class FeatureBudgetPruner(BaseEstimator):
         return number / 100.0
 
     def _check_type(self):
-        estimator = unwrap(self.estimator)
+        estimator = self.estimator
+        if isinstance(estimator, FrozenEstimator):
+            estimator = readable(estimator)
         if estimator is None or isinstance(estimator, _AVERAGING):
             return
         name = type(estimator).__name__
