@@ -311,12 +311,14 @@ class _Search:
         end = self.deadline - self.bound_seconds - LEAF_SECONDS * n_leaves
         drafts = []
         if self.tree is not None and n_leaves <= REFINED_LEAVES:
-            # with a table of cells there is a second way, and each gets half of the time
+            # where all cells are labelled there is a second way, and each gets half of the time
             now = monotonic()
             drafts.append(self.refined(end if self.grid is None else now + (end - now) / 2))
-        if self.tree is None or self.grid is not None:
+        optimal = any(draft.is_optimal for draft in drafts)
+        if self.tree is None or (self.grid is not None and not optimal):
             drafts.append(self.divided(end))
-        if any(draft.is_optimal for draft in drafts):
+            optimal = drafts[-1].is_optimal
+        if optimal:
             return Result.proven(self.tree, self.shape, self.objective)
         return self.bounded(drafts)
 

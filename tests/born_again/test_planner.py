@@ -56,9 +56,9 @@ def test_lower_bound_from_a_few_cells(seed, monkeypatch):
     labels = random_grid(seed, max_axes=3).astype(np.uint16)
     numbers = [np.arange(n - 1) for n in labels.shape]
     labels = Grid(np.arange(labels.ndim), numbers, labels).simplified().labels
-    if labels.size > 1:
-        assert leaves_bound(labels, 1.0, rng) <= min_leaves(labels)
-    labels = np.atleast_1d(labels)
+    if labels.size == 1:
+        pytest.skip("one class")
+    assert leaves_bound(labels, 1.0, rng) <= min_leaves(labels)
     labels[rng.random(labels.shape) < 0.4] = FREE
     assert leaves_bound(labels, 1.0, rng) <= min_leaves(labels)
 
