@@ -220,6 +220,33 @@ class Axes:
             rows[:, j] = _point_in_each(self.cuts[a])[cells[:, a]]
         return rows
 
+    def sample(self, first, last, rng):
+        """A random row in each of some regions, uniform inside.
+
+        Where a region is unbounded, it is cut off as far outside the cut points of the axis as
+        they lie apart; features without cut points are drawn from 0..1.
+
+        Parameters
+        ----------
+        first, last : int arrays of shape (n, n_axes)
+            First and last cells.
+        rng : RandomState
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_features)
+        """
+        low = np.zeros((len(first), self.n_features))
+        high = np.ones((len(first), self.n_features))
+        for a, (j, cuts) in enumerate(zip(self.features, self.cuts, strict=True)):
+            if not len(cuts):
+                continue
+            margin = max(cuts[-1] - cuts[0], abs(cuts[0]) * 1e-3, 1e-30)
+            ends = [cuts[0] - margin, *cuts, cuts[-1] + margin]
+            ends = np.clip(ends, -FLOAT32_MAX, FLOAT32_MAX)
+            low[:, j], high[:, j] = ends[first[:, a]], ends[last[:, a] + 1]
+        return low + (high - low) * (1.0 - rng.random_sample(low.shape))
+
     def _decimal(self, axis, cut):
         """The cut point as a short decimal, found once: trees bred together share their splits."""
         if (axis, cut) not in self._decimals:

@@ -436,7 +436,7 @@ def test_probabilities_need_no_pass_through_the_ensemble(kind, monkeypatch):
     weight = np.random.default_rng(1).random(len(y))
     own = BornAgainClassifier(FrozenEstimator(model), random_state=0)
     own.fit(X, y, sample_weight=weight)
-    monkeypatch.setattr(probabilities, "_own_probabilities", lambda forest, axes: None)
+    monkeypatch.setattr(probabilities, "_own_probabilities", lambda problem: None)
     slow = BornAgainClassifier(FrozenEstimator(model), random_state=0)
     slow.fit(X, y, sample_weight=weight)
     value, expected = own.decision_tree_.tree_.value, slow.decision_tree_.tree_.value
