@@ -36,16 +36,15 @@ settings.load_profile("ensemble_simplify")
 # Files that take longest, the longest first: begun last, one of them would run on alone.
 LONGEST = [
     "born_again/test_estimator.py",
-    "test_processes.py",
     "feature_budget/test_pruner.py",
     "genesim/test_estimator.py",
-    "test_domain.py",
     "test_benchmarks.py",
-    "test_ecosystem.py",
-    "test_fuzz.py",
-    "test_dp.py",
+    "test_processes.py",
     "test_common.py",
+    "test_ecosystem.py",
+    "test_forest.py",
     "representer/test_estimator.py",
+    "test_domain.py",
 ]
 
 
