@@ -60,6 +60,7 @@ __all__ = [
     "fit_context",
     "fit_or_unwrap",
     "fitted_rows",
+    "leaves_axis",
     "named_rows",
     "pyplot",
     "read_classifier",
@@ -489,3 +490,14 @@ def pyplot(display):
             "Install ensemble-simplify[plot]."
         ) from error
     return plt
+
+
+def leaves_axis(ax):
+    """Give a plot an x-axis of numbers of leaves: powers of two, in plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    ax.set_xscale("log", base=2)
+    ax.set_xlabel("leaves")
+    ax.xaxis.set_major_locator(LogLocator(base=2))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._base import pyplot
+from ensemble_simplify._base import leaves_axis, pyplot
 
 
 class ParetoFrontDisplay:
@@ -127,8 +127,6 @@ class ParetoFrontDisplay:
             With `ax_` and `figure_`.
         """
         plt = pyplot(self)
-        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
         if ax is None:
             _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
         ax.plot(self.n_leaves, self.score, "o-", color="C0", ms=4, lw=1, label="bred trees")
@@ -149,11 +147,8 @@ class ParetoFrontDisplay:
             )  # fmt: skip
         for i, (name, score) in enumerate((self.lines or {}).items()):
             ax.axhline(score, color="0.35", ls=["--", ":", "-."][i % 3], lw=1.2, label=name)
-        ax.set_xscale("log", base=2)
-        ax.xaxis.set_major_locator(LogLocator(base=2))
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-        ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.set(xlabel="leaves", ylabel=self.score_name)
+        leaves_axis(ax)
+        ax.set(ylabel=self.score_name)
         ax.grid(alpha=0.3)
         ax.legend(loc="lower right")
         self.ax_ = ax

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from ensemble_simplify._axes import Splits
 from ensemble_simplify._base import HoldsClassifierTree, check_weights
 from ensemble_simplify._sklearn_tree import TreeNodes, write_classifier
 from ensemble_simplify._thresholds import float32_floor
@@ -30,33 +31,6 @@ from ensemble_simplify.genesim._statistics import (
 _SIGNIFICANT = 0.05
 # A split gains at least so much.
 _GAIN = 1e-12
-
-
-@dataclass
-class Splits:
-    """The splits of many trees, as in a `Forest`, without what the leaves say.
-
-    Attributes
-    ----------
-    n_features : int
-    offsets : intp array of shape (n_trees + 1,)
-        Root of every tree.
-    left, right, feature : intp arrays of shape (n_nodes,)
-        Children, over all trees, and feature of every node; -1 in leaves.
-    threshold : float64 array of shape (n_nodes,)
-    """
-
-    n_features: int
-    offsets: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    feature: np.ndarray
-    threshold: np.ndarray
-
-    @property
-    def n_nodes(self):
-        """Number of nodes of all trees."""
-        return len(self.left)
 
 
 @dataclass

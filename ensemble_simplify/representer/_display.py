@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._base import pyplot
+from ensemble_simplify._base import leaves_axis, pyplot
 
 
 class PruningPathDisplay:
@@ -100,8 +100,6 @@ class PruningPathDisplay:
             With `ax_` and `figure_`.
         """
         plt = pyplot(self)
-        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
         if ax is None:
             _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
         for i, (name, errors) in enumerate(self.errors.items()):
@@ -116,12 +114,9 @@ class PruningPathDisplay:
             )
         selected = self.n_leaves[self.selected]
         ax.axvline(selected, color="0.35", ls="--", lw=1.0, label=f"selected: {selected} leaves")
-        ax.set_xscale("log", base=2)
-        ax.xaxis.set_major_locator(LogLocator(base=2))
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-        ax.xaxis.set_minor_formatter(NullFormatter())
+        leaves_axis(ax)
         ax.set_ylim(bottom=0.0)
-        ax.set(xlabel="leaves", ylabel=self.error_name)
+        ax.set(ylabel=self.error_name)
         ax.grid(alpha=0.3)
         ax.legend()
         self.ax_ = ax
