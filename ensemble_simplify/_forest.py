@@ -328,19 +328,24 @@ def tree_estimators(estimator):
     Parameters
     ----------
     estimator : estimator
-        As for `read_forest`.
+        As for `read_forest`, but for pipelines, whose trees split transformed columns.
 
     Returns
     -------
     list of (DecisionTreeClassifier or DecisionTreeRegressor, ndarray or None)
-        Each tree with the indices of the features it was fitted on (None: all of them). Trees of
-        a pipeline know these features as its transformers answer them.
+        Each tree with the indices of the features it was fitted on (None: all of them).
     """
     trees = read(estimator).trees
     if any(tree.estimator is None for tree in trees):
         raise TypeError(
             f"{name_of(unwrap(estimator))} does not hold scikit-learn trees (it is or holds a "
             "HistGradientBoosting, XGBoost or LightGBM ensemble). Use another ensemble."
+        )
+    if any(tree.folded for tree in trees):
+        raise TypeError(
+            f"{name_of(unwrap(estimator))} is or holds a Pipeline, and its trees themselves, which "
+            "are asked for here, split transformed columns. Pass the last step of the pipeline, "
+            "and transformed rows."
         )
     return [(tree.estimator, tree.columns) for tree in trees]
 

@@ -286,7 +286,7 @@ def test_damaged_trees_are_found():
         ("children_left", 0, "two parents"),
     ):
         pipeline = piped(StandardScaler(), CLASSIFIERS["forest"](0)).fit(X, y)
-        getattr(tree_estimators(pipeline)[1][0].tree_, field)[0] = value
+        getattr(pipeline[-1].estimators_[1].tree_, field)[0] = value
         with pytest.raises(ValueError, match=message):
             read_forest(pipeline)
 
@@ -374,24 +374,15 @@ def test_estimators_take_pipelines():
     assert fitted_here.verify().equal
 
 
-@pytest.mark.xfail(raises=TypeError, reason="FeatureBudgetPruner._check_type knows no Pipeline")
-def test_the_pruner_prunes_inside_a_pipeline():
-    X, y = load_breast_cancer(return_X_y=True)
-    pipeline = piped(StandardScaler(), SelectKBest(k=12), FOREST).fit(X, y)
-    pruner = FeatureBudgetPruner(FrozenEstimator(pipeline), budget=4).fit(X, y)
-    assert isinstance(pruner.pruned_estimator_, Pipeline)
-    forest = read_forest(pruner)
-    assert 0 < pruner.cost_ <= 4
-    rows = rows_for(pipeline, forest)
-    np.testing.assert_array_equal(forest.predict_index(rows), pruner.predict(rows))
-    np.testing.assert_array_equal(pipeline.predict(X), read_forest(pipeline).predict_index(X))
-
-
-def test_merging_takes_pipelines():
+@pytest.mark.parametrize("last", [FOREST, DecisionTreeClassifier(max_depth=2)])
+def test_whoever_asks_for_the_trees_themselves(last):
+    """Their thresholds are those of transformed columns."""
     X, y = load_iris(return_X_y=True)
-    pipeline = piped(StandardScaler(), FOREST).fit(X, y)
-    tree = DecisionTreeClassifier(max_depth=3, random_state=1).fit(X, y)
-    merged = merge_trees([pipeline, tree])
-    rows = rows_for(pipeline, read_forest(pipeline))
-    mean = (pipeline.predict_proba(rows) + tree.predict_proba(rows)) / 2
-    np.testing.assert_allclose(merged.predict_proba(rows), mean, atol=1e-12)
+    pipeline = piped(StandardScaler(), last).fit(X, y)
+    for ask in (
+        lambda: tree_estimators(pipeline),
+        lambda: merge_trees([pipeline]),
+        lambda: FeatureBudgetPruner(FrozenEstimator(pipeline)).fit(X, y),
+    ):
+        with pytest.raises(TypeError, match=r"Pipeline.* Pass (the|its) last step"):
+            ask()

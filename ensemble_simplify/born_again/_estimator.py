@@ -22,6 +22,7 @@ from ensemble_simplify._base import (
     TimeLimitError,
     all_or_nothing,
     available_memory,
+    check_readable,
     check_weights,
     class_index,
     fit_context,
@@ -72,8 +73,10 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         a fitted one is used as it is when wrapped in :class:`~sklearn.frozen.FrozenEstimator`.
         None means ``RandomForestClassifier(n_estimators=5, max_depth=2)``. Supported are
         decision trees, random forests, extra trees, bagged trees, AdaBoost, gradient boosting and
-        voting over them, and, with the extra ``ensemble-simplify[boosting]``, histogram gradient
-        boosting, XGBoost and LightGBM.
+        voting over them; with the extra ``ensemble-simplify[boosting]``, histogram gradient
+        boosting, XGBoost and LightGBM; a ``Pipeline`` of scalers, imputers or selectors of columns
+        that ends in one of these; and the fitted estimators of this package that hold a tree or
+        an ensemble.
     objective : {"depth", "leaves", "depth_then_leaves"}, default="depth_then_leaves"
         What is smallest: the depth, the number of leaves, or the number of leaves among
         the trees of smallest depth.
@@ -276,6 +279,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self : BornAgainClassifier
             The fitted estimator.
         """
+        check_readable(self.estimator)
         given = X
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         weight = check_weights(sample_weight, X)

@@ -14,6 +14,7 @@ from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._regions import overlay, with_sizes
 from ensemble_simplify._sklearn_tree import (
     TreeNodes,
+    gini,
     missing_directions,
     read_nodes,
     write_tree,
@@ -236,7 +237,7 @@ def _write_mean(nodes, proba, leaf_weight, **options):
         value=value,
         n_node_samples=sums(np.rint(leaf_weight).astype(np.intp)),
         weighted_n_node_samples=weight,
-        impurity=np.maximum(1.0 - np.square(value).sum(axis=1), 0.0),
+        impurity=gini(value),
         **options,
     )
 
