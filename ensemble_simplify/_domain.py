@@ -296,9 +296,9 @@ def _assignment(clauses):
     program = LinearProgram(
         np.ones(len(features)),
         sparse.csr_array((sign, (row, col)), shape=(len(clauses), len(features))),
-        least,
+        row_lower=least,
         upper=1.0,
-        integer=np.ones(len(features), dtype=bool),
+        integer=True,
     )
     solution = program.solve()
     if solution.status != "optimal":

@@ -200,25 +200,31 @@ class LinearProgram:
         if not self._highs.HandleUserInterrupt:
             self._highs.HandleUserInterrupt = True
         # Not join: interrupted, it may take a running thread for a stopped one (Python 3.11).
-        done = threading.Event()
+        done, cancelled = threading.Event(), threading.Event()
 
         def run():
             try:
-                self._highs.run()
+                if not cancelled.is_set():
+                    self._highs.run()
             finally:
                 done.set()
 
         solver = threading.Thread(target=run, daemon=True)
-        solver.start()
         try:
+            # Ctrl-C may come while the thread is being started, too.
+            solver.start()
             while not done.wait(0.1):
                 pass
         except KeyboardInterrupt:
+            cancelled.set()
             self._highs.cancelSolve()
-            done.wait()
+            # A thread that has not begun by then never will, or finds that it is too late.
+            while not done.wait(1.0) and solver.is_alive():
+                pass
             raise
         finally:
-            solver.join()
+            if done.is_set():
+                solver.join()
 
     @staticmethod
     def _check(status, call):
