@@ -67,6 +67,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     # as many pages at once as `sphinx-build -j` says
     "parallel": True,
+    "reset_modules": ("matplotlib", "gallery.spawn"),
     "min_reported_time": 1000,
     "show_signature": False,
     "write_computation_times": False,
