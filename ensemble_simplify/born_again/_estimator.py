@@ -33,7 +33,7 @@ from ensemble_simplify._base import (
     warn_out_of_time,
 )
 from ensemble_simplify._domain import Domain, read_domain
-from ensemble_simplify._sklearn_tree import apply_nodes, write_classifier
+from ensemble_simplify._sklearn_tree import write_classifier
 from ensemble_simplify._verify import verify
 from ensemble_simplify.born_again._fidelity import edge_weights, fidelity
 from ensemble_simplify.born_again._grid import CellTrees
@@ -307,13 +307,14 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self._threshold = problem.forest.threshold
         found = self._search(problem, rng)
         tree, nodes = found.tree, problem.axes.decode(found.tree.nodes)
-        leaf_of_row = apply_nodes(nodes, X)
+        cells = np.ascontiguousarray(problem.axes.encode_rows(X.astype(np.float32)).T)
+        leaf_of_row = tree.apply(cells)
         if self.post_prune:
             empty = tree.is_leaf
             empty[leaf_of_row[counted]] = False
             tree = tree.without(empty)
             nodes = problem.axes.decode(tree.nodes)
-            leaf_of_row = apply_nodes(nodes, X)
+            leaf_of_row = tree.apply(cells)
         self._set_sizes(found, tree)
         changed = self.n_leaves_ < self.n_leaves_unpruned_ or not np.array_equal(
             whole.forest.threshold, problem.forest.threshold

@@ -11,7 +11,7 @@ from ensemble_simplify._axes import children
 from ensemble_simplify._cells import FREE, Stopped, change_masks
 from ensemble_simplify._dp import Solver, smallest_tree
 from ensemble_simplify._dp_layout import Layout
-from ensemble_simplify._regions import depths, with_sizes
+from ensemble_simplify._regions import depths, leaves_of_cells, with_sizes
 from ensemble_simplify.born_again._bounds import fooling_set, sensitivity
 from ensemble_simplify.born_again._grid import Grid
 
@@ -90,6 +90,15 @@ class CellTree:
             nodes[here, 0] = feature
             nodes[here, 1] = numbers[self.nodes[here, 1]]
         return CellTree(nodes)
+
+    def apply(self, cells):
+        """Node of the leaf in which each cell lies; cells are int32, of shape (n, n_axes)."""
+        nodes = self.nodes.copy()
+        leaves = np.flatnonzero(self.is_leaf)
+        nodes[leaves, 1] = leaves
+        found = np.empty((1, len(cells)), dtype=np.intp)
+        leaves_of_cells(nodes, np.array([0, len(nodes)], dtype=np.intp), cells, found)
+        return found[0]
 
     def without_free(self):
         """The tree without the leaves of class `FREE`."""
