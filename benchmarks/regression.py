@@ -78,7 +78,7 @@ def merge():
 
     from ensemble_simplify import merge_trees
 
-    _, _, forest = frozen(4, 5, load_breast_cancer)
+    _, _, forest = frozen(3, 5, load_breast_cancer)
     return lambda: merge_trees([forest])
 
 
@@ -159,17 +159,17 @@ def cultivated(n_rows, **options):
 CALLS = {
     "born-again, iris, 10 trees of depth 3": born_again(10, 3, "load_iris"),
     "born-again, iris, 10 trees of depth 5": born_again(10, 5, "load_iris"),
-    "born-again, breast cancer, 4 trees of depth 3": born_again(4, 3, "load_breast_cancer"),
-    "born-again, breast cancer, 8 x 3, heuristic": born_again(
-        8, 3, "load_breast_cancer", method="heuristic"
+    "born-again, breast cancer, 3 trees of depth 3": born_again(3, 3, "load_breast_cancer"),
+    "born-again, breast cancer, 3 trees, heuristic": born_again(
+        3, 3, "load_breast_cancer", method="heuristic"
     ),
-    "born-again, wine, 5 x 3, pruned, fidelity measured": born_again(
-        5, 3, "load_wine", post_prune=True
+    "born-again, wine, 4 x 3, pruned, fidelity measured": born_again(
+        4, 3, "load_wine", post_prune=True
     ),
     "born-again, one-hot domain, 8 trees of depth 4": domain,
-    "verify, iris, 100 trees of depth 3": verification(100, 3, "load_iris"),
-    "verify, breast cancer, 4 trees of depth 3": verification(4, 3, "load_breast_cancer"),
-    "merge_trees, breast cancer, 4 trees of depth 5": merge,
+    "verify, iris, 20 trees of depth 3": verification(20, 3, "load_iris"),
+    "verify, breast cancer, 3 trees of depth 3": verification(3, 3, "load_breast_cancer"),
+    "merge_trees, breast cancer, 3 trees of depth 5": merge,
     "GENESIM, wine": genesim,
     "GENESIM, 20,000 x 20, 30 trees given": breeding,
     "ISM, breast cancer, 20 trees": single_model,

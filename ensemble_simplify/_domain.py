@@ -283,9 +283,10 @@ def _eliminated(clauses, j):
 
 
 def _assignment(clauses):
-    """Values of the features that satisfy all clauses, with fewest ones; None if there are none."""
-    if not clauses:
-        return {}
+    """Values of the features that satisfy all clauses, as a dict; None if there are none."""
+    values = _easy_assignment(clauses)
+    if values is not None:
+        return values
     features = sorted({j for clause in clauses for j, _ in clause})
     column = {j: i for i, j in enumerate(features)}
     literals = [(k, column[j], v) for k, clause in enumerate(clauses) for j, v in clause]
@@ -304,3 +305,13 @@ def _assignment(clauses):
     if solution.status != "optimal":
         return None
     return dict(zip(features, solution.x > 0.5, strict=True))
+
+
+def _easy_assignment(clauses):
+    """Values that satisfy clauses that only ask for a few ones, else None: groups mostly do."""
+    values = {j: False for clause in clauses for j, _ in clause}
+    for clause in sorted(clauses, key=len):
+        if all(values[j] != value for j, value in clause):
+            values[max(clause)[0]] = True
+    held = all(any(values[j] == value for j, value in clause) for clause in clauses)
+    return values if held else None

@@ -360,7 +360,7 @@ class FeatureBudgetPruner(BaseEstimator):
             resources=self._prices.resources,
         )
         everything = self._problem.split
-        self.unpruned_cost_ = self._problem.cost(everything)
+        self.unpruned_cost_ = self._problem.cost_scale
         self.unpruned_error_ = self._problem.loss(everything)
         report(
             self,

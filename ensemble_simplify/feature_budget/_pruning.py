@@ -83,12 +83,9 @@ class _Search:
     def within(self, budget):
         """The pruning of lowest error found within a budget."""
         slack = ROUNDING * self.problem.cost_scale
-        low, high, lam = self._around(budget + slack)
-        keep = self._expanded(low)
-        cost = self.problem.cost(keep)
-        if high is None or cost >= budget - slack or not self.shared:
-            return self._judged(keep, lam, budget=budget)
-        step = self.problem.cost(self._expanded(high)), cost
+        low, high, lam, step = self._around(budget + slack)
+        if high is None or step[1] >= budget - slack or not self.shared:
+            return self._judged(self._expanded(low), lam, budget=budget)
         bound, is_complete = -np.inf, True
         if self.fill != "vertex":
             self.progress(f"budget {budget:.6g} lies in a step: filling it")
@@ -155,10 +152,16 @@ class PathSearch(_Search):
         return self._expanded(self.path.chosen(k, self.ties))
 
     def _around(self, budget):
-        """The dearest pruning within the budget, the next dearer one, the lam between them."""
-        k = int(np.argmax(self.path.costs <= budget))
-        high = self.path.chosen(k - 1, self.ties) if k else None
-        return self.path.chosen(k, self.ties), high, self.path.lams[k]
+        """The dearest pruning within the budget, the next dearer one, the lam between them.
+
+        Last the costs of the dearer and of the cheaper one, None if all splits are affordable.
+        """
+        path = self.path
+        k = int(np.argmax(path.costs <= budget))
+        if k == 0:
+            return path.chosen(0, self.ties), None, path.lams[0], None
+        step = float(path.costs[k - 1]), float(path.costs[k])
+        return path.chosen(k, self.ties), path.chosen(k - 1, self.ties), path.lams[k], step
 
 
 class ProgramSearch(_Search):
@@ -192,21 +195,23 @@ class ProgramSearch(_Search):
         """As for `PathSearch`: cuts at the slopes of chords close in on the budget."""
         problem = self.problem
         if self._is_within(self.free, budget):
-            return self.free, None, 0.0
+            return self.free, None, 0.0, None
         high, low = self.free, self._with_ties(np.zeros(problem.closure.n_nodes, dtype=bool))
         while True:
             lam = (self._loss(low) - self._loss(high)) / (self._cost(high) - self._cost(low))
             chosen = self._solve(lam)
             if chosen is None:
-                return low, high, lam
+                break
             gained = self._loss(high) + lam * self._cost(high)
             gained -= self._loss(chosen) + lam * self._cost(chosen)
             if gained <= ROUNDING * problem.error_scale:
-                return low, high, lam
+                break
             if self._is_within(chosen, budget):
                 low = chosen
             else:
                 high = chosen
+        step = tuple(problem.cost(self._expanded(side)) for side in (high, low))
+        return low, high, lam, step
 
     def _solve(self, lam):
         """Contracted nodes of the optimal pruning; None if time ran out before there was one."""
