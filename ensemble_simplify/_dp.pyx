@@ -187,18 +187,17 @@ cdef void join_outer(
 
 
 cdef inline void join_lead(
-        const Block *block, const value_t *values, intp_t row,
+        const OpenBlock *our, const value_t *values, intp_t row,
         value_t *acc) noexcept nogil:  # acc: OUT
     """Best join over the splits of one row on the inner axes before those of the rows."""
     cdef:
+        const Block *block = &our.block
         intp_t n = block.row_size
-        intp_t j, id, k, m, row_stride, rest = row
+        intp_t j, id, k, m
         Interval here
         const value_t *mine = values + row * n
     for j in range(block.n_lead):
-        row_stride = block.stride[j] // n
-        id = rest // row_stride
-        rest -= id * row_stride
+        id = our.lead_ids[row * block.n_lead + j]
         if id < block.n_cells[j]:
             continue
         m = block.n_cells[j]
@@ -526,7 +525,7 @@ cdef class Solver:
             join_outer(our, where, first, last, acc)
             best = acc
             for row in range(first, last):
-                join_lead(&our.block, block, row, best)
+                join_lead(our, block, row, best)
                 if self.long_rows:
                     es_finish_axis(block + row * n, best, n_cells)
                 else:
@@ -539,14 +538,14 @@ cdef class Solver:
             first = last
         return 0
 
-    cdef inline intp_t row_splits_above(self, const Block *block, intp_t row) noexcept nogil:
+    cdef inline intp_t row_splits_above(self, const OpenBlock *our, intp_t row) noexcept nogil:
         """How many splits the axes before the rows need to cut the regions of a row out."""
-        cdef intp_t j, id, row_stride, rest = row, n = 0
+        cdef:
+            const Block *block = &our.block
+            const int32_t *ids = our.lead_ids.data() + row * block.n_lead
+            intp_t j, n = 0
         for j in range(block.n_lead):
-            row_stride = block.stride[j] // block.row_size
-            id = rest // row_stride
-            rest -= id * row_stride
-            n += n_inner_ends(interval_of(block.n_cells[j], id), block.n_cells[j])
+            n += n_inner_ends(interval_of(block.n_cells[j], ids[j]), block.n_cells[j])
         return n
 
     cdef int next_block(
@@ -566,19 +565,19 @@ cdef class Solver:
             const RowSplits *splits = self.splits_in_row(&our.block)
             value_t *best
         while first < our.block.n_rows:
-            if self.row_splits_above(&our.block, first) > splits_left:
+            if self.row_splits_above(our, first) > splits_left:
                 for e in range(first * n, (first + 1) * n):
                     block[e] = old[e]
                 first += 1
                 continue
             last = first + 1
             while (last < our.block.n_rows and last < first + step
-                   and self.row_splits_above(&our.block, last) <= splits_left):
+                   and self.row_splits_above(our, last) <= splits_left):
                 last += 1
             join_outer(our, below, first, last, acc)
             best = acc
             for row in range(first, last):
-                join_lead(&our.block, old, row, best)
+                join_lead(our, old, row, best)
                 if self.long_rows:
                     changed |= es_next_axis(block + row * n, old + row * n, best, n_cells)
                 else:

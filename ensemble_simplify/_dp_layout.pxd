@@ -72,6 +72,7 @@ cdef struct OpenBlock:
     vector[Part] parts          # lower and upper side of each split on an outer axis
     vector[intp_t] maps
     vector[int32_t] row_maps
+    vector[int32_t] lead_ids    # (n_rows, n_lead): interval of each row on the axes before the rows
     vector[intp_t] cell_map     # scratch memory of `map_part`
 
 
@@ -85,16 +86,14 @@ cdef inline const int32_t *row_map(const OpenBlock *our, const Part *part) noexc
 cdef inline intp_t part_row(const OpenBlock *our, const Part *part, intp_t row) noexcept nogil:
     """Where in a part's block the row starts that belongs to one of our rows."""
     cdef:
-        intp_t j, id, row_stride, place = 0
+        intp_t j, place = 0
         intp_t m = part.lead
-        intp_t rest = row
+        const int32_t *ids
     if part.same:
         return row * our.block.row_size
+    ids = our.lead_ids.data() + row * our.block.n_lead
     for j in range(our.block.n_lead):
-        row_stride = our.block.stride[j] // our.block.row_size
-        id = rest // row_stride
-        rest -= id * row_stride
-        place += our.maps[m + id]
+        place += our.maps[m + ids[j]]
         m += our.block.n_ids[j]
     return place
 

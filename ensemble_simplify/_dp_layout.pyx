@@ -305,10 +305,21 @@ cdef class Layout:
     cdef void open_block(self, intp_t box, intp_t n_splits, OpenBlock *our) noexcept nogil:
         """Describe the block of a box, and map the parts of its first `n_splits` outer splits."""
         cdef:
-            intp_t i
+            intp_t i, j, row, n_lead
             intp_t ids[MAX_AXES]
         our.box = box
         self.describe(box, &our.block)
+        # counted, not divided out: rows are looked up for every split of the block
+        n_lead = our.block.n_lead
+        our.lead_ids.assign(our.block.n_rows * n_lead, 0)
+        for row in range(1, our.block.n_rows):
+            for j in range(n_lead):
+                our.lead_ids[row * n_lead + j] = our.lead_ids[(row - 1) * n_lead + j]
+            j = n_lead - 1
+            while our.lead_ids[row * n_lead + j] == our.block.n_ids[j] - 1:
+                our.lead_ids[row * n_lead + j] = 0
+                j -= 1
+            our.lead_ids[row * n_lead + j] += 1
         self.intervals_in(box, ids)
         for i in range(self.n_outer):
             our.first[i] = self.intervals[i][ids[i]].start

@@ -108,20 +108,25 @@ static inline void es_finish_row(T *row, const T *acc, const int32_t *start, con
     }
 }
 
-/* One row of the next layer: as above, but from the layer below; 0 stays 0.
-   Returns whether anything differs from the layer below. */
+/* One row of the next layer: as above, but from the layer below. What has 0 or 1 split there
+   cannot have fewer. Returns whether anything differs from the layer below. */
 template <class T>
 static inline int es_next_row(T *__restrict row, const T *__restrict below,
-                              const T *__restrict acc, const int32_t *start, const int32_t *left,
-                              const int32_t *right, intptr_t n) {
+                              const T *__restrict acc, const int32_t *__restrict start,
+                              const int32_t *__restrict left, const int32_t *__restrict right,
+                              intptr_t n) {
     int changed = 0;
     for (intptr_t e = 0; e < n; e++) {
+        if (below[e] <= 1) {
+            row[e] = below[e];
+            continue;
+        }
         T best = acc[e];
         for (int32_t x = start[e]; x < start[e + 1]; x++) {
             T s = es_join<T>(below[left[x]], below[right[x]]);
             best = s < best ? s : best;
         }
-        T value = below[e] == 0 ? (T)0 : es_plus_one<T>(best);
+        T value = es_plus_one<T>(best);
         changed |= value != below[e];
         row[e] = value;
     }
