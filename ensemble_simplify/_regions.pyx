@@ -166,17 +166,22 @@ def leaves_of_cells(
     cells : int32 array of shape (n_cells, n_axes)
     leaves : intp array of shape (n_trees, n_cells)
     """
-    cdef intp_t t, c, at
+    cdef:
+        const Node *tree = <const Node *> &nodes[0, 0]
+        const Node *node
+        const int32_t *cell
+        intp_t t, c, n_axes = cells.shape[1]
+    if cells.shape[0] == 0:
+        return
     with nogil:
         for t in range(offsets.shape[0] - 1):
+            cell = &cells[0, 0] if n_axes else NULL
             for c in range(cells.shape[0]):
-                at = offsets[t]
-                while nodes[at, 0] >= 0:
-                    if cells[c, nodes[at, 0]] <= nodes[at, 1]:
-                        at += 1
-                    else:
-                        at += 1 + nodes[at + 1, 2]
-                leaves[t, c] = nodes[at, 1]
+                node = tree + offsets[t]
+                while node.axis >= 0:
+                    node += 1 if cell[node.axis] <= node.cut else 1 + node[1].size
+                leaves[t, c] = node.cut
+                cell += n_axes
 
 
 def leaf_boxes(const int32_t[:, ::1] nodes, const int32_t[::1] lo, const int32_t[::1] hi):
