@@ -39,7 +39,14 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeClassifier
 from strategies import CLASSIFIERS, edge_points, small_data
 
-from ensemble_simplify import BornAgainClassifier, FeatureBudgetPruner, merge_trees, verify
+from ensemble_simplify import (
+    BornAgainClassifier,
+    FeatureBudgetPruner,
+    GenesimClassifier,
+    InterpretableSingleModel,
+    merge_trees,
+    verify,
+)
 from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._pipelines import Transformers
 from ensemble_simplify._thresholds import FLOAT32_MAX
@@ -335,8 +342,9 @@ def test_rows_of_text_are_not_blamed():
     X = pd.DataFrame({"colour": list("rgbrgbrgb"), "size": np.arange(9.0)})
     encoder = ColumnTransformer([("a", OneHotEncoder(), ["colour"])], remainder="passthrough")
     pipeline = piped(encoder, FOREST).fit(X, list("abcabcabc"))
-    with pytest.raises(TypeError, match=r"step 'columntransformer', .* is not supported"):
-        BornAgainClassifier(FrozenEstimator(pipeline)).fit(X, list("abcabcabc"))
+    for kind in (BornAgainClassifier, GenesimClassifier, InterpretableSingleModel):
+        with pytest.raises(TypeError, match=r"step 'columntransformer', .* is not supported"):
+            kind(FrozenEstimator(pipeline)).fit(X, list("abcabcabc"))
     unfitted = FrozenEstimator(piped(encoder, FOREST))
     with pytest.raises(NotFittedError, match="holds an ensemble that is not fitted"):
         BornAgainClassifier(unfitted).fit(np.eye(9), list("abcabcabc"))

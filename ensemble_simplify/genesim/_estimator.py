@@ -21,6 +21,7 @@ from ensemble_simplify._base import (
     Interval,
     StrOptions,
     all_or_nothing,
+    check_readable,
     check_weights,
     deadline_after,
     fit_context,
@@ -287,6 +288,9 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         """
         deadline = deadline_after(self.time_limit)
         estimators = self._check_parameters()
+        if not isinstance(estimators, str):
+            for estimator in estimators:
+                check_readable(estimator)
         given = X
         X, y = validate_data(self, X, y, dtype=np.float32, order="C")
         check_classification_targets(y)

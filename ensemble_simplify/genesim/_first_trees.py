@@ -23,6 +23,7 @@ from ensemble_simplify._base import (
     fit_or_unwrap,
     report,
     safe_indexing,
+    same_names,
     unwrap,
     warn,
 )
@@ -312,7 +313,7 @@ def _read_model(name, estimator, X, y, weight, train, names):
             "classifiers; give tree classifiers or ensembles of them."
         )
     own = getattr(inner, "feature_names_in_", None) if inner is not estimator else None
-    if names is not None and own is not None and not np.array_equal(names, own):
+    if names is not None and own is not None and not same_names(inner, names):
         raise ValueError(
             f"{name} was fitted on the features {list(own)}, but X has {list(names)}. Give "
             "the same columns in the same order."

@@ -18,6 +18,7 @@ from ensemble_simplify._base import (
     HoldsClassifierTree,
     Interval,
     all_or_nothing,
+    check_readable,
     check_weights,
     deadline_after,
     fit_context,
@@ -172,6 +173,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
             The fitted estimator.
         """
         deadline = deadline_after(self.time_limit)
+        check_readable(self.estimator)
         given = X
         X, y = validate_data(self, X, y, dtype=np.float32, order="C")
         check_classification_targets(y)
