@@ -18,13 +18,15 @@ def _accuracy_by_rank(score, correct):
 
 def _divided(ax):
     """Two axes side by side in place of one, as scikit-learn's displays of several plots do."""
-    if ax.get_subplotspec() is None:
+    # plain axes have no such method before Matplotlib 3.7
+    place = ax.get_subplotspec() if hasattr(ax, "get_subplotspec") else None
+    if place is None:
         raise ValueError(
             "ax is not part of a grid of subplots and cannot be divided into two. Pass two axes, "
             "or one made by plt.subplots."
         )
     ax.set_axis_off()
-    return [ax.figure.add_subplot(part) for part in ax.get_subplotspec().subgridspec(1, 2)]
+    return [ax.figure.add_subplot(part) for part in place.subgridspec(1, 2)]
 
 
 class AbstentionDisplay:

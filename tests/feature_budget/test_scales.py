@@ -116,10 +116,12 @@ def test_unit_of_the_targets(labels, scale):
 def test_gaps_of_small_targets_are_not_called_optimal():
     X, y = load_diabetes(return_X_y=True)
     model = RandomForestRegressor(20, max_depth=5, random_state=0).fit(X, y * 1e-7)
-    pruner = fit(X, y * 1e-7, estimator=FrozenEstimator(model), fill="vertex", budget="50%")
-    assert pruner.error_ > 1.001 * pruner.error_bound_
-    assert not pruner.is_budget_optimal_
-    assert pruner.status_ == "feasible"
+    pruner = fit(X, y * 1e-7, estimator=FrozenEstimator(model), fill="vertex")
+    found = [pruner.at(budget=f"{share}%") for share in range(10, 100, 5)]
+    gaps = [one for one in found if one.error_ > 1.001 * one.error_bound_]
+    assert gaps
+    assert not any(one.is_budget_optimal_ for one in gaps)
+    assert {one.status_ for one in gaps} == {"feasible"}
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-30, 1e300])
@@ -141,7 +143,10 @@ def test_unit_of_the_weights_of_a_forest_grown_with_prices(cancer, scale):
     one = BudgetForestClassifier(**options).fit(X, y, np.ones(len(X)))
     other = BudgetForestClassifier(**options).fit(X, y, np.full(len(X), scale))
     assert max(tree.get_n_leaves() for tree in one.estimators_) > 2
-    assert np.array_equal(one.predict_proba(X), other.predict_proba(X))
+    # the same trees; scikit-learn's mean over them may round in another order
+    np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X), rtol=1e-14)
+    for tree, same in zip(one.estimators_, other.estimators_, strict=True):
+        np.testing.assert_array_equal(same.tree_.threshold, tree.tree_.threshold)
 
 
 def test_impurities_below_zero_are_written_as_they_are():
