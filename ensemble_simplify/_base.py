@@ -257,8 +257,12 @@ def check_weights(sample_weight, X, *, mean_one=False):
         raise ValueError(
             "sample_weight is zero for every row. Give at least one row a positive weight."
         )
-    if mean_one and (average := weight[weight > 0].mean()) < 1.0:
-        weight = weight / average
+    if mean_one:
+        positive = weight[weight > 0]
+        # of equal weights exactly one: their mean can round
+        average = positive[0] if positive.min() == positive.max() else positive.mean()
+        if average < 1.0:
+            weight = weight / average
     return weight
 
 

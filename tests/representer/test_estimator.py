@@ -653,20 +653,25 @@ def test_other_models(iris):
     assert tree.train_fidelity_ > 0.9
 
 
-def test_better_than_the_usual_surrogate(friedman):
+def test_better_than_the_usual_surrogate():
     """At equal leaves, manufactured rows leave much less variance unexplained."""
-    X, y, forest = friedman
-    new = make_friedman1(1000, n_features=6, noise=1.0, random_state=9)[0]
-    f = forest.predict(new)
-    usual = DecisionTreeRegressor(max_leaf_nodes=24, random_state=0).fit(X, forest.predict(X))
-    tree = RepresenterTree(
-        FrozenEstimator(forest),
-        max_leaf_nodes=24,
-        select=None,
-        validation_fraction=0,
-        random_state=0,
-    ).fit(X, y)
-    assert np.mean((tree.predict(new) - f) ** 2) < 0.7 * np.mean((usual.predict(new) - f) ** 2)
+    ours, usual = [], []
+    for seed in range(5):
+        X, y = make_friedman1(150, n_features=6, noise=1.0, random_state=seed)
+        forest = RandomForestRegressor(10, random_state=0).fit(X, y)
+        new = make_friedman1(1000, n_features=6, noise=1.0, random_state=seed + 9)[0]
+        f = forest.predict(new)
+        tree = DecisionTreeRegressor(max_leaf_nodes=24, random_state=0).fit(X, forest.predict(X))
+        usual.append(np.mean((tree.predict(new) - f) ** 2))
+        tree = RepresenterTree(
+            FrozenEstimator(forest),
+            max_leaf_nodes=24,
+            select=None,
+            validation_fraction=0,
+            random_state=0,
+        ).fit(X, y)
+        ours.append(np.mean((tree.predict(new) - f) ** 2))
+    assert np.mean(ours) < 0.8 * np.mean(usual)
 
 
 WEIGHTS = (
