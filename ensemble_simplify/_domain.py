@@ -248,7 +248,7 @@ class Inside:
                 points = np.floor(points)
             rows[:, j] = np.clip(points, self.low[j], self.high[j])[cells[:, a]]
         tied = {j for clause in self.clauses for j, _ in clause}
-        given = sorted(tied.intersection(axes.features.tolist()))
+        given = [j for j in axes.features if j in tied and len(axes.by_feature[j])]
         for row in rows:
             values = _assignment(self.clauses | {frozenset({(j, bool(row[j]))}) for j in given})
             for j, value in values.items():

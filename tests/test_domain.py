@@ -537,3 +537,11 @@ def test_merging_is_reported(capsys):
         ExtraTreesClassifier(3, max_depth=2, random_state=0), merge_thresholds=True, verbose=1
     ).fit(X, X[:, 0] > 0.5)
     assert "merged thresholds" in capsys.readouterr().out
+
+
+def test_models_without_splits_differ_at_a_row_inside_the_domain():
+    rows = np.array([[1.0, 0.0], [1.0, 1.0]])
+    one, two = (DecisionTreeClassifier().fit(rows, [label, label]) for label in (0, 1))
+    outcome = verify(one, two, domain=dict(one_hot=[[0]]))
+    assert outcome.equal is False
+    assert outcome.counterexample[0] == 1
