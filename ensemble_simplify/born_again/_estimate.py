@@ -18,6 +18,7 @@ from ensemble_simplify._base import (
     validate_params,
 )
 from ensemble_simplify._domain import Domain, read_domain
+from ensemble_simplify.born_again._grid import n_cells
 from ensemble_simplify.born_again._planner import REFUSED_LEAVES, forecast, read_problem
 from ensemble_simplify.born_again._search import n_regions
 
@@ -183,7 +184,7 @@ def estimate(
     exact = bool(seen.n_bytes <= allowed and seen.seconds <= 3600)
     return Estimate(
         forest.n_trees,
-        float(np.prod(np.array(seen.shape, dtype=float))),
+        n_cells(seen.shape),
         float(n_regions(seen.shape)),
         seen.n_bytes,
         seen.seconds,

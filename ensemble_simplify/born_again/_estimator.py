@@ -36,7 +36,7 @@ from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._sklearn_tree import write_classifier
 from ensemble_simplify._verify import verify
 from ensemble_simplify.born_again._fidelity import edge_weights, fidelity
-from ensemble_simplify.born_again._grid import CellTrees
+from ensemble_simplify.born_again._grid import CellTrees, n_cells
 from ensemble_simplify.born_again._planner import (
     MAX_LEAVES,
     OutOfTime,
@@ -532,7 +532,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
 
 def _cells(shape):
     """Number of cells, as an int where 64 bits hold it."""
-    number = float(np.prod(np.array(shape, dtype=float)))
+    number = n_cells(shape)
     return int(number) if number < 2**53 else number
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from ensemble_simplify._cells import FREE
 from ensemble_simplify._regions import leaf_boxes, leaves_of_cells
+from ensemble_simplify.born_again._grid import n_cells
 
 # Cells that are looked at one by one; where there are more, points are drawn.
 EXACT_CELLS = 1 << 24
@@ -67,11 +68,11 @@ def _leaf_parts(trees, tree, weights):
     """For each leaf, the forest restricted to it and weights; None if there are too many cells."""
     whole = np.array(trees.shape, dtype=np.int32) - 1
     boxes = leaf_boxes(tree.nodes, np.zeros_like(whole), whole)
-    parts, n_cells = [], 0.0
+    parts, total = [], 0.0
     for at, lo, hi in zip(*boxes, strict=True):
         part, axes, cuts = trees.restricted(lo, hi)
-        n_cells += np.prod(np.array(part.shape, dtype=float))
-        if n_cells > EXACT_CELLS:
+        total += n_cells(part.shape)
+        if total > EXACT_CELLS:
             return None
         merged = [weights[a][lo[a] : hi[a] + 1] for a in range(len(hi))]
         rest = np.prod([merged[a].sum() for a in range(len(hi)) if a not in axes])

@@ -109,6 +109,11 @@ class Grid:
         )
 
 
+def n_cells(shape):
+    """Cells of a grid with so many on each axis, as a float: it may be astronomic."""
+    return float(np.prod(np.array(shape, dtype=float)))
+
+
 def grid_bytes(shape):
     """Bytes that labelling and simplifying a grid of this shape takes at most."""
     n_cells = 1

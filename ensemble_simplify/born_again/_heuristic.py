@@ -16,7 +16,7 @@ import numpy as np
 
 from ensemble_simplify._cells import FREE, Stopped, class_counts
 from ensemble_simplify._regions import leaf_boxes, with_sizes
-from ensemble_simplify.born_again._grid import CellTrees, Grid
+from ensemble_simplify.born_again._grid import CellTrees, Grid, n_cells
 from ensemble_simplify.born_again._search import CellTree, TooLarge, n_regions, solve
 
 # Boxes of up to this many cells are labelled as a whole, larger ones are sampled.
@@ -166,7 +166,7 @@ class Draft:
                 self.n_leaves += 1
                 self.share += self._share_of(box)
                 continue
-            if box.labels is None and _n_cells(box.shape) <= TABLE_CELLS:
+            if box.labels is None and n_cells(box.shape) <= TABLE_CELLS:
                 box.tabulate(self.deadline)
             if (
                 box.labels is not None
@@ -186,7 +186,7 @@ class Draft:
                 self.report(f"{self.n_leaves} leaves on {self.share:.1%} of the cells")
 
     def _share_of(self, box):
-        return _n_cells(box.hi - box.lo + 1) / _n_cells(self.trees.shape)
+        return n_cells(box.hi - box.lo + 1) / n_cells(self.trees.shape)
 
     def _solve(self, box, max_work):
         """Solve a box exactly: the work it took, or None if more memory or work than allowed."""
@@ -320,7 +320,7 @@ class Draft:
     def _whole(self, box, max_cells):
         """A box with its trees, or None if it has too many cells for a table."""
         trees, axes, cuts = self.trees.restricted(box.lo, box.hi)
-        if _n_cells(trees.shape) > max_cells:
+        if n_cells(trees.shape) > max_cells:
             return None
         return Box(box.lo, box.hi, axes, cuts, trees)
 
@@ -372,10 +372,6 @@ class Draft:
             else:
                 nodes.append(tree.nodes)
         return CellTree(with_sizes(np.concatenate(nodes))).without_free()
-
-
-def _n_cells(shape):
-    return float(np.prod(np.array(shape, dtype=float)))
 
 
 def _table_counts(labels):

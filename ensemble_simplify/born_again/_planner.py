@@ -15,7 +15,7 @@ from ensemble_simplify._forest import Forest
 from ensemble_simplify._regions import leaf_boxes
 from ensemble_simplify._thresholds import merged_thresholds
 from ensemble_simplify._verify import Space
-from ensemble_simplify.born_again._grid import CellTrees, Grid, grid_bytes
+from ensemble_simplify.born_again._grid import CellTrees, Grid, grid_bytes, n_cells
 from ensemble_simplify.born_again._heuristic import Draft
 from ensemble_simplify.born_again._search import (
     CellTree,
@@ -92,12 +92,12 @@ class Problem:
     def label_seconds(self):
         """Forecast of the time that labelling all cells takes."""
         a_cell = CELL_SECONDS + VOTE_SECONDS * self.forest.n_trees * self.forest.n_scores
-        return _n_cells(self.trees.shape) * a_cell
+        return n_cells(self.trees.shape) * a_cell
 
     def can_label_all(self, max_bytes, seconds):
         """Whether looking at every cell is worth its memory and time."""
         return (
-            _n_cells(self.trees.shape) <= TABLE_CELLS
+            n_cells(self.trees.shape) <= TABLE_CELLS
             and grid_bytes(self.trees.shape) <= max_bytes
             and self.label_seconds <= LABEL_SHARE * seconds
         )
@@ -387,10 +387,6 @@ def _least_depth_of(n_leaves):
 
 def _leaves_bound(labels, seconds, rng):
     return leaves_bound(labels, seconds, rng) if labels.size > 1 else 1
-
-
-def _n_cells(shape):
-    return float(np.prod(np.array(shape, dtype=float)))
 
 
 def _inside_domain(tree, trees):
