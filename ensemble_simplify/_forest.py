@@ -38,6 +38,8 @@ class LinearVotes(NamedTuple):
     value: np.ndarray
     tie_upper: bool
     error_bound: float
+    is_exact: bool
+    rounding: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,9 +203,10 @@ class Forest:
             ``error_bound``. Where the sum of ``value`` over the leaves of a row
             is larger for one class than for every other by more than
             ``error_bound``, `decide` answers that class. A bound of zero means that the
-            sums are exact: ties go to the first class, or to the last if
-            ``tie_upper``. None where the vote is not additive: hard votes
-            over forests, and regression.
+            sums in the order of the trees are exact: ties go to the first class, or to the last
+            if ``tie_upper``. ``is_exact``: sums in any order are. ``rounding``: where they are
+            not, sums of floats in any order, each vote added once, tell the class by more than
+            this. None where the vote is not additive: hard votes over forests, and regression.
         """
         if self.classes is None:
             return None
@@ -216,14 +219,13 @@ class Forest:
         if vote.init is not None:
             magnitude += 2.0 * np.abs(vote.init).max()
         plain = vote.rule in ("majority", "hard") or (vote.rule == "mean" and not vote.members)
-        if plain and (self.n_trees == 1 or _sums_are_exact(leaves, magnitude)):
-            bound = 0.0
-        else:
-            eps = float(np.finfo(vote.dtype).eps)
-            bound = 8.0 * (self.n_trees + 16) * eps * float(magnitude)
-            if vote.link is not None:
-                bound += link_margin(vote)
-        return LinearVotes(value, vote.tie_upper, bound)
+        is_exact = plain and _sums_are_exact(leaves, magnitude)
+        eps = float(np.finfo(vote.dtype).eps)
+        rounding = 8.0 * (self.n_trees + 16) * eps * float(magnitude)
+        if vote.link is not None:
+            rounding += link_margin(vote)
+        bound = 0.0 if is_exact or (plain and self.n_trees == 1) else rounding
+        return LinearVotes(value, vote.tie_upper, bound, is_exact, rounding)
 
     def _add_linear(self, vote, columns, factor, out):
         """Add `factor` times the leaf vectors of `vote` to `out`; False if there are none."""

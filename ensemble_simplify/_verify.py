@@ -13,12 +13,15 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.utils import check_array
 
 from ensemble_simplify._axes import Axes, children
 from ensemble_simplify._base import Interval, StrOptions, unwrap, validate_params
+from ensemble_simplify._cells import Stopped
 from ensemble_simplify._certify import Certifier
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._forest import read_forest
+from ensemble_simplify._neighbourhood import Lines, differences
 
 _EPS = float(np.finfo(np.float64).eps)
 # Leaves whose depths forecast the size of a tree.
@@ -45,6 +48,10 @@ class Verification:
         Time taken.
     domain : Domain, dict or None
         Where the models were compared; None: on every finite input.
+    max_changes : int or None
+        Compared were the points that differ from some row in at most so many features; None: all.
+    row : int or None
+        With `max_changes`, the row of `X` from which the counterexample differs.
 
     Examples
     --------
@@ -64,14 +71,20 @@ class Verification:
     n_boxes: int
     seconds: float
     domain: Domain | dict | None = None
+    max_changes: int | None = None
+    row: int | None = None
 
     def __bool__(self):
         return self.equal is True
 
     def __repr__(self):
         effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
+        if self.max_changes is not None:
+            effort = f"{self.seconds:.3g} s"
         if self.equal:
             where = "every finite input" if self.domain is None else "every input in the domain"
+            if self.max_changes is not None:
+                where += _near(self.max_changes)
             return f"Verification(equal=True: proven for {where}; {effort})"
         if self.equal is None:
             return f"Verification(equal=None: undecided at the limit; {effort})"
@@ -88,11 +101,25 @@ class Verification:
         "domain": [Domain, dict, None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "max_boxes": [Interval(Integral, 1, None, closed="left"), None],
+        "X": ["array-like", None],
+        "max_changes": [Interval(Integral, 0, None, closed="left"), None],
     },
     prefer_skip_nested_validation=False,
 )
-def verify(model_a, model_b, *, voting="estimator", domain=None, time_limit=None, max_boxes=None):
+def verify(
+    model_a,
+    model_b,
+    *,
+    voting="estimator",
+    domain=None,
+    X=None,
+    max_changes=None,
+    time_limit=None,
+    max_boxes=None,
+):
     """Prove that two tree models predict alike on every finite input, or find where they differ.
+
+    With `X` and `max_changes`, only points near the rows of `X` count.
 
     Parameters
     ----------
@@ -105,10 +132,18 @@ def verify(model_a, model_b, *, voting="estimator", domain=None, time_limit=None
     domain : Domain, dict or None, default=None
         Which inputs can occur: equality is proven for them, and a counterexample is one of them.
         See :class:`Domain`. None: every finite input.
+    X : array-like of shape (n_samples, n_features) or None, default=None
+        Rows near which the models are compared; needed with `max_changes`.
+    max_changes : int or None, default=None
+        Equality is proven for every point that differs from some row of `X` in at most so many
+        features, whatever values those take: 0, the rows; 1, every change of a single feature.
+        All these points are looked at, so time grows as the product of the cut points of so many
+        features. None: every input counts.
     time_limit : float or None, default=None
         Seconds after which the attempt ends undecided.
     max_boxes : int or None, default=None
-        Boxes of the feature space to look at before the attempt ends undecided.
+        Boxes of the feature space to look at before the attempt ends undecided; not used with
+        `max_changes`.
 
     Returns
     -------
@@ -122,7 +157,8 @@ def verify(model_a, model_b, *, voting="estimator", domain=None, time_limit=None
     another order. Models that compare float64 numbers (HistGradientBoosting, LightGBM) are
     compared on the rows that float32 represents, the others on every finite row.
 
-    Time can grow exponentially with the number of features: deciding equality is NP-hard.
+    Time can grow exponentially with the number of features: deciding equality is NP-hard. With
+    `max_changes` it cannot: there are at most ``n_samples * cuts ** max_changes`` points.
 
     Examples
     --------
@@ -149,13 +185,24 @@ def verify(model_a, model_b, *, voting="estimator", domain=None, time_limit=None
             f"{forests[1].n_features}. Compare models of the same columns."
         )
     inside = read_domain(domain, forests[0].n_features, _names(models))
-    space = Space(forests, domain=inside)
+    if (X is None) != (max_changes is None):
+        raise ValueError(
+            f"max_changes={max_changes} {'needs' if X is None else 'was given with'} the rows X. "
+            "Give both, or neither to compare the models everywhere."
+        )
     end = np.inf if time_limit is None else begin + time_limit
-    equal, cells, n_boxes = _prove(space, end, max_boxes)
-    row = predictions = None
+    n_boxes, row_of = 0, None
+    if max_changes is None:
+        space = Space(forests, domain=inside)
+        equal, cells, n_boxes = _prove(space, end, max_boxes)
+        if equal is False:
+            axes = space.axes
+            row = (axes.points(cells) if inside is None else inside.points(axes, cells))[0]
+    else:
+        X = _rows_near(X, forests[0].n_features, inside)
+        equal, row_of, row = _compare_near(forests, inside, X, max_changes, end)
+    predictions = None
     if equal is False:
-        points = space.axes.points(cells) if inside is None else inside.points(space.axes, cells)
-        row = points[0]
         if voting == "hard":
             predictions = tuple(f.classes[f.predict_index(row[None])[0]] for f in forests)
         else:
@@ -166,8 +213,72 @@ def verify(model_a, model_b, *, voting="estimator", domain=None, time_limit=None
                 f"{predictions[0]!r} in both. Scores that are nearly tied can depend on the order "
                 "of addition: set n_jobs=None in the ensembles and their members."
             )
+    else:
+        row = None
     seconds = time.perf_counter() - begin
-    return Verification(equal, row, predictions, n_boxes, seconds, domain)
+    return Verification(
+        equal, row, predictions, n_boxes, seconds, domain, max_changes, row_of
+    )
+
+
+def _rows_near(X, n_features, inside):
+    """The rows near which models are compared, as plain numbers that float32 represents."""
+    X = check_array(X, dtype=np.float32)
+    if X.shape[1] != n_features:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but the models were fitted on {n_features}. Pass the "
+            "columns they were fitted on."
+        )
+    if inside is not None:
+        inside.check_rows(X)
+    return X.astype(np.float64)
+
+
+def _compare_near(forests, inside, X, max_changes, end):
+    """Compare two models near some rows: (outcome, number of a row, point near it)."""
+    if inside is not None:
+        forests = [inside.read(forest) for forest in forests]
+    axes = Axes.of(*forests)
+    outside = None if inside is None else inside.outside(axes)
+    labels = list(dict.fromkeys(c for forest in forests for c in forest.classes.tolist()))
+    place = {label: i for i, label in enumerate(labels)}
+    models = [
+        (Lines(forest, axes, outside), np.array([place[c] for c in forest.classes.tolist()]))
+        for forest in forests
+    ]
+    cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
+    _, first = np.unique(cells, axis=0, return_index=True)
+    first.sort()
+    deadline = time.monotonic() + end - time.perf_counter()
+    max_changes = min(max_changes, len(axes.shape))
+    try:
+        for row, found in differences(*models, cells[first], axes.shape, max_changes, deadline):
+            if len(row):
+                original = first[row[0]]
+                return False, int(original), _moved(X[original], cells[original], found[0], axes, inside)
+    except Stopped:
+        return None, None, None
+    return True, None, None
+
+
+def _moved(x, cell, target, axes, inside):
+    """The row of a cell, changed only on the axes on which another cell differs."""
+    target = target[None]
+    points = axes.points(target) if inside is None else inside.points(axes, target)
+    changed = axes.features[cell != target[0]]
+    moved = x.copy()
+    moved[changed] = points[0, changed]
+    return moved
+
+
+def _near(max_changes):
+    """A promise near rows, in words."""
+    if max_changes == 0:
+        return " that is a row of X"
+    return (
+        f" that differs from a row of X in at most {max_changes} "
+        f"feature{'s' if max_changes > 1 else ''}"
+    )
 
 
 def _prove(space, end, max_boxes):

@@ -21,6 +21,7 @@ GROUND = [
     "_regions",
     "_pruning",
     "_cells",
+    "_lines",
     "_dp_layout",
     "_dp",
     "_certify",
@@ -30,6 +31,7 @@ GROUND = [
     "_pipelines",
     "_readers",
     "_forest",
+    "_neighbourhood",
     "_base",
     "_verify",
 ]

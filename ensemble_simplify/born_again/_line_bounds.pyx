@@ -1,0 +1,189 @@
+"""A lower bound on trees for labelled rows and their lines: sets of points that fool any tree.
+
+Two points of one class need two leaves where the box that they span holds a point of another
+class. Points of which every two need two leaves are a *fooling set*; no tree has fewer leaves.
+"""
+
+import numpy as np
+
+from libcpp.vector cimport vector
+
+from ensemble_simplify._typedefs cimport (
+    int32_t,
+    intp_t,
+    random_below,
+    random_unit,
+    should_stop,
+    uint64_t,
+)
+
+cdef enum:
+    # Points tried between two looks at the clock.
+    POLL = 64
+
+
+cdef struct Points:
+    intp_t n_axes
+    intp_t n_stars
+    intp_t n_runs
+    const int32_t *cells
+    const int32_t *labels
+    const int32_t *own_first
+    const int32_t *own_last
+    const int32_t *runs         # columns star, axis, first, last, label, joined
+
+
+cdef bint in_box(
+    const Points *p, intp_t star, const int32_t *lo, const int32_t *hi, intp_t but
+) noexcept nogil:
+    """Whether a row lies in a box on every axis but one."""
+    cdef const int32_t *cell = p.cells + star * p.n_axes
+    cdef intp_t a
+    for a in range(p.n_axes):
+        if (cell[a] < lo[a] or cell[a] > hi[a]) and a != but:
+            return False
+    return True
+
+
+cdef bint holds_other(
+    const Points *p, const int32_t *lo, const int32_t *hi, int32_t label
+) noexcept nogil:
+    """Whether a box holds a point that is not of a class."""
+    cdef:
+        intp_t i, a, wrong, n_axes = p.n_axes
+        const int32_t *cell
+        const int32_t *run
+    for i in range(p.n_stars):
+        if p.labels[i] == label:
+            continue
+        cell = p.cells + i * n_axes
+        wrong = -1
+        for a in range(n_axes):
+            if cell[a] < lo[a] or cell[a] > hi[a]:
+                if wrong >= 0:
+                    break
+                wrong = a
+        else:
+            if wrong < 0 or (
+                p.own_first[i * n_axes + wrong] <= hi[wrong]
+                and p.own_last[i * n_axes + wrong] >= lo[wrong]
+            ):
+                return True
+    for i in range(p.n_runs):
+        run = p.runs + 6 * i
+        if run[4] == label or run[2] > hi[run[1]] or run[3] < lo[run[1]]:
+            continue
+        if in_box(p, run[0], lo, hi, run[1]):
+            return True
+    return False
+
+
+cdef bint need_two(
+    const Points *p, const int32_t *one, const int32_t *two, int32_t *lo, int32_t *hi
+) noexcept nogil:
+    """Whether two points, each followed by its class, cannot share a leaf."""
+    cdef intp_t a
+    if one[p.n_axes] != two[p.n_axes]:
+        return True
+    for a in range(p.n_axes):
+        lo[a] = min(one[a], two[a])
+        hi[a] = max(one[a], two[a])
+    return holds_other(p, lo, hi, one[p.n_axes])
+
+
+cdef void draw_point(const Points *p, int32_t *point, uint64_t *random) noexcept nogil:
+    """A row, or a point at an end of a run; its class goes last."""
+    cdef:
+        intp_t a, star, axis, n_axes = p.n_axes
+        const int32_t *run
+        double chance = random_unit(random)
+    if chance < 0.3 and p.n_runs:
+        run = p.runs + 6 * random_below(p.n_runs, random)
+        star = run[0]
+        for a in range(n_axes):
+            point[a] = p.cells[star * n_axes + a]
+        point[run[1]] = run[2] if random_unit(random) < 0.5 else run[3]
+        point[n_axes] = run[4]
+        return
+    star = random_below(p.n_stars, random)
+    for a in range(n_axes):
+        point[a] = p.cells[star * n_axes + a]
+    point[n_axes] = p.labels[star]
+    if chance < 0.8:
+        axis = random_below(n_axes, random)
+        if random_unit(random) < 0.5:
+            point[axis] = p.own_first[star * n_axes + axis]
+        else:
+            point[axis] = p.own_last[star * n_axes + axis]
+
+
+def fooling_points(
+    const int32_t[:, ::1] cells,
+    const int32_t[::1] labels,
+    const int32_t[:, ::1] own_first,
+    const int32_t[:, ::1] own_last,
+    const int32_t[:, ::1] runs,
+    uint64_t seed,
+    double tries,
+    double deadline,
+):
+    """A fooling set, found by trying random points.
+
+    A point that needs a leaf of its own beside all of the set joins it; one that could share a
+    leaf with a single member may take its place. O(tries * set * (stars + runs)), most of which
+    ends at the first axes.
+
+    Parameters
+    ----------
+    cells, labels, own_first, own_last, runs
+        As in `Neighbourhood`.
+    seed : int
+    tries : float
+        Points to try at most.
+    deadline : float
+        On the clock of ``time.monotonic()``.
+
+    Returns
+    -------
+    int32 array of shape (n_points, n_axes + 1)
+        Cells, and their classes last.
+    """
+    cdef:
+        Points p
+        intp_t n_axes = cells.shape[1], width = n_axes + 1
+        intp_t i, k, n_shared, shared = 0, n = 0
+        vector[int32_t] members, point, lo, hi
+        uint64_t random = seed
+        double done = 0.0
+    p.n_axes, p.n_stars, p.n_runs = n_axes, cells.shape[0], runs.shape[0]
+    p.cells, p.labels = &cells[0, 0], &labels[0]
+    p.own_first, p.own_last = &own_first[0, 0], &own_last[0, 0]
+    p.runs = &runs[0, 0] if runs.shape[0] else NULL
+    point.resize(width)
+    lo.resize(n_axes)
+    hi.resize(n_axes)
+    with nogil:
+        while done < tries:
+            if <intp_t> done % POLL == 0 and should_stop(deadline):
+                break
+            done += 1.0
+            draw_point(&p, point.data(), &random)
+            n_shared = 0
+            for i in range(n):
+                if not need_two(&p, point.data(), &members[i * width], lo.data(), hi.data()):
+                    shared = i
+                    n_shared += 1
+                    if n_shared == 2:
+                        break
+            if n_shared == 0:
+                members.insert(members.end(), point.begin(), point.end())
+                n += 1
+            elif n_shared == 1:
+                for k in range(width):
+                    members[shared * width + k] = point[k]
+    found = np.empty((n, width), dtype=np.int32)
+    cdef int32_t[:, ::1] found_ = found
+    for i in range(n):
+        for k in range(width):
+            found_[i, k] = members[i * width + k]
+    return found
