@@ -184,6 +184,14 @@ class Inside:
                 "row or the domain."
             )
 
+    def contains(self, X):
+        """Which rows are inside, as a bool array; `X` of shape (n_rows, n_features)."""
+        low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)
+        inside = ((X >= low) & (X <= high) & (~self.integer | (np.floor(X) == X))).all(axis=1)
+        for clause in self.clauses:
+            inside &= np.any([X[:, j] == value for j, value in clause], axis=0)
+        return inside
+
     def read(self, forest):
         """The forest with the thresholds that tell values in the domain apart, and no others."""
         j = np.maximum(forest.feature, 0)

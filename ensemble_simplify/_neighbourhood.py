@@ -13,7 +13,9 @@ from time import monotonic
 
 import numpy as np
 
+from ensemble_simplify._axes import CodedTrees
 from ensemble_simplify._cells import FREE, Stopped
+from ensemble_simplify._forest import LinearVotes
 from ensemble_simplify._lines import UNSURE, find_runs, label_lines
 from ensemble_simplify._regions import leaves_of_cells
 
@@ -41,7 +43,7 @@ class Lines:
     """
 
     def __init__(self, forest, axes, outside=None):
-        self.forest = forest
+        self.decide, self.n_classes = forest.decide_at, forest.n_classes
         self.trees = axes.encode_forest(forest)
         self.first = np.concatenate([[0], np.cumsum(axes.shape)]).astype(np.intp)
         none = np.empty((0, len(axes.shape)), dtype=np.int32)
@@ -132,14 +134,41 @@ class Lines:
         return changed
 
     def classes_of(self, cells):
-        """Class of some cells, int32 of shape (n, n_axes); `FREE` outside the domain."""
+        """Class of some cells, int32 of shape (n, n_axes); `FREE` outside the domain.
+
+        Returns
+        -------
+        intp array of shape (n,)
+        """
         cells = np.ascontiguousarray(cells, dtype=np.int32)
         leaves = np.empty((len(self.trees), len(cells)), dtype=np.intp)
         leaves_of_cells(self.trees.nodes, self.trees.offsets, cells, leaves)
-        labels = self.forest.decide_at(leaves)
+        labels = self.decide(leaves)
         for first, last in zip(*self.outside, strict=True):
             labels[((first <= cells) & (cells <= last)).all(axis=1)] = FREE
         return labels
+
+
+class TreeLines(Lines):
+    """A tree over the same axes as a forest, on lines.
+
+    Parameters
+    ----------
+    nodes : int32 array of shape (n_nodes, 3)
+        The numbers of leaves are classes.
+    n_classes : int
+    lines : Lines
+        Of the forest; its free cells are free here, too.
+    """
+
+    def __init__(self, nodes, n_classes, lines):
+        self.trees = CodedTrees(nodes, np.array([0, len(nodes)], dtype=np.intp))
+        self.n_classes, self.first, self.outside = n_classes, lines.first, lines.outside
+        self.linear = LinearVotes(np.eye(n_classes), False, 0.0, True, 0.0)
+
+    def decide(self, leaves):
+        """The class of a leaf is its number."""
+        return leaves[0]
 
 
 def n_near(n_rows, shape, max_changes):
@@ -250,7 +279,7 @@ def differences(one, two, cells, shape, max_changes, deadline=np.inf):
 
 def _common(labels, numbers):
     """Labels by their common numbers; -1 for those that are free."""
-    numbers = np.append(np.asarray(numbers, dtype=np.int32), -1)
+    numbers = np.array([*numbers, -1], dtype=np.int32)
     return numbers[np.minimum(labels, len(numbers) - 1)]
 
 
@@ -269,7 +298,7 @@ class Neighbourhood:
     counts : intp array of shape (n_rows,)
         Rows in each.
     labels : int32 array of shape (n_rows,)
-        Classes of these cells.
+        Classes of these cells; -1 outside the domain.
     own_first, own_last : int32 arrays of shape (n_rows, n_axes)
         Run of one class that holds the row, on each of its lines: first and last cell.
     own_joined : uint8 array of shape (n_rows, n_axes)
@@ -313,12 +342,13 @@ class Neighbourhood:
         own_first, own_last = cells.copy(), cells.copy()
         joined, runs = np.zeros(cells.shape, dtype=np.uint8), np.empty((0, 6), dtype=np.int32)
         if max_changes == 0:
-            labels = lines.classes_of(cells).astype(np.int32)
+            labels = _common(lines.classes_of(cells), range(lines.n_classes))
             return cls(0, cells, counts, labels, own_first, own_last, joined, runs)
         labels = np.empty(len(cells), dtype=np.int32)
         found = []
         for part, on_lines in lines.batches(cells, deadline):
-            labels[part] = on_lines[np.arange(len(on_lines)), lines.first[0] + cells[part, 0]]
+            own = on_lines[np.arange(len(on_lines)), lines.first[0] + cells[part, 0]]
+            labels[part] = _common(own, range(lines.n_classes))
             runs, joined[part] = find_runs(
                 on_lines, cells[part], lines.first, own_first[part], own_last[part]
             )
@@ -329,9 +359,22 @@ class Neighbourhood:
     @cached_property
     def n_points(self):
         """Rows and cells that differ from a row on one axis; of several rows, for each."""
-        own = (self.own_last - self.own_first).sum(dtype=np.int64)
+        inside = self.labels >= 0
+        own = (self.own_last - self.own_first)[inside].sum(dtype=np.int64)
         other = (self.runs[:, 3] - self.runs[:, 2] + 1).sum(dtype=np.int64)
-        return int(len(self.cells) + own + other)
+        return int(inside.sum() + own + other)
+
+    def of_rows(self, kept):
+        """The neighbourhood of some of the rows, by number, in rising order."""
+        place = np.full(len(self.cells), -1, dtype=np.int32)
+        place[kept] = np.arange(len(kept))
+        runs = self.runs[place[self.runs[:, 0]] >= 0]
+        runs[:, 0] = place[runs[:, 0]]
+        rows = [
+            np.ascontiguousarray(getattr(self, name)[kept])
+            for name in ("cells", "counts", "labels", "own_first", "own_last", "own_joined")
+        ]
+        return Neighbourhood(self.max_changes, *rows, np.ascontiguousarray(runs))
 
     def joined_with(self, other):
         """The neighbourhood of the rows of both."""

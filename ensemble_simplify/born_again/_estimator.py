@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
@@ -27,16 +28,24 @@ from ensemble_simplify._base import (
     class_index,
     fit_context,
     fit_or_unwrap,
+    fitted_rows,
     named_rows,
     read_classifier,
     report,
     warn_out_of_time,
 )
 from ensemble_simplify._domain import Domain, read_domain
+from ensemble_simplify._neighbourhood import Lines
 from ensemble_simplify._sklearn_tree import write_classifier
 from ensemble_simplify._verify import verify
 from ensemble_simplify.born_again._fidelity import edge_weights, fidelity
 from ensemble_simplify.born_again._grid import CellTrees, n_cells
+from ensemble_simplify.born_again._line_search import (
+    LineSearch,
+    NoTreeInTime,
+    TooManyPoints,
+    forecast_near,
+)
 from ensemble_simplify.born_again._planner import (
     MAX_LEAVES,
     OutOfTime,
@@ -47,10 +56,19 @@ from ensemble_simplify.born_again._planner import (
     read_problem,
 )
 from ensemble_simplify.born_again._probabilities import leaf_probabilities
+from ensemble_simplify.born_again._promise import (
+    Promise,
+    Training,
+    check_promise,
+    chosen_step,
+    path_bunch,
+)
 from ensemble_simplify.born_again._search import CellTree, TooLarge, n_regions
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
+# Seconds for each tree near the training rows that is found to go into an error's advice.
+ADVICE_SECONDS = 2.0
 
 
 class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
@@ -58,6 +76,10 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
 
     For every finite input, ``predict`` answers what ``estimator_.predict`` answers, and no
     decision tree of axis-parallel splits that does so is smaller in the chosen objective.
+
+    A large forest has no such tree that could be written out. With `max_changes` the promise is
+    one that can be kept for it: the same answer at every point that differs from some training row
+    in at most so many features.
 
     The thresholds of the ensemble divide the feature space into cells on which its prediction is
     constant. Dynamic programming over all boxes of cells finds the smallest tree that tells the
@@ -77,15 +99,33 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         boosting, XGBoost and LightGBM; a ``Pipeline`` of scalers, imputers or selectors of columns
         that ends in one of these; and the fitted estimators of this package that hold a tree or
         an ensemble.
-    objective : {"depth", "leaves", "depth_then_leaves"}, default="depth_then_leaves"
+    objective : {"auto", "depth", "leaves", "depth_then_leaves"}, default="auto"
         What is smallest: the depth, the number of leaves, or the number of leaves among
-        the trees of smallest depth.
+        the trees of smallest depth. ``"auto"`` is ``"depth_then_leaves"``, and ``"leaves"`` with
+        `max_changes`, which goes with no other.
     method : {"auto", "exact", "heuristic"}, default="auto"
         ``"exact"`` proves the tree smallest, or raises an error if memory or time do not suffice.
         ``"heuristic"`` divides the feature space greedily, solves the parts exactly, and joins
         parts while time remains: a tree with exactly the same function, and bounds on how much
         smaller one could be. ``"auto"`` is exact where memory and time suffice, heuristic
         elsewhere.
+    max_changes : int or None, default=None
+        Where the tree answers as the ensemble. None: at every finite input. 0: on the training
+        rows. 1: also wherever a single feature of a training row takes any other value; 2: two
+        features, and so on. At other points the tree may answer anything. 0 and 1 can be had for
+        any forest; from 2 on, the time grows as the product of the numbers of cut points. Rows
+        of weight zero do not count. See :meth:`covers`.
+    tolerance : float, default=0.0
+        With ``max_changes=0`` or 1: largest share of the weight of the promised points on which
+        the tree may differ. The tree with the fewest leaves within it is taken; its exceptions are
+        counted.
+    max_leaf_nodes : int or None, default=None
+        With ``max_changes=0`` or 1: most leaves of the tree. If a tree without exceptions has
+        more, the one with the least weight of exceptions is taken; with `tolerance`, the
+        smaller of the two. None: no limit.
+    row_share : float, default=0.5
+        With ``max_changes=1``: share of the training rows in the weight of all promised points,
+        below 1; the other points share the rest equally.
     voting : {"estimator", "hard"}, default="estimator"
         Whose function the tree has: ``"estimator"``, what the ensemble's own ``predict``
         answers (with ``n_jobs=None``, where its sums do not depend on the timing of threads);
@@ -107,6 +147,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         positive weight), but not everywhere: see `volume_fidelity_`.
     max_memory : float or None, default=None
         Memory the search may use, in bytes. None: half of what is free when ``fit`` starts.
+        With `max_changes`, only what the points near the rows take is checked.
     time_limit : float or None, default=None
         Time for the search, in seconds, without the fitting of the ensemble. When it is over,
         the best tree so far is returned with its bounds and a ``ConvergenceWarning``. None: no
@@ -139,7 +180,8 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     n_leaves_lower_bound_ : int
         No tree with the same function (before ``post_prune``), and of depth `depth_unpruned_` if
         depth comes first, has fewer leaves. Equal to `n_leaves_unpruned_` where leaves are
-        minimised.
+        minimised. With `max_changes`, no tree that keeps the promise, within `tolerance` if
+        there is one.
     status_ : {"optimal", "feasible"}
         ``"optimal"``: the objective is proven to be smallest; ``"feasible"``: the tree has the
         ensemble's function (inside `domain`, with merged thresholds if `merge_thresholds`), but a
@@ -148,7 +190,22 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     fidelity_ : float
         1.0 where the tree is proven to be the ensemble (inside `domain`); NaN where `post_prune`
         or `merge_thresholds` changed its function, for no rows are kept aside to measure that:
-        see `volume_fidelity_`, and :func:`verify`.
+        see `volume_fidelity_`, and :func:`verify`. With ``max_changes=0`` or 1, agreement on a
+        fifth of the training rows, of a tree of this size that was found without them.
+    n_points_ : int or float
+        With `max_changes`, the promised points: distinct rows, and cells that differ from a row in
+        at most so many features. A point near several rows counts for each.
+    n_exceptions_ : int
+        With `max_changes`, how many of these the tree answers otherwise; 0 but for `tolerance` or
+        `max_leaf_nodes`.
+    n_row_exceptions_ : int
+        With `max_changes`, training rows of positive weight that it answers otherwise.
+    path_ : Bunch
+        With ``max_changes=0`` or 1, the trees from a single leaf to one without exceptions, as
+        arrays: ``n_leaves``; ``n_exceptions`` and ``n_row_exceptions``, as above;
+        ``weighted_share``, what `tolerance` bounds; ``held_share``, the share of exceptions among
+        points that are not rows, each counted by the training rows that hold its changed value;
+        ``agreement``, as `fidelity_`. See :meth:`at`.
     volume_fidelity_ : float
         Share of points, drawn uniformly from the bounding box of the training rows, to which
         the tree gives the ensemble's class: 1 where `fidelity_` is. With a `domain`, only points
@@ -177,7 +234,8 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     ValueError
         If the search does not fit into `max_memory` (``method="exact"``), if a tree with the
         ensemble's function is expected to have far more than a million leaves
-        (``method="auto"``), or a parameter is out of range.
+        (``method="auto"``), if with `max_changes` no tree was proven smallest
+        (``method="exact"``) or there are too many points, or a parameter is out of range.
     TimeLimitError
         If no tree with the ensemble's function was found within `time_limit`.
 
@@ -193,6 +251,12 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     give many cuts: limit ``max_depth``, the number of trees, or bin the features.
 
     Thresholds are read as scikit-learn applies them, to rows rounded to float32.
+
+    With `max_changes`, an ensemble has finitely many answers to look at: rows times cut points for
+    one change. They are found along lines of cells. Small trees for them are grown greedily, with
+    the consequences of each split followed; parts are searched again; and a tree is proven
+    smallest by exhaustion where it has few leaves, else bounded by points of which no two can
+    share a leaf.
 
     With a `domain`, no tree with splits at cuts of the ensemble is smaller; a split on a feature
     that the ensemble does not use, but that a group or implication ties to others, could at times
@@ -221,8 +285,12 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
-        "objective": [StrOptions({"depth", "leaves", "depth_then_leaves"})],
+        "objective": [StrOptions({"auto", "depth", "leaves", "depth_then_leaves"})],
         "method": [StrOptions({"auto", "exact", "heuristic"})],
+        "max_changes": [Interval(Integral, 0, None, closed="left"), None],
+        "tolerance": [Interval(Real, 0, 1, closed="left")],
+        "max_leaf_nodes": [Interval(Integral, 1, None, closed="left"), None],
+        "row_share": [Interval(Real, 0, 1, closed="left")],
         "voting": [StrOptions({"estimator", "hard"})],
         "post_prune": ["boolean"],
         "domain": [Domain, dict, None],
@@ -237,8 +305,12 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self,
         estimator=None,
         *,
-        objective="depth_then_leaves",
+        objective="auto",
         method="auto",
+        max_changes=None,
+        tolerance=0.0,
+        max_leaf_nodes=None,
+        row_share=0.5,
         voting="estimator",
         post_prune=False,
         domain=None,
@@ -251,6 +323,10 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self.estimator = estimator
         self.objective = objective
         self.method = method
+        self.max_changes = max_changes
+        self.tolerance = tolerance
+        self.max_leaf_nodes = max_leaf_nodes
+        self.row_share = row_share
         self.voting = voting
         self.post_prune = post_prune
         self.domain = domain
@@ -280,6 +356,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         check_readable(self.estimator)
+        check_promise(self)
         given = X
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         weight = check_weights(sample_weight, X)
@@ -305,9 +382,13 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             problem = read_problem(forest, domain, merge_rows=X[counted])
             self._report_merging(whole, problem)
         self._threshold = problem.forest.threshold
-        found = self._search(problem, rng)
-        tree, nodes = found.tree, problem.axes.decode(found.tree.nodes)
         cells = np.ascontiguousarray(problem.axes.encode_rows(X.astype(np.float32)).T)
+        if self.max_changes is not None:
+            training = Training.of(X.astype(np.float32), y_index, weight, cells)
+            self._fit_near(problem, training, cells[counted], rng)
+            return self
+        found = self._search(problem, cells[counted], rng)
+        tree, nodes = found.tree, problem.axes.decode(found.tree.nodes)
         leaf_of_row = tree.apply(cells)
         if self.post_prune:
             empty = tree.is_leaf
@@ -343,6 +424,114 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self._tell()
         return self
 
+    def _fit_near(self, problem, training, cells, rng):
+        """Find and write a tree that keeps the promise near the training rows, and its path."""
+        search = self._search_near(problem, cells, rng)
+        self.n_points_ = _whole(search.n_points)
+        self.n_cells_, self.n_regions_ = _cells(problem.trees.shape), n_regions(problem.axes.shape)
+        steps = search.path() if self.max_changes <= 1 else [search.only_step()]
+        self.path_ = path_bunch(steps)
+        trees = [step.nodes for step in steps]
+        self._promise = Promise(self.max_changes, problem.axes, training, trees)
+        self._bounds = search.leaves_bound, search.least_leaves(self.tolerance)
+        self._seed = rng.randint(1 << 31)
+        place = chosen_step(self.path_, self.tolerance, self.max_leaf_nodes)
+        self._set_step(place, problem)
+        if self.method == "exact" and self.status_ != "optimal":
+            raise ValueError(
+                f"method='exact', but of the tree with {self.n_leaves_} leaves that was found it is "
+                f"only known that {self.n_leaves_lower_bound_} leaves are needed. Use "
+                "method='auto', or raise time_limit."
+            )
+        self._tell_near()
+
+    def _search_near(self, problem, cells, rng):
+        """The search for a tree near the training rows, ended; or an error that says what to do."""
+        name = f"estimator={type(self.estimator_).__name__}(...)"
+        try:
+            search = LineSearch(
+                Lines(problem.forest, problem.axes, problem.trees.outside),
+                problem.axes.shape,
+                problem.forest.n_classes,
+                cells,
+                self.max_changes,
+                row_share=self.row_share,
+                seconds=np.inf if self.time_limit is None else self.time_limit,
+                max_bytes=self._memory(),
+                rng=np.random.default_rng(rng.randint(1 << 31)),
+                report=partial(report, self),
+            )
+            search.find()
+        except TooManyPoints as error:
+            raise ValueError(
+                f"max_changes={self.max_changes} asks for {_count(error.n_points)} points near the "
+                f"training rows of {name}: more than can be compared without a time_limit. Use "
+                "max_changes=1, or set time_limit."
+            ) from error
+        except TooLarge as error:
+            raise ValueError(
+                f"The points near {len(cells):,} rows take about {_count(float(error.n_bytes))} "
+                f"bytes, and max_memory allows {_count(float(self._memory()))}. Use fewer rows or "
+                "max_changes=0, or raise max_memory."
+            ) from error
+        except NoTreeInTime as error:
+            raise TimeLimitError(
+                f"time_limit={self.time_limit} seconds were over before a tree was found that "
+                f"answers as {name} within max_changes={self.max_changes}. Raise time_limit, or "
+                "use a smaller max_changes."
+            ) from error
+        search.bound(prove=self.method != "heuristic")
+        return search
+
+    def _set_step(self, place, problem):
+        """Become the tree at a place on the path."""
+        path, promise = self.path_, self._promise
+        training, tree = promise.training, CellTree(promise.trees[place])
+        self.n_exceptions_ = int(path.n_exceptions[place])
+        self.n_row_exceptions_ = int(path.n_row_exceptions[place])
+        self.fidelity_ = float(path.agreement[place])
+        self.depth_ = self.depth_unpruned_ = tree.depth
+        self.n_leaves_ = self.n_leaves_unpruned_ = tree.n_leaves
+        bound = self._bounds[0] if self.n_exceptions_ == 0 else self._bounds[1]
+        self.n_leaves_lower_bound_ = min(bound, self.n_leaves_)
+        self.depth_lower_bound_ = (self.n_leaves_lower_bound_ - 1).bit_length()
+        optimal = self.n_leaves_ == self.n_leaves_lower_bound_
+        self.status_ = "optimal" if optimal else "feasible"
+        nodes, rng = problem.axes.decode(tree.nodes), np.random.RandomState(self._seed)
+        rows = training.rows.astype(np.float64)
+        self._set_fidelity(
+            True, problem.forest, self._domain(), tree, nodes, rows, rng, self.fidelity_
+        )
+        leaf_of_row = tree.apply(training.cells)
+        self.decision_tree_ = write_classifier(
+            nodes,
+            tree.nodes[nodes.leaves, 1],
+            leaf_probabilities(
+                self.estimator_,
+                problem,
+                tree,
+                problem.axes,
+                leaf_of_row,
+                _as_frame(rows, self.estimator_),
+                training.weight,
+                rng,
+            ),
+            leaf_of_row,
+            training.y_index,
+            self.classes_,
+            n_features=self.n_features_in_,
+            feature_names=getattr(self, "feature_names_in_", None),
+            sample_weight=training.weight,
+        )
+
+    def _tell_near(self):
+        """Print what was found near the training rows."""
+        report(
+            self,
+            f"{self.n_leaves_} leaves, {self.n_exceptions_:,} of {self.n_points_:,} points "
+            f"otherwise ({self.n_row_exceptions_} training rows)",
+        )
+
     def _domain(self):
         """The domain in terms of feature numbers."""
         names = getattr(self, "feature_names_in_", None)
@@ -352,13 +541,15 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         before, after = (_count(_cells(problem.trees.shape)) for problem in (whole, merged))
         report(self, f"merged thresholds: {after} of {before} cells left")
 
-    def _set_fidelity(self, changed, forest, domain, tree, nodes, X, rng):
+    def _set_fidelity(
+        self, changed, forest, domain, tree, nodes, X, rng, measured=np.nan
+    ):
         """Set what is known of the agreement of the tree, its nodes over features, and forest."""
         self.fidelity_ = self.volume_fidelity_ = 1.0
         self.volume_fidelity_error_ = 0.0
         if not changed:
             return
-        self.fidelity_ = np.nan
+        self.fidelity_ = measured
         splits = Splits.of_tree(nodes, forest.n_features)
         axes = Axes.of(forest, splits)
         coded = axes.encode_forest(splits).nodes
@@ -376,8 +567,8 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             np.random.default_rng(rng.randint(1 << 31)),
         )
 
-    def _search(self, problem, rng):
-        """A faithful tree, or an error that tells what to change."""
+    def _search(self, problem, cells, rng):
+        """A faithful tree, or an error that tells what to change; `cells` are the rows'."""
         allowed = self._memory()
         shape, forest = problem.trees.shape, problem.forest
         name = f"estimator={type(self.estimator_).__name__}(...)"
@@ -385,7 +576,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         try:
             return find_tree(
                 problem,
-                self.objective,
+                "depth_then_leaves" if self.objective == "auto" else self.objective,
                 method=self.method,
                 max_bytes=allowed,
                 seconds=np.inf if self.time_limit is None else self.time_limit,
@@ -395,13 +586,13 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         except TooLarge as error:
             raise ValueError(self._too_large(shape, error.n_bytes, allowed)) from error
         except TooManyLeaves as error:
-            n_thresholds = problem.axes.n_cuts.sum()
             raise ValueError(
-                f"A tree with the function of {name} is expected to have {_count(error.n_leaves)} "
-                f"leaves or so ({forest.n_trees} trees, {n_thresholds:,} distinct thresholds); "
-                f"more than {MAX_LEAVES:,} are not written out. Use fewer or shallower trees, or "
-                "features of fewer distinct values (for instance by KBinsDiscretizer); or take a "
-                "small tree that only comes close, by RepresenterTree or GenesimClassifier. "
+                f"A tree with the function of {name} at every input is expected to have "
+                f"{_count(error.n_leaves)} leaves or so ({forest.n_trees} trees, "
+                f"{problem.axes.n_cuts.sum():,} distinct thresholds); more than {MAX_LEAVES:,} are "
+                f"not written out. {self._advice(problem, cells, rng)} Or use fewer or shallower "
+                "trees, or features of fewer distinct values (for instance by KBinsDiscretizer); "
+                "or take a small tree with measured agreement, by RepresenterTree. "
                 "method='heuristic' with a time_limit searches all the same."
             ) from error
         except OutOfTime as error:
@@ -413,10 +604,32 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 )
             raise TimeLimitError(
                 f"time_limit={self.time_limit} seconds were over before a tree with the function "
-                f"of {name} was found, on {_count(_cells(shape))} cells.{forecast} Use fewer or "
-                "shallower trees, or features of fewer distinct values (for instance by "
-                "KBinsDiscretizer), or raise time_limit."
+                f"of {name} was found, on {_count(_cells(shape))} cells.{forecast} With "
+                "max_changes=1 or 0 a tree is promised to answer alike near the training rows "
+                "only, which is found for any ensemble; or use fewer or shallower trees, or "
+                "features of fewer distinct values (for instance by KBinsDiscretizer), or raise "
+                "time_limit."
             ) from error
+
+    def _advice(self, problem, cells, rng):
+        """Which `max_changes` would do, with leaves of trees that were just found."""
+        ways = {
+            1: "at every point that differs from a training row in a single feature",
+            0: "on the training rows",
+        }
+        advice = []
+        for max_changes, where in ways.items():
+            n_leaves = forecast_near(
+                Lines(problem.forest, problem.axes, problem.trees.outside),
+                problem.axes.shape,
+                cells,
+                max_changes,
+                seconds=ADVICE_SECONDS,
+                rng=np.random.default_rng(rng.randint(1 << 31)),
+            )
+            size = "a tree" if n_leaves is None else f"a tree of {n_leaves:,} leaves or less"
+            advice.append(f"max_changes={max_changes} promises the same answer {where}, by {size}")
+        return f"{'; '.join(advice)}."
 
     def _memory(self):
         return available_memory() * MEMORY_SHARE if self.max_memory is None else self.max_memory
@@ -482,13 +695,73 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             `merge_thresholds` there often is such a row.
         """
         check_is_fitted(self)
+        near = {}
+        if self.max_changes is not None:
+            near = dict(X=self._promise.training.rows, max_changes=self.max_changes)
         return verify(
             self.estimator_,
             self.decision_tree_,
             voting=self.voting,
             domain=self.domain,
             time_limit=time_limit,
+            **near,
         )
+
+    def covers(self, X):
+        """Which rows the promise reaches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples,)
+            Where the tree is promised to answer as the ensemble: without `max_changes`, on all
+            rows inside `domain`; with it, on those that no split of the ensemble tells from a
+            point that differs from some training row in at most so many features. On a share of
+            those, if `tolerance` or `max_leaf_nodes` let exceptions in.
+        """
+        X = fitted_rows(self, X)
+        domain = self._domain()
+        inside = np.ones(len(X), dtype=bool) if domain is None else domain.contains(X)
+        if self.max_changes is not None:
+            inside &= self._promise.covers(X)
+        return inside
+
+    def at(self, *, n_leaves=None, tolerance=None):
+        """The same classifier with another tree of its path of exceptions.
+
+        Nothing is searched again.
+
+        Parameters
+        ----------
+        n_leaves : int or None, default=None
+            Most leaves: of these trees, the one with the fewest exceptions.
+        tolerance : float or None, default=None
+            As the parameter. None, if `n_leaves` is given: 0.
+
+        Returns
+        -------
+        BornAgainClassifier
+            A fitted copy; its tree is one of `path_`.
+        """
+        check_is_fitted(self)
+        if self.max_changes not in (0, 1):
+            raise ValueError(
+                f"max_changes={self.max_changes}: there is a path of exceptions with max_changes=0 "
+                "or 1 only."
+            )
+        if n_leaves is None and tolerance is None:
+            raise ValueError("n_leaves and tolerance are both None. Give one of them.")
+        if n_leaves is not None and not (isinstance(n_leaves, Integral) and n_leaves >= 1):
+            raise ValueError(f"n_leaves={n_leaves!r} must be an integer of at least 1.")
+        other = copy(self)
+        other.set_params(tolerance=tolerance or 0.0, max_leaf_nodes=n_leaves)
+        forest = read_classifier(self.estimator_, voting=self.voting)
+        problem = read_problem(forest, self._domain())
+        other._set_step(chosen_step(self.path_, tolerance or 0.0, n_leaves), problem)
+        return other
 
     def front(self, *, time_limit=None):
         """Fewest leaves for every depth: what a shallower tree costs.
@@ -530,10 +803,24 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             ) from error
 
 
+def _as_frame(rows, estimator):
+    """Rows as a frame where an estimator was fitted on one, so that it knows its columns."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return rows
+    import pandas
+
+    return pandas.DataFrame(rows, columns=names)
+
+
+def _whole(number):
+    """A count, as an int where it is exact."""
+    return int(number) if number < 2**53 else number
+
+
 def _cells(shape):
     """Number of cells, as an int where 64 bits hold it."""
-    number = n_cells(shape)
-    return int(number) if number < 2**53 else number
+    return _whole(n_cells(shape))
 
 
 def _count(number):

@@ -8,6 +8,6 @@ def fooling_points(
     own_last: NDArray[np.int32],
     runs: NDArray[np.int32],
     seed: int,
-    tries: float,
+    looks: float,
     deadline: float,
 ) -> NDArray[np.int32]: ...

@@ -31,6 +31,7 @@ cdef struct Points:
     const int32_t *own_first
     const int32_t *own_last
     const int32_t *runs         # columns star, axis, first, last, label, joined
+    double looks                # rows and runs held against a box so far
 
 
 cdef bint in_box(
@@ -46,7 +47,7 @@ cdef bint in_box(
 
 
 cdef bint holds_other(
-    const Points *p, const int32_t *lo, const int32_t *hi, int32_t label
+    Points *p, const int32_t *lo, const int32_t *hi, int32_t label
 ) noexcept nogil:
     """Whether a box holds a point that is not of a class."""
     cdef:
@@ -54,7 +55,7 @@ cdef bint holds_other(
         const int32_t *cell
         const int32_t *run
     for i in range(p.n_stars):
-        if p.labels[i] == label:
+        if p.labels[i] == label or p.labels[i] < 0:
             continue
         cell = p.cells + i * n_axes
         wrong = -1
@@ -68,18 +69,21 @@ cdef bint holds_other(
                 p.own_first[i * n_axes + wrong] <= hi[wrong]
                 and p.own_last[i * n_axes + wrong] >= lo[wrong]
             ):
+                p.looks += i
                 return True
     for i in range(p.n_runs):
         run = p.runs + 6 * i
         if run[4] == label or run[2] > hi[run[1]] or run[3] < lo[run[1]]:
             continue
         if in_box(p, run[0], lo, hi, run[1]):
+            p.looks += p.n_stars + i
             return True
+    p.looks += p.n_stars + p.n_runs
     return False
 
 
 cdef bint need_two(
-    const Points *p, const int32_t *one, const int32_t *two, int32_t *lo, int32_t *hi
+    Points *p, const int32_t *one, const int32_t *two, int32_t *lo, int32_t *hi
 ) noexcept nogil:
     """Whether two points, each followed by its class, cannot share a leaf."""
     cdef intp_t a
@@ -124,22 +128,21 @@ def fooling_points(
     const int32_t[:, ::1] own_last,
     const int32_t[:, ::1] runs,
     uint64_t seed,
-    double tries,
+    double looks,
     double deadline,
 ):
     """A fooling set, found by trying random points.
 
     A point that needs a leaf of its own beside all of the set joins it; one that could share a
-    leaf with a single member may take its place. O(tries * set * (stars + runs)), most of which
-    ends at the first axes.
+    leaf with a single member may take its place.
 
     Parameters
     ----------
     cells, labels, own_first, own_last, runs
         As in `Neighbourhood`.
     seed : int
-    tries : float
-        Points to try at most.
+    looks : float
+        Work: rows and runs to hold against the boxes of two points, each some nanoseconds.
     deadline : float
         On the clock of ``time.monotonic()``.
 
@@ -154,7 +157,7 @@ def fooling_points(
         intp_t i, k, n_shared, shared = 0, n = 0
         vector[int32_t] members, point, lo, hi
         uint64_t random = seed
-        double done = 0.0
+        intp_t done = 0
     p.n_axes, p.n_stars, p.n_runs = n_axes, cells.shape[0], runs.shape[0]
     p.cells, p.labels = &cells[0, 0], &labels[0]
     p.own_first, p.own_last = &own_first[0, 0], &own_last[0, 0]
@@ -163,11 +166,16 @@ def fooling_points(
     lo.resize(n_axes)
     hi.resize(n_axes)
     with nogil:
-        while done < tries:
-            if <intp_t> done % POLL == 0 and should_stop(deadline):
+        p.looks = 0.0
+        while p.looks < looks:
+            if done % POLL == 0 and should_stop(deadline):
                 break
-            done += 1.0
+            done += 1
+            # so that it ends where no point needs a look
+            p.looks += 1.0
             draw_point(&p, point.data(), &random)
+            if point[n_axes] < 0:
+                continue
             n_shared = 0
             for i in range(n):
                 if not need_two(&p, point.data(), &members[i * width], lo.data(), hi.data()):

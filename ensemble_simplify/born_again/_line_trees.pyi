@@ -2,7 +2,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 class LineTrees:
-    work_done: float
     def __init__(
         self,
         shape: NDArray[np.intp],
@@ -19,6 +18,14 @@ class LineTrees:
     def leaf_errors(
         self, nodes: NDArray[np.int32]
     ) -> tuple[NDArray[np.float64], NDArray[np.int32]]: ...
+    def few_leaves(self) -> tuple[float, float]: ...
+    def wrong_weight(self, nodes: NDArray[np.int32]) -> float: ...
+    def wrong(
+        self,
+        nodes: NDArray[np.int32],
+        counts: NDArray[np.intp],
+        before: NDArray[np.float64],
+    ) -> tuple[int, int, float]: ...
     def find(
         self,
         price: float,
@@ -43,3 +50,5 @@ class LineTrees:
         self, n_leaves: int, work: float, deadline: float = ...
     ) -> tuple[bool | None, NDArray[np.int32] | None]: ...
     def forced_splits(self) -> int: ...
+    @property
+    def work_done(self) -> float: ...

@@ -92,9 +92,9 @@ cdef class LineTrees:
         Cells on each axis.
     n_classes : int
     cells, labels, own_first, own_last, own_joined, runs
-        As in `Neighbourhood`.
+        As in `Neighbourhood`; stars of class -1 count with their runs only.
     star_weight : float64 array of shape (n_stars,)
-        Weight of each row; every other point weighs 1.
+        Weight of each row, a whole number; every other point weighs 1.
     seed : int
     """
 
@@ -200,7 +200,9 @@ cdef class LineTrees:
         for a in range(self.n_axes):
             all.hi.push_back(<int32_t> (self.first[a + 1] - self.first[a] - 1))
         for i in range(self.n_stars):
-            all.stars.push_back(<int32_t> i)
+            # the row itself may be outside the domain, and only runs on its lines inside
+            if self.labels[i] >= 0:
+                all.stars.push_back(<int32_t> i)
         for i in range(self.n_others):
             all.runs.push_back(<int32_t> i)
         return all
@@ -440,7 +442,10 @@ cdef class LineTrees:
     cdef double grow(
         self, const Subset *part, intp_t place, double price, vector[Node] &out
     ) except -1.0 nogil:
-        """Append a greedy tree for a subset, and return its cost. Rooms from `place` are free."""
+        """Append a greedy tree for a subset, and return its cost. Rooms from `place` are free.
+
+        When the work is done, what is left becomes leaves, at their cost.
+        """
         cdef:
             int32_t label
             double error, cost, stump_cost
@@ -449,10 +454,9 @@ cdef class LineTrees:
             Node node
             Subset *below
             int right
-        self.out_of_time()
         self.count(part)
         error = self.leaf_error(&label)
-        if error <= price:
+        if error <= price or self.out_of_time():
             return self.put_leaf(label, error, price, out)
         self.score_splits(part)
         if not self.best_split(&split):
@@ -718,6 +722,100 @@ cdef class LineTrees:
         with nogil:
             self.weigh_nodes(self.everything(), 1, tree.data(), 0, &errors_[0], &classes_[0])
         return errors, classes
+
+    def few_leaves(self):
+        """The least weight that trees of one and of two leaves get wrong."""
+        cdef int32_t label
+        cdef double one, two
+        cdef Subset *all
+        with nogil:
+            all = self.everything()
+            self.count(all)
+            one = self.leaf_error(&label)
+            self.score_splits(all)
+            two = min(one, self.stump_error)
+        return one, two
+
+    def wrong_weight(self, const int32_t[:, ::1] nodes):
+        """Weight of the points that a tree gets wrong."""
+        cdef vector[Node] tree
+        cdef double cost
+        array_to_nodes(nodes, tree)
+        with nogil:
+            cost = self.cost_of(self.everything(), 1, 0.0, tree.data(), 0)
+        return cost
+
+    cdef void add_wrong(
+        self, const Subset *part, intp_t place, const Node *nodes, int32_t at,
+        const intp_t *counts, const float64_t *before, double *wrong,
+    ) noexcept nogil:
+        cdef:
+            intp_t i, a
+            int32_t star, lo, hi
+            const float64_t *held
+            Run run
+        if nodes[at].axis >= 0:
+            for i in range(2):
+                self.add_wrong(
+                    self.side(part, nodes[at].axis, nodes[at].cut, i, place), place + 1, nodes,
+                    right_child(nodes, at) if i else at + 1, counts, before, wrong,
+                )
+            return
+        for i in range(<intp_t> part.stars.size()):
+            star = part.stars[i]
+            if self.labels[star] == nodes[at].cut:
+                continue
+            wrong[0] += 1.0
+            wrong[1] += counts[star]
+            for a in range(self.n_axes):
+                held = before + self.first[a] + a
+                lo = max(self.own_first[star, a], part.lo[a])
+                hi = min(self.own_last[star, a], part.hi[a])
+                wrong[0] += hi - lo
+                wrong[2] += held[hi + 1] - held[lo]
+                wrong[2] -= held[self.cells[star, a] + 1] - held[self.cells[star, a]]
+        for i in range(<intp_t> part.runs.size()):
+            run = self.run_of(part.runs[i])
+            if run.label != nodes[at].cut:
+                held = before + self.first[run.axis] + run.axis
+                lo, hi = max(run.first, part.lo[run.axis]), min(run.last, part.hi[run.axis])
+                wrong[0] += hi - lo + 1
+                wrong[2] += held[hi + 1] - held[lo]
+
+    def wrong(
+        self,
+        const int32_t[:, ::1] nodes,
+        const intp_t[::1] counts,
+        const float64_t[::1] before,
+    ):
+        """What a tree gets wrong.
+
+        Parameters
+        ----------
+        nodes : int32 array of shape (n_nodes, 3)
+        counts : intp array of shape (n_stars,)
+            Rows in each star.
+        before : float64 array of shape (n_positions + n_axes,)
+            For each axis, the weights of its cells added up, from 0 to all.
+
+        Returns
+        -------
+        n_points : int
+            Points, the rows among them.
+        n_rows : int
+            Rows, counted as `counts` says.
+        weight : float
+            Points that are no rows, by the weight of the cell on the axis that is changed.
+        """
+        cdef vector[Node] tree
+        cdef double found[3]
+        found[0] = found[1] = found[2] = 0.0
+        array_to_nodes(nodes, tree)
+        with nogil:
+            self.add_wrong(
+                self.everything(), 1, tree.data(), 0, &counts[0], &before[0], found
+            )
+        return int(found[0]), int(found[1]), found[2]
 
     # ------------------------------------------------------------- proofs
 
