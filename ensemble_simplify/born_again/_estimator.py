@@ -480,7 +480,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 f"answers as {name} within max_changes={self.max_changes}. Raise time_limit, or "
                 "use a smaller max_changes."
             ) from error
-        search.bound(prove=self.method != "heuristic")
+        search.bound(self._memory(), prove=self.method != "heuristic")
         return search
 
     def _set_step(self, place, problem):

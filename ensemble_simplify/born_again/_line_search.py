@@ -13,12 +13,19 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._cells import Stopped
-from ensemble_simplify._neighbourhood import Neighbourhood, TreeLines, differences, n_near
+from ensemble_simplify._cells import FREE, Stopped
+from ensemble_simplify._neighbourhood import (
+    Neighbourhood,
+    TreeLines,
+    differences,
+    n_near,
+    walks,
+)
+from ensemble_simplify.born_again._grid import Grid, n_cells
 from ensemble_simplify.born_again._line_bounds import fooling_points
 from ensemble_simplify.born_again._line_trees import LineTrees
 from ensemble_simplify.born_again._prunings import Front, Prunings
-from ensemble_simplify.born_again._search import TooLarge
+from ensemble_simplify.born_again._search import TooLarge, solve
 
 # What a leaf costs where no point may be wrong: all leaves together cost less than one point.
 NO_ERRORS = 1e-7
@@ -36,6 +43,9 @@ N_PRICES, PRICES = 12, (1 / 8, 1 / 30_000)
 # Shares of a time limit: the tree (looking ahead, then searching again), the path, what is kept
 # aside for agreement, and the rest for bounds.
 TREE_SHARE, PATH_SHARE, ASIDE_SHARE = 0.5, 0.2, 0.1
+# Cells of a grid on which the smallest tree is found by dynamic programming, and the work of one
+# pass, in nanoseconds, without a time limit.
+GRID_CELLS, GRID_WORK = 1 << 16, 1e9
 # Numbers of leaves on the path are at least this factor apart.
 PATH_STEP = 1.12
 # Cells added at a time where the tree is wrong, two changes away or more.
@@ -272,8 +282,16 @@ class LineSearch:
 
     # ------------------------------------------------------------- bounds
 
-    def bound(self, prove=True):
-        """Raise the lower bound on leaves, up to a proof that the tree is smallest."""
+    def bound(self, max_bytes=0.0, prove=True):
+        """Raise the lower bound on leaves, up to a proof that the tree is smallest.
+
+        Parameters
+        ----------
+        max_bytes : float
+            For the exact search on the grid of all cells, where that is small.
+        prove : bool
+            Whether to try more than sets of points that need a leaf each.
+        """
         near, found = self.near, n_leaves(self.nodes)
         trees = self.trees()
         classes = len(np.unique(near.labels[near.labels >= 0]))
@@ -293,6 +311,8 @@ class LineSearch:
                 half,
             )
             self.leaves_bound = max(self.leaves_bound, len(points))
+        if prove:
+            self.solve_on_grid(max_bytes)
         budget = trees.work_done + PROOF_WORK
         while prove and self.leaves_bound < found:
             # the last step is the proof; without a limit of time, of work
@@ -307,10 +327,51 @@ class LineSearch:
             self.leaves_bound += 1
         self.report(f"at least {self.leaves_bound} leaves")
 
-    @property
-    def is_optimal(self):
-        """Whether no smaller tree keeps the promise."""
-        return n_leaves(self.nodes) <= self.leaves_bound
+    def solve_on_grid(self, max_bytes):
+        """Find the smallest tree by dynamic programming, on grids that are small enough.
+
+        Cells that are not promised are free.
+        """
+        size = n_cells(self.shape)
+        if size > GRID_CELLS or self.leaves_bound >= n_leaves(self.nodes):
+            return
+        labels = np.full(self.shape, FREE, dtype=np.uint16)
+        strides = np.append(np.cumprod(self.shape[:0:-1])[::-1], 1)
+        flat = labels.reshape(-1)
+        self.fill(flat, strides)
+        numbers = [np.arange(n - 1) for n in self.shape]
+        grid = Grid(np.arange(len(self.shape)), numbers, labels).simplified()
+        if grid.n_cells == 1:
+            return
+        now = monotonic()
+        limited = np.isfinite(self.seconds)
+        try:
+            solution = solve(
+                grid.labels,
+                "leaves",
+                max_bytes=max_bytes,
+                seconds=(self.at(1.0) - now) / 2,
+                max_work=np.inf if limited else GRID_WORK,
+            )
+        except (TooLarge, Stopped):
+            return
+        self.nodes = solution.tree.on_grid(grid).nodes
+        self.leaves_bound = n_leaves(self.nodes)
+
+    def fill(self, labels, strides):
+        """Write the classes of all promised points into a table of all cells."""
+        if self.max_changes == 0:
+            labels[self.rows @ strides] = self.lines.classes_of(self.rows)
+            return
+        first = self.lines.first
+        for _, cells, from_axis in walks(self.rows, self.shape, self.max_changes):
+            for part, found in self.lines.batches(cells, from_axis=from_axis):
+                own = cells[part].astype(np.intp)
+                for a in range(len(self.shape)):
+                    walked = from_axis[part] <= a
+                    place = (own[walked] @ strides - own[walked, a] * strides[a])[:, None]
+                    place = place + np.arange(self.shape[a]) * strides[a]
+                    labels[place] = found[walked, first[a] : first[a + 1]]
 
     # ------------------------------------------------------------- exceptions
 

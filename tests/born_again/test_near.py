@@ -1,0 +1,357 @@
+"""`max_changes`: the promise near training rows, checked through the ensemble's own ``predict``."""
+
+import pickle
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier
+from strategies import small_data
+
+from ensemble_simplify import BornAgainClassifier, TimeLimitError, verify
+
+
+def trees_of(model):
+    if isinstance(model, VotingClassifier):
+        return [tree for member in model.estimators_ for tree in trees_of(member)]
+    if hasattr(model, "estimators_"):
+        return [t for member in np.ravel(model.estimators_) for t in trees_of(member)]
+    return [model]
+
+
+def values_to_try(model, X):
+    """For every feature, numbers at, just above and between all thresholds of an ensemble."""
+    found = [set(map(float, np.float32(X[:2, j]))) for j in range(X.shape[1])]
+    for tree in trees_of(model):
+        inner = tree.tree_.children_left >= 0
+        for j, t in zip(tree.tree_.feature[inner], tree.tree_.threshold[inner], strict=True):
+            at = np.float32(t)
+            for value in (at, np.nextafter(at, np.float32(-np.inf)), np.nextafter(at, np.float32(np.inf))):
+                found[j].add(float(value))
+    for j, values in enumerate(found):
+        values |= {min(values) - 10.0, max(values) + 10.0}
+        found[j] = np.array(sorted(values), dtype=np.float32)
+    return found
+
+
+def points_near(X, values, max_changes):
+    """Every row with every choice of values for so many features, in batches."""
+    for row in X.astype(np.float32):
+        for features in combinations(range(X.shape[1]), max_changes):
+            changed = np.array(list(product(*(values[j] for j in features))), dtype=np.float32)
+            points = np.repeat(row[None], max(1, len(changed)), axis=0)
+            points[:, list(features)] = changed.reshape(len(points), len(features))
+            yield points
+
+
+def n_different(model, X, max_changes, answers=None):
+    """Points near rows where a born-again tree and its ensemble differ, through ``predict``."""
+    values = values_to_try(model.estimator_, X)
+    points = np.concatenate(list(points_near(X, values, max_changes)))
+    return int((model.predict(points) != model.estimator_.predict(points)).sum())
+
+
+ENSEMBLES = {
+    "forest": RandomForestClassifier(8, random_state=0),
+    "shallow": RandomForestClassifier(9, max_depth=2, random_state=1),
+    "extra": ExtraTreesClassifier(6, max_depth=4, random_state=0),
+    "adaboost": AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=6, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=4, max_depth=2, random_state=0),
+    "hard": VotingClassifier(
+        [("a", RandomForestClassifier(3, max_depth=3, random_state=0)),
+         ("b", DecisionTreeClassifier(max_depth=3, random_state=0)),
+         ("c", DecisionTreeClassifier(max_depth=2, max_features=1, random_state=1))]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("max_changes", [0, 1, 2, 3])
+@pytest.mark.parametrize("name", sorted(ENSEMBLES))
+def test_promise(name, max_changes):
+    X, y = small_data(5, n_features=3, n_rows=25)
+    model = BornAgainClassifier(ENSEMBLES[name], max_changes=max_changes, random_state=0)
+    model.fit(X, y)
+    assert n_different(model, X, max_changes) == 0
+    assert model.verify()
+    assert model.n_exceptions_ == model.n_row_exceptions_ == 0
+    assert model.n_leaves_lower_bound_ <= model.n_leaves_ == model.decision_tree_.get_n_leaves()
+    if max_changes == 3:
+        # every point differs from a row in at most all features
+        assert verify(model.estimator_, model)
+
+
+def test_fewer_changes_need_fewer_leaves():
+    X, y = load_iris(return_X_y=True)
+    forest = FrozenEstimator(RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y))
+    leaves = [
+        BornAgainClassifier(forest, max_changes=k, random_state=0).fit(X, y).n_leaves_
+        for k in (0, 1, 2)
+    ]
+    everywhere = BornAgainClassifier(forest, objective="leaves").fit(X, y)
+    assert everywhere.status_ == "optimal"
+    assert leaves == sorted(leaves)
+    assert leaves[-1] <= everywhere.n_leaves_
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_default_forest(load):
+    X, y = load(return_X_y=True)
+    forest = RandomForestClassifier(random_state=0)
+    model = BornAgainClassifier(forest, max_changes=1, time_limit=5, random_state=0).fit(X, y)
+    assert n_different(model, X[::9], 1) == 0
+    assert model.verify()
+    assert (model.predict(X) == model.estimator_.predict(X)).all()
+    rows = BornAgainClassifier(forest, max_changes=0, random_state=0).fit(X, y)
+    assert rows.status_ == "optimal"
+    assert rows.n_leaves_ < model.n_leaves_
+    assert n_different(rows, X[::9], 1) > 0
+    # a row of the training data is shown with the change that makes the difference
+    outcome = verify(rows.estimator_, rows, X=X, max_changes=1)
+    assert outcome.equal is False
+    assert (outcome.counterexample != X[outcome.row].astype(np.float32)).sum() == 1
+    assert rows.estimator_.predict([outcome.counterexample]) == outcome.predictions[0]
+    assert rows.predict([outcome.counterexample]) == outcome.predictions[1]
+
+
+def test_path_of_exceptions():
+    X, y = load_iris(return_X_y=True)
+    forest = FrozenEstimator(RandomForestClassifier(10, max_depth=4, random_state=0).fit(X, y))
+    model = BornAgainClassifier(forest, max_changes=1, random_state=0).fit(X, y)
+    path = model.path_
+    assert path.n_leaves[0] == 1
+    assert path.n_leaves[-1] == model.n_leaves_
+    assert path.n_exceptions[-1] == path.n_row_exceptions[-1] == path.weighted_share[-1] == 0
+    assert (np.diff(path.n_leaves) > 0).all()
+    assert (np.diff(path.weighted_share) < 0).all()
+    cells = np.unique(model._promise.training.cells, axis=0)
+    axes = model._promise.axes
+    assert model.n_points_ == len(cells) * (1 + sum(n - 1 for n in axes.shape))
+    for place in range(0, len(path.n_leaves), 3):
+        tree = model.at(n_leaves=path.n_leaves[place])
+        assert tree.n_leaves_ == tree.decision_tree_.get_n_leaves() == path.n_leaves[place]
+        differs = tree.predict(X) != tree.estimator_.predict(X)
+        assert differs.sum() == path.n_row_exceptions[place] == tree.n_row_exceptions_
+        # one point in every cell near a row
+        wrong, held, weight = 0, 0.0, 0.0
+        rows_of = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
+        for cell in cells:
+            for a, n in enumerate(axes.shape):
+                near = np.repeat(cell[None], n, axis=0)
+                near[:, a] = np.arange(n)
+                points = axes.points(near)
+                differ = tree.predict(points) != tree.estimator_.predict(points)
+                counts = np.bincount(rows_of[:, a], minlength=n).astype(float)
+                counts[cell[a]] = 0.0
+                wrong += differ.sum() - differ[cell[a]]
+                held += (differ * counts).sum()
+                weight += counts.sum()
+            points = axes.points(cell[None])
+            wrong += (tree.predict(points) != tree.estimator_.predict(points)).sum()
+        assert wrong == path.n_exceptions[place] == tree.n_exceptions_
+        assert path.held_share[place] == pytest.approx(held / weight)
+    assert model.at(tolerance=0.02).n_leaves_ == path.n_leaves[path.weighted_share <= 0.02][0]
+    assert model.at(n_leaves=1).predict(X[:1]).shape == (1,)
+    small = BornAgainClassifier(
+        forest, max_changes=1, tolerance=0.02, max_leaf_nodes=4, random_state=0
+    ).fit(X, y)
+    assert small.n_leaves_ <= 4
+    np.testing.assert_array_equal(small.path_.n_exceptions, path.n_exceptions)
+    again = pickle.loads(pickle.dumps(small))
+    np.testing.assert_array_equal(again.at(n_leaves=3).predict(X), small.at(n_leaves=3).predict(X))
+    assert again.covers(X).all()
+
+
+def test_best_trees_of_one_and_two_leaves_are_proven():
+    X, y = load_iris(return_X_y=True)
+    forest = FrozenEstimator(RandomForestClassifier(10, random_state=0).fit(X, y))
+    model = BornAgainClassifier(forest, max_changes=1, tolerance=0.4, random_state=0).fit(X, y)
+    assert (model.n_leaves_, model.status_) == (2, "optimal")
+    model = BornAgainClassifier(forest, max_changes=1, tolerance=0.01, random_state=0).fit(X, y)
+    assert model.status_ == "feasible"
+    assert model.n_leaves_lower_bound_ == 3
+
+
+def test_covers():
+    X, y = small_data(1, n_features=4, n_rows=30, levels=9)
+    for max_changes in (0, 1, 2):
+        model = BornAgainClassifier(
+            RandomForestClassifier(3, max_depth=3, random_state=0),
+            max_changes=max_changes,
+            random_state=0,
+        ).fit(X, y)
+        assert model.covers(X).all()
+        new = np.random.default_rng(0).uniform(-1, 3, size=(200, 4))
+        # the cell of a row: how many thresholds lie below it
+        thresholds = [
+            np.unique([t.tree_.threshold[i] for t in model.estimator_.estimators_
+                       for i in range(t.tree_.node_count) if t.tree_.feature[i] == j])
+            for j in range(4)
+        ]  # fmt: skip
+        def code(rows, thresholds=thresholds):
+            rows = rows.astype(np.float32).astype(float)
+            return np.column_stack([(rows[:, [j]] > t).sum(axis=1) for j, t in enumerate(thresholds)])
+
+        changes = (code(new)[:, None] != code(X)[None]).sum(axis=2).min(axis=1)
+        np.testing.assert_array_equal(model.covers(new), changes <= max_changes)
+        covered = model.covers(new)
+        assert (model.predict(new) == model.estimator_.predict(new))[covered].all()
+
+
+def test_domain():
+    rng = np.random.default_rng(0)
+    group = np.eye(3)[rng.integers(3, size=80)]
+    X = np.column_stack([group, rng.integers(6, size=80)])
+    y = (group[:, 0] > 0) ^ (X[:, 3] > 2) ^ (rng.random(80) < 0.1)
+    domain = dict(one_hot=[[0, 1, 2]], bounds={3: (0, 5)}, integers=[3])
+    for max_changes in (0, 1, 2):
+        model = BornAgainClassifier(
+            RandomForestClassifier(12, random_state=0),
+            max_changes=max_changes,
+            domain=domain,
+            random_state=0,
+        ).fit(X, y)
+        assert model.verify()
+        for points in points_near(X, [np.arange(2.0)] * 3 + [np.arange(6.0)], max_changes):
+            inside = points[points[:, :3].sum(axis=1) == 1]
+            if not len(inside):
+                continue
+            assert (model.predict(inside) == model.estimator_.predict(inside)).all()
+            assert model.covers(inside).all()
+            assert not model.covers(points)[points[:, :3].sum(axis=1) != 1].any()
+
+
+def test_rows_of_weight_zero_do_not_count():
+    X, y = load_iris(return_X_y=True)
+    forest = FrozenEstimator(RandomForestClassifier(10, random_state=0).fit(X, y))
+    weight = (np.arange(len(X)) % 2).astype(float)
+    some = BornAgainClassifier(forest, max_changes=1, random_state=0).fit(X, y, weight)
+    half = BornAgainClassifier(forest, max_changes=1, random_state=0).fit(X[1::2], y[1::2])
+    assert some.n_points_ == half.n_points_
+    np.testing.assert_array_equal(some.predict(X), half.predict(X))
+    np.testing.assert_allclose(some.predict_proba(X), half.predict_proba(X))
+
+
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer, load_digits])
+def test_advice_of_the_refusal_works(load):
+    X, y = load(return_X_y=True)
+    forest = FrozenEstimator(RandomForestClassifier(random_state=0).fit(X, y))
+    with pytest.raises(ValueError, match="max_changes=1 promises .* by a tree of") as refusal:
+        BornAgainClassifier(forest).fit(X, y)
+    told = str(refusal.value)
+    for max_changes in (0, 1):
+        leaves = told.partition(f"max_changes={max_changes} ")[2].partition("a tree of ")[2]
+        model = BornAgainClassifier(
+            forest, max_changes=max_changes, time_limit=3, random_state=0
+        ).fit(X, y)
+        assert model.verify()
+        assert model.n_leaves_ <= int(leaves.split()[0].replace(",", ""))
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (dict(tolerance=0.1), "Set max_changes=0 or 1"),
+        (dict(max_leaf_nodes=4), "Set max_changes=0 or 1"),
+        (dict(max_changes=1, objective="depth"), "objective='auto' or 'leaves'"),
+        (dict(max_changes=0, post_prune=True), "post_prune=False"),
+        (dict(max_changes=1, merge_thresholds=True), "merge_thresholds=False"),
+        (dict(max_changes=2, tolerance=0.1), "max_changes=0 or 1"),
+        (dict(max_changes=2, max_leaf_nodes=9), "max_changes=0 or 1"),
+        (dict(max_changes=1, max_memory=100), "max_memory allows 100"),
+        (dict(max_changes=-1), "max_changes"),
+        (dict(max_changes=1, tolerance=1.0), "tolerance"),
+    ],
+)
+def test_refused(options, text):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=text):
+        BornAgainClassifier(random_state=0, **options).fit(X, y)
+
+
+def test_exact_or_an_error():
+    X, y = load_iris(return_X_y=True)
+    forest = FrozenEstimator(RandomForestClassifier(random_state=0).fit(X, y))
+    exact = BornAgainClassifier(forest, max_changes=0, method="exact", random_state=0).fit(X, y)
+    assert exact.status_ == "optimal"
+    with pytest.raises(ValueError, match="leaves are needed"):
+        BornAgainClassifier(
+            forest, max_changes=1, method="exact", time_limit=2, random_state=0
+        ).fit(X, y)
+
+
+def test_no_tree_in_time():
+    X, y = load_digits(return_X_y=True)
+    forest = FrozenEstimator(RandomForestClassifier(20, random_state=0).fit(X, y))
+    for max_changes in (1, 2):
+        model = BornAgainClassifier(forest, max_changes=max_changes, time_limit=1e-3)
+        with pytest.raises(TimeLimitError, match="smaller max_changes"):
+            model.fit(X, y)
+        assert not hasattr(model, "decision_tree_")
+
+
+def test_too_many_points_need_a_time_limit():
+    X, y = load_digits(return_X_y=True)
+    forest = FrozenEstimator(RandomForestClassifier(100, random_state=0).fit(X, y))
+    with pytest.raises(ValueError, match="set time_limit"):
+        BornAgainClassifier(forest, max_changes=4).fit(X, y)
+
+
+def test_at_needs_a_path():
+    X, y = load_iris(return_X_y=True)
+    model = BornAgainClassifier(random_state=0).fit(X, y)
+    assert model.covers(X).all()
+    with pytest.raises(ValueError, match="max_changes=0 or 1 only"):
+        model.at(n_leaves=4)
+    near = clone(model).set_params(max_changes=0).fit(X, y)
+    with pytest.raises(ValueError, match="Give one"):
+        near.at()
+    with pytest.raises(ValueError, match="integer"):
+        near.at(n_leaves=2.5)
+    with pytest.raises(ValueError, match="integer"):
+        near.at(n_leaves=0)
+
+
+def test_verify_wants_rows():
+    X, y = load_iris(return_X_y=True)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="needs the rows X"):
+        verify(tree, tree, max_changes=1)
+    with pytest.raises(ValueError, match="given with the rows X"):
+        verify(tree, tree, X=X)
+    with pytest.raises(ValueError, match="X has 3 features"):
+        verify(tree, tree, X=X[:, :3], max_changes=1)
+    assert verify(tree, tree, X=X, max_changes=4)
+    assert "at most 1 feature;" in repr(verify(tree, tree, X=X, max_changes=1))
+    other = DecisionTreeClassifier(max_depth=1).fit(X, y)
+    assert verify(tree, other, X=X, max_changes=2, time_limit=1e-9).equal in (None, False)
+
+
+def test_data_frames():
+    pandas = pytest.importorskip("pandas")
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    for ensemble in (
+        RandomForestClassifier(5, random_state=0),
+        AdaBoostClassifier(n_estimators=5, random_state=0),
+    ):
+        model = BornAgainClassifier(ensemble, max_changes=1, random_state=0).fit(X, y)
+        assert isinstance(X, pandas.DataFrame)
+        assert model.at(n_leaves=4).predict(X).shape == (150,)
+        assert model.verify()
+        assert list(model.decision_tree_.feature_names_in_) == list(X.columns)
+
+
+def test_status_without_a_warning(recwarn):
+    X, y = load_iris(return_X_y=True)
+    BornAgainClassifier(max_changes=1, random_state=0).fit(X, y)
+    assert not [w for w in recwarn if issubclass(w.category, ConvergenceWarning)]
