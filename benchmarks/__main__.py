@@ -42,6 +42,12 @@ TABLES = {
     "born_again_sizes.smaller": Table(
         "born_again_sizes smaller", "What a domain, pruning and merging save.", 5, DATA
     ),
+    "born_again_near.faithful": Table(
+        "born_again_near faithful", "Default forests near their training rows.", 15, DATA
+    ),
+    "born_again_near.path": Table(
+        "born_again_near path", "Exceptions of small trees beside plain ones.", 15, DATA
+    ),
     "feature_budget.digits": Table(
         "feature_budget digits", "Path and cut beside the paper's linear program by HiGHS.", 2
     ),

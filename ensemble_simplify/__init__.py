@@ -7,6 +7,7 @@ from ensemble_simplify.born_again import (
     BornAgainClassifier,
     DepthLeavesDisplay,
     Estimate,
+    ExceptionPathDisplay,
     estimate,
 )
 from ensemble_simplify.cultivated import (
@@ -36,6 +37,7 @@ __all__ = [
     "DepthLeavesDisplay",
     "Domain",
     "Estimate",
+    "ExceptionPathDisplay",
     "FeatureBudgetPruner",
     "GenesimClassifier",
     "InterpretableSingleModel",

@@ -11,6 +11,7 @@ from ensemble_simplify import (
     BudgetPathDisplay,
     CultivatedForestClassifier,
     DepthLeavesDisplay,
+    ExceptionPathDisplay,
     ModuleTreeDisplay,
     ParetoFrontDisplay,
 )
@@ -22,6 +23,9 @@ DISPLAYS = [
     ),
     BudgetPathDisplay(curves={}),
     DepthLeavesDisplay(depth=ONE, n_leaves=ONE),
+    ExceptionPathDisplay(
+        n_leaves=ONE, exceptions=ONE, row_exceptions=ONE, disagreement=ONE, max_changes=1
+    ),
     ParetoFrontDisplay(n_leaves=ONE, score=ONE, chosen=0),
     ModuleTreeDisplay(labels={0: "a"}, positions={0: (0, 0)}, edges=[], classes={0: (0, 1.0)}),
 ]

@@ -1,4 +1,4 @@
-"""Depth against leaves of faithful trees, by scikit-learn's display convention."""
+"""What smaller trees cost, in depth or in exceptions, by scikit-learn's display convention."""
 
 from __future__ import annotations
 
@@ -114,6 +114,141 @@ class DepthLeavesDisplay:
         ax.grid(alpha=0.3)
         # above the plot: the front takes two of its corners, other trees any of the rest
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        return self
+
+
+class ExceptionPathDisplay:
+    """Leaves against exceptions: what a smaller tree costs in agreement with the ensemble.
+
+    Use :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    n_leaves : ndarray of shape (n_trees,)
+        Leaves of the trees, rising.
+    exceptions : ndarray of shape (n_trees,)
+        Share of the promised points on which each differs from the ensemble.
+    row_exceptions : ndarray of shape (n_trees,)
+        Share of the training rows.
+    disagreement : ndarray of shape (n_trees,)
+        Share of rows kept aside; NaN if there are none.
+    max_changes : {0, 1}
+        What is promised.
+    chosen : int or None, default=None
+        Leaves of the estimator's own tree.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The plot.
+    figure_ : matplotlib Figure
+        Figure that holds it.
+
+    See Also
+    --------
+    BornAgainClassifier.at : Takes another tree of the path.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ensemble_simplify import BornAgainClassifier, ExceptionPathDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BornAgainClassifier(max_changes=1, random_state=0).fit(X, y)
+    >>> display = ExceptionPathDisplay.from_estimator(model)
+    >>> display.figure_.savefig("path.png")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, *, n_leaves, exceptions, row_exceptions, disagreement, max_changes, chosen=None
+    ):
+        self.n_leaves = n_leaves
+        self.exceptions = exceptions
+        self.row_exceptions = row_exceptions
+        self.disagreement = disagreement
+        self.max_changes = max_changes
+        self.chosen = chosen
+
+    @classmethod
+    def from_estimator(cls, estimator, *, ax=None):
+        """Draw the path of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : BornAgainClassifier
+            Fitted with ``max_changes=0`` or 1.
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        display : ExceptionPathDisplay
+            With `ax_` and `figure_`.
+        """
+        check_is_fitted(estimator)
+        if estimator.max_changes not in (0, 1):
+            raise ValueError(
+                f"max_changes={estimator.max_changes}: there is a path of exceptions with "
+                "max_changes=0 or 1 only. Fit the estimator with one of them."
+            )
+        path = estimator.path_
+        return cls(
+            n_leaves=path.n_leaves,
+            exceptions=path.n_exceptions / estimator.n_points_,
+            row_exceptions=path.n_row_exceptions / estimator.n_rows_,
+            disagreement=1.0 - path.agreement,
+            max_changes=estimator.max_changes,
+            chosen=estimator.n_leaves_,
+        ).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        display : ExceptionPathDisplay
+            With `ax_` and `figure_`.
+        """
+        plt = pyplot(self)
+        from matplotlib.ticker import FuncFormatter
+
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+        # a log scale down to the least share but zero, which gets a place below it
+        shares = np.concatenate([self.exceptions, self.row_exceptions])
+        least = shares[shares > 0].min(initial=1.0)
+        if self.max_changes == 1:
+            ax.plot(
+                self.n_leaves, self.exceptions, "o-", color="C0", ms=4, lw=1.2,
+                label="single-feature changes of training rows",
+            )  # fmt: skip
+        ax.plot(
+            self.n_leaves, self.row_exceptions, "s-", color="C1", ms=4, lw=1.2,
+            label="training rows",
+        )  # fmt: skip
+        if np.isfinite(self.disagreement).any():
+            ax.plot(
+                self.n_leaves, self.disagreement, "^--", color="C2", ms=4, lw=1,
+                label="rows the tree has not seen",
+            )  # fmt: skip
+        if self.chosen is not None:
+            ax.axvline(
+                self.chosen, color="0.4", lw=1, ls=":", label=f"the result: {self.chosen} leaves"
+            )
+        ax.set_xscale("log", base=2)
+        ax.set_yscale("symlog", linthresh=least)
+        ax.set_ylim(-0.1 * least, 1.0)
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda n, _: f"{n:g}"))
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
+        ax.set(xlabel="leaves", ylabel="share answered otherwise than by the ensemble")
+        ax.grid(alpha=0.3)
+        ax.legend(fontsize=8)
         self.ax_ = ax
         self.figure_ = ax.figure
         return self

@@ -195,11 +195,13 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     n_points_ : int or float
         With `max_changes`, the promised points: distinct rows, and cells that differ from a row in
         at most so many features. A point near several rows counts for each.
+    n_rows_ : int
+        With `max_changes`, the training rows of positive weight.
     n_exceptions_ : int
         With `max_changes`, how many of these the tree answers otherwise; 0 but for `tolerance` or
         `max_leaf_nodes`.
     n_row_exceptions_ : int
-        With `max_changes`, training rows of positive weight that it answers otherwise.
+        With `max_changes`, how many of the `n_rows_` training rows it answers otherwise.
     path_ : Bunch
         With ``max_changes=0`` or 1, the trees from a single leaf to one without exceptions, as
         arrays: ``n_leaves``; ``n_exceptions`` and ``n_row_exceptions``, as above;
@@ -427,7 +429,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     def _fit_near(self, problem, training, cells, rng):
         """Find and write a tree that keeps the promise near the training rows, and its path."""
         search = self._search_near(problem, cells, rng)
-        self.n_points_ = _whole(search.n_points)
+        self.n_points_, self.n_rows_ = _whole(search.n_points), len(cells)
         self.n_cells_, self.n_regions_ = _cells(problem.trees.shape), n_regions(problem.axes.shape)
         steps = search.path() if self.max_changes <= 1 else [search.only_step()]
         self.path_ = path_bunch(steps)
@@ -480,7 +482,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 f"answers as {name} within max_changes={self.max_changes}. Raise time_limit, or "
                 "use a smaller max_changes."
             ) from error
-        search.bound(self._memory(), prove=self.method != "heuristic")
+        search.bound(prove=self.method != "heuristic")
         return search
 
     def _set_step(self, place, problem):

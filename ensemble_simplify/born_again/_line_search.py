@@ -51,7 +51,7 @@ PATH_STEP = 1.12
 # Cells added at a time where the tree is wrong, two changes away or more.
 MAX_ADDED = 2000
 # Trees compared on all points once there is one that is right.
-MAX_TRIES = 6
+MAX_TRIES = 4
 # Points that are compared at most without a time limit.
 MAX_POINTS = 2e11
 # Bytes that a row takes on each axis.
@@ -153,7 +153,7 @@ class LineSearch:
     ):
         self.lines, self.shape, self.n_classes = lines, shape, n_classes
         self.max_changes, self.row_share = max_changes, row_share
-        self.begin = monotonic()
+        self.begin, self.max_bytes = monotonic(), max_bytes
         self.seconds = seconds
         self.rng, self.report = rng, report
         self.nodes, self.leaves_bound = None, 1
@@ -200,11 +200,53 @@ class LineSearch:
 
     def find(self):
         """Find a small tree that keeps the promise."""
-        if self.max_changes <= 1:
+        if n_cells(self.shape) <= GRID_CELLS:
+            self.solve_on_grid()
+        if self.nodes is None and self.max_changes <= 1:
             self.nodes = self.improved_tree(self.first_tree(), self.at(TREE_SHARE))
-        else:
+        elif self.nodes is None:
             self.find_beyond()
         self.report(f"{n_leaves(self.nodes)} leaves")
+
+    def solve_on_grid(self):
+        """Find the smallest tree by dynamic programming, on grids that are small enough.
+
+        Cells that are not promised are free. Where that takes too long, nothing is found.
+        """
+        labels = np.full(self.shape, FREE, dtype=np.uint16)
+        strides = np.append(np.cumprod(self.shape[:0:-1])[::-1], 1)
+        flat = labels.reshape(-1)
+        self.fill(flat, strides)
+        numbers = [np.arange(n - 1) for n in self.shape]
+        grid = Grid(np.arange(len(self.shape)), numbers, labels).simplified()
+        limited = np.isfinite(self.seconds)
+        try:
+            solution = solve(
+                grid.labels,
+                "leaves",
+                max_bytes=self.max_bytes,
+                seconds=self.at(TREE_SHARE) - monotonic(),
+                max_work=np.inf if limited else GRID_WORK,
+            )
+        except (TooLarge, Stopped):
+            return
+        self.nodes = solution.tree.on_grid(grid).nodes
+        self.leaves_bound = n_leaves(self.nodes)
+
+    def fill(self, labels, strides):
+        """Write the classes of all promised points into a table of all cells."""
+        if self.max_changes == 0:
+            labels[self.rows @ strides] = self.lines.classes_of(self.rows)
+            return
+        first = self.lines.first
+        for _, cells, from_axis in walks(self.rows, self.shape, self.max_changes):
+            for part, found in self.lines.batches(cells, from_axis=from_axis):
+                own = cells[part].astype(np.intp)
+                for a in range(len(self.shape)):
+                    walked = from_axis[part] <= a
+                    place = (own[walked] @ strides - own[walked, a] * strides[a])[:, None]
+                    place = place + np.arange(self.shape[a]) * strides[a]
+                    labels[place] = found[walked, first[a] : first[a + 1]]
 
     def first_tree(self):
         """A tree that gets all points at hand right, at once."""
@@ -242,8 +284,9 @@ class LineSearch:
                 if len(wrong) == 0 and (self.nodes is None or len(nodes) < len(self.nodes)):
                     self.nodes = nodes
                 if self.nodes is not None:
+                    done = tries > 0 and len(wrong) == 0
                     tries += 1
-                    if tries > MAX_TRIES or monotonic() > self.at(TREE_SHARE):
+                    if done or tries > MAX_TRIES or monotonic() > self.at(TREE_SHARE):
                         return
                 if len(wrong):
                     self.near = self.near.joined_with(
@@ -282,16 +325,16 @@ class LineSearch:
 
     # ------------------------------------------------------------- bounds
 
-    def bound(self, max_bytes=0.0, prove=True):
+    def bound(self, prove=True):
         """Raise the lower bound on leaves, up to a proof that the tree is smallest.
 
         Parameters
         ----------
-        max_bytes : float
-            For the exact search on the grid of all cells, where that is small.
         prove : bool
             Whether to try more than sets of points that need a leaf each.
         """
+        if self.is_optimal:
+            return
         near, found = self.near, n_leaves(self.nodes)
         trees = self.trees()
         classes = len(np.unique(near.labels[near.labels >= 0]))
@@ -311,8 +354,6 @@ class LineSearch:
                 half,
             )
             self.leaves_bound = max(self.leaves_bound, len(points))
-        if prove:
-            self.solve_on_grid(max_bytes)
         budget = trees.work_done + PROOF_WORK
         while prove and self.leaves_bound < found:
             # the last step is the proof; without a limit of time, of work
@@ -327,51 +368,10 @@ class LineSearch:
             self.leaves_bound += 1
         self.report(f"at least {self.leaves_bound} leaves")
 
-    def solve_on_grid(self, max_bytes):
-        """Find the smallest tree by dynamic programming, on grids that are small enough.
-
-        Cells that are not promised are free.
-        """
-        size = n_cells(self.shape)
-        if size > GRID_CELLS or self.leaves_bound >= n_leaves(self.nodes):
-            return
-        labels = np.full(self.shape, FREE, dtype=np.uint16)
-        strides = np.append(np.cumprod(self.shape[:0:-1])[::-1], 1)
-        flat = labels.reshape(-1)
-        self.fill(flat, strides)
-        numbers = [np.arange(n - 1) for n in self.shape]
-        grid = Grid(np.arange(len(self.shape)), numbers, labels).simplified()
-        if grid.n_cells == 1:
-            return
-        now = monotonic()
-        limited = np.isfinite(self.seconds)
-        try:
-            solution = solve(
-                grid.labels,
-                "leaves",
-                max_bytes=max_bytes,
-                seconds=(self.at(1.0) - now) / 2,
-                max_work=np.inf if limited else GRID_WORK,
-            )
-        except (TooLarge, Stopped):
-            return
-        self.nodes = solution.tree.on_grid(grid).nodes
-        self.leaves_bound = n_leaves(self.nodes)
-
-    def fill(self, labels, strides):
-        """Write the classes of all promised points into a table of all cells."""
-        if self.max_changes == 0:
-            labels[self.rows @ strides] = self.lines.classes_of(self.rows)
-            return
-        first = self.lines.first
-        for _, cells, from_axis in walks(self.rows, self.shape, self.max_changes):
-            for part, found in self.lines.batches(cells, from_axis=from_axis):
-                own = cells[part].astype(np.intp)
-                for a in range(len(self.shape)):
-                    walked = from_axis[part] <= a
-                    place = (own[walked] @ strides - own[walked, a] * strides[a])[:, None]
-                    place = place + np.arange(self.shape[a]) * strides[a]
-                    labels[place] = found[walked, first[a] : first[a + 1]]
+    @property
+    def is_optimal(self):
+        """Whether no smaller tree keeps the promise."""
+        return n_leaves(self.nodes) <= self.leaves_bound
 
     # ------------------------------------------------------------- exceptions
 

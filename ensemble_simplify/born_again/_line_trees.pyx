@@ -40,13 +40,19 @@ from ensemble_simplify._typedefs cimport (
 cdef enum:
     # Units of work between two looks at the clock.
     POLL = 1 << 22
+    # Leaves of subtrees that are searched in full now and then.
+    SMALL = 7
 
 # Costs closer than this are equal; a class of less weight than `LITTLE` is not there, for every
 # point weighs one or more.
 cdef double TINY = 1e-9
 cdef double LITTLE = 0.25
-# Regions that are remembered not to fit.
-cdef double MAX_KNOWN = 2e6
+# Below this price of a leaf no point may be wrong.
+cdef double NO_ERRORS = 1e-3
+# Work for the search of a small subtree in full.
+cdef double SMALL_WORK = 3e5
+# Numbers that are stored at most for regions that are remembered not to fit.
+cdef double MAX_KNOWN = 3e7
 
 
 cdef cppclass Subset:
@@ -81,6 +87,18 @@ cdef struct Run:
     int32_t last
     int32_t label
     int32_t joined
+
+
+cdef void replace_subtree(
+    vector[Node] &tree, int32_t at, const vector[Node] &fresh
+) noexcept nogil:
+    """Put another subtree in the place of one."""
+    cdef vector[Node] changed
+    changed.assign(tree.begin(), tree.begin() + at)
+    changed.insert(changed.end(), fresh.begin(), fresh.end())
+    changed.insert(changed.end(), tree.begin() + at + tree[at].size, tree.end())
+    tree.swap(changed)
+    set_sizes(tree)
 
 
 cdef class LineTrees:
@@ -653,10 +671,10 @@ cdef class LineTrees:
         int32 array of shape (n_nodes, 3)
         """
         cdef:
-            vector[Node] tree, fresh, changed
+            vector[Node] tree, fresh
             Subset *part
             int32_t at
-            intp_t place, i, size
+            intp_t place
             double cost, old
         self.set_limits(work, deadline)
         array_to_nodes(nodes, tree)
@@ -666,6 +684,12 @@ cdef class LineTrees:
                 if tree[at].axis < 0:
                     continue
                 part = self.reach_node(tree, at, &place)
+                if price < NO_ERRORS and tree[at].size < 2 * SMALL:
+                    fresh.clear()
+                    if self.fits_fewer(part, place, tree[at].size // 2, fresh):
+                        replace_subtree(tree, at, fresh)
+                        continue
+                    part = self.reach_node(tree, at, &place)
                 old = self.cost_of(part, place, price, tree.data(), at)
                 self.noise = noise * random_unit(&self.random)
                 self.criterion = random_unit(&self.random) < 0.3
@@ -676,13 +700,21 @@ cdef class LineTrees:
                 )
                 if cost > old + TINY or (self.stopped and cost >= old - TINY):
                     continue
-                size = tree[at].size
-                changed.assign(tree.begin(), tree.begin() + at)
-                changed.insert(changed.end(), fresh.begin(), fresh.end())
-                changed.insert(changed.end(), tree.begin() + at + size, tree.end())
-                tree.swap(changed)
-                set_sizes(tree)
+                replace_subtree(tree, at, fresh)
         return nodes_to_array(tree)
+
+    cdef bint fits_fewer(
+        self, const Subset *part, intp_t place, intp_t n_leaves, vector[Node] &out
+    ) except -1 nogil:
+        """Whether fewer leaves are found for a small subset, with little work: then the tree."""
+        cdef double limit = self.work_limit
+        cdef int outcome
+        self.work_limit = min(limit, self.work + SMALL_WORK)
+        outcome = self.fits(part, place, n_leaves, out)
+        if self.work < limit and self.stopped and not should_stop(self.deadline):
+            self.stopped = False
+        self.work_limit = limit
+        return outcome > 0
 
     # ------------------------------------------------------------- smaller trees
 
@@ -983,7 +1015,7 @@ cdef class LineTrees:
             fail.box = box
             fail.too_few = <int32_t> n_leaves
             self.known[code].push_back(fail)
-            self.n_known += 1.0
+            self.n_known += 2.0 * self.n_axes + 24.0
         return result
 
     cdef inline void put_split(self, int32_t axis, int32_t cut, vector[Node] &out) noexcept nogil:
