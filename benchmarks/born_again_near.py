@@ -62,7 +62,10 @@ def promised_points(forest, X, max_changes):
         points.append(near)
     points = np.concatenate(points)
     answers = np.concatenate(
-        [forest.predict(axes.points(part)) for part in np.array_split(points, 1 + len(points) // 50_000)]
+        [
+            forest.predict(axes.points(part))
+            for part in np.array_split(points, 1 + len(points) // 50_000)
+        ]
     )
     others = max(len(points) - len(rows), 0)
     weight = np.ones(len(points))
@@ -150,9 +153,13 @@ PARTS = {"faithful": faithful, "path": path}
 
 def main():
     """Read the command line and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("parts", nargs="*", default=list(PARTS), choices=[*PARTS, []])
-    parser.add_argument("--data", required=True, help="directory of CSV files, last column `target`")
+    parser.add_argument(
+        "--data", required=True, help="directory of CSV files, last column `target`"
+    )
     parser.add_argument("--sets", nargs="+", default=SETS)
     options = parser.parse_args()
     print(environment() + "\n")

@@ -216,9 +216,7 @@ def verify(
     else:
         row = None
     seconds = time.perf_counter() - begin
-    return Verification(
-        equal, row, predictions, n_boxes, seconds, domain, max_changes, row_of
-    )
+    return Verification(equal, row, predictions, n_boxes, seconds, domain, max_changes, row_of)
 
 
 def _rows_near(X, n_features, inside):
@@ -255,7 +253,11 @@ def _compare_near(forests, inside, X, max_changes, end):
         for row, found in differences(*models, cells[first], axes.shape, max_changes, deadline):
             if len(row):
                 original = first[row[0]]
-                return False, int(original), _moved(X[original], cells[original], found[0], axes, inside)
+                return (
+                    False,
+                    int(original),
+                    _moved(X[original], cells[original], found[0], axes, inside),
+                )
     except Stopped:
         return None, None, None
     return True, None, None

@@ -6,6 +6,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
+from time import monotonic
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from ensemble_simplify._base import (
     check_readable,
     check_weights,
     class_index,
+    deadline_after,
     fit_context,
     fit_or_unwrap,
     fitted_rows,
@@ -69,6 +71,11 @@ from ensemble_simplify.born_again._search import CellTree, TooLarge, n_regions
 MEMORY_SHARE = 0.5
 # Seconds for each tree near the training rows that is found to go into an error's advice.
 ADVICE_SECONDS = 2.0
+# Of the effort for the share of volume, what it gets near training rows: it is not the promise.
+NEAR_EFFORT = 0.125
+# Seconds that writing a tree takes at most for each tree of the ensemble, for most of its leaves'
+# probabilities; and what share of a time limit that may be.
+WRITING_SECONDS, WRITING_SHARE = 4e-3, 0.3
 
 
 class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
@@ -198,8 +205,8 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     n_rows_ : int
         With `max_changes`, the training rows of positive weight.
     n_exceptions_ : int
-        With `max_changes`, how many of these the tree answers otherwise; 0 but for `tolerance` or
-        `max_leaf_nodes`.
+        With `max_changes`, how many of the `n_points_` it answers otherwise; 0 but for
+        `tolerance` or `max_leaf_nodes`.
     n_row_exceptions_ : int
         With `max_changes`, how many of the `n_rows_` training rows it answers otherwise.
     path_ : Bunch
@@ -213,8 +220,8 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         the tree gives the ensemble's class: 1 where `fidelity_` is. With a `domain`, only points
         inside count, integer features are drawn as integers, and what groups and implications say
         about features that the ensemble does not use is put in terms of those it uses. Computed
-        from all cells; where there are too many, estimated from those of 100,000 points that are
-        in the domain (NaN if none is).
+        from all cells; where there are too many, estimated from those of 100,000 points (of
+        12,500 with `max_changes`) that are in the domain (NaN if none is).
     volume_fidelity_error_ : float
         Standard error of `volume_fidelity_`; 0 where it is exact.
     n_cells_ : int or float
@@ -373,6 +380,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         )
         forest = read_classifier(self.estimator_, voting=self.voting)
         self.classes_ = forest.classes
+        deadline = deadline_after(self.time_limit)
         y_index = class_index(y, self.classes_)
         domain = self._domain()
         if domain is not None:
@@ -387,7 +395,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         cells = np.ascontiguousarray(problem.axes.encode_rows(X.astype(np.float32)).T)
         if self.max_changes is not None:
             training = Training.of(X.astype(np.float32), y_index, weight, cells)
-            self._fit_near(problem, training, cells[counted], rng)
+            self._fit_near(problem, training, cells[counted], deadline, rng)
             return self
         found = self._search(problem, cells[counted], rng)
         tree, nodes = found.tree, problem.axes.decode(found.tree.nodes)
@@ -426,9 +434,14 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self._tell()
         return self
 
-    def _fit_near(self, problem, training, cells, rng):
+    def _fit_near(self, problem, training, cells, deadline, rng):
         """Find and write a tree that keeps the promise near the training rows, and its path."""
-        search = self._search_near(problem, cells, rng)
+        seconds = np.inf
+        if self.time_limit is not None:
+            writing = WRITING_SECONDS * problem.forest.n_trees
+            writing = min(writing, WRITING_SHARE * self.time_limit)
+            seconds = deadline - monotonic() - writing
+        search = self._search_near(problem, cells, seconds, rng)
         self.n_points_, self.n_rows_ = _whole(search.n_points), len(cells)
         self.n_cells_, self.n_regions_ = _cells(problem.trees.shape), n_regions(problem.axes.shape)
         steps = search.path() if self.max_changes <= 1 else [search.only_step()]
@@ -441,13 +454,13 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self._set_step(place, problem)
         if self.method == "exact" and self.status_ != "optimal":
             raise ValueError(
-                f"method='exact', but of the tree with {self.n_leaves_} leaves that was found it is "
-                f"only known that {self.n_leaves_lower_bound_} leaves are needed. Use "
+                f"method='exact', but of the tree with {self.n_leaves_} leaves that was found "
+                f"it is only known that {self.n_leaves_lower_bound_} leaves are needed. Use "
                 "method='auto', or raise time_limit."
             )
         self._tell_near()
 
-    def _search_near(self, problem, cells, rng):
+    def _search_near(self, problem, cells, seconds, rng):
         """The search for a tree near the training rows, ended; or an error that says what to do."""
         name = f"estimator={type(self.estimator_).__name__}(...)"
         try:
@@ -458,7 +471,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 cells,
                 self.max_changes,
                 row_share=self.row_share,
-                seconds=np.inf if self.time_limit is None else self.time_limit,
+                seconds=seconds,
                 max_bytes=self._memory(),
                 rng=np.random.default_rng(rng.randint(1 << 31)),
                 report=partial(report, self),
@@ -502,7 +515,15 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         nodes, rng = problem.axes.decode(tree.nodes), np.random.RandomState(self._seed)
         rows = training.rows.astype(np.float64)
         self._set_fidelity(
-            True, problem.forest, self._domain(), tree, nodes, rows, rng, self.fidelity_
+            True,
+            problem.forest,
+            self._domain(),
+            tree,
+            nodes,
+            rows,
+            rng,
+            self.fidelity_,
+            NEAR_EFFORT,
         )
         leaf_of_row = tree.apply(training.cells)
         self.decision_tree_ = write_classifier(
@@ -544,7 +565,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         report(self, f"merged thresholds: {after} of {before} cells left")
 
     def _set_fidelity(
-        self, changed, forest, domain, tree, nodes, X, rng, measured=np.nan
+        self, changed, forest, domain, tree, nodes, X, rng, measured=np.nan, effort=1.0
     ):
         """Set what is known of the agreement of the tree, its nodes over features, and forest."""
         self.fidelity_ = self.volume_fidelity_ = 1.0
@@ -567,6 +588,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             CellTree(coded),
             weights,
             np.random.default_rng(rng.randint(1 << 31)),
+            effort,
         )
 
     def _search(self, problem, cells, rng):

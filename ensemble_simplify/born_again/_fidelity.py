@@ -13,7 +13,7 @@ EXACT_CELLS = 1 << 24
 SAMPLE, BATCH = 100_000, 4096
 
 
-def fidelity(trees, tree, weights, rng):
+def fidelity(trees, tree, weights, rng, effort=1.0):
     """Share of points that a tree classifies as a forest does.
 
     Parameters
@@ -26,6 +26,8 @@ def fidelity(trees, tree, weights, rng):
         Probability of each cell of each axis; the axes are independent, and what is outside the
         domain does not count.
     rng : numpy Generator
+    effort : float, default=1.0
+        Factor on the cells that are looked at one by one, and on the points that are drawn.
 
     Returns
     -------
@@ -34,9 +36,9 @@ def fidelity(trees, tree, weights, rng):
     error : float
         Standard error of the share: 0 if, and only if, all cells were looked at.
     """
-    parts = _leaf_parts(trees, tree, weights)
+    parts = _leaf_parts(trees, tree, weights, effort * EXACT_CELLS)
     if parts is None:
-        return _sampled(trees, tree, weights, rng)
+        return _sampled(trees, tree, weights, rng, int(effort * SAMPLE))
     agree = total = 0.0
     for part, part_weights, label in parts:
         labels = part.labels()
@@ -64,7 +66,7 @@ def edge_weights(cuts, low, high, integer):
     return weights
 
 
-def _leaf_parts(trees, tree, weights):
+def _leaf_parts(trees, tree, weights, max_cells):
     """For each leaf, the forest restricted to it and weights; None if there are too many cells."""
     whole = np.array(trees.shape, dtype=np.int32) - 1
     boxes = leaf_boxes(tree.nodes, np.zeros_like(whole), whole)
@@ -72,7 +74,7 @@ def _leaf_parts(trees, tree, weights):
     for at, lo, hi in zip(*boxes, strict=True):
         part, axes, cuts = trees.restricted(lo, hi)
         total += n_cells(part.shape)
-        if total > EXACT_CELLS:
+        if total > max_cells:
             return None
         merged = [weights[a][lo[a] : hi[a] + 1] for a in range(len(hi))]
         rest = np.prod([merged[a].sum() for a in range(len(hi)) if a not in axes])
@@ -93,10 +95,10 @@ def _weight(cells, weights):
     return factor * float(total)
 
 
-def _sampled(trees, tree, weights, rng):
+def _sampled(trees, tree, weights, rng, size):
     offsets = np.array([0, len(tree.nodes)], dtype=np.intp)
     agree = n = 0
-    for _ in range(0, SAMPLE, BATCH):
+    for _ in range(0, size, BATCH):
         cells = np.column_stack([rng.choice(len(w), size=BATCH, p=w) for w in weights])
         cells = cells.astype(np.int32)
         labels = trees.labels_of(cells)

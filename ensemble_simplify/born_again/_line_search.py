@@ -46,8 +46,8 @@ TREE_SHARE, PATH_SHARE, ASIDE_SHARE = 0.5, 0.2, 0.1
 # Cells of a grid on which the smallest tree is found by dynamic programming, and the work of one
 # pass, in nanoseconds, without a time limit.
 GRID_CELLS, GRID_WORK = 1 << 16, 1e9
-# Numbers of leaves on the path are at least this factor apart.
-PATH_STEP = 1.12
+# Numbers of leaves on the path are at least this factor apart, up to so many leaves and above.
+PATH_STEPS, MANY_LEAVES = (1.12, 1.3), 64
 # Cells added at a time where the tree is wrong, two changes away or more.
 MAX_ADDED = 2000
 # Trees compared on all points once there is one that is right.
@@ -290,9 +290,7 @@ class LineSearch:
                         return
                 if len(wrong):
                     self.near = self.near.joined_with(
-                        Neighbourhood.of(
-                            self.lines, wrong, 1, np.zeros(len(wrong)), self.at(1.0)
-                        )
+                        Neighbourhood.of(self.lines, wrong, 1, np.zeros(len(wrong)), self.at(1.0))
                     )
                     self.report(f"{n_leaves(nodes)} leaves, wrong near {len(wrong)} cells or more")
                 nodes = self.first_tree()
@@ -412,7 +410,7 @@ class LineSearch:
         limited = np.isfinite(self.seconds)
         end, now = self.at(share), monotonic()
         for k, price in enumerate(total * np.geomspace(*PRICES, N_PRICES)):
-            if price < 0.5:
+            if price < 0.5 or monotonic() > end:
                 break
             limit = now + (end - now) * (k + 1) / N_PRICES if limited else np.inf
             work = np.inf if limited else PATH_WORK
@@ -528,7 +526,7 @@ def spread(sizes):
     """Some of the numbers of leaves, each a good step from the one before, and the last."""
     kept = []
     for m in sizes:
-        if not kept or m <= 8 or m >= PATH_STEP * kept[-1]:
+        if not kept or m <= 8 or m >= PATH_STEPS[int(m > MANY_LEAVES)] * kept[-1]:
             kept.append(int(m))
     if kept[-1] != sizes[-1]:
         kept.append(int(sizes[-1]))

@@ -39,7 +39,7 @@ from ensemble_simplify._typedefs cimport (
 
 cdef enum:
     # Units of work between two looks at the clock.
-    POLL = 1 << 22
+    POLL = 1 << 20
     # Leaves of subtrees that are searched in full now and then.
     SMALL = 7
 
@@ -946,6 +946,8 @@ cdef class LineTrees:
             vector[int32_t] cuts
             Known fail
             int right
+        if self.stopped:
+            return -1
         self.count(part)
         for c in range(self.n_classes):
             if self.total[c] > LITTLE:
@@ -984,6 +986,8 @@ cdef class LineTrees:
                 if self.event[self.first[a] + cut + 1]:
                     cuts.push_back(<int32_t> (self.first[a] + cut))
         for a in range(self.n_axes):
+            if self.stopped:
+                return -1
             if low[a] >= part.lo[a]:
                 outcome = self.fits_below(
                     part, place, <int32_t> a, low[a], 1, n_leaves - 1, out
@@ -1001,6 +1005,8 @@ cdef class LineTrees:
         if n_leaves >= 4:
             for a in range(self.n_axes):
                 for i in range(2, n_leaves - 1):
+                    if self.stopped:
+                        return -1
                     outcome = self.fits_divided(
                         part, place, <int32_t> a, i, n_leaves, low[a], high[a], cuts, out
                     )

@@ -45,7 +45,7 @@ class Prunings:
         self.errors = self.fronts[0]
 
     def tree(self, n_leaves):
-        """The cheapest pruning of at most so many leaves, as nodes; its leaves' numbers are classes.
+        """Nodes of the cheapest pruning of at most so many leaves; leaves have classes as numbers.
 
         Of several it is one with the fewest leaves.
         """

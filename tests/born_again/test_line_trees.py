@@ -215,7 +215,7 @@ def test_work_ends_a_search():
     cells = np.column_stack(np.unravel_index(np.arange(0, 900, 3), grid.shape)).astype(np.int32)
     near = Neighbourhood.of(GridLines(grid), cells, 1)
     trees = kernel(grid, near)
-    cost, nodes = trees.find(TINY)
+    _, nodes = trees.find(TINY)
     assert trees.wrong_weight(nodes) == 0
     # too little work: leaves are wrong, and the cost says so
     short, some = trees.find(TINY, 5, 2, work=10.0)

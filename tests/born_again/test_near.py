@@ -37,7 +37,11 @@ def values_to_try(model, X):
         inner = tree.tree_.children_left >= 0
         for j, t in zip(tree.tree_.feature[inner], tree.tree_.threshold[inner], strict=True):
             at = np.float32(t)
-            for value in (at, np.nextafter(at, np.float32(-np.inf)), np.nextafter(at, np.float32(np.inf))):
+            for value in (
+                at,
+                np.nextafter(at, np.float32(-np.inf)),
+                np.nextafter(at, np.float32(np.inf)),
+            ):
                 found[j].add(float(value))
     for j, values in enumerate(found):
         values |= {min(values) - 10.0, max(values) + 10.0}
@@ -66,7 +70,7 @@ ENSEMBLES = {
     "forest": RandomForestClassifier(8, random_state=0),
     "shallow": RandomForestClassifier(9, max_depth=2, random_state=1),
     "extra": ExtraTreesClassifier(6, max_depth=4, random_state=0),
-    "adaboost": AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=6, random_state=0),
+    "adaboost": AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=6),
     "boosting": GradientBoostingClassifier(n_estimators=4, max_depth=2, random_state=0),
     "hard": VotingClassifier(
         [("a", RandomForestClassifier(3, max_depth=3, random_state=0)),
@@ -198,9 +202,12 @@ def test_covers():
                        for i in range(t.tree_.node_count) if t.tree_.feature[i] == j])
             for j in range(4)
         ]  # fmt: skip
+
         def code(rows, thresholds=thresholds):
             rows = rows.astype(np.float32).astype(float)
-            return np.column_stack([(rows[:, [j]] > t).sum(axis=1) for j, t in enumerate(thresholds)])
+            return np.column_stack(
+                [(rows[:, [j]] > t).sum(axis=1) for j, t in enumerate(thresholds)]
+            )
 
         changes = (code(new)[:, None] != code(X)[None]).sum(axis=2).min(axis=1)
         np.testing.assert_array_equal(model.covers(new), changes <= max_changes)
@@ -246,7 +253,7 @@ def test_rows_of_weight_zero_do_not_count():
 def test_advice_of_the_refusal_works(load):
     X, y = load(return_X_y=True)
     forest = FrozenEstimator(RandomForestClassifier(random_state=0).fit(X, y))
-    with pytest.raises(ValueError, match="max_changes=1 promises .* by a tree of") as refusal:
+    with pytest.raises(ValueError, match=r"max_changes=1 promises .* by a tree of") as refusal:
         BornAgainClassifier(forest).fit(X, y)
     told = str(refusal.value)
     for max_changes in (0, 1):
