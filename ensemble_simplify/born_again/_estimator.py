@@ -444,7 +444,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         search = self._search_near(problem, cells, seconds, rng)
         self.n_points_, self.n_rows_ = _whole(search.n_points), len(cells)
         self.n_cells_, self.n_regions_ = _cells(problem.trees.shape), n_regions(problem.axes.shape)
-        steps = search.path() if self.max_changes <= 1 else [search.only_step()]
+        steps = search.path()
         self.path_ = path_bunch(steps)
         trees = [step.nodes for step in steps]
         self._promise = Promise(self.max_changes, problem.axes, training, trees)
@@ -467,7 +467,6 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             search = LineSearch(
                 Lines(problem.forest, problem.axes, problem.trees.outside),
                 problem.axes.shape,
-                problem.forest.n_classes,
                 cells,
                 self.max_changes,
                 row_share=self.row_share,
@@ -477,6 +476,8 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 report=partial(report, self),
             )
             search.find()
+            if self.max_changes <= 1:
+                search.explore()
         except TooManyPoints as error:
             raise ValueError(
                 f"max_changes={self.max_changes} asks for {_count(error.n_points)} points near the "

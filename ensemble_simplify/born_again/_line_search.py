@@ -46,6 +46,8 @@ TREE_SHARE, PATH_SHARE, ASIDE_SHARE = 0.5, 0.2, 0.1
 # Cells of a grid on which the smallest tree is found by dynamic programming, and the work of one
 # pass, in nanoseconds, without a time limit.
 GRID_CELLS, GRID_WORK = 1 << 16, 1e9
+# Promised points that are written into such a grid.
+GRID_POINTS = 1e8
 # Numbers of leaves on the path are at least this factor apart, up to so many leaves and above.
 PATH_STEPS, MANY_LEAVES = (1.12, 1.3), 64
 # Cells added at a time where the tree is wrong, two changes away or more.
@@ -115,7 +117,6 @@ class LineSearch:
         The forest.
     shape : tuple
         Cells on each axis.
-    n_classes : int
     cells : int32 array of shape (n_rows, n_axes)
     max_changes : int
     row_share : float
@@ -135,13 +136,14 @@ class LineSearch:
         The smallest tree so far that keeps the promise.
     leaves_bound : int
         No such tree has fewer leaves.
+    fronts : pair of Front, or None
+        Trees with exceptions: for all rows, and for those that are not kept aside.
     """
 
     def __init__(
         self,
         lines,
         shape,
-        n_classes,
         cells,
         max_changes,
         *,
@@ -151,17 +153,16 @@ class LineSearch:
         rng,
         report,
     ):
-        self.lines, self.shape, self.n_classes = lines, shape, n_classes
+        self.lines, self.shape, self.n_classes = lines, shape, lines.n_classes
         self.max_changes, self.row_share = max_changes, row_share
         self.begin, self.max_bytes = monotonic(), max_bytes
         self.seconds = seconds
         self.rng, self.report = rng, report
         self.nodes, self.leaves_bound = None, 1
+        self.fronts = None
         cells, counts = np.unique(cells, axis=0, return_counts=True)
         self.n_points = n_near(len(cells), shape, max_changes)
-        n_bytes = cells.size * POINT_BYTES
-        if n_bytes > max_bytes:
-            raise TooLarge(n_bytes)
+        self.check_memory(cells)
         if self.n_points > MAX_POINTS and not np.isfinite(seconds):
             raise TooManyPoints(self.n_points)
         try:
@@ -175,6 +176,11 @@ class LineSearch:
             f"{len(self.rows)} distinct rows, {self.n_points:,.0f} points within "
             f"max_changes={max_changes}"
         )
+
+    def check_memory(self, cells):
+        """Raise TooLarge if the points near some cells take too much memory."""
+        if cells.size * POINT_BYTES > self.max_bytes:
+            raise TooLarge(cells.size * POINT_BYTES)
 
     def at(self, share):
         """The moment at which a share of the time is over."""
@@ -200,7 +206,7 @@ class LineSearch:
 
     def find(self):
         """Find a small tree that keeps the promise."""
-        if n_cells(self.shape) <= GRID_CELLS:
+        if n_cells(self.shape) <= GRID_CELLS and self.n_points <= GRID_POINTS:
             self.solve_on_grid()
         if self.nodes is None and self.max_changes <= 1:
             self.nodes = self.improved_tree(self.first_tree(), self.at(TREE_SHARE))
@@ -213,19 +219,16 @@ class LineSearch:
 
         Cells that are not promised are free. Where that takes too long, nothing is found.
         """
-        labels = np.full(self.shape, FREE, dtype=np.uint16)
-        strides = np.append(np.cumprod(self.shape[:0:-1])[::-1], 1)
-        flat = labels.reshape(-1)
-        self.fill(flat, strides)
         numbers = [np.arange(n - 1) for n in self.shape]
-        grid = Grid(np.arange(len(self.shape)), numbers, labels).simplified()
-        limited = np.isfinite(self.seconds)
+        deadline, limited = self.at(TREE_SHARE), np.isfinite(self.seconds)
         try:
+            labels = self.labelled_grid(deadline)
+            grid = Grid(np.arange(len(self.shape)), numbers, labels).simplified()
             solution = solve(
                 grid.labels,
                 "leaves",
                 max_bytes=self.max_bytes,
-                seconds=self.at(TREE_SHARE) - monotonic(),
+                seconds=deadline - monotonic(),
                 max_work=np.inf if limited else GRID_WORK,
             )
         except (TooLarge, Stopped):
@@ -233,20 +236,23 @@ class LineSearch:
         self.nodes = solution.tree.on_grid(grid).nodes
         self.leaves_bound = n_leaves(self.nodes)
 
-    def fill(self, labels, strides):
-        """Write the classes of all promised points into a table of all cells."""
-        if self.max_changes == 0:
-            labels[self.rows @ strides] = self.lines.classes_of(self.rows)
-            return
+    def labelled_grid(self, deadline):
+        """A table of all cells: the classes of promised points, others free."""
+        strides = np.append(np.cumprod(self.shape[:0:-1])[::-1], 1)
+        labels = np.full(np.prod(self.shape), FREE, dtype=np.uint16)
+        labels[self.rows @ strides] = self.lines.classes_of(self.rows)
         first = self.lines.first
+        if self.max_changes == 0:
+            return labels.reshape(self.shape)
         for _, cells, from_axis in walks(self.rows, self.shape, self.max_changes):
-            for part, found in self.lines.batches(cells, from_axis=from_axis):
+            for part, found in self.lines.batches(cells, deadline, from_axis):
                 own = cells[part].astype(np.intp)
                 for a in range(len(self.shape)):
                     walked = from_axis[part] <= a
                     place = (own[walked] @ strides - own[walked, a] * strides[a])[:, None]
                     place = place + np.arange(self.shape[a]) * strides[a]
                     labels[place] = found[walked, first[a] : first[a + 1]]
+        return labels.reshape(self.shape)
 
     def first_tree(self):
         """A tree that gets all points at hand right, at once."""
@@ -289,6 +295,7 @@ class LineSearch:
                     if done or tries > MAX_TRIES or monotonic() > self.at(TREE_SHARE):
                         return
                 if len(wrong):
+                    self.check_memory(np.concatenate([self.near.cells, wrong]))
                     self.near = self.near.joined_with(
                         Neighbourhood.of(self.lines, wrong, 1, np.zeros(len(wrong)), self.at(1.0))
                     )
@@ -373,6 +380,24 @@ class LineSearch:
 
     # ------------------------------------------------------------- exceptions
 
+    def explore(self):
+        """Find trees with exceptions, for one change or none; maybe a smaller one without."""
+        share = TREE_SHARE + PATH_SHARE
+        front = self.front(self.near, share, self.nodes)
+        fewest = int(front.sizes()[-1])
+        if front.errors[-1] == 0.0 and fewest < n_leaves(self.nodes):
+            self.nodes = front.tree(fewest)
+        self.split_rows()
+        near, limited = self.near.of_rows(self.kept), np.isfinite(self.seconds)
+        _, nodes = self.trees(near).find(
+            NO_ERRORS,
+            WIDTH // 2,
+            2,
+            deadline=self.at(share + ASIDE_SHARE / 2) if limited else np.inf,
+            work=np.inf if limited else PATH_WORK,
+        )
+        self.fronts = front, self.front(near, share + ASIDE_SHARE, nodes)
+
     def path(self):
         """Trees of growing size with fewer and fewer exceptions, the last without any.
 
@@ -380,8 +405,12 @@ class LineSearch:
         -------
         list of Step
         """
-        front = self.front(self.near, TREE_SHARE + PATH_SHARE, self.nodes)
-        aside = self.aside()
+        if self.fronts is None:
+            n = n_leaves(self.nodes)
+            return [Step(self.nodes, n, 0, 0, 0.0, 0.0, np.nan)]
+        front = self.fronts[0]
+        # what a proof may have found meanwhile
+        front.add(Prunings(self.nodes, *self.trees().leaf_errors(self.nodes)))
         total = total_weight(self.near, self.row_share)
         before, held = self.held()
         trees, steps = self.trees(), []
@@ -396,7 +425,7 @@ class LineSearch:
                     rows_wrong,
                     float(front.errors[min(m, len(front.errors)) - 1] / total),
                     weight / held if held else 0.0,
-                    aside(m),
+                    self.agreement_aside(m),
                 )
             )
         self.report(f"{len(steps)} trees on the path of exceptions")
@@ -423,38 +452,19 @@ class LineSearch:
             front.add(Prunings(found, *trees.leaf_errors(found)))
         return front
 
-    def aside(self):
-        """Agreement on rows that a search of its own did not see, by number of leaves."""
-        n = len(self.near.cells)
-        n_aside = int(ASIDE * n)
-        if n_aside == 0:
-            return lambda m: np.nan
-        order = self.rng.permutation(n)
-        out, kept = np.sort(order[:n_aside]), np.sort(order[n_aside:])
-        near = self.near.of_rows(kept)
-        trees = self.trees(near)
-        share = TREE_SHARE + PATH_SHARE
-        limited = np.isfinite(self.seconds)
-        deadline = self.at(share + ASIDE_SHARE / 2) if limited else np.inf
-        work = np.inf if limited else PATH_WORK
-        _, nodes = trees.find(NO_ERRORS, WIDTH // 2, 2, deadline=deadline, work=work)
-        front = self.front(near, share + ASIDE_SHARE, nodes)
-        cells, labels = self.near.cells[out], self.near.labels[out]
-        counts = self.near.counts[out]
-        known = {}
+    def split_rows(self):
+        """Choose which distinct rows are kept aside: numbers, in `aside` and `kept`."""
+        order = self.rng.permutation(len(self.rows))
+        n_aside = int(ASIDE * len(order))
+        self.aside, self.kept = np.sort(order[:n_aside]), np.sort(order[n_aside:])
 
-        def agreement(m):
-            m = min(m, len(front.errors))
-            if m not in known:
-                tree = TreeLines(front.tree(m), self.n_classes, self.lines)
-                known[m] = float(np.average(tree.classes_of(cells) == labels, weights=counts))
-            return known[m]
-
-        return agreement
-
-    def only_step(self):
-        """The tree without exceptions."""
-        return Step(self.nodes, n_leaves(self.nodes), 0, 0, 0.0, 0.0, np.nan)
+    def agreement_aside(self, m):
+        """Agreement, on rows kept aside, of the tree of at most m leaves found without them."""
+        if not len(self.aside):
+            return np.nan
+        tree = TreeLines(self.fronts[1].tree(m), self.n_classes, self.lines)
+        right = tree.classes_of(self.near.cells[self.aside]) == self.near.labels[self.aside]
+        return float(np.average(right, weights=self.near.counts[self.aside]))
 
     def least_leaves(self, tolerance):
         """Leaves that are needed to stay within a tolerance, as far as that is known: 1 to 3."""
@@ -486,7 +496,6 @@ def forecast_near(lines, shape, cells, max_changes, *, seconds, rng):
         search = LineSearch(
             lines,
             shape,
-            lines.n_classes,
             cells,
             max_changes,
             row_share=0.5,
