@@ -37,16 +37,37 @@ from ensemble_simplify._base import (
     warn_out_of_time,
 )
 from ensemble_simplify.representer._columns import Columns
+from ensemble_simplify.representer._fidelity import (
+    agreement,
+    agreement_by_class,
+    binomial_interval,
+    stability,
+    warn_of_lost_classes,
+)
 from ensemble_simplify.representer._grower import Grower, grow_one_shot
-from ensemble_simplify.representer._law import make_law
 from ensemble_simplify.representer._predictor import Predictor, as_frame
+from ensemble_simplify.representer._samplers import make_law
 
-# Rows of one big sample, as a multiple of the training rows.
-_ONE_SHOT = 20
+# Rows of one big sample, as a multiple of the training rows, and at most.
+_ONE_SHOT, _MOST_ONE_SHOT = 40, 40_000
+
+# Rows a node, at most.
+_MOST_PER_NODE = 5_000
+
+# Leaves up to which "auto" is one sample.
+_SMALL = 64
 
 # Parameters that have no meaning under another one's value.
+_PER_NODE_ONLY = (
+    "reuse",
+    "min_train_samples",
+    "min_cost",
+    "categorical_features",
+    "forbidden_splits",
+    "split_confidence",
+)
 _MEANINGLESS = {
-    ("sampling", "one_shot"): ("reuse", "min_train_samples", "min_cost", "categorical_features"),
+    ("sampling", "one_shot"): _PER_NODE_ONLY,
     ("sampler", "smear"): ("n_neighbors", "neighbor_weights"),
     ("sampler", "kernel"): ("smearing", "n_neighbors", "neighbor_weights"),
 }
@@ -195,21 +216,26 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods(["fit", "predict"]), callable, None],
         "target": [StrOptions({"auto", "label", "proba", "value"})],
-        "sampler": [StrOptions({"smear", "kernel", "neighbors"})],
+        "sampler": [StrOptions({"copula", "smear", "kernel", "neighbors"})],
         "smearing": [Interval(Real, 0, 1, closed="both")],
+        "keep_rows": [Interval(Real, 0, 1, closed="both")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "neighbor_weights": [StrOptions({"uniform", "decaying"})],
-        "sampling": [StrOptions({"per_node", "one_shot"})],
+        "sampling": [StrOptions({"auto", "per_node", "one_shot"})],
         "n_samples": [Interval(Integral, 1, None, closed="left"), None],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
         "reuse": ["boolean"],
-        "select": [StrOptions({"train", "smeared"}), None],
+        "select": [StrOptions({"fidelity", "train", "smeared"}), None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
         "min_train_samples": [Interval(Integral, 0, None, closed="left"), None],
+        "forbidden_splits": [StrOptions({"next_best", "stop"})],
+        "split_confidence": [Interval(Real, 0.5, 1, closed="neither"), None],
         "min_cost": [Interval(Real, 0, None, closed="left")],
         "categorical_features": ["array-like", None],
         "feature_groups": [list, tuple, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "n_stability": [Interval(Integral, 0, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -221,21 +247,26 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         estimator=None,
         *,
         target="auto",
-        sampler="smear",
+        sampler="copula",
         smearing=0.5,
+        keep_rows=0.5,
         n_neighbors=20,
         neighbor_weights="uniform",
-        sampling="per_node",
+        sampling="auto",
         n_samples=None,
+        batch_size=2**16,
         reuse=False,
-        select="train",
+        select="fidelity",
         max_depth=None,
         max_leaf_nodes=None,
         min_train_samples=None,
+        forbidden_splits="next_best",
+        split_confidence=None,
         min_cost=0.0,
         categorical_features=None,
         feature_groups=None,
         validation_fraction=0.1,
+        n_stability=0,
         time_limit=None,
         n_jobs=None,
         random_state=None,
@@ -245,19 +276,24 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         self.target = target
         self.sampler = sampler
         self.smearing = smearing
+        self.keep_rows = keep_rows
         self.n_neighbors = n_neighbors
         self.neighbor_weights = neighbor_weights
         self.sampling = sampling
         self.n_samples = n_samples
+        self.batch_size = batch_size
         self.reuse = reuse
         self.select = select
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_train_samples = min_train_samples
+        self.forbidden_splits = forbidden_splits
+        self.split_confidence = split_confidence
         self.min_cost = min_cost
         self.categorical_features = categorical_features
         self.feature_groups = feature_groups
         self.validation_fraction = validation_fraction
+        self.n_stability = n_stability
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -353,6 +389,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         columns = Columns.resolve(self.categorical_features, self.feature_groups, X.shape[1], names)
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=4).tolist()
+        # drawn apart, so that the others are what they were before there was a fifth
+        law_seed = int(np.random.SeedSequence(seeds).generate_state(1)[0])
         held_out = self._set_aside(y, weight, target, random)
         kept = ~held_out & (weight > 0)
 
@@ -372,11 +410,14 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             "columns": columns,
             "sampler": self.sampler,
             "smearing": self.smearing,
+            "keep_rows": self.keep_rows,
             "n_neighbors": self.n_neighbors,
             "decaying": self.neighbor_weights == "decaying",
+            "seed": law_seed,
         }
         law = make_law(**self._law_arguments)
-        tree = self._grow(law, columns, seeds)
+        self.sampling_ = self._resolve_sampling()
+        tree = self._grow(law, columns, answers, seeds)
 
         truth = answers if y is None else predictor.encode(y[kept])
         errors = self._selection_errors(tree, law, truth, seeds[1])
@@ -384,7 +425,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if held_out.any():
             new = predictor.answers(X[held_out]) if y is None else predictor.encode(y[held_out])
             held_out_errors = tree.errors(X[held_out], new, weight[held_out], target)
-        is_split, self.path_ = tree.prune(errors, held_out_errors, select=self.select is not None)
+        is_split, self.path_ = self._prune(
+            tree, errors, held_out_errors, X[held_out], weight[held_out]
+        )
         self.n_leaves_ = int(self.path_.n_leaves[self.path_.selected])
         self.decision_tree_ = tree.write(
             is_split,
@@ -395,23 +438,46 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             feature_names=names,
             weight=law.weight,
         )
-        self._measure(law, X[held_out], answers, seeds[2])
+        self._measure(law, X[held_out], weight[held_out], answers, seeds[2])
+        if self.n_stability:
+            self.stability_ = self._compare_trees(tree, law, columns, answers, seeds)
         self.n_queries_ = predictor.n_queries
         return self
 
     def _refuse_meaningless_options(self):
         """Raise an error for an option that is set but cannot be honoured."""
-        defaults = type(self)().get_params(deep=False)
         for (parameter, value), others in _MEANINGLESS.items():
             if getattr(self, parameter) != value:
                 continue
-            for other in others:
-                given, default = getattr(self, other), defaults[other]
-                if given is not default and not (np.isscalar(given) and given == default):
+            for other, is_set in zip(others, self._is_set(*others), strict=True):
+                if is_set:
+                    default = type(self)().get_params(deep=False)[other]
                     raise ValueError(
-                        f"{other}={given!r} has no meaning with {parameter}={value!r}. Leave it "
-                        f"at its default, {default!r}, or change {parameter}."
+                        f"{other}={getattr(self, other)!r} has no meaning with "
+                        f"{parameter}={value!r}. Leave it at its default, {default!r}, or change "
+                        f"{parameter}."
                     )
+        if self.sampler == "copula" and self.smearing == 0.0:
+            raise ValueError(
+                "smearing=0.0 leaves sampler='copula' nothing to draw. Use keep_rows=1.0 for "
+                "training rows only, or sampler='smear'."
+            )
+
+    def _resolve_sampling(self):
+        """How rows are manufactured, where that is not said: in one sample for a small tree."""
+        if self.sampling != "auto":
+            return self.sampling
+        small = (self.max_leaf_nodes is not None and self.max_leaf_nodes <= _SMALL) or (
+            self.max_depth is not None and 2**self.max_depth <= _SMALL
+        )
+        return "per_node" if not small or any(self._is_set(*_PER_NODE_ONLY)) else "one_shot"
+
+    def _is_set(self, *names):
+        """Whether each of some parameters has another value than its default."""
+        defaults = type(self)().get_params(deep=False)
+        for name in names:
+            given, default = getattr(self, name), defaults[name]
+            yield given is not default and not (np.isscalar(given) and given == default)
 
     def _check_rows(self, X, y, target):
         if y is None and not self._is_fitted_before():
@@ -472,33 +538,41 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             name=_name_of(model),
             frame_type=None if without_names else self._frame_type,
             feature_names=getattr(self, "feature_names_in_", None),
+            batch_size=self.batch_size,
         )
 
-    def _grow(self, law, columns, seeds):
+    def _grow(self, law, columns, answers, seeds):
         n_rows = law.X.shape[0]
         common = {
             "law": law,
             "predictor": self._predictor,
+            "answers": answers,
             "deadline": deadline_after(self.time_limit),
             "report": partial(report, self),
         }
-        if self.sampling == "one_shot":
+        if self.sampling_ == "one_shot":
+            most = min(_ONE_SHOT * n_rows, _MOST_ONE_SHOT)
             tree = grow_one_shot(
                 **common,
-                n_samples=_ONE_SHOT * n_rows if self.n_samples is None else self.n_samples,
+                n_samples=most if self.n_samples is None else self.n_samples,
                 max_depth=self.max_depth,
                 max_leaf_nodes=self.max_leaf_nodes,
+                overgrow=True,
                 seeds=(seeds[0], seeds[3]),
             )
         else:
             tree = Grower(
                 **common,
                 categorical=columns.categorical,
-                n_samples=n_rows if self.n_samples is None else self.n_samples,
+                n_samples=(
+                    min(n_rows, _MOST_PER_NODE) if self.n_samples is None else self.n_samples
+                ),
                 reuse=self.reuse,
                 max_depth=np.inf if self.max_depth is None else self.max_depth,
                 max_leaf_nodes=np.inf if self.max_leaf_nodes is None else self.max_leaf_nodes,
                 min_train_samples=self._least_rows(),
+                allowed_splits_only=self.forbidden_splits == "next_best",
+                split_confidence=self.split_confidence,
                 min_cost=self.min_cost / n_rows,
                 seed=seeds[0],
                 n_jobs=self.n_jobs,
@@ -525,30 +599,93 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         return self.min_train_samples
 
     def _selection_errors(self, tree, law, truth, seed):
-        """Errors of every node on the rows that `select` names."""
+        """Errors of every node on training rows, or on manufactured ones if `select` names them."""
         if self.select != "smeared":
             return tree.errors(law.X, truth, law.weight, self._predictor.target)
-        X = law.draw(law.everywhere(), law.X.shape[0], seed)
+        return self._errors_on_new_rows(tree, law, seed)
+
+    def _errors_on_new_rows(self, tree, law, seed):
+        X = law.manufacture(law.everywhere(), law.X.shape[0], seed)
         truth = self._predictor.answers(X)
         return tree.errors(X, truth, np.ones(X.shape[0]), self._predictor.target)
 
-    def _measure(self, law, held_out, answers, seed):
-        smeared = law.draw(law.everywhere(), max(law.X.shape[0], 1000), seed)
+    def _prune(self, tree, errors, held_out_errors, held_out, weight):
+        """The nodes that the selected tree splits, and the path it is selected from."""
+        chosen_here = self.select == "fidelity" and self.max_leaf_nodes is None
+        infidelity = np.full(errors.size, np.nan)
+        if len(held_out):
+            infidelity = self._infidelity(tree, held_out, weight)
+        others = np.zeros(errors.size)
+        if chosen_here:
+            seed = self._law_arguments["seed"]
+            others = self._errors_on_new_rows(tree, make_law(**self._law_arguments), seed)
+        pruned_at, path, others = tree.pruning_path(errors, held_out_errors, infidelity, others)
+        path.fidelity_low, path.fidelity_high = np.full((2, path.fidelity.size), np.nan)
+        if len(held_out) and self._predictor.target != "value":
+            n = weight.sum() ** 2 / np.square(weight).sum()
+            path.fidelity_low, path.fidelity_high = binomial_interval(path.fidelity, n)
+        path.selected = 0
+        if chosen_here:
+            best = np.arange(others.size)
+            if len(held_out):
+                best = _least(1.0 - path.fidelity, best)
+            path.selected = int(_least(others, best)[-1])
+        elif self.select in ("train", "smeared"):
+            path.selected = int(_least(path.errors, np.arange(others.size))[-1])
+        return pruned_at > path.selected, path
+
+    def _infidelity(self, tree, X, weight):
+        """Disagreement with the predictor of every node, were it a leaf, as a part of all."""
         predictor = self._predictor
-        decisions = None if predictor.target == "proba" else predictor.decode(answers)
+        decisions = predictor.decisions(X)
+        truth = predictor.encode(decisions)
+        if predictor.target != "value":
+            return tree.errors(X, truth, weight, "label")
+        mean = np.average(decisions, weights=weight)
+        variance = np.average((decisions - mean) ** 2, weights=weight)
+        return tree.errors(X, truth, weight, "value") / (variance or 1.0)
+
+    def _measure(self, law, held_out, weight, answers, seed):
+        predictor = self._predictor
+        smeared = law.manufacture(law.everywhere(), max(law.X.shape[0], 1000), seed)
+        decisions = (
+            predictor.decisions(law.X)
+            if predictor.target == "proba"
+            else predictor.decode(answers)
+        )
         self.fidelity_ = self._agreement(held_out) if len(held_out) else np.nan
         self.smeared_fidelity_ = self._agreement(smeared)
         self.train_fidelity_ = self._agreement(law.X, law.weight, decisions)
+        if predictor.target == "value":
+            return
+        on_rows = self._tree_answers(law.X)
+        self.train_class_fidelity_ = agreement_by_class(
+            decisions, on_rows, self.classes_, law.weight
+        )
+        self.class_fidelity_ = np.full(self.classes_.size, np.nan)
+        if len(held_out):
+            self.class_fidelity_ = agreement_by_class(
+                predictor.decisions(held_out), self._tree_answers(held_out), self.classes_, weight
+            )
+        warn_of_lost_classes(decisions, on_rows, self.classes_)
+
+    def _compare_trees(self, tree, law, columns, answers, seeds):
+        """Grow trees on other manufactured rows, and compare their first splits."""
+        others = []
+        for k in range(self.n_stability):
+            sequence = np.random.SeedSequence(seeds, spawn_key=(k,))
+            others.append(
+                self._grow(law, columns, answers, sequence.generate_state(4).tolist())
+            )
+        return stability([tree, *others], law.X)
+
+    def _tree_answers(self, X):
+        return self.decision_tree_.predict(X.astype(np.float32), check_input=False)
 
     def _agreement(self, X, sample_weight=None, decisions=None):
         if decisions is None:
             decisions = self._predictor.decisions(X)
-        tree = self.decision_tree_.predict(X.astype(np.float32), check_input=False)
-        if self._predictor.target == "value":
-            if np.ptp(decisions) == 0.0:  # r2_score has no answer where the predictor is constant
-                return float(np.allclose(tree, decisions))
-            return float(r2_score(decisions, tree, sample_weight=sample_weight))
-        return float(accuracy_score(decisions, tree, sample_weight=sample_weight))
+        return agreement(decisions, self._tree_answers(X), self._predictor.target, sample_weight)
 
     # ------------------------------------------------------------------ use
 
@@ -596,7 +733,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
         law = make_law(**self._law_arguments)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        X = law.draw(law.everywhere(), n_samples, int(seed))
+        X = law.manufacture(law.everywhere(), n_samples, int(seed))
         return as_frame(X, self._frame_type, getattr(self, "feature_names_in_", None))
 
     @available_if(lambda self: self._type() == "classifier")
@@ -634,6 +771,13 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         """
         metric = r2_score if self._type() == "regressor" else accuracy_score
         return metric(y, self.predict(X), sample_weight=sample_weight)
+
+
+def _least(values, among):
+    """Those of some positions at which values are least, up to rounding."""
+    values = values[among]
+    least = values.min()
+    return among[values <= least + 1e-12 * max(abs(least), 1.0)]
 
 
 def _name_of(estimator):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify.representer import _law
+from ensemble_simplify.representer._samplers import make_law as _make_law
 from ensemble_simplify.representer._best_split import best_split
 from ensemble_simplify.representer._columns import Columns
 from ensemble_simplify.representer._law import Split, bandwidth
@@ -24,7 +24,7 @@ def make_law(X, weight=None, columns=None, **options):
         weight = np.ones(X.shape[0])
     if columns is None:
         columns = make_columns(X.shape[1])
-    return _law.make_law(X=X, weight=weight, columns=columns, **options)
+    return _make_law(X=X, weight=weight, columns=columns, **options)
 
 
 def neighbor_probabilities(x, n, weight, width, decaying):
