@@ -114,13 +114,16 @@ class CopulaLaw(Law):
         # copies of a row that hardly get here have no estimate of their own
         unknown = total <= 0.0
         total[unknown] = 1.0
-        average = mine.sum() / max(mine.sum() + others.sum(), np.finfo(float).tiny)
+        mass = mine.sum(), others.sum()
+        average = mass[0] / sum(mass) if sum(mass) > 0.0 else 0.5
         return region.q * np.where(unknown, average, mine / total)
 
     def _masses(self, limits):
         """P(ordered coordinates inside | base row n), estimated, for every n."""
-        path = _Path(self, limits)
         n_rows = self.X.shape[0]
+        path = _Path(self, limits)
+        if (path.places[:, 0] >= path.places[:, 1]).any():
+            return np.zeros(n_rows)
         each = max(1, _PROPOSALS // n_rows)
         base = np.repeat(np.arange(n_rows), each)
         random = np.random.default_rng([self.seed, 3])

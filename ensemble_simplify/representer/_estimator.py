@@ -38,13 +38,14 @@ from ensemble_simplify._base import (
 )
 from ensemble_simplify.representer._columns import Columns
 from ensemble_simplify.representer._fidelity import (
+    RowsAside,
     agreement,
     agreement_by_class,
     binomial_interval,
     stability,
     warn_of_lost_classes,
 )
-from ensemble_simplify.representer._grower import Grower, grow_one_shot
+from ensemble_simplify.representer._grower import LEAST_SHARE, Grower, grow_one_shot
 from ensemble_simplify.representer._predictor import Predictor, as_frame
 from ensemble_simplify.representer._samplers import make_law
 
@@ -262,7 +263,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         min_train_samples=None,
         forbidden_splits="next_best",
         split_confidence=None,
-        min_cost=0.0,
+        min_cost=0.25,
         categorical_features=None,
         feature_groups=None,
         validation_fraction=0.1,
@@ -421,13 +422,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
         truth = answers if y is None else predictor.encode(y[kept])
         errors = self._selection_errors(tree, law, truth, seeds[1])
-        held_out_errors = np.full(errors.size, np.nan)
-        if held_out.any():
-            new = predictor.answers(X[held_out]) if y is None else predictor.encode(y[held_out])
-            held_out_errors = tree.errors(X[held_out], new, weight[held_out], target)
-        is_split, self.path_ = self._prune(
-            tree, errors, held_out_errors, X[held_out], weight[held_out]
-        )
+        new = None if y is None else y[held_out]
+        aside = RowsAside.of(predictor, X[held_out], new, weight[held_out])
+        is_split, self.path_ = self._prune(tree, law, answers, errors, aside)
         self.n_leaves_ = int(self.path_.n_leaves[self.path_.selected])
         self.decision_tree_ = tree.write(
             is_split,
@@ -438,7 +435,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             feature_names=names,
             weight=law.weight,
         )
-        self._measure(law, X[held_out], weight[held_out], answers, seeds[2])
+        self._measure(law, aside, answers, seeds[2])
         if self.n_stability:
             self.stability_ = self._compare_trees(tree, law, columns, answers, seeds)
         self.n_queries_ = predictor.n_queries
@@ -604,56 +601,72 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             return tree.errors(law.X, truth, law.weight, self._predictor.target)
         return self._errors_on_new_rows(tree, law, seed)
 
-    def _errors_on_new_rows(self, tree, law, seed):
+    def _errors_on_new_rows(self, tree, law, seed, class_weight=None):
         X = law.manufacture(law.everywhere(), law.X.shape[0], seed)
         truth = self._predictor.answers(X)
-        return tree.errors(X, truth, np.ones(X.shape[0]), self._predictor.target)
+        weight = np.ones(len(X)) if class_weight is None else class_weight[truth.argmax(axis=1)]
+        return tree.errors(X, truth, weight, self._predictor.target)
 
-    def _prune(self, tree, errors, held_out_errors, held_out, weight):
-        """The nodes that the selected tree splits, and the path it is selected from."""
+    def _prune(self, tree, law, answers, errors, aside):
+        """The nodes that the selected tree splits, and the path it is selected from.
+
+        By fidelity, trees are compared on the rows set aside; then, as few rows leave many ties,
+        on manufactured rows. Where some answer of the predictor is rare, all answers count alike,
+        and the errors on both kinds of rows are added.
+        """
         chosen_here = self.select == "fidelity" and self.max_leaf_nodes is None
-        infidelity = np.full(errors.size, np.nan)
-        if len(held_out):
-            infidelity = self._infidelity(tree, held_out, weight)
-        others = np.zeros(errors.size)
+        class_weight = self._class_weight(answers, law.weight)
+        values = np.full((errors.size, 5), np.nan)
+        values[:, 0] = errors
+        if aside.n_rows:
+            values[:, 1] = tree.errors(aside.X, aside.truth, aside.weight, aside.target)
+            values[:, 2] = aside.infidelity(tree)
+            values[:, 3] = aside.infidelity(tree, class_weight)
         if chosen_here:
             seed = self._law_arguments["seed"]
-            others = self._errors_on_new_rows(tree, make_law(**self._law_arguments), seed)
-        pruned_at, path, others = tree.pruning_path(errors, held_out_errors, infidelity, others)
+            values[:, 4] = self._errors_on_new_rows(tree, law, seed, class_weight)
+        pruned_at, path, sums = tree.pruning_path(values)
+        path.errors, path.held_out_errors, infidelity, by_class, on_new_rows = sums.T.copy()
+        path.fidelity = 1.0 - infidelity
         path.fidelity_low, path.fidelity_high = np.full((2, path.fidelity.size), np.nan)
-        if len(held_out) and self._predictor.target != "value":
-            n = weight.sum() ** 2 / np.square(weight).sum()
-            path.fidelity_low, path.fidelity_high = binomial_interval(path.fidelity, n)
+        if aside.n_rows and aside.target != "value":
+            path.fidelity_low, path.fidelity_high = binomial_interval(
+                path.fidelity, aside.effective_size
+            )
         path.selected = 0
         if chosen_here:
-            best = np.arange(others.size)
-            if len(held_out):
-                best = _least(1.0 - path.fidelity, best)
-            path.selected = int(_least(others, best)[-1])
+            best = np.arange(on_new_rows.size)
+            if aside.n_rows and class_weight is None:
+                best = _least(infidelity, best)
+            elif aside.n_rows:  # too few rows of the rare classes to go by them alone
+                on_new_rows = on_new_rows + by_class
+            path.selected = int(_least(on_new_rows, best)[-1])
         elif self.select in ("train", "smeared"):
-            path.selected = int(_least(path.errors, np.arange(others.size))[-1])
+            path.selected = int(_least(path.errors, np.arange(on_new_rows.size))[-1])
         return pruned_at > path.selected, path
 
-    def _infidelity(self, tree, X, weight):
-        """Disagreement with the predictor of every node, were it a leaf, as a part of all."""
-        predictor = self._predictor
-        decisions = predictor.decisions(X)
-        truth = predictor.encode(decisions)
-        if predictor.target != "value":
-            return tree.errors(X, truth, weight, "label")
-        mean = np.average(decisions, weights=weight)
-        variance = np.average((decisions - mean) ** 2, weights=weight)
-        return tree.errors(X, truth, weight, "value") / (variance or 1.0)
+    def _class_weight(self, answers, weight):
+        """What a row of each class counts in the choice of a size: 1, unless a class is rare."""
+        if self._predictor.target == "value":
+            return None
+        share = np.bincount(
+            answers.argmax(axis=1), weights=weight / weight.sum(), minlength=answers.shape[1]
+        )
+        present = share > 0.0
+        if share[present].min() >= LEAST_SHARE / np.count_nonzero(present):
+            return None
+        # the predictor may give a class to new rows only
+        return np.where(present, 1.0 / np.where(present, share, 1.0), 1.0 / share[present].max())
 
-    def _measure(self, law, held_out, weight, answers, seed):
+    def _measure(self, law, aside, answers, seed):
         predictor = self._predictor
         smeared = law.manufacture(law.everywhere(), max(law.X.shape[0], 1000), seed)
         decisions = (
-            predictor.decisions(law.X)
-            if predictor.target == "proba"
-            else predictor.decode(answers)
+            predictor.decisions(law.X) if predictor.target == "proba" else predictor.decode(answers)
         )
-        self.fidelity_ = self._agreement(held_out) if len(held_out) else np.nan
+        self.fidelity_ = np.nan
+        if aside.n_rows:
+            self.fidelity_ = self._agreement(aside.X, decisions=aside.decisions)
         self.smeared_fidelity_ = self._agreement(smeared)
         self.train_fidelity_ = self._agreement(law.X, law.weight, decisions)
         if predictor.target == "value":
@@ -663,9 +676,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             decisions, on_rows, self.classes_, law.weight
         )
         self.class_fidelity_ = np.full(self.classes_.size, np.nan)
-        if len(held_out):
+        if aside.n_rows:
             self.class_fidelity_ = agreement_by_class(
-                predictor.decisions(held_out), self._tree_answers(held_out), self.classes_, weight
+                aside.decisions, self._tree_answers(aside.X), self.classes_, aside.weight
             )
         warn_of_lost_classes(decisions, on_rows, self.classes_)
 
@@ -674,9 +687,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         others = []
         for k in range(self.n_stability):
             sequence = np.random.SeedSequence(seeds, spawn_key=(k,))
-            others.append(
-                self._grow(law, columns, answers, sequence.generate_state(4).tolist())
-            )
+            others.append(self._grow(law, columns, answers, sequence.generate_state(4).tolist()))
         return stability([tree, *others], law.X)
 
     def _tree_answers(self, X):

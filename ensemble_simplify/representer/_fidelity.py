@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.stats import beta
 from sklearn.metrics import accuracy_score, r2_score
@@ -16,6 +18,51 @@ _CONFIDENCE = 0.95
 _SAME = 0.95
 
 
+@dataclass(eq=False)
+class RowsAside:
+    """Rows that were set aside, and what is true of them."""
+
+    X: np.ndarray
+    weight: np.ndarray
+    target: str
+    truth: np.ndarray | None = None  # of `y`, or of the predictor without one, as answers
+    decisions: np.ndarray | None = None  # of the predictor
+    encoded: np.ndarray | None = None  # the same as answers
+
+    @classmethod
+    def of(cls, predictor, X, y, weight):
+        """Ask the predictor about the rows, if there are any."""
+        if not len(X):
+            return cls(X, weight, predictor.target)
+        decisions = predictor.decisions(X)
+        encoded = predictor.encode(decisions)
+        if y is not None:
+            truth = predictor.encode(y)
+        else:
+            truth = predictor.answers(X) if predictor.target == "proba" else encoded
+        return cls(X, weight, predictor.target, truth, decisions, encoded)
+
+    @property
+    def n_rows(self):
+        return len(self.X)
+
+    @property
+    def effective_size(self):
+        """Rows of equal weight that would tell as much."""
+        return self.weight.sum() ** 2 / np.square(self.weight).sum()
+
+    def infidelity(self, tree, class_weight=None):
+        """Disagreement of every node with the predictor, were it a leaf, as a part of all."""
+        weight = self.weight
+        if self.target == "value":
+            mean = np.average(self.decisions, weights=weight)
+            variance = np.average((self.decisions - mean) ** 2, weights=weight)
+            return tree.errors(self.X, self.encoded, weight, "value") / (variance or 1.0)
+        if class_weight is not None:
+            weight = weight * class_weight[self.encoded.argmax(axis=1)]
+        return tree.errors(self.X, self.encoded, weight, "label")
+
+
 def agreement(decisions, answers, target, sample_weight=None):
     """Share of equal labels, or the part of the variance of the decisions that is explained."""
     if target != "value":
@@ -26,7 +73,7 @@ def agreement(decisions, answers, target, sample_weight=None):
 
 
 def agreement_by_class(decisions, answers, classes, sample_weight=None):
-    """Share of equal labels among the rows to which the predictor gives each class; nan for none."""
+    """Share of equal labels among the rows that the predictor gives each class; nan for none."""
     weight = np.ones(len(decisions)) if sample_weight is None else sample_weight
     shares = np.full(classes.size, np.nan)
     for k, c in enumerate(classes):

@@ -31,7 +31,7 @@ _MOST_ROWS = 10
 _OVERGROWN = 3
 
 # Every answer of the predictor gets this part of an equal share of one sample's rows, or more.
-_LEAST_SHARE = 0.5
+LEAST_SHARE = 0.5
 
 
 @dataclass(eq=False)
@@ -381,7 +381,7 @@ def _manufactured(law, predictor, answers, n_samples, seed):
     if predictor.target != "value":
         np.add.at(share, labels, law.weight / law.weight.sum())
     present = np.flatnonzero(share)
-    least = _LEAST_SHARE / max(present.size, 1)
+    least = LEAST_SHARE / max(present.size, 1)
     if present.size < 2 or share[present].min() >= least:
         return law.manufacture(everywhere, n_samples, seed), np.ones(n_samples)
     part = np.maximum(share[present], least)

@@ -15,6 +15,9 @@ from scipy.special import ndtr, ndtri
 
 from ensemble_simplify.representer._smear import DECAYING, NEIGHBORS, SMEAR, Smearer, windows
 
+# Normal numbers beyond this have no probability in float64.
+_FARTHEST = 38.0
+
 
 @dataclass(eq=False)
 class Region:
@@ -264,7 +267,7 @@ def truncated_normal(low, high, random):
     low, high = np.where(flip, -high, low), np.where(flip, -low, high)
     begin, end = ndtr(low), ndtr(high)
     z = ndtri(begin + random.random(low.size) * (end - begin))
-    z = np.clip(z, low, high)
+    z = np.clip(np.maximum(z, -_FARTHEST), low, high)
     return np.where(flip, -z, z)
 
 

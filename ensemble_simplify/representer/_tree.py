@@ -61,36 +61,25 @@ class GrownTree:
             rows_of[t] = None
         return errors / weight.sum()
 
-    def pruning_path(self, errors, held_out_errors, infidelity, is_better):
+    def pruning_path(self, values):
         """Weakest-link pruning.
 
         Parameters
         ----------
-        errors, held_out_errors : ndarray of shape (n_nodes,)
-        infidelity : ndarray of shape (n_nodes,)
-            Disagreement with the predictor on the rows set aside, as a part of all.
-        is_better : ndarray of shape (n_nodes,)
-            What else tells the trees apart, the smaller the better.
+        values : ndarray of shape (n_nodes, n_values)
 
         Returns
         -------
         pruned_at : ndarray of shape (n_nodes,)
             The tree of the path, from 0, in which each node is no longer split.
         path : Bunch
-            The attribute ``path_`` of the estimator, without what is selected.
-        others : ndarray of shape (n_trees,)
-            The sums of `is_better`.
+            ``alphas``, ``n_leaves`` and ``costs`` of the trees.
+        sums : ndarray of shape (n_trees, n_values)
+            Over the leaves of each tree.
         """
         pruned_at, alphas, n_leaves, costs = weakest_links(self.nodes, self.cost)
-        sums = sums_on_path(
-            self.nodes,
-            pruned_at,
-            np.column_stack([errors, held_out_errors, infidelity, is_better]),
-        )
-        path = Bunch(alphas=alphas, n_leaves=n_leaves, costs=costs)
-        path.errors, path.held_out_errors, infidelity, others = sums.T.copy()
-        path.fidelity = 1.0 - infidelity
-        return pruned_at, path, others
+        sums = sums_on_path(self.nodes, pruned_at, values)
+        return pruned_at, Bunch(alphas=alphas, n_leaves=n_leaves, costs=costs), sums
 
     def of_size(self, n_leaves, impurity):
         """This tree pruned to a number of leaves, by its costs, and by impurities where they tie.

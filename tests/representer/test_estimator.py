@@ -38,8 +38,9 @@ from ensemble_simplify._regions import depths, with_sizes
 from ensemble_simplify._sklearn_tree import apply_nodes
 from ensemble_simplify.representer._columns import Columns
 from ensemble_simplify.representer._grower import Grower
-from ensemble_simplify.representer._law import Split, make_law
+from ensemble_simplify.representer._law import Split
 from ensemble_simplify.representer._predictor import Predictor
+from ensemble_simplify.representer._samplers import make_law
 from ensemble_simplify.representer._tree import GrownTree
 
 
@@ -55,7 +56,16 @@ def friedman():
     return X, y, RandomForestRegressor(10, random_state=0).fit(X, y)
 
 
-def grow(X, function, target="label", classes=None, columns=None, sampler="smear", **options):
+def grow(
+    X,
+    function,
+    target="label",
+    classes=None,
+    columns=None,
+    sampler="smear",
+    keep_rows=0.0,
+    **options,
+):
     """The grown tree, and its grower."""
     columns = columns or Columns.resolve(None, None, X.shape[1], None)
     law = make_law(
@@ -64,8 +74,10 @@ def grow(X, function, target="label", classes=None, columns=None, sampler="smear
         columns=columns,
         sampler=sampler,
         smearing=0.5,
+        keep_rows=keep_rows,
         n_neighbors=10,
         decaying=False,
+        seed=0,
     )
     predictor = Predictor(function, target, "f", classes=classes)
     options = {
@@ -87,10 +99,11 @@ def grow(X, function, target="label", classes=None, columns=None, sampler="smear
 # ---------------------------------------------------------------------- growing
 
 
-@pytest.mark.parametrize("sampler", ["smear", "neighbors", "kernel"])
-def test_probabilities_of_leaves_sum_to_one(sampler, iris):
+@pytest.mark.parametrize("keep_rows", [0.0, 0.5])
+@pytest.mark.parametrize("sampler", ["smear", "neighbors", "kernel", "copula"])
+def test_probabilities_of_leaves_sum_to_one(sampler, keep_rows, iris):
     X, _, forest = iris
-    tree, _ = grow(X, forest.predict, classes=forest.classes_, sampler=sampler)
+    tree, _ = grow(X, forest.predict, classes=forest.classes_, sampler=sampler, keep_rows=keep_rows)
     assert tree.n_leaves == tree.is_leaf.sum() > 2
     assert tree.probability[tree.is_leaf].sum() == pytest.approx(1.0, rel=1e-9)
     for t in np.flatnonzero(~tree.is_leaf):
