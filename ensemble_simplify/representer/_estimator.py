@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import ClassifierTags, RegressorTags, check_random_state, get_tags
+from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -46,7 +46,7 @@ from ensemble_simplify.representer._fidelity import (
     warn_of_lost_classes,
 )
 from ensemble_simplify.representer._grower import LEAST_SHARE, Grower, grow_one_shot
-from ensemble_simplify.representer._predictor import Predictor, as_frame
+from ensemble_simplify.representer._predictor import Predictor, as_frame, one_hot
 from ensemble_simplify.representer._samplers import make_law
 
 # Rows of one big sample, as a multiple of the training rows, and at most.
@@ -54,6 +54,12 @@ _ONE_SHOT, _MOST_ONE_SHOT = 40, 40_000
 
 # Rows a node, at most.
 _MOST_PER_NODE = 5_000
+
+# Manufactured rows that trees are measured on, at most.
+_MOST_MEASURED = 10_000
+
+# Training rows that a copula is fitted to, at most.
+_MOST_BASE_ROWS = 20_000
 
 # Leaves up to which "auto" is one sample.
 _SMALL = 64
@@ -249,7 +255,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         *,
         target="auto",
         sampler="copula",
-        smearing=0.5,
+        smearing=0.25,
         keep_rows=0.5,
         n_neighbors=20,
         neighbor_weights="uniform",
@@ -405,9 +411,11 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if predictor.classes is not None:
             self.classes_ = predictor.classes
 
+        training = Bunch(X=X[kept], weight=weight[kept], answers=answers)
+        base = self._base_rows(training, law_seed)
         self._law_arguments = {
-            "X": X[kept],
-            "weight": weight[kept],
+            "X": training.X[base],
+            "weight": training.weight[base],
             "columns": columns,
             "sampler": self.sampler,
             "smearing": self.smearing,
@@ -418,26 +426,30 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         }
         law = make_law(**self._law_arguments)
         self.sampling_ = self._resolve_sampling()
-        tree = self._grow(law, columns, answers, seeds)
+        tree = self._grow(law, columns, training, answers[base], seeds)
 
         truth = answers if y is None else predictor.encode(y[kept])
-        errors = self._selection_errors(tree, law, truth, seeds[1])
+        errors = self._selection_errors(tree, law, training, truth, seeds[1])
         new = None if y is None else y[held_out]
         aside = RowsAside.of(predictor, X[held_out], new, weight[held_out])
-        is_split, self.path_ = self._prune(tree, law, answers, errors, aside)
+        is_split, self.path_ = self._prune(tree, law, training, errors, aside)
         self.n_leaves_ = int(self.path_.n_leaves[self.path_.selected])
         self.decision_tree_ = tree.write(
             is_split,
-            columns.levels(law.X),
-            law.X,
+            columns.levels(training.X),
+            training.X,
             answers,
             classes=predictor.classes,
             feature_names=names,
-            weight=law.weight,
+            weight=training.weight,
         )
-        self._measure(law, aside, answers, seeds[2])
+        self._measure(law, training, aside, seeds[2])
         if self.n_stability:
-            self.stability_ = self._compare_trees(tree, law, columns, answers, seeds)
+            others = [
+                self._grow(law, columns, training, answers[base], self._other_seeds(seeds, k))
+                for k in range(self.n_stability)
+            ]
+            self.stability_ = stability([tree, *others], training.X)
         self.n_queries_ = predictor.n_queries
         return self
 
@@ -538,12 +550,19 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             batch_size=self.batch_size,
         )
 
-    def _grow(self, law, columns, answers, seeds):
+    def _base_rows(self, training, seed):
+        """The rows that the law is made of: all, but for a copula not too many."""
+        n_rows = len(training.X)
+        if self.sampler != "copula" or n_rows <= _MOST_BASE_ROWS:
+            return np.arange(n_rows)
+        some = np.random.default_rng([seed, 5]).choice(n_rows, _MOST_BASE_ROWS, replace=False)
+        return np.sort(some)
+
+    def _grow(self, law, columns, training, base_answers, seeds):
         n_rows = law.X.shape[0]
         common = {
             "law": law,
             "predictor": self._predictor,
-            "answers": answers,
             "deadline": deadline_after(self.time_limit),
             "report": partial(report, self),
         }
@@ -551,6 +570,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             most = min(_ONE_SHOT * n_rows, _MOST_ONE_SHOT)
             tree = grow_one_shot(
                 **common,
+                training=training,
+                base_answers=base_answers,
                 n_samples=most if self.n_samples is None else self.n_samples,
                 max_depth=self.max_depth,
                 max_leaf_nodes=self.max_leaf_nodes,
@@ -560,6 +581,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         else:
             tree = Grower(
                 **common,
+                answers=base_answers,
                 categorical=columns.categorical,
                 n_samples=(
                     min(n_rows, _MOST_PER_NODE) if self.n_samples is None else self.n_samples
@@ -595,19 +617,19 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
         return self.min_train_samples
 
-    def _selection_errors(self, tree, law, truth, seed):
+    def _selection_errors(self, tree, law, training, truth, seed):
         """Errors of every node on training rows, or on manufactured ones if `select` names them."""
         if self.select != "smeared":
-            return tree.errors(law.X, truth, law.weight, self._predictor.target)
-        return self._errors_on_new_rows(tree, law, seed)
+            return tree.errors(training.X, truth, training.weight, self._predictor.target)
+        return self._errors_on_new_rows(tree, law, len(training.X), seed)
 
-    def _errors_on_new_rows(self, tree, law, seed, class_weight=None):
-        X = law.manufacture(law.everywhere(), law.X.shape[0], seed)
+    def _errors_on_new_rows(self, tree, law, n, seed, class_weight=None):
+        X = law.manufacture(law.everywhere(), n, seed)
         truth = self._predictor.answers(X)
         weight = np.ones(len(X)) if class_weight is None else class_weight[truth.argmax(axis=1)]
         return tree.errors(X, truth, weight, self._predictor.target)
 
-    def _prune(self, tree, law, answers, errors, aside):
+    def _prune(self, tree, law, training, errors, aside):
         """The nodes that the selected tree splits, and the path it is selected from.
 
         By fidelity, trees are compared on the rows set aside; then, as few rows leave many ties,
@@ -615,7 +637,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         and the errors on both kinds of rows are added.
         """
         chosen_here = self.select == "fidelity" and self.max_leaf_nodes is None
-        class_weight = self._class_weight(answers, law.weight)
+        class_weight = self._class_weight(training)
         values = np.full((errors.size, 5), np.nan)
         values[:, 0] = errors
         if aside.n_rows:
@@ -624,7 +646,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             values[:, 3] = aside.infidelity(tree, class_weight)
         if chosen_here:
             seed = self._law_arguments["seed"]
-            values[:, 4] = self._errors_on_new_rows(tree, law, seed, class_weight)
+            n = min(len(training.X), _MOST_MEASURED)
+            values[:, 4] = self._errors_on_new_rows(tree, law, n, seed, class_weight)
         pruned_at, path, sums = tree.pruning_path(values)
         path.errors, path.held_out_errors, infidelity, by_class, on_new_rows = sums.T.copy()
         path.fidelity = 1.0 - infidelity
@@ -645,35 +668,35 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             path.selected = int(_least(path.errors, np.arange(on_new_rows.size))[-1])
         return pruned_at > path.selected, path
 
-    def _class_weight(self, answers, weight):
+    def _class_weight(self, training):
         """What a row of each class counts in the choice of a size: 1, unless a class is rare."""
         if self._predictor.target == "value":
             return None
-        share = np.bincount(
-            answers.argmax(axis=1), weights=weight / weight.sum(), minlength=answers.shape[1]
-        )
+        share = training.weight @ one_hot(training.answers) / training.weight.sum()
         present = share > 0.0
         if share[present].min() >= LEAST_SHARE / np.count_nonzero(present):
             return None
         # the predictor may give a class to new rows only
         return np.where(present, 1.0 / np.where(present, share, 1.0), 1.0 / share[present].max())
 
-    def _measure(self, law, aside, answers, seed):
+    def _measure(self, law, training, aside, seed):
         predictor = self._predictor
-        smeared = law.manufacture(law.everywhere(), max(law.X.shape[0], 1000), seed)
-        decisions = (
-            predictor.decisions(law.X) if predictor.target == "proba" else predictor.decode(answers)
-        )
+        n_new = min(max(len(training.X), 1000), _MOST_MEASURED)
+        smeared = law.manufacture(law.everywhere(), n_new, seed)
+        if predictor.target == "proba":
+            decisions = predictor.decisions(training.X)
+        else:
+            decisions = predictor.decode(training.answers)
         self.fidelity_ = np.nan
         if aside.n_rows:
             self.fidelity_ = self._agreement(aside.X, decisions=aside.decisions)
         self.smeared_fidelity_ = self._agreement(smeared)
-        self.train_fidelity_ = self._agreement(law.X, law.weight, decisions)
+        self.train_fidelity_ = self._agreement(training.X, training.weight, decisions)
         if predictor.target == "value":
             return
-        on_rows = self._tree_answers(law.X)
+        on_rows = self._tree_answers(training.X)
         self.train_class_fidelity_ = agreement_by_class(
-            decisions, on_rows, self.classes_, law.weight
+            decisions, on_rows, self.classes_, training.weight
         )
         self.class_fidelity_ = np.full(self.classes_.size, np.nan)
         if aside.n_rows:
@@ -682,13 +705,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
         warn_of_lost_classes(decisions, on_rows, self.classes_)
 
-    def _compare_trees(self, tree, law, columns, answers, seeds):
-        """Grow trees on other manufactured rows, and compare their first splits."""
-        others = []
-        for k in range(self.n_stability):
-            sequence = np.random.SeedSequence(seeds, spawn_key=(k,))
-            others.append(self._grow(law, columns, answers, sequence.generate_state(4).tolist()))
-        return stability([tree, *others], law.X)
+    @staticmethod
+    def _other_seeds(seeds, k):
+        return np.random.SeedSequence(seeds, spawn_key=(k,)).generate_state(4).tolist()
 
     def _tree_answers(self, X):
         return self.decision_tree_.predict(X.astype(np.float32), check_input=False)

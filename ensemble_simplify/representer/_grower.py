@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ensemble_simplify._sklearn_tree import preorder
 from ensemble_simplify.representer._best_split import best_split
 from ensemble_simplify.representer._law import Law, Region, Split
-from ensemble_simplify.representer._predictor import Predictor
+from ensemble_simplify.representer._predictor import Predictor, one_hot
 from ensemble_simplify.representer._tree import GrownTree, engine_nodes
 
 # Manufactured numbers held at once: rows go to the predictor in batches of about this size.
@@ -299,8 +299,9 @@ def _losses(node, split):
 def grow_one_shot(
     law,
     predictor,
-    answers,
     *,
+    training,
+    base_answers,
     n_samples,
     max_depth,
     max_leaf_nodes,
@@ -317,8 +318,11 @@ def grow_one_shot(
     ----------
     law : Law
     predictor : Predictor
-    answers : ndarray of shape (n_rows, n_outputs)
-        To the training rows, which stand in the sample with the weight that the law keeps.
+    training : Bunch
+        ``X``, ``weight`` and ``answers`` of all training rows, which stand in the sample with the
+        weight that the law keeps.
+    base_answers : ndarray of shape (n_base_rows, n_outputs)
+        Those to the rows that the law is made of.
     n_samples : int
         Manufactured rows.
     max_depth, max_leaf_nodes : int or None
@@ -330,7 +334,7 @@ def grow_one_shot(
     report : callable
         Of a message.
     """
-    sample = _Sample(law, predictor, answers, n_samples, seeds[0], deadline)
+    sample = _Sample(law, predictor, training, base_answers, n_samples, seeds[0], deadline)
     report(f"{predictor.n_queries} rows labelled")
     label = predictor.target == "label"
     limit = max_leaf_nodes
@@ -352,21 +356,23 @@ def grow_one_shot(
 class _Sample:
     """Training rows and manufactured ones, their answers and weights."""
 
-    def __init__(self, law, predictor, answers, n_samples, seed, deadline):
+    def __init__(self, law, predictor, training, base_answers, n_samples, seed, deadline):
         X, weight = np.empty((0, law.X.shape[1])), np.empty(0)
-        made = np.empty((0, answers.shape[1]))
+        answers = np.empty((0, base_answers.shape[1]))
+        self.is_complete = True
         if law.keep_rows < 1.0:
-            X, weight = _manufactured(law, predictor, answers, n_samples, seed)
-            made = _answers_until(deadline, predictor, X, law.X.shape[0])
-            X, weight = X[: len(made)], weight[: len(made)]
+            X, weight = _manufactured(law, predictor, base_answers, n_samples, seed)
+            answers = _answers_until(deadline, predictor, X, len(training.X))
+            self.is_complete = len(answers) == len(X)
+            X, weight = X[: len(answers)], weight[: len(answers)]
             weight *= (1.0 - law.keep_rows) / weight.sum()
-        self.is_complete = law.keep_rows == 1.0 or len(X) >= n_samples
         if law.keep_rows > 0.0:
-            X = np.concatenate([law.X, X])
-            made = np.concatenate([answers, made])
-            weight = np.concatenate([law.keep_rows * law.weight / law.weight.sum(), weight])
-        # weights of one on average: scikit-learn's limits are in such units
-        self.X, self.answers, self.weight = X, made, weight * len(X)
+            X = np.concatenate([training.X, X])
+            answers = np.concatenate([training.answers, answers])
+            kept = training.weight * (law.keep_rows / training.weight.sum())
+            weight = np.concatenate([kept, weight])
+        # one on average: scikit-learn's limits are in such units
+        self.X, self.answers, self.weight = X, answers, weight * len(X)
 
 
 def _manufactured(law, predictor, answers, n_samples, seed):
@@ -379,7 +385,7 @@ def _manufactured(law, predictor, answers, n_samples, seed):
     labels = answers.argmax(axis=1)
     share = np.zeros(answers.shape[1])
     if predictor.target != "value":
-        np.add.at(share, labels, law.weight / law.weight.sum())
+        share = law.weight @ one_hot(answers) / law.weight.sum()
     present = np.flatnonzero(share)
     least = LEAST_SHARE / max(present.size, 1)
     if present.size < 2 or share[present].min() >= least:
