@@ -61,6 +61,9 @@ _MOST_MEASURED = 10_000
 # Training rows that a copula is fitted to, at most.
 _MOST_BASE_ROWS = 20_000
 
+# Cost in rows, of which a tree without a number of leaves has no more to gain.
+_LEAST_COST = 0.25
+
 # Leaves up to which "auto" is one sample.
 _SMALL = 64
 
@@ -75,6 +78,7 @@ _PER_NODE_ONLY = (
 )
 _MEANINGLESS = {
     ("sampling", "one_shot"): _PER_NODE_ONLY,
+    ("sampler", "copula"): ("n_neighbors", "neighbor_weights"),
     ("sampler", "smear"): ("n_neighbors", "neighbor_weights"),
     ("sampler", "kernel"): ("smearing", "n_neighbors", "neighbor_weights"),
 }
@@ -238,7 +242,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         "min_train_samples": [Interval(Integral, 0, None, closed="left"), None],
         "forbidden_splits": [StrOptions({"next_best", "stop"})],
         "split_confidence": [Interval(Real, 0.5, 1, closed="neither"), None],
-        "min_cost": [Interval(Real, 0, None, closed="left")],
+        "min_cost": [Interval(Real, 0, None, closed="left"), None],
         "categorical_features": ["array-like", None],
         "feature_groups": [list, tuple, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
@@ -269,7 +273,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         min_train_samples=None,
         forbidden_splits="next_best",
         split_confidence=None,
-        min_cost=0.25,
+        min_cost=None,
         categorical_features=None,
         feature_groups=None,
         validation_fraction=0.1,
@@ -592,7 +596,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 min_train_samples=self._least_rows(),
                 allowed_splits_only=self.forbidden_splits == "next_best",
                 split_confidence=self.split_confidence,
-                min_cost=self.min_cost / n_rows,
+                min_cost=self._least_cost() / n_rows,
                 seed=seeds[0],
                 n_jobs=self.n_jobs,
             ).grow()
@@ -604,12 +608,18 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
         return tree
 
+    def _least_cost(self):
+        """Cost in rows up to which a node is a leaf."""
+        if self.min_cost is None:
+            return _LEAST_COST if self.max_leaf_nodes is None else 0.0
+        return self.min_cost
+
     def _least_rows(self):
         """Training rows that each child must hold."""
         if self.min_train_samples is None:
             return 2 if self._predictor.target == "value" else 1
         if self.min_train_samples == 0 and not (
-            self.max_depth or self.max_leaf_nodes or self.min_cost
+            self.max_depth or self.max_leaf_nodes or self._least_cost()
         ):
             raise ValueError(
                 "min_train_samples=0 lets the tree grow without end. Set max_depth, "
