@@ -87,11 +87,12 @@ _MEANINGLESS = {
 class RepresenterTree(HoldsTree, BaseEstimator):
     """One decision tree that represents any predictor.
 
-    The tree is grown on manufactured rows: training rows in which every value is, with
-    probability `smearing`, replaced by the same column's value of another training row. In every
-    node as many fresh rows as asked for are drawn from their exact distribution inside the node,
-    labelled by the predictor and used to split it, so that the tree never runs out of data, however
-    deep it is. Weakest-link pruning follows.
+    The tree is grown on training rows and on manufactured ones, all labelled by the predictor. As
+    many rows can be manufactured as are wanted, so the tree never runs out of data. By default,
+    manufactured rows scatter around the training rows as the columns vary together; a small tree
+    is grown on one big sample, and a large one on fresh rows in every node, drawn from their
+    distribution inside it. The method of Breiman and Shang [1]_ is a choice of parameters; see
+    Notes.
 
     It is a classifier or a regressor as `estimator` is one.
 
@@ -107,45 +108,70 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         What the tree represents: a classifier's labels or its probabilities, or a regressor's
         values. "auto" is "label" for a classifier, "value" for a regressor, and an error for a
         callable.
-    sampler : {"smear", "kernel", "neighbors"}, default="smear"
-        How a column's value is manufactured: "smear" keeps the base row's value, or with
-        probability `smearing` takes any training row's. "kernel" draws every numeric column from a
-        Gaussian kernel estimate of its own density, independently of the others. "neighbors"
-        draws from the `n_neighbors` nearest values of the column in the training rows. Categorical
-        columns and groups are smeared in any case, with probability 1 under "kernel".
-    smearing : float in [0, 1], default=0.5
-        0: manufactured rows are training rows; 1: columns are independent of each other. Not for
-        ``sampler="kernel"``.
+    sampler : {"copula", "smear", "kernel", "neighbors"}, default="copula"
+        How rows are manufactured. "copula" moves a training row: the ranks of its values, as
+        normal scores, are shrunk and given normal noise that is correlated as the columns are.
+        "smear" keeps each value of a training row, or with probability `smearing` takes the
+        column's value of any other one. "kernel" draws every numeric column from a Gaussian
+        kernel estimate of its own density, independently of the others. "neighbors" draws from the
+        `n_neighbors` nearest values of the column in the training rows. Categorical columns and
+        groups are smeared in any case, with probability 1 under "kernel".
+    smearing : float in [0, 1], default=0.25
+        How far manufactured rows lie from training rows. For "copula" the noise's part of the
+        variance of the scores: 1 is the Gaussian copula of the columns alone. For "smear" 0 leaves
+        the training rows as they are, and 1 makes columns independent of each other. Not for
+        "kernel", and for "neighbors" only of categories and groups.
+    keep_rows : float in [0, 1], default=0.5
+        Share of training rows in the law that the tree is grown on; the others are manufactured.
+        1 leaves the usual surrogate, a tree of the training rows.
     n_neighbors : int, default=20
         For ``sampler="neighbors"`` only; the base row's own value is one of them.
     neighbor_weights : {"uniform", "decaying"}, default="uniform"
         For ``sampler="neighbors"`` only: whether farther values are less likely.
-    sampling : {"per_node", "one_shot"}, default="per_node"
-        "one_shot" draws one big sample and grows scikit-learn's own tree on it: as good or better
-        for small trees, see the user guide. `min_train_samples`, `min_cost`, `reuse` and
-        `categorical_features` are of "per_node" only.
+    sampling : {"auto", "per_node", "one_shot"}, default="auto"
+        "one_shot" draws one big sample, grows scikit-learn's own tree of three times the leaves
+        asked for, and prunes it to that number. "per_node" draws fresh rows in every node. "auto"
+        takes one sample for trees of at most 64 leaves (by `max_leaf_nodes` or `max_depth`), and
+        "per_node" for larger ones, and where `reuse`, `min_train_samples`, `forbidden_splits`,
+        `split_confidence`, `min_cost` or `categorical_features` are given: they are of "per_node"
+        only, and an error with "one_shot".
     n_samples : int or None, default=None
-        Manufactured rows in each node, or in all for "one_shot". None: the number of training rows,
-        or 20 times that for "one_shot".
+        Rows in each node, or manufactured rows in all for "one_shot". None: as many as training
+        rows, but at most 5000; for "one_shot" 40 times as many, but at most 40,000.
+    batch_size : int, default=65536
+        Rows in one question to the predictor, at most.
     reuse : bool, default=False
         Hand a node's rows down to its children and draw only what is missing: half the
         questions to the predictor, costs that are a little too optimistic.
-    select : {"train", "smeared"} or None, default="train"
-        How the pruned tree is chosen: the least error on the training rows (of `y`, or of the
-        predictor's answers if there is no `y`), or on a manufactured sample, where the predictor
-        is right; the smallest tree on ties. None: no pruning.
+    select : {"fidelity", "train", "smeared"} or None, default="fidelity"
+        How the pruned tree is chosen. "fidelity": the size asked for, where `max_leaf_nodes` is
+        given; otherwise the best agreement with the predictor on the rows set aside, on
+        manufactured rows where that ties (or where no rows are set aside). Where some answer of
+        the predictor is rare, all answers count alike in this choice, on both kinds of rows
+        together. "train": the least error on the training rows (of `y`, or of the predictor's
+        answers if there is no `y`), or "smeared" on a manufactured sample, where the predictor is
+        right. The smallest tree wins ties. None: no pruning.
     max_depth : int or None, default=None
         Largest depth of the tree; None: no limit.
     max_leaf_nodes : int or None, default=None
-        Largest number of leaves; None: no limit. With a limit the tree is grown best first, by
-        the decrease of impurity.
+        Number of leaves; None: no limit. With a number the tree is grown best first, by the
+        decrease of impurity, and has so many leaves if there is so much to split.
     min_train_samples : int or None, default=None
-        A split must leave at least so many training rows in either child, otherwise the node is a
-        leaf. None: 1 for classification, 2 for regression.
-    min_cost : float, default=0.0
+        Training rows that a split must leave on either side. None: 1 for classification, 2 for
+        regression.
+    forbidden_splits : {"next_best", "stop"}, default="next_best"
+        What becomes of a node whose best split leaves too few training rows on one side: it takes
+        the best split that does not, or is a leaf.
+    split_confidence : float in (0.5, 1) or None, default=None
+        With a number, a node is given more rows, up to ten times `n_samples`, until its best split
+        lowers the impurity more than the best split on any other ordered column does, by a
+        one-sided z-test at this confidence on the node's rows: a more stable tree, for more
+        questions.
+    min_cost : float or None, default=None
         A node is a leaf if its cost, the probability of a row falling there and being wrong, is
-        at most ``min_cost / n_rows``, for instance 1 to 5. For values and probabilities the
-        cost is a squared error, and `min_cost` counts in units of the root's variance.
+        at most ``min_cost / n_rows``. For values and probabilities the cost is a squared error,
+        and `min_cost` counts in units of the root's variance. None: 0 if `max_leaf_nodes` is
+        given, else 0.25.
     categorical_features : array-like of int, str or bool, or None, default=None
         Columns with integer codes for levels without order. They are split into two sets of
         levels, which `decision_tree_` holds as thresholds on the codes (a set that is
@@ -154,7 +180,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         Columns that are manufactured together, for instance those of one one-hot encoding.
     validation_fraction : float in [0, 1), default=0.1
         Part of the rows set aside, from the estimator if it is fitted here and from the tree, to
-        measure `fidelity_`. 0: none.
+        measure `fidelity_` and to choose the size. 0: none.
+    n_stability : int, default=0
+        Trees that are grown besides on other manufactured rows, to compare their first splits:
+        see `stability_`. Each takes as long as the tree itself.
     time_limit : float or None, default=None
         Seconds for growing; None: no limit. What is grown by then is the tree (for "one_shot" the
         tree of the rows labelled by then), and a ``ConvergenceWarning`` tells. Looked at between
@@ -181,17 +210,32 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         Leaves of the tree, a split into two sets of levels counted as one split;
         :meth:`get_n_leaves` counts the leaves of `decision_tree_`.
     path_ : Bunch
-        The sequence of pruned trees from the largest: ``n_leaves``, ``costs``, ``errors`` (on the
-        rows that `select` names), ``held_out_errors`` (nan without such rows), ``alphas`` (the
-        price of a leaf from which on the tree is the best; -inf for a grown tree that pruning
-        improves at no price), and ``selected``, the index of the chosen one.
+        The sequence of pruned trees from the largest: ``n_leaves``, ``costs``, ``errors`` (on
+        manufactured rows for ``select="smeared"``, else on the training rows),
+        ``held_out_errors``, ``fidelity`` (agreement with the predictor on the rows set aside),
+        ``fidelity_low`` and ``fidelity_high`` (its binomial interval of 95 %, by Clopper and
+        Pearson, for each tree alone; nan for values), ``alphas`` (the price of a leaf from which
+        on the tree is the best; -inf for a grown tree that pruning improves at no price), and
+        ``selected``, the index of the chosen one. What needs rows set aside is nan without any.
     fidelity_ : float
         How well the tree agrees with the predictor on the rows set aside; nan if there are none.
-        See :meth:`fidelity`.
+        Where they chose the size, too, it is a little too high. See :meth:`fidelity`.
     smeared_fidelity_ : float
         The same on manufactured rows, made for this purpose.
     train_fidelity_ : float
         The same on the training rows.
+    class_fidelity_ : ndarray of shape (n_classes,)
+        For a classifier: of the rows set aside to which the predictor gives each class, the share
+        to which the tree gives it, too; nan where there are none.
+    train_class_fidelity_ : ndarray of shape (n_classes,)
+        The same on the training rows.
+    stability_ : Bunch
+        With `n_stability` only: ``root``, the share of the other trees with the same first split
+        (same column, and 95 % of the training rows sent the same way), ``second``, the same for
+        the two splits below where the first is the same, ``root_column`` and ``second_column``,
+        where the column alone is compared, and ``n_trees``.
+    sampling_ : {"per_node", "one_shot"}
+        How rows were drawn.
     n_queries_ : int
         Rows that the predictor was asked about for growing, pruning and measuring the tree.
     n_features_in_ : int
@@ -205,7 +249,16 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     Notes
     -----
-    The training rows are kept, for :meth:`sample`.
+    The method of 1996 is ``sampler="smear", smearing=0.5, keep_rows=0, sampling="per_node",
+    forbidden_splits="stop", min_cost=0, select="train"``, with ``n_samples=len(X)`` for more than
+    5000 rows.
+
+    A warning tells if the tree never gives a class that the predictor gives to training rows. In
+    one sample, rows are manufactured more often from training rows with rare answers, and weigh
+    less.
+
+    The training rows (at most 20,000 of them for ``sampler="copula"``) are kept, for
+    :meth:`sample`.
 
     References
     ----------
@@ -213,6 +266,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
        California, Berkeley, 1996.
     .. [2] M. Craven and J. Shavlik, "Extracting tree-structured representations of trained
        networks", Advances in Neural Information Processing Systems 8, 1996.
+    .. [3] Y. Zhou, Z. Zhou and G. Hooker, "Approximation trees: statistical reproducibility in
+       model distillation", Data Mining and Knowledge Discovery, 2023,
+       https://doi.org/10.1007/s10618-022-00907-3.
 
     Examples
     --------
@@ -220,7 +276,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     >>> from ensemble_simplify import RepresenterTree
     >>> X, y = load_iris(return_X_y=True)
     >>> representer = RepresenterTree(max_leaf_nodes=4, random_state=0).fit(X, y)
-    >>> representer.n_leaves_ <= 4
+    >>> representer.n_leaves_
+    4
+    >>> representer.train_fidelity_ > 0.95
     True
     """
 
@@ -752,7 +810,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         return self._agreement(X, sample_weight)
 
     def sample(self, n_samples, random_state=None):
-        """Manufacture rows.
+        """Manufacture rows, by the law that the tree is grown on but without training rows.
 
         Parameters
         ----------
