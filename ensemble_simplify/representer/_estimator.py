@@ -229,8 +229,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         to which the tree gives it, too; nan where there are none.
     train_class_fidelity_ : ndarray of shape (n_classes,)
         The same on the training rows.
-    stability_ : Bunch
-        With `n_stability` only: ``root``, the share of the other trees with the same first split
+    stability_ : Bunch or None
+        With `n_stability`: ``root``, the share of the other trees with the same first split
         (same column, and 95 % of the training rows sent the same way), ``second``, the same for
         the two splits below where the first is the same, ``root_column`` and ``second_column``,
         where the column alone is compared, and ``n_trees``.
@@ -268,7 +268,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
        networks", Advances in Neural Information Processing Systems 8, 1996.
     .. [3] Y. Zhou, Z. Zhou and G. Hooker, "Approximation trees: statistical reproducibility in
        model distillation", Data Mining and Knowledge Discovery, 2023,
-       https://doi.org/10.1007/s10618-022-00907-3.
+       https://doi.org/10.1007/s10618-022-00907-3
 
     Examples
     --------
@@ -506,6 +506,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             weight=training.weight,
         )
         self._measure(law, training, aside, seeds[2])
+        self.stability_ = None
         if self.n_stability:
             others = [
                 self._grow(law, columns, training, answers[base], self._other_seeds(seeds, k))
