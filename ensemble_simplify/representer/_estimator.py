@@ -49,7 +49,7 @@ from ensemble_simplify.representer._grower import LEAST_SHARE, Grower, grow_one_
 from ensemble_simplify.representer._predictor import Predictor, as_frame, one_hot
 from ensemble_simplify.representer._samplers import make_law
 
-# Rows of one big sample, as a multiple of the training rows, and at most.
+# Manufactured rows of one sample, as a multiple of the training rows; and most rows of each kind.
 _ONE_SHOT, _MOST_ONE_SHOT = 40, 40_000
 
 # Rows a node, at most.
@@ -621,6 +621,15 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         some = np.random.default_rng([seed, 5]).choice(n_rows, _MOST_BASE_ROWS, replace=False)
         return np.sort(some)
 
+    def _kept_rows(self, training):
+        """The training rows in one sample: all, but not too many."""
+        n_rows = len(training.X)
+        if n_rows <= _MOST_ONE_SHOT:
+            return training
+        random = np.random.default_rng([self._law_arguments["seed"], 6])
+        some = np.sort(random.choice(n_rows, _MOST_ONE_SHOT, replace=False))
+        return Bunch(**{name: values[some] for name, values in training.items()})
+
     def _grow(self, law, columns, training, base_answers, seeds):
         n_rows = law.X.shape[0]
         common = {
@@ -633,7 +642,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             most = min(_ONE_SHOT * n_rows, _MOST_ONE_SHOT)
             tree = grow_one_shot(
                 **common,
-                training=training,
+                training=self._kept_rows(training),
                 base_answers=base_answers,
                 n_samples=most if self.n_samples is None else self.n_samples,
                 max_depth=self.max_depth,
