@@ -14,7 +14,8 @@ tightest column are drawn exactly; the other limited columns follow one after th
 from its truncated normal given those before, and a draw is accepted with the probability of
 these truncations: exact. Where fewer than one draw in `_PATIENCE` is accepted, rows are resampled
 from the proposals in proportion to that probability, which is only approximate. Columns without
-limits are drawn given the limited ones.
+limits are drawn given the limited ones. The probability of a region is estimated as the mean of
+what its proposals would be accepted with; it is exact where one column is limited.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from ensemble_simplify.representer._law import (
 # Proposals a wanted row before resampling takes the place of rejection.
 _PATIENCE = 200
 
-# Proposals for the probability of a part of a region; at least one for every training row.
-_PROPOSALS = 4096
+# Proposals for the probability of a region.
+_PROPOSALS = 2048
 
 # Share of the noise that is independent in every column: it keeps correlations regular.
 _OWN = 1e-3
@@ -100,50 +101,60 @@ class CopulaLaw(Law):
     # ------------------------------------------------------------------ probabilities
 
     def _narrowed(self, region, i, limits, allowed):
-        """Row by row: the exact factor of a nominal coordinate, or an estimate of an ordered one.
+        """Every row's `q`, made smaller by what the part is estimated to have of the region.
 
-        The two sides of a split are estimated from the same proposals and made to add up.
+        The two sides of a split are estimated in the same way and made to add up. Rows do not
+        have estimates of their own: draws do not need them.
         """
+        rest_limits, rest_allowed = limits.copy(), allowed
         if self.nominal[i]:
-            return super()._narrowed(region, i, limits, allowed)
-        (low, high), (new_low, new_high) = region.limits[i], limits[i]
-        other = limits.copy()
-        other[i] = (max(new_high, low), high) if new_high < high else (low, min(new_low, high))
-        mine, others = self._masses(limits), self._masses(other)
-        total = mine + others
-        # copies of a row that hardly get here have no estimate of their own
-        unknown = total <= 0.0
-        total[unknown] = 1.0
-        mass = mine.sum(), others.sum()
-        average = mass[0] / sum(mass) if sum(mass) > 0.0 else 0.5
-        return region.q * np.where(unknown, average, mine / total)
+            rest_allowed = allowed.copy()
+            levels = slice(self.allowed_start[i], self.allowed_start[i + 1])
+            rest_allowed[levels] = region.allowed[levels] & ~allowed[levels] & 1
+        else:
+            (low, high), (new_low, new_high) = region.limits[i], limits[i]
+            rest_limits[i] = (
+                (max(new_high, low), high) if new_high < high else (low, min(new_low, high))
+            )
+        mine = self._mass(limits, allowed)
+        total = mine + self._mass(rest_limits, rest_allowed)
+        return region.q * (mine / total if total > 0.0 else 0.5)
 
-    def _masses(self, limits):
-        """P(ordered coordinates inside | base row n), estimated, for every n."""
-        n_rows = self.X.shape[0]
+    def _mass(self, limits, allowed):
+        """Estimated mass of the base rows' copies in a region; exact for one limited column."""
         path = _Path(self, limits)
         if (path.places[:, 0] >= path.places[:, 1]).any():
-            return np.zeros(n_rows)
-        each = max(1, _PROPOSALS // n_rows)
-        base = np.repeat(np.arange(n_rows), each)
+            return 0.0
+        of_base = self._base_masses(path, allowed)
+        total = of_base.sum()
+        if path.size < 2 or total == 0.0:
+            return total
         random = np.random.default_rng([self.seed, 3])
-        noise = np.empty((base.size, path.size))
-        mass = np.ones(base.size)
-        for k in range(path.size):
-            low, high = path.limits(noise, k, base)
-            mass *= normal_mass(low, high)
-            noise[:, k] = truncated_normal(low, high, random)
-        return mass.reshape(n_rows, each).mean(axis=1)
+        # one draw in each of equal parts of the mass
+        steps = (np.arange(_PROPOSALS) + random.random(_PROPOSALS)) / _PROPOSALS
+        base = first_above(np.cumsum(of_base), steps * total)
+        return total * path.weights(base, random)[1].mean()
+
+    def _base_masses(self, path, allowed):
+        """Mass of each base row's copies, by the nominal and the tightest ordered coordinate."""
+        whole = self.everywhere()
+        q = whole.q
+        for i in np.flatnonzero(self.nominal):
+            out = np.empty_like(q)
+            self.smearer.narrow(q, i, whole.limits, whole.allowed, whole.limits, allowed, out)
+            q = out
+        masses = self.weight * q
+        if path.size:
+            low, high = path.limits(np.empty((q.size, 0)), 0, np.arange(q.size))
+            masses *= normal_mass(low, high)
+        return masses
 
     # ------------------------------------------------------------------ draws
 
     def manufacture(self, region, n, seed):
         random = np.random.default_rng(seed)
         path = _Path(self, region.limits)
-        of_base = self.weight * (region.q > 0.0) * self._of_nominal(region)
-        if path.size:
-            low, high = path.limits(np.empty((of_base.size, 0)), 0, np.arange(of_base.size))
-            of_base *= normal_mass(low, high)
+        of_base = self._base_masses(path, region.allowed) * (region.q > 0.0)
         X = np.empty((n, self.X.shape[1]))
         base, noise = path.draw(n, np.cumsum(of_base), random)
         for i in np.flatnonzero(self.nominal):
@@ -168,18 +179,6 @@ class CopulaLaw(Law):
             place = np.clip(place, path.places[k, 0], path.places[k, 1] - 1)
             values[:, k] = self.X[self.row[k, place], column]
         return values
-
-    def _of_nominal(self, region):
-        """P(nominal coordinates inside | base row n), for every n."""
-        whole = self.everywhere()
-        q = whole.q
-        for i in np.flatnonzero(self.nominal):
-            out = np.empty_like(q)
-            self.smearer.narrow(
-                q, i, whole.limits, whole.allowed, region.limits, region.allowed, out
-            )
-            q = out
-        return q
 
     def _smeared(self, i, base, region, random):
         """Training row that each draw has a nominal coordinate from."""
@@ -249,16 +248,22 @@ class _Path:
             noise[:, k] = truncated_normal(low, high, random)
         return base, noise
 
-    def _resampled(self, n, of_base, random):
-        n_proposed = 20 * n
-        base = first_above(of_base, random.random(n_proposed) * of_base[-1])
-        noise = np.empty((n_proposed, self.size))
-        mass = np.zeros(n_proposed)  # logarithms
+    def weights(self, base, random):
+        """Noise of the limited columns inside, and the probability that it would be accepted."""
+        noise = np.empty((base.size, self.size))
+        weight = np.ones(base.size)
         for k in range(self.size):
             low, high = self.limits(noise, k, base)
             if k:
-                mass += np.log(np.maximum(normal_mass(low, high), np.finfo(float).tiny))
+                weight *= normal_mass(low, high)
             noise[:, k] = truncated_normal(low, high, random)
-        mass = np.cumsum(np.exp(mass - mass.max()))
-        chosen = first_above(mass, random.random(n) * mass[-1])
+        return noise, weight
+
+    def _resampled(self, n, of_base, random):
+        base = first_above(of_base, random.random(20 * n) * of_base[-1])
+        noise, weight = self.weights(base, random)
+        if not weight.any():  # too small for a float: any is as good
+            weight[:] = 1.0
+        cumulated = np.cumsum(weight)
+        chosen = first_above(cumulated, random.random(n) * cumulated[-1])
         return base[chosen], noise[chosen]

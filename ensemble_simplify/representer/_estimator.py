@@ -53,7 +53,7 @@ from ensemble_simplify.representer._samplers import make_law
 _ONE_SHOT, _MOST_ONE_SHOT = 40, 40_000
 
 # Rows a node, at most.
-_MOST_PER_NODE = 5_000
+_MOST_PER_NODE = 2_000
 
 # Manufactured rows that trees are measured on, at most.
 _MOST_MEASURED = 10_000
@@ -137,7 +137,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         only, and an error with "one_shot".
     n_samples : int or None, default=None
         Rows in each node, or manufactured rows in all for "one_shot". None: as many as training
-        rows, but at most 5000; for "one_shot" 40 times as many, but at most 40,000.
+        rows, but at most 2000; for "one_shot" 40 times as many, but at most 40,000.
     batch_size : int, default=65536
         Rows in one question to the predictor, at most.
     reuse : bool, default=False
@@ -251,7 +251,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     -----
     The method of 1996 is ``sampler="smear", smearing=0.5, keep_rows=0, sampling="per_node",
     forbidden_splits="stop", min_cost=0, select="train"``, with ``n_samples=len(X)`` for more than
-    5000 rows.
+    2000 rows.
 
     A warning tells if the tree never gives a class that the predictor gives to training rows. In
     one sample, rows are manufactured more often from training rows with rare answers, and weigh
