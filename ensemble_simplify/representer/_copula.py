@@ -238,7 +238,8 @@ class _Path:
         return base, np.concatenate([pair[1] for pair in found])[:n]
 
     def _accepted(self, n, of_base, random):
-        base = first_above(of_base, random.random(n) * of_base[-1])
+        # sorted numbers are found much faster
+        base = first_above(of_base, np.sort(random.random(n)) * of_base[-1])
         noise = np.empty((n, self.size))
         for k in range(self.size):
             low, high = self.limits(noise, k, base)
@@ -246,7 +247,8 @@ class _Path:
                 kept = random.random(base.size) < normal_mass(low, high)
                 base, noise, low, high = base[kept], noise[kept], low[kept], high[kept]
             noise[:, k] = truncated_normal(low, high, random)
-        return base, noise
+        order = random.permutation(base.size)  # some may be left over
+        return base[order], noise[order]
 
     def weights(self, base, random):
         """Noise of the limited columns inside, and the probability that it would be accepted."""
