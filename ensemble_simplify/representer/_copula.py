@@ -39,8 +39,8 @@ _PROPOSALS = 2048
 # Share of the noise that is independent in every column: it keeps correlations regular.
 _OWN = 1e-3
 
-# Rows that are drawn at once.
-_AT_ONCE = 2**14
+# Numbers that are drawn at once.
+_AT_ONCE = 2**20
 
 
 class CopulaLaw(Law):
@@ -160,8 +160,9 @@ class CopulaLaw(Law):
         for i in np.flatnonzero(self.nominal):
             columns = self.members[i]
             X[:, columns] = self.X[np.ix_(self._smeared(i, base, region, random), columns)]
-        for begin in range(0, n, _AT_ONCE):
-            rows = slice(begin, begin + _AT_ONCE)
+        at_once = max(_AT_ONCE // X.shape[1], 1)
+        for begin in range(0, n, at_once):
+            rows = slice(begin, begin + at_once)
             X[rows, self.column_of] = self._values(base[rows], noise[rows], path, random)
         return X
 
