@@ -67,6 +67,13 @@ TABLES = {
     "representer.surrogate": Table(
         "representer surrogate", "Disagreement with the model at equal leaves.", 5, DATA
     ),
+    "representer.fidelity": Table(
+        "representer fidelity", "The default, the 1996 method, the surrogate, TREPAN.", 60,
+        DATA + "; pip: generalizedtrees",
+    ),
+    "representer.large": Table(
+        "representer large", "100,000 rows, 100 trees, 32 leaves.", 3
+    ),
     "representer.paper": Table(
         "representer paper", "Tables 2, 4, 5 and 6 of Breiman and Shang.", 60, DATA
     ),

@@ -119,7 +119,10 @@ def representer():
     from ensemble_simplify import RepresenterTree
 
     X, y, forest = frozen(20, None, load_breast_cancer)
-    model = RepresenterTree(forest, smearing=0.5, max_leaf_nodes=16, random_state=0)
+    options = {"sampler": "smear", "smearing": 0.5, "sampling": "per_node", "select": "train"}
+    new = {"keep_rows": 0.0, "forbidden_splits": "stop"}
+    options |= {k: v for k, v in new.items() if k in RepresenterTree().get_params()}
+    model = RepresenterTree(forest, max_leaf_nodes=16, random_state=0, **options)
     return lambda: model.fit(X, y)
 
 

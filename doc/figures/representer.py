@@ -12,7 +12,7 @@ from ensemble_simplify import RepresenterTree
 X, y = load_breast_cancer(return_X_y=True)
 X = X[:, [20, 21]]
 forest = RandomForestClassifier(100, min_samples_leaf=3, random_state=0).fit(X, y)
-low, high = np.array([14.5, 30.0]), np.array([15.5, 36.0])
+low, high = np.array([14.5, 28.0]), np.array([15.5, 34.0])
 
 
 def inside(rows):

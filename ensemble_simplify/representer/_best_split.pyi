@@ -1,5 +1,12 @@
 from numpy import ndarray
 
 def best_split(
-    X: ndarray, answers: ndarray, categorical: ndarray, values: ndarray
+    X: ndarray,
+    answers: ndarray,
+    categorical: ndarray,
+    base_rows: ndarray,
+    members: ndarray,
+    at_least: int,
+    values: ndarray,
+    by_column: ndarray,
 ) -> tuple[int, int, float, float]: ...

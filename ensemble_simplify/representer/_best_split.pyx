@@ -1,16 +1,18 @@
 """The best split of a node's rows.
 
 Every column is sorted, by value and then row, as 64-bit keys. Answers are centred, so that the
-decrease of the variance follows from the sums of the left side alone.
+decrease of the variance follows from the sums of the left side alone. A split may be asked to
+leave some *base rows*, the training rows in the node, on either side: they are sorted too, and a
+pointer into them follows the thresholds.
 """
 
 from libc.string cimport memcpy
-from libcpp.algorithm cimport sort
+from libcpp.algorithm cimport lower_bound, sort, upper_bound
 from libcpp.utility cimport pair
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float32_t, float64_t, intp_t, uint8_t, uint32_t, uint64_t,
+    float32_t, float64_t, int64_t, intp_t, uint8_t, uint32_t, uint64_t,
 )
 
 
@@ -19,6 +21,12 @@ cdef struct Best:
     intp_t column           # -1: none
     intp_t n_values         # of a set of levels that goes left; 0 for a threshold
     double threshold
+
+
+cdef struct Bases:
+    # Training rows in the node, of one column at a time.
+    intp_t at_least         # on either side of a split; 0: any split is allowed
+    vector[float32_t] values
 
 
 cdef inline uint64_t key_of(float32_t x, uint32_t m) noexcept nogil:
@@ -63,12 +71,14 @@ cdef void scan_thresholds(
     intp_t column,
     const vector[uint64_t] &keys,
     const vector[float64_t] &centred,
+    const Bases &bases,
     vector[float64_t] &left,
     Best *best,
 ) noexcept nogil:
     """Try a threshold between any two values; `left` is working room, one number an output."""
     cdef intp_t n_rows = X.shape[0], n_outputs = left.size(), n_left, k, m
-    cdef double score
+    cdef intp_t n_bases = bases.values.size(), n_bases_left = 0
+    cdef double score, threshold
     cdef float32_t low, high
     left.assign(n_outputs, 0.0)
     for n_left in range(1, n_rows):
@@ -81,8 +91,14 @@ cdef void scan_thresholds(
         if score > best.score:
             low = <float32_t>X[m, column]
             high = <float32_t>X[<uint32_t>keys[n_left], column]
+            threshold = <double>low / 2.0 + <double>high / 2.0
+            if bases.at_least > 0:
+                while n_bases_left < n_bases and bases.values[n_bases_left] <= threshold:
+                    n_bases_left += 1
+                if min(n_bases_left, n_bases - n_bases_left) < bases.at_least:
+                    continue
             best.score, best.column, best.n_values = score, column, 0
-            best.threshold = <double>low / 2.0 + <double>high / 2.0
+            best.threshold = threshold
 
 
 cdef void scan_levels(
@@ -90,16 +106,24 @@ cdef void scan_levels(
     intp_t column,
     const vector[uint64_t] &keys,
     const vector[float64_t] &centred,
+    const Bases &bases,
     vector[float64_t] &left,
     Best *best,
     float64_t[::1] values,
 ) noexcept nogil:
-    """Order the levels by their means of each output in turn, and try every start of each order."""
+    """Order the levels by their means of each output in turn, and try every start of each order.
+
+    Base rows of levels that no row has are not counted: they may go to either side.
+    """
     cdef intp_t n_rows = X.shape[0], n_outputs = left.size()
     cdef intp_t n_orders = 1 if n_outputs <= 2 else n_outputs  # of two, one is the other reversed
-    cdef intp_t n_levels, level, order, n_left, k, m, r
+    cdef intp_t n_levels, level, order, n_left, n_bases_left, n_bases = 0, k, m, r
     cdef double score, mean
+    cdef float32_t value
+    cdef const float32_t *base_values = bases.values.data()
+    cdef const float32_t *bases_end = base_values + bases.values.size()
     cdef vector[intp_t] start       # of each level in `keys`
+    cdef vector[intp_t] based       # base rows of each level
     cdef vector[float64_t] sums     # of each level and output
     cdef vector[pair[double, intp_t]] ordered
     for m in range(n_rows):
@@ -113,6 +137,12 @@ cdef void scan_levels(
             m = <uint32_t>keys[r]
             for k in range(n_outputs):
                 sums[level * n_outputs + k] += centred[m * n_outputs + k]
+        value = <float32_t>X[<uint32_t>keys[start[level]], column]
+        based.push_back(
+            upper_bound(base_values, bases_end, value)
+            - lower_bound(base_values, bases_end, value)
+        )
+        n_bases += based[level]
     for order in range(n_orders):
         ordered.clear()
         for level in range(n_levels):
@@ -120,12 +150,15 @@ cdef void scan_levels(
             ordered.push_back(pair[double, intp_t](mean, level))
         sort(ordered.begin(), ordered.end())
         left.assign(n_outputs, 0.0)
-        n_left = 0
+        n_left = n_bases_left = 0
         for r in range(n_levels - 1):
             level = ordered[r].second
             n_left += start[level + 1] - start[level]
+            n_bases_left += based[level]
             for k in range(n_outputs):
                 left[k] += sums[level * n_outputs + k]
+            if min(n_bases_left, n_bases - n_bases_left) < bases.at_least:
+                continue
             score = score_of(left, n_left, n_rows)
             if score > best.score:
                 best.score, best.column, best.n_values = score, column, r + 1
@@ -138,26 +171,46 @@ cdef Best find_best(
     const float64_t[:, ::1] X,
     const float64_t[:, ::1] answers,
     const uint8_t[::1] categorical,
+    const float64_t[:, ::1] base_rows,
+    const int64_t[::1] members,
+    intp_t at_least,
     float64_t[::1] values,
+    float64_t[:, ::1] by_column,
 ) noexcept nogil:
     cdef intp_t n_rows = X.shape[0], j, m
     cdef vector[float64_t] centred, left
     cdef vector[uint64_t] keys
-    cdef Best best
+    cdef Best best, of_column
+    cdef Bases bases
     best.score, best.column, best.n_values, best.threshold = 0.0, -1, 0, 0.0
+    bases.at_least = at_least
     centre(answers, centred)
     left.resize(answers.shape[1])
     keys.resize(n_rows)
     for j in range(X.shape[1]):
+        if by_column.shape[0]:
+            by_column[j, 0] = by_column[j, 1] = 0.0
         for m in range(n_rows):
             keys[m] = key_of(<float32_t>X[m, j], <uint32_t>m)
         sort(keys.begin(), keys.end())
         if same_value(keys[0], keys[n_rows - 1]):
             continue
+        if at_least > 0:
+            bases.values.resize(members.shape[0])
+            for m in range(members.shape[0]):
+                bases.values[m] = <float32_t>base_rows[members[m], j]
+            sort(bases.values.begin(), bases.values.end())
         if categorical[j]:
-            scan_levels(X, j, keys, centred, left, &best, values)
-        else:
-            scan_thresholds(X, j, keys, centred, left, &best)
+            scan_levels(X, j, keys, centred, bases, left, &best, values)
+            continue
+        if not by_column.shape[0]:
+            scan_thresholds(X, j, keys, centred, bases, left, &best)
+            continue
+        of_column.score, of_column.column = 0.0, -1
+        scan_thresholds(X, j, keys, centred, bases, left, &of_column)
+        by_column[j, 0], by_column[j, 1] = of_column.score / n_rows, of_column.threshold
+        if of_column.score > best.score:
+            best = of_column
     return best
 
 
@@ -165,7 +218,11 @@ def best_split(
     const float64_t[:, ::1] X,
     const float64_t[:, ::1] answers,
     const uint8_t[::1] categorical,
+    const float64_t[:, ::1] base_rows,
+    const int64_t[::1] members,
+    intp_t at_least,
     float64_t[::1] values,  # OUT
+    float64_t[:, ::1] by_column,  # OUT
 ):
     """The split of the rows that lowers the variance of the answers most.
 
@@ -180,8 +237,15 @@ def best_split(
     categorical : uint8 array of shape (n_columns,)
         A categorical column is split into two sets of values: every beginning of the order of its
         levels by mean answer, for one or two outputs; by the mean of every single output, for more.
+    base_rows : float64 array of shape (n_base_rows, n_columns)
+    members : int64 array
+        The base rows that lie in the node.
+    at_least : int
+        Splits that leave fewer of the members on one side are passed over.
     values : float64 array of shape (n_rows,)
         Receives the values that go left, for a categorical column.
+    by_column : float64 array of shape (n_columns, 2), or (0, 2) if not wanted
+        Receives every ordered column's own best decrease (0 if it has none) and threshold.
 
     Returns
     -------
@@ -196,5 +260,8 @@ def best_split(
     """
     cdef Best best
     with nogil:
-        best = find_best(X, answers, categorical, values)
+        best = find_best(
+            X, answers, categorical, base_rows, members, at_least, values, by_column
+        )
     return best.column, best.n_values, best.threshold, best.score / X.shape[0]
+

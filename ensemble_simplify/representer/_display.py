@@ -23,6 +23,8 @@ class PruningPathDisplay:
         Position of the selected tree.
     error_name : str, default="error"
         Written on the vertical axis.
+    bands : dict of str to pair of ndarray of shape (n_trees,), default=None
+        Lower and upper ends of intervals of some of the errors.
 
     Attributes
     ----------
@@ -45,18 +47,21 @@ class PruningPathDisplay:
     >>> display.figure_.savefig("path.png")  # doctest: +SKIP
     """
 
-    def __init__(self, *, n_leaves, errors, selected, error_name="error"):
+    def __init__(self, *, n_leaves, errors, selected, error_name="error", bands=None):
         self.n_leaves = n_leaves
         self.errors = errors
         self.selected = selected
         self.error_name = error_name
+        self.bands = bands
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None):
         """Draw the path of a fitted estimator.
 
-        Three curves at most: the error on the manufactured rows that the trees were grown on,
-        where the predictor is right; on the rows that `select` names; and on the rows set aside.
+        Three curves at most: the error on the rows that the trees were grown on, where the
+        predictor is right; on manufactured rows for ``select="smeared"``, else on the training
+        rows; and on the rows set aside. For ``select="fidelity"`` the last is the disagreement
+        with the predictor, with its binomial interval for labels.
 
         Parameters
         ----------
@@ -73,16 +78,20 @@ class PruningPathDisplay:
         check_is_fitted(estimator)
         path = estimator.path_
         named = "smeared rows" if estimator.select == "smeared" else "training rows"
-        errors = {
-            "rows grown on": path.costs,
-            named: path.errors,
-            "rows set aside": path.held_out_errors,
-        }
+        errors = {"rows grown on": path.costs, named: path.errors}
+        bands = {}
+        if estimator.select == "fidelity" and estimator._predictor.target == "label":
+            name = "disagreement, rows set aside"
+            errors[name] = 1.0 - path.fidelity
+            bands[name] = 1.0 - path.fidelity_high, 1.0 - path.fidelity_low
+        else:
+            errors["rows set aside"] = path.held_out_errors
         display = cls(
             n_leaves=path.n_leaves,
             errors={name: e for name, e in errors.items() if not np.isnan(e).any()},
             selected=path.selected,
             error_name=_ERROR_NAMES[estimator._predictor.target],
+            bands=bands,
         )
         return display.plot(ax=ax)
 
@@ -112,6 +121,8 @@ class PruningPathDisplay:
                 lw=1.2,
                 label=name,
             )
+            if self.bands and name in self.bands:
+                ax.fill_between(self.n_leaves, *self.bands[name], color=f"C{i}", alpha=0.15, lw=0)
         selected = self.n_leaves[self.selected]
         ax.axvline(selected, color="0.35", ls="--", lw=1.0, label=f"selected: {selected} leaves")
         leaves_axis(ax)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import ClassifierTags, RegressorTags, check_random_state, get_tags
+from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -37,16 +37,48 @@ from ensemble_simplify._base import (
     warn_out_of_time,
 )
 from ensemble_simplify.representer._columns import Columns
-from ensemble_simplify.representer._grower import Grower, grow_one_shot
-from ensemble_simplify.representer._law import make_law
-from ensemble_simplify.representer._predictor import Predictor, as_frame
+from ensemble_simplify.representer._fidelity import (
+    RowsAside,
+    agreement,
+    agreement_by_class,
+    binomial_interval,
+    stability,
+    warn_of_lost_classes,
+)
+from ensemble_simplify.representer._grower import LEAST_SHARE, Grower, grow_one_shot
+from ensemble_simplify.representer._predictor import Predictor, as_frame, one_hot
+from ensemble_simplify.representer._samplers import make_law
 
-# Rows of one big sample, as a multiple of the training rows.
-_ONE_SHOT = 20
+# Manufactured rows of one sample, as a multiple of the training rows; and most rows of each kind.
+_ONE_SHOT, _MOST_ONE_SHOT = 40, 40_000
+
+# Rows a node, at most.
+_MOST_PER_NODE = 2_000
+
+# Manufactured rows that trees are measured on, at most.
+_MOST_MEASURED = 10_000
+
+# Training rows that a copula is fitted to, at most.
+_MOST_BASE_ROWS = 20_000
+
+# Cost in rows, of which a tree without a number of leaves has no more to gain.
+_LEAST_COST = 0.25
+
+# Leaves up to which "auto" is one sample.
+_SMALL = 64
 
 # Parameters that have no meaning under another one's value.
+_PER_NODE_ONLY = (
+    "reuse",
+    "min_train_samples",
+    "min_cost",
+    "categorical_features",
+    "forbidden_splits",
+    "split_confidence",
+)
 _MEANINGLESS = {
-    ("sampling", "one_shot"): ("reuse", "min_train_samples", "min_cost", "categorical_features"),
+    ("sampling", "one_shot"): _PER_NODE_ONLY,
+    ("sampler", "copula"): ("n_neighbors", "neighbor_weights"),
     ("sampler", "smear"): ("n_neighbors", "neighbor_weights"),
     ("sampler", "kernel"): ("smearing", "n_neighbors", "neighbor_weights"),
 }
@@ -55,11 +87,12 @@ _MEANINGLESS = {
 class RepresenterTree(HoldsTree, BaseEstimator):
     """One decision tree that represents any predictor.
 
-    The tree is grown on manufactured rows: training rows in which every value is, with
-    probability `smearing`, replaced by the same column's value of another training row. In every
-    node as many fresh rows as asked for are drawn from their exact distribution inside the node,
-    labelled by the predictor and used to split it, so that the tree never runs out of data, however
-    deep it is. Weakest-link pruning follows.
+    The tree is grown on training rows and on manufactured ones, all labelled by the predictor. As
+    many rows can be manufactured as are wanted, so the tree never runs out of data. By default,
+    manufactured rows scatter around the training rows as the columns vary together; a small tree
+    is grown on one big sample, and a large one on fresh rows in every node, drawn from their
+    distribution inside it. The method of Breiman and Shang [1]_ is a choice of parameters; see
+    Notes.
 
     It is a classifier or a regressor as `estimator` is one.
 
@@ -75,45 +108,70 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         What the tree represents: a classifier's labels or its probabilities, or a regressor's
         values. "auto" is "label" for a classifier, "value" for a regressor, and an error for a
         callable.
-    sampler : {"smear", "kernel", "neighbors"}, default="smear"
-        How a column's value is manufactured: "smear" keeps the base row's value, or with
-        probability `smearing` takes any training row's. "kernel" draws every numeric column from a
-        Gaussian kernel estimate of its own density, independently of the others. "neighbors"
-        draws from the `n_neighbors` nearest values of the column in the training rows. Categorical
-        columns and groups are smeared in any case, with probability 1 under "kernel".
-    smearing : float in [0, 1], default=0.5
-        0: manufactured rows are training rows; 1: columns are independent of each other. Not for
-        ``sampler="kernel"``.
+    sampler : {"copula", "smear", "kernel", "neighbors"}, default="copula"
+        How rows are manufactured. "copula" moves a training row: the ranks of its values, as
+        normal scores, are shrunk and given normal noise that is correlated as the columns are.
+        "smear" keeps each value of a training row, or with probability `smearing` takes the
+        column's value of any other one. "kernel" draws every numeric column from a Gaussian
+        kernel estimate of its own density, independently of the others. "neighbors" draws from the
+        `n_neighbors` nearest values of the column in the training rows. Categorical columns and
+        groups are smeared in any case, with probability 1 under "kernel".
+    smearing : float in [0, 1], default=0.25
+        How far manufactured rows lie from training rows. For "copula" the noise's part of the
+        variance of the scores: 1 is the Gaussian copula of the columns alone. For "smear" 0 leaves
+        the training rows as they are, and 1 makes columns independent of each other. Not for
+        "kernel", and for "neighbors" only of categories and groups.
+    keep_rows : float in [0, 1], default=0.5
+        Share of training rows in the law that the tree is grown on; the others are manufactured.
+        1 leaves the usual surrogate, a tree of the training rows.
     n_neighbors : int, default=20
         For ``sampler="neighbors"`` only; the base row's own value is one of them.
     neighbor_weights : {"uniform", "decaying"}, default="uniform"
         For ``sampler="neighbors"`` only: whether farther values are less likely.
-    sampling : {"per_node", "one_shot"}, default="per_node"
-        "one_shot" draws one big sample and grows scikit-learn's own tree on it: as good or better
-        for small trees, see the user guide. `min_train_samples`, `min_cost`, `reuse` and
-        `categorical_features` are of "per_node" only.
+    sampling : {"auto", "per_node", "one_shot"}, default="auto"
+        "one_shot" draws one big sample, grows scikit-learn's own tree of three times the leaves
+        asked for, and prunes it to that number. "per_node" draws fresh rows in every node. "auto"
+        takes one sample for trees of at most 64 leaves (by `max_leaf_nodes` or `max_depth`), and
+        "per_node" for larger ones, and where `reuse`, `min_train_samples`, `forbidden_splits`,
+        `split_confidence`, `min_cost` or `categorical_features` are given: they are of "per_node"
+        only, and an error with "one_shot".
     n_samples : int or None, default=None
-        Manufactured rows in each node, or in all for "one_shot". None: the number of training rows,
-        or 20 times that for "one_shot".
+        Rows in each node, or manufactured rows in all for "one_shot". None: as many as training
+        rows, but at most 2000; for "one_shot" 40 times as many, but at most 40,000.
+    batch_size : int, default=65536
+        Rows in one question to the predictor, at most.
     reuse : bool, default=False
         Hand a node's rows down to its children and draw only what is missing: half the
         questions to the predictor, costs that are a little too optimistic.
-    select : {"train", "smeared"} or None, default="train"
-        How the pruned tree is chosen: the least error on the training rows (of `y`, or of the
-        predictor's answers if there is no `y`), or on a manufactured sample, where the predictor
-        is right; the smallest tree on ties. None: no pruning.
+    select : {"fidelity", "train", "smeared"} or None, default="fidelity"
+        How the pruned tree is chosen. "fidelity": the size asked for, where `max_leaf_nodes` is
+        given; otherwise the best agreement with the predictor on the rows set aside, on
+        manufactured rows where that ties (or where no rows are set aside). Where some answer of
+        the predictor is rare, all answers count alike in this choice, on both kinds of rows
+        together. "train": the least error on the training rows (of `y`, or of the predictor's
+        answers if there is no `y`), or "smeared" on a manufactured sample, where the predictor is
+        right. The smallest tree wins ties. None: no pruning.
     max_depth : int or None, default=None
         Largest depth of the tree; None: no limit.
     max_leaf_nodes : int or None, default=None
-        Largest number of leaves; None: no limit. With a limit the tree is grown best first, by
-        the decrease of impurity.
+        Number of leaves; None: no limit. With a number the tree is grown best first, by the
+        decrease of impurity, and has so many leaves if there is so much to split.
     min_train_samples : int or None, default=None
-        A split must leave at least so many training rows in either child, otherwise the node is a
-        leaf. None: 1 for classification, 2 for regression.
-    min_cost : float, default=0.0
+        Training rows that a split must leave on either side. None: 1 for classification, 2 for
+        regression.
+    forbidden_splits : {"next_best", "stop"}, default="next_best"
+        What becomes of a node whose best split leaves too few training rows on one side: it takes
+        the best split that does not, or is a leaf.
+    split_confidence : float in (0.5, 1) or None, default=None
+        With a number, a node is given more rows, up to ten times `n_samples`, until its best split
+        lowers the impurity more than the best split on any other ordered column does, by a
+        one-sided z-test at this confidence on the node's rows: a more stable tree, for more
+        questions.
+    min_cost : float or None, default=None
         A node is a leaf if its cost, the probability of a row falling there and being wrong, is
-        at most ``min_cost / n_rows``, for instance 1 to 5. For values and probabilities the
-        cost is a squared error, and `min_cost` counts in units of the root's variance.
+        at most ``min_cost / n_rows``. For values and probabilities the cost is a squared error,
+        and `min_cost` counts in units of the root's variance. None: 0 if `max_leaf_nodes` is
+        given, else 0.25.
     categorical_features : array-like of int, str or bool, or None, default=None
         Columns with integer codes for levels without order. They are split into two sets of
         levels, which `decision_tree_` holds as thresholds on the codes (a set that is
@@ -122,7 +180,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         Columns that are manufactured together, for instance those of one one-hot encoding.
     validation_fraction : float in [0, 1), default=0.1
         Part of the rows set aside, from the estimator if it is fitted here and from the tree, to
-        measure `fidelity_`. 0: none.
+        measure `fidelity_` and to choose the size. 0: none.
+    n_stability : int, default=0
+        Trees that are grown besides on other manufactured rows, to compare their first splits:
+        see `stability_`. Each takes as long as the tree itself.
     time_limit : float or None, default=None
         Seconds for growing; None: no limit. What is grown by then is the tree (for "one_shot" the
         tree of the rows labelled by then), and a ``ConvergenceWarning`` tells. Looked at between
@@ -149,17 +210,32 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         Leaves of the tree, a split into two sets of levels counted as one split;
         :meth:`get_n_leaves` counts the leaves of `decision_tree_`.
     path_ : Bunch
-        The sequence of pruned trees from the largest: ``n_leaves``, ``costs``, ``errors`` (on the
-        rows that `select` names), ``held_out_errors`` (nan without such rows), ``alphas`` (the
-        price of a leaf from which on the tree is the best; -inf for a grown tree that pruning
-        improves at no price), and ``selected``, the index of the chosen one.
+        The sequence of pruned trees from the largest: ``n_leaves``, ``costs``, ``errors`` (on
+        manufactured rows for ``select="smeared"``, else on the training rows),
+        ``held_out_errors``, ``fidelity`` (agreement with the predictor on the rows set aside),
+        ``fidelity_low`` and ``fidelity_high`` (its binomial interval of 95 %, by Clopper and
+        Pearson, for each tree alone; nan for values), ``alphas`` (the price of a leaf from which
+        on the tree is the best; -inf for a grown tree that pruning improves at no price), and
+        ``selected``, the index of the chosen one. What needs rows set aside is nan without any.
     fidelity_ : float
         How well the tree agrees with the predictor on the rows set aside; nan if there are none.
-        See :meth:`fidelity`.
+        Where they chose the size, too, it is a little too high. See :meth:`fidelity`.
     smeared_fidelity_ : float
         The same on manufactured rows, made for this purpose.
     train_fidelity_ : float
         The same on the training rows.
+    class_fidelity_ : ndarray of shape (n_classes,)
+        For a classifier: of the rows set aside to which the predictor gives each class, the share
+        to which the tree gives it, too; nan where there are none.
+    train_class_fidelity_ : ndarray of shape (n_classes,)
+        The same on the training rows.
+    stability_ : Bunch or None
+        With `n_stability`: ``root``, the share of the other trees with the same first split
+        (same column, and 95 % of the training rows sent the same way), ``second``, the same for
+        the two splits below where the first is the same, ``root_column`` and ``second_column``,
+        where the column alone is compared, and ``n_trees``.
+    sampling_ : {"per_node", "one_shot"}
+        How rows were drawn.
     n_queries_ : int
         Rows that the predictor was asked about for growing, pruning and measuring the tree.
     n_features_in_ : int
@@ -173,7 +249,16 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     Notes
     -----
-    The training rows are kept, for :meth:`sample`.
+    The method of 1996 is ``sampler="smear", smearing=0.5, keep_rows=0, sampling="per_node",
+    forbidden_splits="stop", min_cost=0, select="train"``, with ``n_samples=len(X)`` for more than
+    2000 rows.
+
+    A warning tells if the tree never gives a class that the predictor gives to training rows. In
+    one sample, rows are manufactured more often from training rows with rare answers, and weigh
+    less.
+
+    The training rows (at most 20,000 of them for ``sampler="copula"``) are kept, for
+    :meth:`sample`.
 
     References
     ----------
@@ -181,6 +266,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
        California, Berkeley, 1996.
     .. [2] M. Craven and J. Shavlik, "Extracting tree-structured representations of trained
        networks", Advances in Neural Information Processing Systems 8, 1996.
+    .. [3] Y. Zhou, Z. Zhou and G. Hooker, "Approximation trees: statistical reproducibility in
+       model distillation", Data Mining and Knowledge Discovery, 2023,
+       https://doi.org/10.1007/s10618-022-00907-3
 
     Examples
     --------
@@ -188,28 +276,35 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     >>> from ensemble_simplify import RepresenterTree
     >>> X, y = load_iris(return_X_y=True)
     >>> representer = RepresenterTree(max_leaf_nodes=4, random_state=0).fit(X, y)
-    >>> representer.n_leaves_ <= 4
+    >>> representer.n_leaves_
+    4
+    >>> representer.train_fidelity_ > 0.95
     True
     """
 
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods(["fit", "predict"]), callable, None],
         "target": [StrOptions({"auto", "label", "proba", "value"})],
-        "sampler": [StrOptions({"smear", "kernel", "neighbors"})],
+        "sampler": [StrOptions({"copula", "smear", "kernel", "neighbors"})],
         "smearing": [Interval(Real, 0, 1, closed="both")],
+        "keep_rows": [Interval(Real, 0, 1, closed="both")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "neighbor_weights": [StrOptions({"uniform", "decaying"})],
-        "sampling": [StrOptions({"per_node", "one_shot"})],
+        "sampling": [StrOptions({"auto", "per_node", "one_shot"})],
         "n_samples": [Interval(Integral, 1, None, closed="left"), None],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
         "reuse": ["boolean"],
-        "select": [StrOptions({"train", "smeared"}), None],
+        "select": [StrOptions({"fidelity", "train", "smeared"}), None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
         "min_train_samples": [Interval(Integral, 0, None, closed="left"), None],
-        "min_cost": [Interval(Real, 0, None, closed="left")],
+        "forbidden_splits": [StrOptions({"next_best", "stop"})],
+        "split_confidence": [Interval(Real, 0.5, 1, closed="neither"), None],
+        "min_cost": [Interval(Real, 0, None, closed="left"), None],
         "categorical_features": ["array-like", None],
         "feature_groups": [list, tuple, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "n_stability": [Interval(Integral, 0, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -221,21 +316,26 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         estimator=None,
         *,
         target="auto",
-        sampler="smear",
-        smearing=0.5,
+        sampler="copula",
+        smearing=0.25,
+        keep_rows=0.5,
         n_neighbors=20,
         neighbor_weights="uniform",
-        sampling="per_node",
+        sampling="auto",
         n_samples=None,
+        batch_size=2**16,
         reuse=False,
-        select="train",
+        select="fidelity",
         max_depth=None,
         max_leaf_nodes=None,
         min_train_samples=None,
-        min_cost=0.0,
+        forbidden_splits="next_best",
+        split_confidence=None,
+        min_cost=None,
         categorical_features=None,
         feature_groups=None,
         validation_fraction=0.1,
+        n_stability=0,
         time_limit=None,
         n_jobs=None,
         random_state=None,
@@ -245,19 +345,24 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         self.target = target
         self.sampler = sampler
         self.smearing = smearing
+        self.keep_rows = keep_rows
         self.n_neighbors = n_neighbors
         self.neighbor_weights = neighbor_weights
         self.sampling = sampling
         self.n_samples = n_samples
+        self.batch_size = batch_size
         self.reuse = reuse
         self.select = select
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_train_samples = min_train_samples
+        self.forbidden_splits = forbidden_splits
+        self.split_confidence = split_confidence
         self.min_cost = min_cost
         self.categorical_features = categorical_features
         self.feature_groups = feature_groups
         self.validation_fraction = validation_fraction
+        self.n_stability = n_stability
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -353,6 +458,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         columns = Columns.resolve(self.categorical_features, self.feature_groups, X.shape[1], names)
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=4).tolist()
+        # drawn apart, so that the others are what they were before there was a fifth
+        law_seed = int(np.random.SeedSequence(seeds).generate_state(1)[0])
         held_out = self._set_aside(y, weight, target, random)
         kept = ~held_out & (weight > 0)
 
@@ -366,52 +473,83 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if predictor.classes is not None:
             self.classes_ = predictor.classes
 
+        training = Bunch(X=X[kept], weight=weight[kept], answers=answers)
+        base = self._base_rows(training, law_seed)
         self._law_arguments = {
-            "X": X[kept],
-            "weight": weight[kept],
+            "X": training.X[base],
+            "weight": training.weight[base],
             "columns": columns,
             "sampler": self.sampler,
             "smearing": self.smearing,
+            "keep_rows": self.keep_rows,
             "n_neighbors": self.n_neighbors,
             "decaying": self.neighbor_weights == "decaying",
+            "seed": law_seed,
         }
         law = make_law(**self._law_arguments)
-        tree = self._grow(law, columns, seeds)
+        self.sampling_ = self._resolve_sampling()
+        tree = self._grow(law, columns, training, answers[base], seeds)
 
         truth = answers if y is None else predictor.encode(y[kept])
-        errors = self._selection_errors(tree, law, truth, seeds[1])
-        held_out_errors = np.full(errors.size, np.nan)
-        if held_out.any():
-            new = predictor.answers(X[held_out]) if y is None else predictor.encode(y[held_out])
-            held_out_errors = tree.errors(X[held_out], new, weight[held_out], target)
-        is_split, self.path_ = tree.prune(errors, held_out_errors, select=self.select is not None)
+        errors = self._selection_errors(tree, law, training, truth, seeds[1])
+        new = None if y is None else y[held_out]
+        aside = RowsAside.of(predictor, X[held_out], new, weight[held_out])
+        is_split, self.path_ = self._prune(tree, law, training, errors, aside)
         self.n_leaves_ = int(self.path_.n_leaves[self.path_.selected])
         self.decision_tree_ = tree.write(
             is_split,
-            columns.levels(law.X),
-            law.X,
+            columns.levels(training.X),
+            training.X,
             answers,
             classes=predictor.classes,
             feature_names=names,
-            weight=law.weight,
+            weight=training.weight,
         )
-        self._measure(law, X[held_out], answers, seeds[2])
+        self._measure(law, training, aside, seeds[2])
+        self.stability_ = None
+        if self.n_stability:
+            others = [
+                self._grow(law, columns, training, answers[base], self._other_seeds(seeds, k))
+                for k in range(self.n_stability)
+            ]
+            self.stability_ = stability([tree, *others], training.X)
         self.n_queries_ = predictor.n_queries
         return self
 
     def _refuse_meaningless_options(self):
         """Raise an error for an option that is set but cannot be honoured."""
-        defaults = type(self)().get_params(deep=False)
         for (parameter, value), others in _MEANINGLESS.items():
             if getattr(self, parameter) != value:
                 continue
-            for other in others:
-                given, default = getattr(self, other), defaults[other]
-                if given is not default and not (np.isscalar(given) and given == default):
+            for other, is_set in zip(others, self._is_set(*others), strict=True):
+                if is_set:
+                    default = type(self)().get_params(deep=False)[other]
                     raise ValueError(
-                        f"{other}={given!r} has no meaning with {parameter}={value!r}. Leave it "
-                        f"at its default, {default!r}, or change {parameter}."
+                        f"{other}={getattr(self, other)!r} has no meaning with "
+                        f"{parameter}={value!r}. Leave it at its default, {default!r}, or change "
+                        f"{parameter}."
                     )
+        if self.sampler == "copula" and self.smearing == 0.0:
+            raise ValueError(
+                "smearing=0.0 leaves sampler='copula' nothing to draw. Use keep_rows=1.0 for "
+                "training rows only, or sampler='smear'."
+            )
+
+    def _resolve_sampling(self):
+        """How rows are manufactured, where that is not said: in one sample for a small tree."""
+        if self.sampling != "auto":
+            return self.sampling
+        small = (self.max_leaf_nodes is not None and self.max_leaf_nodes <= _SMALL) or (
+            self.max_depth is not None and 2**self.max_depth <= _SMALL
+        )
+        return "per_node" if not small or any(self._is_set(*_PER_NODE_ONLY)) else "one_shot"
+
+    def _is_set(self, *names):
+        """Whether each of some parameters has another value than its default."""
+        defaults = type(self)().get_params(deep=False)
+        for name in names:
+            given, default = getattr(self, name), defaults[name]
+            yield given is not default and not (np.isscalar(given) and given == default)
 
     def _check_rows(self, X, y, target):
         if y is None and not self._is_fitted_before():
@@ -472,9 +610,27 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             name=_name_of(model),
             frame_type=None if without_names else self._frame_type,
             feature_names=getattr(self, "feature_names_in_", None),
+            batch_size=self.batch_size,
         )
 
-    def _grow(self, law, columns, seeds):
+    def _base_rows(self, training, seed):
+        """The rows that the law is made of: all, but for a copula not too many."""
+        n_rows = len(training.X)
+        if self.sampler != "copula" or n_rows <= _MOST_BASE_ROWS:
+            return np.arange(n_rows)
+        some = np.random.default_rng([seed, 5]).choice(n_rows, _MOST_BASE_ROWS, replace=False)
+        return np.sort(some)
+
+    def _kept_rows(self, training):
+        """The training rows in one sample: all, but not too many."""
+        n_rows = len(training.X)
+        if n_rows <= _MOST_ONE_SHOT:
+            return training
+        random = np.random.default_rng([self._law_arguments["seed"], 6])
+        some = np.sort(random.choice(n_rows, _MOST_ONE_SHOT, replace=False))
+        return Bunch(**{name: values[some] for name, values in training.items()})
+
+    def _grow(self, law, columns, training, base_answers, seeds):
         n_rows = law.X.shape[0]
         common = {
             "law": law,
@@ -482,24 +638,33 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             "deadline": deadline_after(self.time_limit),
             "report": partial(report, self),
         }
-        if self.sampling == "one_shot":
+        if self.sampling_ == "one_shot":
+            most = min(_ONE_SHOT * n_rows, _MOST_ONE_SHOT)
             tree = grow_one_shot(
                 **common,
-                n_samples=_ONE_SHOT * n_rows if self.n_samples is None else self.n_samples,
+                training=self._kept_rows(training),
+                base_answers=base_answers,
+                n_samples=most if self.n_samples is None else self.n_samples,
                 max_depth=self.max_depth,
                 max_leaf_nodes=self.max_leaf_nodes,
+                overgrow=True,
                 seeds=(seeds[0], seeds[3]),
             )
         else:
             tree = Grower(
                 **common,
+                answers=base_answers,
                 categorical=columns.categorical,
-                n_samples=n_rows if self.n_samples is None else self.n_samples,
+                n_samples=(
+                    min(n_rows, _MOST_PER_NODE) if self.n_samples is None else self.n_samples
+                ),
                 reuse=self.reuse,
                 max_depth=np.inf if self.max_depth is None else self.max_depth,
                 max_leaf_nodes=np.inf if self.max_leaf_nodes is None else self.max_leaf_nodes,
                 min_train_samples=self._least_rows(),
-                min_cost=self.min_cost / n_rows,
+                allowed_splits_only=self.forbidden_splits == "next_best",
+                split_confidence=self.split_confidence,
+                min_cost=self._least_cost() / n_rows,
                 seed=seeds[0],
                 n_jobs=self.n_jobs,
             ).grow()
@@ -511,12 +676,18 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
         return tree
 
+    def _least_cost(self):
+        """Cost in rows up to which a node is a leaf."""
+        if self.min_cost is None:
+            return _LEAST_COST if self.max_leaf_nodes is None else 0.0
+        return self.min_cost
+
     def _least_rows(self):
         """Training rows that each child must hold."""
         if self.min_train_samples is None:
             return 2 if self._predictor.target == "value" else 1
         if self.min_train_samples == 0 and not (
-            self.max_depth or self.max_leaf_nodes or self.min_cost
+            self.max_depth or self.max_leaf_nodes or self._least_cost()
         ):
             raise ValueError(
                 "min_train_samples=0 lets the tree grow without end. Set max_depth, "
@@ -524,31 +695,105 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
         return self.min_train_samples
 
-    def _selection_errors(self, tree, law, truth, seed):
-        """Errors of every node on the rows that `select` names."""
+    def _selection_errors(self, tree, law, training, truth, seed):
+        """Errors of every node on training rows, or on manufactured ones if `select` names them."""
         if self.select != "smeared":
-            return tree.errors(law.X, truth, law.weight, self._predictor.target)
-        X = law.draw(law.everywhere(), law.X.shape[0], seed)
-        truth = self._predictor.answers(X)
-        return tree.errors(X, truth, np.ones(X.shape[0]), self._predictor.target)
+            return tree.errors(training.X, truth, training.weight, self._predictor.target)
+        return self._errors_on_new_rows(tree, law, len(training.X), seed)
 
-    def _measure(self, law, held_out, answers, seed):
-        smeared = law.draw(law.everywhere(), max(law.X.shape[0], 1000), seed)
+    def _errors_on_new_rows(self, tree, law, n, seed, class_weight=None):
+        X = law.manufacture(law.everywhere(), n, seed)
+        truth = self._predictor.answers(X)
+        weight = np.ones(len(X)) if class_weight is None else class_weight[truth.argmax(axis=1)]
+        return tree.errors(X, truth, weight, self._predictor.target)
+
+    def _prune(self, tree, law, training, errors, aside):
+        """The nodes that the selected tree splits, and the path it is selected from.
+
+        By fidelity, trees are compared on the rows set aside; then, as few rows leave many ties,
+        on manufactured rows. Where some answer of the predictor is rare, all answers count alike,
+        and the errors on both kinds of rows are added.
+        """
+        chosen_here = self.select == "fidelity" and self.max_leaf_nodes is None
+        class_weight = self._class_weight(training)
+        values = np.full((errors.size, 5), np.nan)
+        values[:, 0] = errors
+        if aside.n_rows:
+            values[:, 1] = tree.errors(aside.X, aside.truth, aside.weight, aside.target)
+            values[:, 2] = aside.infidelity(tree)
+            values[:, 3] = aside.infidelity(tree, class_weight)
+        if chosen_here:
+            seed = self._law_arguments["seed"]
+            n = min(len(training.X), _MOST_MEASURED)
+            values[:, 4] = self._errors_on_new_rows(tree, law, n, seed, class_weight)
+        pruned_at, path, sums = tree.pruning_path(values)
+        path.errors, path.held_out_errors, infidelity, by_class, on_new_rows = sums.T.copy()
+        path.fidelity = 1.0 - infidelity
+        path.fidelity_low, path.fidelity_high = np.full((2, path.fidelity.size), np.nan)
+        if aside.n_rows and aside.target != "value":
+            path.fidelity_low, path.fidelity_high = binomial_interval(
+                path.fidelity, aside.effective_size
+            )
+        path.selected = 0
+        if chosen_here:
+            best = np.arange(on_new_rows.size)
+            if aside.n_rows and class_weight is None:
+                best = _least(infidelity, best)
+            elif aside.n_rows:  # too few rows of the rare classes to go by them alone
+                on_new_rows = on_new_rows + by_class
+            path.selected = int(_least(on_new_rows, best)[-1])
+        elif self.select in ("train", "smeared"):
+            path.selected = int(_least(path.errors, np.arange(on_new_rows.size))[-1])
+        return pruned_at > path.selected, path
+
+    def _class_weight(self, training):
+        """What a row of each class counts in the choice of a size: 1, unless a class is rare."""
+        if self._predictor.target == "value":
+            return None
+        share = training.weight @ one_hot(training.answers) / training.weight.sum()
+        present = share > 0.0
+        if share[present].min() >= LEAST_SHARE / np.count_nonzero(present):
+            return None
+        # the predictor may give a class to new rows only
+        return np.where(present, 1.0 / np.where(present, share, 1.0), 1.0 / share[present].max())
+
+    def _measure(self, law, training, aside, seed):
         predictor = self._predictor
-        decisions = None if predictor.target == "proba" else predictor.decode(answers)
-        self.fidelity_ = self._agreement(held_out) if len(held_out) else np.nan
+        n_new = min(max(len(training.X), 1000), _MOST_MEASURED)
+        smeared = law.manufacture(law.everywhere(), n_new, seed)
+        if predictor.target == "proba":
+            decisions = predictor.decisions(training.X)
+        else:
+            decisions = predictor.decode(training.answers)
+        self.fidelity_ = np.nan
+        if aside.n_rows:
+            self.fidelity_ = self._agreement(aside.X, decisions=aside.decisions)
         self.smeared_fidelity_ = self._agreement(smeared)
-        self.train_fidelity_ = self._agreement(law.X, law.weight, decisions)
+        self.train_fidelity_ = self._agreement(training.X, training.weight, decisions)
+        if predictor.target == "value":
+            return
+        on_rows = self._tree_answers(training.X)
+        self.train_class_fidelity_ = agreement_by_class(
+            decisions, on_rows, self.classes_, training.weight
+        )
+        self.class_fidelity_ = np.full(self.classes_.size, np.nan)
+        if aside.n_rows:
+            self.class_fidelity_ = agreement_by_class(
+                aside.decisions, self._tree_answers(aside.X), self.classes_, aside.weight
+            )
+        warn_of_lost_classes(decisions, on_rows, self.classes_)
+
+    @staticmethod
+    def _other_seeds(seeds, k):
+        return np.random.SeedSequence(seeds, spawn_key=(k,)).generate_state(4).tolist()
+
+    def _tree_answers(self, X):
+        return self.decision_tree_.predict(X.astype(np.float32), check_input=False)
 
     def _agreement(self, X, sample_weight=None, decisions=None):
         if decisions is None:
             decisions = self._predictor.decisions(X)
-        tree = self.decision_tree_.predict(X.astype(np.float32), check_input=False)
-        if self._predictor.target == "value":
-            if np.ptp(decisions) == 0.0:  # r2_score has no answer where the predictor is constant
-                return float(np.allclose(tree, decisions))
-            return float(r2_score(decisions, tree, sample_weight=sample_weight))
-        return float(accuracy_score(decisions, tree, sample_weight=sample_weight))
+        return agreement(decisions, self._tree_answers(X), self._predictor.target, sample_weight)
 
     # ------------------------------------------------------------------ use
 
@@ -575,7 +820,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         return self._agreement(X, sample_weight)
 
     def sample(self, n_samples, random_state=None):
-        """Manufacture rows.
+        """Manufacture rows, by the law that the tree is grown on but without training rows.
 
         Parameters
         ----------
@@ -596,7 +841,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
         law = make_law(**self._law_arguments)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        X = law.draw(law.everywhere(), n_samples, int(seed))
+        X = law.manufacture(law.everywhere(), n_samples, int(seed))
         return as_frame(X, self._frame_type, getattr(self, "feature_names_in_", None))
 
     @available_if(lambda self: self._type() == "classifier")
@@ -634,6 +879,13 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         """
         metric = r2_score if self._type() == "regressor" else accuracy_score
         return metric(y, self.predict(X), sample_weight=sample_weight)
+
+
+def _least(values, among):
+    """Those of some positions at which values are least, up to rounding."""
+    values = values[among]
+    least = values.min()
+    return among[values <= least + 1e-12 * max(abs(least), 1.0)]
 
 
 def _name_of(estimator):

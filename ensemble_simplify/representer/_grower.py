@@ -5,24 +5,33 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.special import ndtri
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify._regions import with_sizes
 from ensemble_simplify._sklearn_tree import preorder
 from ensemble_simplify.representer._best_split import best_split
 from ensemble_simplify.representer._law import Law, Region, Split
-from ensemble_simplify.representer._predictor import Predictor
-from ensemble_simplify.representer._tree import GrownTree
+from ensemble_simplify.representer._predictor import Predictor, one_hot
+from ensemble_simplify.representer._tree import GrownTree, engine_nodes
 
 # Manufactured numbers held at once: rows go to the predictor in batches of about this size.
 _BATCH_NUMBERS = 2**22
 
 # A node whose answers vary less than this, relative to the root, is pure.
 _PURE = 1e-12
+
+# A node gets at most so many times its rows for its best split to take the lead.
+_MOST_ROWS = 10
+
+# Before pruning, a tree of one sample has so many times the leaves that are asked for.
+_OVERGROWN = 3
+
+# Every answer of the predictor gets this part of an equal share of one sample's rows, or more.
+LEAST_SHARE = 0.5
 
 
 @dataclass(eq=False)
@@ -39,6 +48,7 @@ class _Node:
     priority: tuple = ()  # the smaller, the earlier it is split
     candidates: tuple | None = None  # children that may join the tree
     children: tuple | None = None  # children that have
+    n_rounds: int = 0  # of drawing rows
 
     def __lt__(self, other):
         return self.priority < other.priority
@@ -61,6 +71,9 @@ class Grower:
     deadline: float
     n_jobs: int | None
     report: Callable  # of a message
+    answers: np.ndarray | None = None  # to the training rows, if they are known
+    allowed_splits_only: bool = True  # otherwise a node whose best split is forbidden is a leaf
+    split_confidence: float | None = None
     out_of_time: bool = False
     root_variance: float | None = None
 
@@ -128,11 +141,32 @@ class Grower:
         return tuple(children)
 
     def _evaluate(self, nodes):
-        """Draw rows in each node, have all labelled at once, and find the best splits."""
-        new = self._in_threads(self._draw, nodes)
-        answers = self.predictor.answers(np.concatenate(new))
-        ends = np.cumsum([X.shape[0] for X in new])
-        self._in_threads(self._assess, nodes, new, np.split(answers, ends[:-1]))
+        """Draw rows in each node, have all labelled at once, and find the best splits.
+
+        Nodes whose best split must lead and does not are given as many rows again.
+        """
+        while nodes:
+            drawn = self._in_threads(self._draw, nodes)
+            answers = self._answers(drawn)
+            rows = [X for X, _ in drawn]
+            settled = self._in_threads(self._assess, nodes, rows, answers)
+            nodes = [node for node, done in zip(nodes, settled, strict=True) if not done]
+            if nodes and time.monotonic() >= self.deadline:
+                self.out_of_time = True
+                break
+
+    def _answers(self, drawn):
+        """Answers to the rows of each node; those to training rows are known."""
+        X = np.concatenate([X for X, _ in drawn])
+        ends = np.cumsum([len(X) for X, _ in drawn])[:-1]
+        source = np.concatenate([source for _, source in drawn])
+        if self.answers is None or (source < 0).all():
+            return np.split(self.predictor.answers(X), ends)
+        answers = self.answers[source]
+        made = np.flatnonzero(source < 0)
+        if made.size:
+            answers[made] = self.predictor.answers(X[made])
+        return np.split(answers, ends)
 
     def _in_threads(self, function, *arguments):
         """Call for every node; the compiled work under it lets go of the interpreter's lock."""
@@ -141,13 +175,22 @@ class Grower:
 
     def _draw(self, node):
         """The rows that a node still lacks, by random numbers of its own."""
-        missing = self.n_samples - (0 if node.draws is None else node.draws.shape[0])
-        sequence = np.random.SeedSequence(self.seed, spawn_key=node.path)
+        missing = self.n_samples
+        if node.n_rounds == 0 and node.draws is not None:
+            missing -= node.draws.shape[0]
+        elif node.n_rounds > 0:
+            missing = node.draws.shape[0]
+        own = node.path if node.n_rounds == 0 else (*node.path, 1 + node.n_rounds)
+        sequence = np.random.SeedSequence(self.seed, spawn_key=own)
         seed = int(sequence.generate_state(1, np.uint64)[0])
-        return self.law.draw(node.region, missing, seed)
+        node.n_rounds += 1
+        return self.law.draw_and_tell(node.region, missing, seed)
 
     def _assess(self, node, X, answers):
-        """Cost and split of a node whose rows are labelled; leaves keep no rows."""
+        """Cost and split of a node whose rows are labelled; leaves keep no rows.
+
+        Tells whether no further rows are needed.
+        """
         if node.draws is not None:
             X = np.concatenate([node.draws, X])
             answers = np.concatenate([node.answers, answers])
@@ -160,32 +203,58 @@ class Grower:
         label = self.predictor.target == "label"
         node.cost = node.probability * (1.0 - node.mean.max() if label else variance)
         unit = 1.0 if label else self.root_variance
+        node.split, leads = None, True
         if (
             variance > _PURE * self.root_variance
             and len(node.path) < self.max_depth
             and (self.min_cost == 0.0 or node.cost > self.min_cost * unit)
         ):
-            node.split, decrease = self._best_split(node)
+            node.split, decrease, leads = self._best_split(node)
             best_first = self.max_leaf_nodes < np.inf
             rank = -node.probability * decrease if best_first else len(node.path)
             node.priority = (rank, node.path)
+        if not leads and node.draws.shape[0] < _MOST_ROWS * self.n_samples:
+            return False
         if node.split is None:
             node.region = node.draws = node.answers = None
+        return True
 
     def _best_split(self, node):
-        values = np.empty(node.draws.shape[0])
+        """The split, by how much it lowers the variance, and whether it leads as it must."""
+        n_rows, n_columns = node.draws.shape
+        values = np.empty(n_rows)
+        by_column = np.empty((0 if self.split_confidence is None else n_columns, 2))
         column, n_values, threshold, decrease = best_split(
-            node.draws, node.answers, self.categorical, values
+            node.draws,
+            node.answers,
+            self.categorical,
+            self.law.X,
+            node.rows,
+            self.min_train_samples if self.allowed_splits_only else 0,
+            values,
+            by_column,
         )
         if column < 0:
-            return None, 0.0
+            return None, 0.0, True
         split = Split(column, threshold)
         if n_values:
             split = self._with_all_levels(node, column, values[:n_values].astype(np.float32))
         n_left = np.count_nonzero(split.goes_left(self.law.X[node.rows, column]))
         if min(n_left, node.rows.size - n_left) < self.min_train_samples:
-            return None, 0.0
-        return split, decrease
+            return None, 0.0, True
+        leads = True
+        if self.split_confidence is not None:
+            by_column[column] = 0.0
+            rival = int(by_column[:, 0].argmax())
+            if by_column[rival, 0] > 0.0:
+                leads = self._leads(node, split, Split(rival, by_column[rival, 1]))
+        return split, decrease, leads
+
+    def _leads(self, node, split, rival):
+        """Whether a split is better than another one beyond the noise of the node's rows."""
+        lead = _losses(node, rival) - _losses(node, split)
+        error = lead.std() / np.sqrt(lead.size)
+        return lead.mean() >= ndtri(self.split_confidence) * error
 
     def _with_all_levels(self, node, column, left):
         """Send the levels that no draw has to the side with more draws."""
@@ -205,7 +274,7 @@ def _as_arrays(root, is_complete):
             stack += node.children[::-1]
     splits = [None if node.children is None else node.split for node in order]
     return GrownTree(
-        nodes=_engine_nodes([-1 if split is None else split.column for split in splits]),
+        nodes=engine_nodes([-1 if split is None else split.column for split in splits]),
         splits=splits,
         mean=np.array([node.mean for node in order]),
         cost=np.array([node.cost for node in order]),
@@ -214,62 +283,122 @@ def _as_arrays(root, is_complete):
     )
 
 
-def _engine_nodes(column):
-    """Nodes in the form of `_regions`, from the column of each split in pre-order."""
-    nodes = np.zeros((len(column), 3), dtype=np.int32)
-    nodes[:, 0] = column
-    return with_sizes(nodes)
+def _losses(node, split):
+    """Squared distance of each row's answer from the mean on its side."""
+    goes_left = split.goes_left(node.draws[:, split.column])
+    losses = np.empty(goes_left.size)
+    for side in (goes_left, ~goes_left):
+        answers = node.answers[side]
+        losses[side] = np.square(answers - answers.mean(axis=0)).sum(axis=1)
+    return losses
 
 
 # ---------------------------------------------------------------------- one big sample
 
 
-def grow_one_shot(law, predictor, *, n_samples, max_depth, max_leaf_nodes, seeds, deadline, report):
+def grow_one_shot(
+    law,
+    predictor,
+    *,
+    training,
+    base_answers,
+    n_samples,
+    max_depth,
+    max_leaf_nodes,
+    overgrow,
+    seeds,
+    deadline,
+    report,
+):
     """Scikit-learn's own tree on one big manufactured sample.
 
-    Out of time, on as much of the sample as is labelled by then. `seeds` are of the sample and of
-    the tree.
+    Out of time, on as much of the sample as is labelled by then.
+
+    Parameters
+    ----------
+    law : Law
+    predictor : Predictor
+    training : Bunch
+        ``X``, ``weight`` and ``answers`` of all training rows, which stand in the sample with the
+        weight that the law keeps.
+    base_answers : ndarray of shape (n_base_rows, n_outputs)
+        Those to the rows that the law is made of.
+    n_samples : int
+        Manufactured rows.
+    max_depth, max_leaf_nodes : int or None
+    overgrow : bool
+        Whether to grow more leaves than `max_leaf_nodes` and prune to that number.
+    seeds : pair of int
+        Of the sample and of the tree.
+    deadline : float
+    report : callable
+        Of a message.
     """
-    X = law.draw(law.everywhere(), n_samples, seeds[0])
-    answers = _answers_until(deadline, predictor, X, law.X.shape[0])
+    sample = _Sample(law, predictor, training, base_answers, n_samples, seeds[0], deadline)
     report(f"{predictor.n_queries} rows labelled")
-    X = X[: answers.shape[0]]
-    options = {
-        "max_depth": max_depth,
-        "max_leaf_nodes": max_leaf_nodes,
-        "random_state": seeds[1],
-    }
     label = predictor.target == "label"
+    limit = max_leaf_nodes
+    if overgrow and limit is not None:
+        limit *= _OVERGROWN
+    options = {"max_depth": max_depth, "max_leaf_nodes": limit, "random_state": seeds[1]}
     if label:
-        tree = DecisionTreeClassifier(**options).fit(X, answers.argmax(axis=1))
+        tree = DecisionTreeClassifier(**options)
+        tree.fit(sample.X, sample.answers.argmax(axis=1), sample_weight=sample.weight)
     else:
-        tree = DecisionTreeRegressor(**options).fit(X, answers)
-    nodes, order = preorder(
-        tree.tree_.children_left,
-        tree.tree_.children_right,
-        tree.tree_.feature,
-        tree.tree_.threshold,
-    )
-    mean = np.zeros((nodes.n_nodes, answers.shape[1]))
-    value = tree.tree_.value[order]
-    if label:
-        mean[:, tree.classes_] = value[:, 0] / value[:, 0].sum(axis=1, keepdims=True)
-        impurity = 1.0 - mean.max(axis=1)
-    else:
-        mean[:] = value[:, :, 0]
-        impurity = tree.tree_.impurity[order] * answers.shape[1]
-    probability = tree.tree_.n_node_samples[order] / X.shape[0]
-    return GrownTree(
-        nodes=_engine_nodes(nodes.feature),
-        splits=[
-            Split(int(j), float(t)) if j >= 0 else None
-            for j, t in zip(nodes.feature, nodes.threshold, strict=True)
-        ],
-        mean=mean,
-        cost=probability * impurity,
-        probability=probability,
-        is_complete=X.shape[0] == n_samples,
-    )
+        tree = DecisionTreeRegressor(**options)
+        tree.fit(sample.X, sample.answers, sample_weight=sample.weight)
+    grown, impurity = _read(tree, sample)
+    if overgrow and max_leaf_nodes is not None:
+        grown = grown.of_size(max_leaf_nodes, impurity)
+    return grown
+
+
+class _Sample:
+    """Training rows and manufactured ones, their answers and weights."""
+
+    def __init__(self, law, predictor, training, base_answers, n_samples, seed, deadline):
+        X, weight = np.empty((0, law.X.shape[1])), np.empty(0)
+        answers = np.empty((0, base_answers.shape[1]))
+        self.is_complete = True
+        if law.keep_rows < 1.0:
+            X, weight = _manufactured(law, predictor, base_answers, n_samples, seed)
+            answers = _answers_until(deadline, predictor, X, len(training.X))
+            self.is_complete = len(answers) == len(X)
+            X, weight = X[: len(answers)], weight[: len(answers)]
+            weight *= (1.0 - law.keep_rows) / weight.sum()
+        if law.keep_rows > 0.0:
+            X = np.concatenate([training.X, X])
+            answers = np.concatenate([training.answers, answers])
+            kept = training.weight * (law.keep_rows / training.weight.sum())
+            weight = np.concatenate([kept, weight])
+        # one on average: scikit-learn's limits are in such units
+        self.X, self.answers, self.weight = X, answers, weight * len(X)
+
+
+def _manufactured(law, predictor, answers, n_samples, seed):
+    """Manufactured rows and their weights.
+
+    Where the predictor's answers to the training rows are unbalanced, base rows of the rare ones
+    are picked more often, and the rows made from them weigh less.
+    """
+    everywhere = law.everywhere()
+    labels = answers.argmax(axis=1)
+    share = np.zeros(answers.shape[1])
+    if predictor.target != "value":
+        share = law.weight @ one_hot(answers) / law.weight.sum()
+    present = np.flatnonzero(share)
+    least = LEAST_SHARE / max(present.size, 1)
+    if present.size < 2 or share[present].min() >= least:
+        return law.manufacture(everywhere, n_samples, seed), np.ones(n_samples)
+    part = np.maximum(share[present], least)
+    counts = np.ceil(n_samples * part / part.sum()).astype(np.intp)
+    rows = [
+        law.manufacture(replace(everywhere, q=(labels == c).astype(np.float64)), n, seed + k)
+        for k, (c, n) in enumerate(zip(present, counts, strict=True))
+    ]
+    weight = np.repeat(share[present] / counts, counts)
+    order = np.random.default_rng([seed, 4]).permutation(counts.sum())
+    return np.concatenate(rows)[order], weight[order]
 
 
 def _answers_until(deadline, predictor, X, per_batch):
@@ -282,3 +411,36 @@ def _answers_until(deadline, predictor, X, per_batch):
             break
         answers.append(predictor.answers(X[begin : begin + per_batch]))
     return np.concatenate(answers)
+
+
+def _read(tree, sample):
+    """A grown tree out of scikit-learn's, and the impurities of its nodes."""
+    nodes, order = preorder(
+        tree.tree_.children_left,
+        tree.tree_.children_right,
+        tree.tree_.feature,
+        tree.tree_.threshold,
+    )
+    n_outputs = sample.answers.shape[1]
+    mean = np.zeros((nodes.n_nodes, n_outputs))
+    value = tree.tree_.value[order]
+    impurity = tree.tree_.impurity[order]
+    if isinstance(tree, DecisionTreeClassifier):
+        mean[:, tree.classes_] = value[:, 0] / value[:, 0].sum(axis=1, keepdims=True)
+        cost = 1.0 - mean.max(axis=1)
+    else:
+        mean[:] = value[:, :, 0]
+        cost = impurity = impurity * n_outputs
+    probability = tree.tree_.weighted_n_node_samples[order] / sample.weight.sum()
+    grown = GrownTree(
+        nodes=engine_nodes(nodes.feature),
+        splits=[
+            Split(int(j), float(t)) if j >= 0 else None
+            for j, t in zip(nodes.feature, nodes.threshold, strict=True)
+        ],
+        mean=mean,
+        cost=probability * cost,
+        probability=probability,
+        is_complete=sample.is_complete,
+    )
+    return grown, probability * impurity

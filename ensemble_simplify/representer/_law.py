@@ -1,8 +1,9 @@
-"""The law of manufactured rows: smeared, drawn from neighbours or from kernel densities.
+"""The law of manufactured rows: smeared, from neighbours, kernel densities or a copula.
 
-A region of the feature space is a box of limits and sets of levels, together with the probability
-that each training row's copies fall into it; rows are drawn from their exact distribution inside.
-The compiled part is `_smear.pyx`.
+A row of the law is a training row itself with probability `keep_rows`, else a manufactured one.
+A region of the feature space is a box of limits and sets of levels, together with the training
+rows inside and the probability that each row's copies fall into it; rows are drawn from their
+exact distribution inside. The compiled part is `_smear.pyx`, the copula `_copula.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from scipy.special import ndtr, ndtri
 
 from ensemble_simplify.representer._smear import DECAYING, NEIGHBORS, SMEAR, Smearer, windows
 
+# Normal numbers beyond this have no probability in float64.
+_FARTHEST = 38.0
+
 
 @dataclass(eq=False)
 class Region:
@@ -22,6 +26,7 @@ class Region:
     limits: np.ndarray  # float64 (n_coordinates, 2): (low, high] of ordered coordinates
     allowed: np.ndarray  # uint8: one a level of every nominal coordinate
     q: np.ndarray  # float64 (n_rows,)
+    inside: np.ndarray  # bool (n_rows,): the training rows in it
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +41,12 @@ class Split:
 
 
 class Law:
-    """Manufactured rows by smearing or from neighbours."""
+    """Manufactured rows by smearing or from neighbours, mixed with training rows."""
 
-    def __init__(self, X, weight, columns, *, smearing, n_neighbors=None, decaying=False):
-        self.X, self.weight = X, weight
+    def __init__(
+        self, X, weight, columns, *, smearing, keep_rows=0.0, n_neighbors=None, decaying=False
+    ):
+        self.X, self.weight, self.keep_rows = X, weight, keep_rows
         coordinates = columns.coordinates
         self.coordinate_of = np.empty(X.shape[1], dtype=np.intp)
         for i, members in enumerate(coordinates):
@@ -49,6 +56,7 @@ class Law:
             dtype=np.uint8,
         )
         self.patterns, level, first = _levels(X.astype(np.float32), coordinates)
+        self.level = level
         self.allowed_start = _starts(
             len(values) if is_nominal else 0
             for values, is_nominal in zip(self.patterns, self.nominal, strict=True)
@@ -88,11 +96,18 @@ class Law:
         limits = np.empty((self.nominal.size, 2))
         limits[:, 0], limits[:, 1] = -np.inf, np.inf
         allowed = np.ones(self.allowed_start[-1], dtype=np.uint8)
-        return Region(limits, allowed, np.ones(self.X.shape[0]))
+        n_rows = self.X.shape[0]
+        return Region(limits, allowed, np.ones(n_rows), np.ones(n_rows, dtype=bool))
+
+    def chances(self, region):
+        """P(a row of the law in the region | base row n), for every n."""
+        if self.keep_rows == 0.0:
+            return region.q
+        return self.keep_rows * region.inside + (1.0 - self.keep_rows) * region.q
 
     def probability(self, region):
-        """Of a manufactured row to fall into a region."""
-        return float(self.weight @ region.q / self.weight.sum())
+        """Of a row of the law to fall into a region."""
+        return float(self.weight @ self.chances(region) / self.weight.sum())
 
     def part(self, region, split, left):
         """The left or right side of a split region."""
@@ -109,7 +124,8 @@ class Law:
                 limits[i, 1] = min(limits[i, 1], split.threshold)
             else:
                 limits[i, 0] = max(limits[i, 0], split.threshold)
-        return Region(limits, allowed, self._narrowed(region, i, limits, allowed))
+        inside = region.inside & (split.goes_left(self.X[:, split.column]) == left)
+        return Region(limits, allowed, self._narrowed(region, i, limits, allowed), inside)
 
     def _narrowed(self, region, i, limits, allowed):
         q = np.empty_like(region.q)
@@ -117,7 +133,28 @@ class Law:
         return q
 
     def draw(self, region, n, seed):
-        """Manufacture `n` rows inside a region of positive probability."""
+        """Draw `n` rows inside a region of positive probability."""
+        return self.draw_and_tell(region, n, seed)[0]
+
+    def draw_and_tell(self, region, n, seed):
+        """Rows inside a region, and which training row each is (-1: a manufactured one)."""
+        source = np.full(n, -1, dtype=np.intp)
+        if self.keep_rows == 0.0:
+            return self.manufacture(region, n, seed), source
+        random = np.random.default_rng([seed, 1])
+        of_rows = np.cumsum(self.weight * region.inside)
+        kept = self.keep_rows * of_rows[-1]
+        made = (1.0 - self.keep_rows) * (self.weight @ region.q)
+        is_kept = random.random(n) * (kept + made) < kept
+        n_kept = np.count_nonzero(is_kept)
+        source[is_kept] = first_above(of_rows, random.random(n_kept) * of_rows[-1])
+        X = self.X[source]
+        if n_kept < n:
+            X[~is_kept] = self.manufacture(region, n - n_kept, seed)
+        return X, source
+
+    def manufacture(self, region, n, seed):
+        """Draw `n` rows inside a region, none of them kept, from base rows of positive `q`."""
         X = np.empty((n, self.X.shape[1]))
         self.smearer.draw(region.q, region.limits, region.allowed, seed, X)
         return X
@@ -126,8 +163,8 @@ class Law:
 class KernelLaw(Law):
     """Manufactured rows of independent columns, numeric ones from Gaussian kernel densities."""
 
-    def __init__(self, X, weight, columns):
-        super().__init__(X, weight, columns, smearing=1.0)
+    def __init__(self, X, weight, columns, *, keep_rows=0.0):
+        super().__init__(X, weight, columns, smearing=1.0, keep_rows=keep_rows)
         self.column_of = np.array([members[0] for members in columns.coordinates])
         self.bandwidth = np.zeros(self.nominal.size)
         for i in np.flatnonzero(self.nominal == 0):
@@ -136,8 +173,7 @@ class KernelLaw(Law):
     def _masses(self, i, limits):
         """Share of each row's kernel in (low, high]."""
         z = (limits[i] - self.X[:, self.column_of[i], None]) / self.bandwidth[i]
-        z = np.where((z[:, 0] > 0)[:, None], -z[:, ::-1], z)  # the lower tail is the precise one
-        return np.maximum(ndtr(z[:, 1]) - ndtr(z[:, 0]), 0.0)
+        return normal_mass(z[:, 0], z[:, 1])
 
     def _narrowed(self, region, i, limits, allowed):
         if self.bandwidth[i] == 0.0:
@@ -145,30 +181,33 @@ class KernelLaw(Law):
         old = self.weight @ self._masses(i, region.limits)
         return region.q * ((self.weight @ self._masses(i, limits)) / old)
 
-    def draw(self, region, n, seed):
+    def manufacture(self, region, n, seed):
         smooth = np.flatnonzero(self.bandwidth > 0.0)
         limits = region.limits.copy()
         limits[smooth] = -np.inf, np.inf
-        X = super().draw(Region(limits, region.allowed, region.q), n, seed)
+        X = super().manufacture(Region(limits, region.allowed, region.q, region.inside), n, seed)
         random = np.random.default_rng(seed)
         for i in smooth:
             column, (low, high) = self.column_of[i], region.limits[i]
             share = np.cumsum(self.weight * self._masses(i, region.limits))
-            centre = np.searchsorted(share, random.random(n) * share[-1], side="right")
-            centre = self.X[np.minimum(centre, share.size - 1), column]
-            x = centre + self.bandwidth[i] * _truncated_normal(
+            centre = self.X[first_above(share, random.random(n) * share[-1]), column]
+            x = centre + self.bandwidth[i] * truncated_normal(
                 (low - centre) / self.bandwidth[i], (high - centre) / self.bandwidth[i], random
             )
             X[:, column] = _clipped(x, low, high)
         return X
 
 
-def make_law(*, sampler, smearing, n_neighbors, decaying, **common):
-    if sampler == "kernel":
-        return KernelLaw(**common)
-    if sampler == "neighbors":
-        return Law(**common, smearing=smearing, n_neighbors=n_neighbors, decaying=decaying)
-    return Law(**common, smearing=smearing)
+def first_above(cumulated, numbers):
+    """Place of the first cumulated mass above each number; the last where rounding leaves none."""
+    return np.minimum(np.searchsorted(cumulated, numbers, side="right"), cumulated.size - 1)
+
+
+def normal_mass(low, high):
+    """Probability of a standard normal number in (low, high]."""
+    flip = low > 0  # the lower tail is the precise one
+    low, high = np.where(flip, -high, low), np.where(flip, -low, high)
+    return np.maximum(ndtr(high) - ndtr(low), 0.0)
 
 
 def _levels(X32, coordinates):
@@ -222,13 +261,13 @@ def bandwidth(x, weight):
     return 0.9 * spread * n_effective**-0.2
 
 
-def _truncated_normal(low, high, random):
+def truncated_normal(low, high, random):
     """Standard normal numbers in (low, high), by inversion in the tail that is precise."""
     flip = low > 0
     low, high = np.where(flip, -high, low), np.where(flip, -low, high)
     begin, end = ndtr(low), ndtr(high)
     z = ndtri(begin + random.random(low.size) * (end - begin))
-    z = np.clip(z, low, high)
+    z = np.clip(np.maximum(z, -_FARTHEST), low, high)
     return np.where(flip, -z, z)
 
 

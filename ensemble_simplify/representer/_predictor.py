@@ -20,6 +20,7 @@ class Predictor:
     frame_type: type | None = None  # of the frames it is asked in
     feature_names: np.ndarray | None = None
     classes: np.ndarray | None = None
+    batch_size: int = 2**16  # rows in one question
     n_queries: int = 0
 
     def first_answers(self, X, y):
@@ -79,6 +80,13 @@ class Predictor:
         return self._finite(raw) if self.target == "value" else raw
 
     def _call(self, function, X):
+        parts = [
+            self._call_once(function, X[begin : begin + self.batch_size])
+            for begin in range(0, max(X.shape[0], 1), self.batch_size)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _call_once(self, function, X):
         self.n_queries += X.shape[0]
         try:
             return np.asarray(function(as_frame(X, self.frame_type, self.feature_names)))
@@ -137,3 +145,8 @@ def as_frame(X, frame_type, feature_names):
     if frame_type is None:
         return X
     return frame_type(dict(zip(feature_names, X.T, strict=True)))
+
+
+def one_hot(answers):
+    """Answers with the whole of each row in its largest place."""
+    return np.eye(answers.shape[1])[answers.argmax(axis=1)]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from ensemble_simplify._pruning import sums_on_path, weakest_links
+from ensemble_simplify._regions import with_sizes
 from ensemble_simplify._sklearn_tree import (
     TreeNodes,
     apply_nodes,
     write_classifier,
     write_regressor,
 )
+
+# Weight of impurities beside costs, where a tree is pruned to a size.
+_TIES = 1e-3
 
 
 @dataclass(eq=False)
@@ -56,32 +61,76 @@ class GrownTree:
             rows_of[t] = None
         return errors / weight.sum()
 
-    def prune(self, errors, held_out_errors, *, select):
-        """Weakest-link pruning, and the smallest tree of least error if one is to be selected.
+    def pruning_path(self, values):
+        """Weakest-link pruning.
 
         Parameters
         ----------
-        errors, held_out_errors : ndarray of shape (n_nodes,)
-        select : bool
-            Whether to select by `errors`; otherwise the tree stays as it is grown.
+        values : ndarray of shape (n_nodes, n_values)
 
         Returns
         -------
-        is_split : ndarray of shape (n_nodes,), bool
-            Nodes that the selected tree splits.
+        pruned_at : ndarray of shape (n_nodes,)
+            The tree of the path, from 0, in which each node is no longer split.
         path : Bunch
-            The attribute ``path_`` of the estimator.
+            ``alphas``, ``n_leaves`` and ``costs`` of the trees.
+        sums : ndarray of shape (n_trees, n_values)
+            Over the leaves of each tree.
         """
         pruned_at, alphas, n_leaves, costs = weakest_links(self.nodes, self.cost)
-        on_path = sums_on_path(self.nodes, pruned_at, np.column_stack([errors, held_out_errors]))
-        path = Bunch(alphas=alphas, n_leaves=n_leaves, costs=costs)
-        path.errors, path.held_out_errors = on_path.T.copy()
-        path.selected = 0
-        if select:
-            least = path.errors.min()
-            slack = 1e-12 * max(abs(least), 1.0)
-            path.selected = int(np.flatnonzero(path.errors <= least + slack)[-1])
-        return pruned_at > path.selected, path
+        sums = sums_on_path(self.nodes, pruned_at, values)
+        return pruned_at, Bunch(alphas=alphas, n_leaves=n_leaves, costs=costs), sums
+
+    def of_size(self, n_leaves, impurity):
+        """This tree pruned to a number of leaves, by its costs, and by impurities where they tie.
+
+        Weakest links are cut as long as enough leaves remain, then splits above two leaves, one by
+        one.
+        """
+        if self.n_leaves <= n_leaves:
+            return self
+        cost = self.cost + _TIES * impurity
+        pruned_at, _, sizes, _ = weakest_links(self.nodes, cost)
+        is_split = pruned_at > np.flatnonzero(sizes >= n_leaves)[-1]
+        for t in range(len(self.nodes)):  # parents come first
+            if not is_split[t] and not self.is_leaf[t]:
+                is_split[t + 1 : t + int(self.nodes[t, 2])] = False
+        self._collapse(is_split, n_leaves, cost)
+        kept = np.ones(len(self.nodes), dtype=bool)
+        for t in np.flatnonzero(~is_split):
+            kept[t + 1 : t + int(self.nodes[t, 2])] = False
+        column = np.where(is_split, self.nodes[:, 0], -1)[kept]
+        splits = [
+            split if here else None for split, here in zip(self.splits, is_split, strict=True)
+        ]
+        return GrownTree(
+            nodes=engine_nodes(column),
+            splits=[split for split, here in zip(splits, kept, strict=True) if here],
+            mean=self.mean[kept],
+            cost=self.cost[kept],
+            probability=self.probability[kept],
+            is_complete=self.is_complete,
+        )
+
+    def _collapse(self, is_split, n_leaves, cost):
+        """Turn splits above two leaves into leaves, those that cost least first."""
+        parent = np.full(len(self.nodes), -1)
+        for t in np.flatnonzero(is_split):
+            parent[list(self.children(t))] = t
+
+        def loss(t):
+            return cost[t] - sum(cost[child] for child in self.children(t))
+
+        def is_last(t):
+            return not any(is_split[child] for child in self.children(t))
+
+        last = [(loss(t), t) for t in np.flatnonzero(is_split) if is_last(t)]
+        heapq.heapify(last)
+        for _ in range(np.count_nonzero(is_split) + 1 - n_leaves):
+            _, t = heapq.heappop(last)
+            is_split[t] = False
+            if parent[t] >= 0 and is_last(parent[t]):
+                heapq.heappush(last, (loss(parent[t]), parent[t]))
 
     def as_thresholds(self, is_split, levels):
         """Write splits into sets of levels as thresholds on the codes.
@@ -161,6 +210,13 @@ class GrownTree:
             classes,
             **options,
         )
+
+
+def engine_nodes(column):
+    """Nodes in the form of `_regions`, from the column of each split in pre-order."""
+    nodes = np.zeros((len(column), 3), dtype=np.int32)
+    nodes[:, 0] = column
+    return with_sizes(nodes)
 
 
 def _runs(codes, going_left, left, right):

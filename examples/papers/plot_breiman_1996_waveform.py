@@ -58,6 +58,14 @@ def nature(X):
     return (rng.random((len(X), 1)) > threshold[:, :2]).sum(axis=1)
 
 
+METHOD = {
+    "sampler": "smear",
+    "keep_rows": 0,
+    "sampling": "per_node",
+    "forbidden_splits": "stop",
+    "min_cost": 0,
+    "select": "train",
+}
 large = RepresenterTree(
     nature,
     target="label",
@@ -65,6 +73,7 @@ large = RepresenterTree(
     n_samples=500,
     min_train_samples=len(pool) // 4000,
     random_state=0,
+    **METHOD,
 ).fit(pool, classes)
 bayes = np.mean(class_probabilities(pool).argmax(axis=1) != classes)
 path = large.path_
@@ -88,10 +97,11 @@ for seed in range(2):
     for n in leaves:
         tree = RepresenterTree(
             FrozenEstimator(forest),
+            smearing=0.5,
             max_leaf_nodes=n,
-            select=None,
             validation_fraction=0,
             random_state=seed,
+            **METHOD | {"select": None},
         ).fit(X, y)
         errors[-1].append(np.mean(tree.predict(X_test) != y_test))
 

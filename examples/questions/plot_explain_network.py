@@ -39,18 +39,24 @@ print(f"R2 of the network on test rows: {network.score(X_test, y_test):.2f}")
 
 # %%
 # The six blood measurements hang together: total cholesterol (s1) is nearly the sum of its parts,
-# of which s2 is the largest. Smeared apart, they make people who do not exist, about whom the
-# network was never taught anything. Named as one group, each person's measurements stay
-# together.
+# of which s2 is the largest. Manufactured rows should be people who could exist. The default law
+# moves all measurements of a person together, as they vary in the data; smearing, each on its
+# own, makes people about whom the network was never taught anything. Named as one group, each
+# person's blood measurements stay as they are.
 
 blood = ["s1", "s2", "s3", "s4", "s5", "s6"]
 print(f"correlation of s1 and s2, training rows: {X_train['s1'].corr(X_train['s2']):.2f}")
-for groups in (None, [blood]):
+laws = {
+    "smeared": {"sampler": "smear", "smearing": 0.5},
+    "blood as a group": {"feature_groups": [blood]},
+    "default": {},
+}
+for name, options in laws.items():
     tree = RepresenterTree(
-        FrozenEstimator(network), feature_groups=groups, max_leaf_nodes=12, random_state=0
+        FrozenEstimator(network), max_leaf_nodes=12, random_state=0, **options
     ).fit(X_train, y_train)
     rows = tree.sample(2000, random_state=0)
-    print(f"manufactured rows, groups={groups}: {rows['s1'].corr(rows['s2']):.2f}")
+    print(f"manufactured rows, {name}: {rows['s1'].corr(rows['s2']):.2f}")
 
 # %%
 # The tree of the network, first levels. The thresholds are in the original units.
@@ -71,12 +77,10 @@ plt.show()
 # %%
 # How much does a larger tree add? Fidelity is the part of the variance of the network's values
 # that the tree explains, on rows that neither has seen; here the mean of three random splits of
-# the data. Among training rows a tree soon runs out of data; the representer does not. With very
-# few leaves there is no difference. Keeping the blood measurements together makes plausible
-# people, but for this smooth network it matters little.
+# the data. Among training rows a tree soon runs out of data; the representer does not.
 
 leaves = [2, 4, 8, 16, 32]
-fidelities = {"tree on training rows": [], "representer": [], "representer, blood as a group": []}
+fidelities = {"tree on training rows": [], "smeared": [], "default": []}
 for seed in range(3):
     A, B, a, _ = train_test_split(X, y, random_state=seed)
     network = fit_network(A, a)
@@ -85,14 +89,13 @@ for seed in range(3):
     for n in leaves:
         usual = DecisionTreeRegressor(max_leaf_nodes=n, random_state=0).fit(A, network.predict(A))
         rows.append([1 - np.mean((usual.predict(B) - values) ** 2) / values.var()])
-        for groups in (None, [blood]):
+        for name in ("smeared", "default"):
             tree = RepresenterTree(
                 FrozenEstimator(network),
-                feature_groups=groups,
                 max_leaf_nodes=n,
-                select=None,
                 validation_fraction=0,
                 random_state=0,
+                **laws[name],
             ).fit(A, a)
             rows[-1].append(tree.fidelity(B))
     for name, column in zip(fidelities, np.transpose(rows), strict=True):

@@ -23,7 +23,7 @@ def curves(display):
 
 def test_curves_are_the_path():
     X, y = load_iris(return_X_y=True)
-    tree = RepresenterTree(RandomForestClassifier(5), random_state=0).fit(X, y)
+    tree = RepresenterTree(RandomForestClassifier(5), select="train", random_state=0).fit(X, y)
     display = PruningPathDisplay.from_estimator(tree)
     path, drawn = tree.path_, curves(display)
     assert display.figure_ is display.ax_.figure
@@ -36,6 +36,21 @@ def test_curves_are_the_path():
     assert drawn[f"selected: {tree.n_leaves_} leaves"][0, 0] == tree.n_leaves_
     assert display.ax_.get_ylabel() == "error rate"
     assert display.ax_.get_xlabel() == "leaves"
+
+
+def test_fidelity_with_its_interval():
+    X, y = load_iris(return_X_y=True)
+    tree = RepresenterTree(RandomForestClassifier(5), random_state=0).fit(X, y)
+    display = PruningPathDisplay.from_estimator(tree)
+    path, name = tree.path_, "disagreement, rows set aside"
+    np.testing.assert_array_equal(curves(display)[name][:, 1], 1.0 - path.fidelity)
+    low, high = display.bands[name]
+    np.testing.assert_array_equal(low, 1.0 - path.fidelity_high)
+    np.testing.assert_array_equal(high, 1.0 - path.fidelity_low)
+    assert len(display.ax_.collections) == 1
+    tree = RepresenterTree(RandomForestClassifier(5), validation_fraction=0, random_state=0)
+    display = PruningPathDisplay.from_estimator(tree.fit(X, y))
+    assert list(curves(display))[:-1] == ["rows grown on", "training rows"]
 
 
 def test_what_is_named_and_left_out():

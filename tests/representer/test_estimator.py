@@ -2,15 +2,23 @@
 
 import pickle
 import time
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_friedman1
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_iris,
+    make_classification,
+    make_friedman1,
+)
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     RandomForestClassifier,
@@ -25,6 +33,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
+from sklearn.utils import Bunch
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ensemble_simplify import (
@@ -34,12 +43,14 @@ from ensemble_simplify import (
     GenesimClassifier,
     RepresenterTree,
 )
+from ensemble_simplify._pruning import weakest_links
 from ensemble_simplify._regions import depths, with_sizes
 from ensemble_simplify._sklearn_tree import apply_nodes
 from ensemble_simplify.representer._columns import Columns
-from ensemble_simplify.representer._grower import Grower
-from ensemble_simplify.representer._law import Split, make_law
+from ensemble_simplify.representer._grower import Grower, _Sample
+from ensemble_simplify.representer._law import Split
 from ensemble_simplify.representer._predictor import Predictor
+from ensemble_simplify.representer._samplers import make_law
 from ensemble_simplify.representer._tree import GrownTree
 
 
@@ -55,7 +66,16 @@ def friedman():
     return X, y, RandomForestRegressor(10, random_state=0).fit(X, y)
 
 
-def grow(X, function, target="label", classes=None, columns=None, sampler="smear", **options):
+def grow(
+    X,
+    function,
+    target="label",
+    classes=None,
+    columns=None,
+    sampler="smear",
+    keep_rows=0.0,
+    **options,
+):
     """The grown tree, and its grower."""
     columns = columns or Columns.resolve(None, None, X.shape[1], None)
     law = make_law(
@@ -64,8 +84,10 @@ def grow(X, function, target="label", classes=None, columns=None, sampler="smear
         columns=columns,
         sampler=sampler,
         smearing=0.5,
+        keep_rows=keep_rows,
         n_neighbors=10,
         decaying=False,
+        seed=0,
     )
     predictor = Predictor(function, target, "f", classes=classes)
     options = {
@@ -87,10 +109,11 @@ def grow(X, function, target="label", classes=None, columns=None, sampler="smear
 # ---------------------------------------------------------------------- growing
 
 
-@pytest.mark.parametrize("sampler", ["smear", "neighbors", "kernel"])
-def test_probabilities_of_leaves_sum_to_one(sampler, iris):
+@pytest.mark.parametrize("keep_rows", [0.0, 0.5])
+@pytest.mark.parametrize("sampler", ["smear", "neighbors", "kernel", "copula"])
+def test_probabilities_of_leaves_sum_to_one(sampler, keep_rows, iris):
     X, _, forest = iris
-    tree, _ = grow(X, forest.predict, classes=forest.classes_, sampler=sampler)
+    tree, _ = grow(X, forest.predict, classes=forest.classes_, sampler=sampler, keep_rows=keep_rows)
     assert tree.n_leaves == tree.is_leaf.sum() > 2
     assert tree.probability[tree.is_leaf].sum() == pytest.approx(1.0, rel=1e-9)
     for t in np.flatnonzero(~tree.is_leaf):
@@ -238,6 +261,226 @@ def test_threads_do_not_change_the_tree(max_leaf_nodes, iris):
     assert same_trees(alone, together)
 
 
+@pytest.mark.parametrize("sampling", ["per_node", "one_shot"])
+def test_leaves_asked_for_are_given(sampling):
+    """On related columns, too, where many manufactured rows lie off the data."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 1)) + 0.2 * rng.standard_normal((200, 6))
+    noisy = X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(200) > 0.3
+    function = RandomForestClassifier(10, random_state=0).fit(X, noisy).predict
+    # fresh rows in a node that the predictor answers alike end it, and with it the tree
+    for n in (2, 3, 8, 12, *([20, 40] if sampling == "one_shot" else [])):
+        tree = RepresenterTree(
+            function, target="label", sampling=sampling, max_leaf_nodes=n, random_state=0
+        ).fit(X)
+        assert tree.get_n_leaves() == tree.n_leaves_ == n
+
+
+def test_a_forbidden_split_is_passed_over_or_ends_the_branch(iris):
+    """Splits that leave no training row on one side: as the paper has it, or the next best."""
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal(80)
+    X = np.column_stack([a, a + 0.01 * rng.standard_normal(80)])
+
+    def function(rows):  # rows far from the diagonal, of which there are none, differ most
+        return np.where(np.abs(rows[:, 0] - rows[:, 1]) > 0.5, 2, rows[:, 0] > 0).astype(int)
+
+    options = {"classes": np.arange(3), "max_leaf_nodes": 12}
+    stopped, grower = grow(X, function, allowed_splits_only=False, **options)
+    passed, _ = grow(X, function, **options)
+    assert stopped.n_leaves < 12
+    assert passed.n_leaves == 12
+    for tree in (stopped, passed):
+        counts = tree.errors(X, np.zeros((80, 3)), np.ones(80), "label") * 80
+        assert counts.min() >= 1
+    # what ends a branch is that scikit-learn's own best split of such rows is a forbidden one
+    ended = 0
+    regions = {0: grower.law.everywhere()}
+    for t, split in enumerate(stopped.splits):
+        if split is not None:
+            for child, left in zip(stopped.children(t), (True, False), strict=True):
+                regions[child] = grower.law.part(regions[t], split, left)
+        elif stopped.mean[t].max() < 0.9:
+            rows = grower.law.draw(regions[t], 20_000, 1)
+            stump = DecisionTreeClassifier(max_depth=1).fit(rows, function(rows)).tree_
+            goes_left = X[regions[t].inside, stump.feature[0]] <= stump.threshold[0]
+            ended += goes_left.all() or not goes_left.any()
+    assert ended >= 1
+
+
+def test_a_split_that_must_lead_gets_more_rows():
+    """Two columns that are equally good need rows; one that is far better needs none."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    options = {"target": "value", "max_depth": 1, "n_samples": 100, "min_train_samples": 2}
+
+    def rows_asked(function, **more):
+        return grow(X, function, **options, **more)[1].predictor.n_queries
+
+    def clear(rows):
+        return (rows[:, 0] > 0) + 0.1 * (rows[:, 1] > 0)
+
+    def close(rows):
+        return rows[:, 0] + 1.02 * rows[:, 1]
+
+    assert rows_asked(clear, split_confidence=0.95) == rows_asked(clear) == 300
+    assert rows_asked(close) == 300
+    assert rows_asked(close, split_confidence=0.95) >= 300 + 700
+    columns = [
+        grow(X, close, seed=seed, split_confidence=c, **options)[0].splits[0].column
+        for c in (None, 0.95)
+        for seed in range(30)
+    ]
+    assert np.mean(np.array(columns[30:]) == 1) >= np.mean(np.array(columns[:30]) == 1)
+
+
+def test_known_answers_are_not_asked_for_again(iris):
+    X, _, forest = iris
+    asked = []
+
+    def function(rows):
+        asked.append(rows)
+        return forest.predict(rows)
+
+    options = {"classes": forest.classes_, "keep_rows": 0.5, "seed": 4}
+    tree, grower = grow(X, function, **options)
+    rows_of_all = grower.predictor.n_queries
+    answers = grower.predictor.encode(forest.predict(X))
+    asked.clear()
+    again, grower = grow(X, function, answers=answers, **options)
+    assert same_trees(tree, again)
+    assert 0.3 * rows_of_all < grower.predictor.n_queries < 0.7 * rows_of_all
+
+
+@pytest.mark.parametrize("options", [{}, {"max_leaf_nodes": 5}, {"target": "proba"}])
+def test_no_question_is_larger_than_a_batch(options, iris):
+    X, y, forest = iris
+    sizes = []
+
+    class Counted(ClassifierMixin, BaseEstimator):
+        classes_ = forest.classes_
+        n_features_in_ = 4
+
+        def fit(self, X, y):
+            return self
+
+        def __sklearn_is_fitted__(self):
+            return True
+
+        def predict(self, rows):
+            sizes.append(len(rows))
+            return forest.predict(rows)
+
+        def predict_proba(self, rows):
+            sizes.append(len(rows))
+            return forest.predict_proba(rows)
+
+    def text(**more):
+        tree = RepresenterTree(FrozenEstimator(Counted()), random_state=0, **options, **more)
+        tree.fit(X, y)
+        assert tree.n_queries_ == sum(sizes)
+        most = max(sizes)
+        sizes.clear()
+        return export_text(tree.decision_tree_, decimals=9), most
+
+    whole, most = text()
+    parts, most_of_parts = text(batch_size=37)
+    assert whole == parts
+    assert most > 37
+    assert most_of_parts == 37
+
+
+# ---------------------------------------------------------------------- one sample
+
+
+def sample_of(X, function, n_samples):
+    columns = Columns.resolve(None, None, X.shape[1], None)
+    law = make_law(
+        X=X,
+        weight=np.ones(len(X)),
+        columns=columns,
+        **{"sampler": "copula", "smearing": 0.25, "keep_rows": 0.5, "n_neighbors": 5},
+        decaying=False,
+        seed=0,
+    )
+    predictor = Predictor(function, "label", "f", classes=np.arange(2))
+    answers = predictor.answers(X)
+    training = Bunch(X=X, weight=law.weight, answers=answers)
+    return law, _Sample(law, predictor, training, answers, n_samples, 0, np.inf)
+
+
+def test_rare_answers_are_drawn_more_often_and_weigh_less():
+    """The weighted sample is one of the same law."""
+    X = np.random.default_rng(0).standard_normal((1000, 3)) @ np.array(
+        [[1.0, 0.5, 0], [0, 1, 0.5], [0, 0, 1]]
+    )
+
+    def function(rows):
+        return (rows[:, 0] > 1.9).astype(int)
+
+    law, sample = sample_of(X, function, n_samples=20_000)
+    assert 0.01 < function(X).mean() < 0.05
+    np.testing.assert_array_equal(sample.X[:1000], X)
+    np.testing.assert_array_equal(sample.answers[:, 1], function(sample.X))
+    np.testing.assert_allclose(sample.weight[:1000], len(sample.X) / 2000)
+    made, weight = sample.X[1000:], sample.weight[1000:]
+    assert weight.sum() == pytest.approx(len(sample.X) / 2)
+    assert function(made).mean() > 0.1
+    plain = law.manufacture(law.everywhere(), 20_000, 9)
+    for statistic in (lambda rows: rows[:, 0] > 1.9, lambda rows: rows[:, 1], lambda r: r[:, 2]):
+        expected = statistic(plain).astype(float)
+        error = 5 * expected.std() / np.sqrt(4000)
+        found = np.average(statistic(made), weights=weight)
+        assert found == pytest.approx(expected.mean(), abs=error)
+
+
+def test_only_training_rows_ask_nothing(iris):
+    """keep_rows=1 in one sample is the usual surrogate, grown larger and pruned."""
+    X, y, forest = iris
+    tree = RepresenterTree(
+        FrozenEstimator(forest),
+        keep_rows=1.0,
+        max_leaf_nodes=4,
+        validation_fraction=0,
+        random_state=0,
+    ).fit(X, y)
+    usual = DecisionTreeClassifier(max_leaf_nodes=4, random_state=0).fit(X, forest.predict(X))
+    assert tree.train_fidelity_ >= usual.score(X, forest.predict(X))
+    assert tree.n_queries_ == 150 + 1000  # the rows, and the new ones of `smeared_fidelity_`
+
+
+def prunings(tree, t=0):
+    """Leaves and cost of every pruning of a branch."""
+    yield 1, tree.cost[t]
+    if not tree.is_leaf[t]:
+        left, right = tree.children(t)
+        for n, a in list(prunings(tree, left)):
+            for m, b in prunings(tree, right):
+                yield n + m, a + b
+
+
+@given(seed=st.integers(0, 3000), n_leaves=st.integers(1, 8))
+def test_pruned_to_a_size(seed, n_leaves):
+    """As many leaves as asked for, and the least cost of that size where it is on the path."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 3))
+    grown_tree, _ = grow(
+        X, lambda rows: rng.integers(0, 3, len(rows)), classes=np.arange(3), max_leaf_nodes=7
+    )
+    cost = rng.random(len(grown_tree.nodes)) * 0.1
+    for t in range(len(cost))[::-1]:  # a split never costs more than its children's sum
+        if not grown_tree.is_leaf[t]:
+            cost[t] += sum(cost[child] for child in grown_tree.children(t))
+    grown_tree.cost[:] = cost
+    pruned = grown_tree.of_size(n_leaves, np.zeros(len(cost)))
+    assert pruned.n_leaves == pruned.is_leaf.sum() == min(n_leaves, grown_tree.n_leaves)
+    of_this_size = [c for n, c in prunings(grown_tree) if n == pruned.n_leaves]
+    total = pruned.cost[pruned.is_leaf].sum()
+    assert any(total == pytest.approx(c) for c in of_this_size)
+    if pruned.n_leaves in weakest_links(grown_tree.nodes, grown_tree.cost)[2]:
+        assert total == pytest.approx(min(of_this_size))
+
+
 # ---------------------------------------------------------------------- pruning
 
 
@@ -262,6 +505,124 @@ def test_selection(iris):
     wrong = np.mean(train.predict(X) != y)
     assert train.path_.errors[train.path_.selected] == pytest.approx(wrong)
     assert trees["smeared"].n_leaves_ <= trees[None].n_leaves_
+
+
+def test_selection_by_fidelity(iris):
+    """The best agreement on the rows set aside; the size asked for is never pruned."""
+    X, y, forest = iris
+    tree = RepresenterTree(FrozenEstimator(forest), validation_fraction=0.4, random_state=0)
+    path = tree.fit(X, y).path_
+    assert path.fidelity[path.selected] == pytest.approx(path.fidelity.max())
+    assert tree.fidelity_ == pytest.approx(path.fidelity[path.selected])
+    assert tree.n_leaves_ == path.n_leaves[path.selected]
+    for k, share in enumerate(path.fidelity):
+        exact = binomtest(round(share * 60), 60).proportion_ci(0.95, method="exact")
+        assert path.fidelity_low[k] == pytest.approx(exact.low)
+        assert path.fidelity_high[k] == pytest.approx(exact.high)
+    asked = RepresenterTree(FrozenEstimator(forest), max_leaf_nodes=9, random_state=0).fit(X, y)
+    assert asked.path_.selected == 0
+    assert asked.n_leaves_ == 9
+    without = RepresenterTree(FrozenEstimator(forest), validation_fraction=0, random_state=0)
+    path = without.fit(X, y).path_
+    assert np.isnan(path.fidelity).all()
+    assert np.isnan(path.fidelity_low).all()
+    assert without.n_leaves_ == path.n_leaves[path.selected] < path.n_leaves[0]
+
+
+def test_fidelity_of_values_on_the_path(friedman):
+    X, y, forest = friedman
+    tree = RepresenterTree(FrozenEstimator(forest), random_state=0).fit(X, y)
+    path = tree.path_
+    assert path.fidelity[path.selected] == pytest.approx(path.fidelity.max())
+    assert tree.fidelity_ == pytest.approx(path.fidelity[path.selected])
+    assert np.isnan(path.fidelity_low).all()
+
+
+def rare(seed):
+    """Rows, and a balanced forest that gives one answer to few of them."""
+    X, y = make_classification(
+        1000, 8, n_informative=4, weights=[0.97], class_sep=1.5, random_state=seed
+    )
+    forest = RandomForestClassifier(
+        20, class_weight="balanced", min_samples_leaf=3, random_state=0
+    ).fit(X[:600], y[:600])
+    return X, y, forest
+
+
+@pytest.mark.parametrize("max_leaf_nodes", [None, 8])
+def test_rare_answers_are_kept(max_leaf_nodes):
+    """On average over sets: each has a dozen such rows only."""
+    recalls = []
+    for seed in range(5):
+        X, y, forest = rare(seed)
+        answers = forest.predict(X)
+        assert answers[:600].mean() < 0.07
+        tree = RepresenterTree(
+            FrozenEstimator(forest), max_leaf_nodes=max_leaf_nodes, random_state=0
+        ).fit(X[:600], y[:600])
+        usual = DecisionTreeClassifier(max_leaf_nodes=max_leaf_nodes, random_state=0)
+        usual.fit(X[:600], answers[:600])
+        new = answers[600:] == 1
+        recalls.append([model.predict(X[600:])[new].mean() for model in (tree, usual)])
+    ours, theirs = np.mean(recalls, axis=0)
+    assert ours >= theirs - 0.05
+    # what is reported is the share of equal labels in each class
+    seen = {r.tobytes() for r in tree._law_arguments["X"]}
+    aside = np.array([r.tobytes() not in seen for r in X[:600]])
+    for name, rows in (("class_fidelity_", aside), ("train_class_fidelity_", ~aside)):
+        rows = X[:600][rows]
+        truth = forest.predict(rows)
+        expected = [
+            np.mean(tree.predict(rows)[truth == c] == c) if c in truth else np.nan for c in (0, 1)
+        ]
+        np.testing.assert_allclose(getattr(tree, name), expected)
+
+
+def test_lost_classes_are_told(iris):
+    rows = np.random.default_rng(0).standard_normal((300, 2))
+
+    def corner(rows):
+        return ((rows[:, 0] > 1.2) & (rows[:, 1] > 1.2)).astype(int)
+
+    with pytest.warns(UserWarning, match=r"answers 0 everywhere: it never answers 1.*of 270"):
+        RepresenterTree(corner, target="label", max_depth=1, random_state=0).fit(rows)
+    X, y, forest = iris
+    frozen = FrozenEstimator(forest)
+    with pytest.warns(UserWarning, match="has lost classes: it never answers 2") as caught:
+        RepresenterTree(frozen, max_leaf_nodes=2, random_state=0).fit(X[:140], y[:140])
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RepresenterTree(frozen, max_leaf_nodes=4, random_state=0).fit(X, y)
+
+
+# ---------------------------------------------------------------------- stability
+
+
+@pytest.mark.parametrize("sampling", ["per_node", "one_shot"])
+def test_stability(sampling):
+    """Clear splits are always the same; of two equal columns either is taken."""
+    X = np.random.default_rng(0).standard_normal((200, 4))
+    options = {"target": "value", "sampling": sampling, "max_leaf_nodes": 4, "n_stability": 12}
+
+    def clear(rows):
+        return 4.0 * (rows[:, 0] > 0) + (rows[:, 1] > 0)
+
+    tree = RepresenterTree(clear, random_state=0, **options).fit(X)
+    assert tree.stability_.n_trees == 12
+    assert tree.stability_.root == tree.stability_.root_column == 1.0
+    assert tree.stability_.second == tree.stability_.second_column == 1.0
+
+    def either(rows):
+        return rows[:, 0] + rows[:, 1]
+
+    # the data are the same with the two columns exchanged, and no row is in every sample
+    X = np.concatenate([X, X[:, [1, 0, 2, 3]]])
+    options |= {"keep_rows": 0.0, "n_samples": 100}
+    tree = RepresenterTree(either, random_state=0, **options).fit(X)
+    assert 0.0 < tree.stability_.root_column < 1.0
+    assert tree.stability_.root <= tree.stability_.root_column
+    assert RepresenterTree(either, target="value", max_leaf_nodes=4).fit(X).stability_ is None
 
 
 # ---------------------------------------------------------------------- writing
@@ -508,7 +869,8 @@ def test_held_out_rows_are_seen_by_nobody(iris):
 
 def test_sample(iris):
     X, y, forest = iris
-    tree = RepresenterTree(FrozenEstimator(forest), smearing=0.0, random_state=0).fit(X, y)
+    options = {"sampler": "smear", "smearing": 0.0, "random_state": 0}
+    tree = RepresenterTree(FrozenEstimator(forest), **options).fit(X, y)
     rows = tree.sample(500, random_state=1)
     assert {r.tobytes() for r in rows} <= {r.tobytes() for r in X}
     np.testing.assert_array_equal(rows, tree.sample(500, random_state=1))
@@ -622,11 +984,13 @@ def test_splits_inside_groups():
 def test_weights_enter_the_law(iris):
     X, y, forest = iris
     weight = np.where(y == 0, 0.0, 1.0)
-    tree = RepresenterTree(FrozenEstimator(forest), smearing=0.0, random_state=0)
-    tree.fit(X, y, sample_weight=weight)
     absent = {r.tobytes() for r in X[y == 0]}
-    assert not absent & {r.tobytes() for r in tree.sample(500)}
-    assert tree.decision_tree_.tree_.weighted_n_node_samples[0] <= 100
+    for options in ({"sampler": "smear", "smearing": 0.0}, {"max_leaf_nodes": 5}, {}):
+        tree = RepresenterTree(FrozenEstimator(forest), random_state=0, **options)
+        tree.fit(X, y, sample_weight=weight)
+        assert not absent & {r.tobytes() for r in tree.sample(500)}
+        assert tree.decision_tree_.tree_.weighted_n_node_samples[0] <= 100
+        assert 0 not in tree.predict(X)
 
 
 def test_grid_search(iris):
@@ -713,7 +1077,11 @@ def test_bad_parameters(iris):
     fails("mask of 2 columns", categorical_features=[True, False])
     fails("both hold column 1", feature_groups=[[0, 1], [1, 2]])
     fails("both hold column 'b'", X=frame, feature_groups=[["a", "b"], ["b", "c"]])
-    fails("min_train_samples=0", min_train_samples=0)
+    fails("min_train_samples=0", min_train_samples=0, min_cost=0.0)
+    fails("'keep_rows' parameter", keep_rows=1.5)
+    fails("'batch_size' parameter", batch_size=0)
+    fails("'split_confidence' parameter", split_confidence=1.0)
+    fails(r"smearing=0\.0 leaves sampler='copula' nothing", smearing=0.0)
     fails("target='value' does not go", target="value")
     fails("no predict_proba", estimator=SVC(), target="proba")
     fails("does not tell what the function", estimator=forest.predict)
@@ -726,9 +1094,12 @@ def test_bad_parameters(iris):
         {"min_cost": 1.0},
         {"reuse": True},
         {"categorical_features": [3]},
+        {"forbidden_splits": "stop"},
+        {"split_confidence": 0.9},
     ):
         fails(f"{next(iter(option))}=.*sampling='one_shot'", sampling="one_shot", **option)
-    fails("n_neighbors=5 has no meaning with sampler='smear'", n_neighbors=5)
+    fails("n_neighbors=5 has no meaning with sampler='copula'", n_neighbors=5)
+    fails("n_neighbors=5 has no meaning with sampler='smear'", sampler="smear", n_neighbors=5)
     fails("neighbor_weights='decaying' has no", neighbor_weights="decaying")
     fails("smearing=0.2 has no meaning with sampler='kernel'", sampler="kernel", smearing=0.2)
     fails("n_neighbors=5 has no meaning", sampler="kernel", n_neighbors=5)
@@ -738,6 +1109,31 @@ def test_bad_parameters(iris):
     ):
         with pytest.raises(ValueError, match=match):
             RepresenterTree(frozen).fit(X, y, sample_weight=weight)
+
+
+def test_the_right_sampling_is_chosen(iris):
+    """One sample for small trees, unless an option needs more; refused where it cannot be had."""
+    X, y, forest = iris
+
+    def sampling(**options):
+        return RepresenterTree(FrozenEstimator(forest), **options).fit(X, y).sampling_
+
+    assert sampling() == "per_node"
+    assert sampling(max_leaf_nodes=64) == "one_shot"
+    assert sampling(max_leaf_nodes=65) == "per_node"
+    assert sampling(max_depth=6) == "one_shot"
+    assert sampling(max_depth=7) == "per_node"
+    assert sampling(max_leaf_nodes=5, sampling="per_node") == "per_node"
+    assert sampling(sampling="one_shot") == "one_shot"
+    for option in (
+        {"min_train_samples": 3},
+        {"min_cost": 1.0},
+        {"reuse": True},
+        {"categorical_features": [3]},
+        {"forbidden_splits": "stop"},
+        {"split_confidence": 0.9},
+    ):
+        assert sampling(max_leaf_nodes=5, **option) == "per_node"
 
 
 def test_bad_predictors(iris):

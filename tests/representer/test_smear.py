@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify.representer import _law
 from ensemble_simplify.representer._best_split import best_split
 from ensemble_simplify.representer._columns import Columns
 from ensemble_simplify.representer._law import Split, bandwidth
+from ensemble_simplify.representer._samplers import make_law as _make_law
 from ensemble_simplify.representer._smear import windows
 
 
@@ -19,12 +19,19 @@ def make_columns(n_columns, categorical=(), groups=()):
 
 
 def make_law(X, weight=None, columns=None, **options):
-    options = {"sampler": "smear", "smearing": 0.5, "n_neighbors": 8, "decaying": False} | options
+    options = {
+        "sampler": "smear",
+        "smearing": 0.5,
+        "keep_rows": 0.0,
+        "n_neighbors": 8,
+        "decaying": False,
+        "seed": 5,
+    } | options
     if weight is None:
         weight = np.ones(X.shape[0])
     if columns is None:
         columns = make_columns(X.shape[1])
-    return _law.make_law(X=X, weight=weight, columns=columns, **options)
+    return _make_law(X=X, weight=weight, columns=columns, **options)
 
 
 def neighbor_probabilities(x, n, weight, width, decaying):
@@ -42,13 +49,47 @@ def neighbor_probabilities(x, n, weight, width, decaying):
     return p / p.sum()
 
 
-def manufacture(X, weight, columns, n, rng, *, sampler="smear", smearing=0.5, **options):
+def normal_scores(x, weight, order):
+    """Normal quantiles of the middles of the weighted ranks, in a given order of the rows."""
+    assert (np.diff(x[order].astype(np.float32)) >= 0).all()
+    below = np.cumsum(weight[order]) - weight[order]
+    scores = np.empty(len(x))
+    scores[order] = stats.norm.ppf((below + weight[order] / 2) / weight.sum())
+    return scores
+
+
+def from_copula(X, weight, law, base, smearing, rng):
+    """Values of all ordered columns: the definition, with the law's order of ties."""
+    columns = law.column_of
+    z = np.column_stack([normal_scores(X[:, j], weight, law.row[k]) for k, j in enumerate(columns)])
+    centred = z - np.average(z, axis=0, weights=weight)
+    covariance = np.cov(centred.T, aweights=weight, ddof=0)
+    scale = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(scale, scale)
+    correlation = 0.999 * correlation + 0.001 * np.eye(len(columns))
+    noise = rng.multivariate_normal(np.zeros(len(columns)), correlation, len(base))
+    u = stats.norm.cdf(np.sqrt(1 - smearing) * z[base] + np.sqrt(smearing) * noise)
+    values = np.empty_like(u)
+    for k, j in enumerate(columns):
+        order = law.row[k]
+        ends = np.cumsum(weight[order]) / weight.sum()
+        values[:, k] = X[order[np.minimum(np.searchsorted(ends, u[:, k]), len(X) - 1)], j]
+    return values
+
+
+def manufacture(
+    X, weight, columns, n, rng, law, *, sampler="smear", smearing=0.5, keep_rows=0.0, **options
+):
     """Rows from the whole law, straight from its definition."""
     base = rng.choice(len(X), n, p=weight / weight.sum())
     out = np.empty((n, X.shape[1]))
+    if sampler == "copula":
+        out[:, law.column_of] = from_copula(X, weight, law, base, smearing, rng)
     for members in columns.coordinates:
         source = rng.choice(len(X), n, p=weight / weight.sum())
         nominal = members.size > 1 or columns.categorical[members[0]]
+        if sampler == "copula" and not nominal:
+            continue
         if sampler == "neighbors" and not nominal:
             x = X[:, members[0]]
             for m in range(len(X)):
@@ -64,6 +105,8 @@ def manufacture(X, weight, columns, n, rng, *, sampler="smear", smearing=0.5, **
         elif sampler != "kernel":
             source = np.where(rng.random(n) < smearing, source, base)
         out[:, members] = X[np.ix_(source, members)]
+    kept = rng.random(n) < keep_rows
+    out[kept] = X[base[kept]]
     return out
 
 
@@ -92,6 +135,12 @@ LAWS = [
     {"sampler": "neighbors", "n_neighbors": 7, "decaying": False},
     {"sampler": "neighbors", "n_neighbors": 12, "decaying": True},
     {"sampler": "kernel"},
+    {"sampler": "smear", "smearing": 0.5, "keep_rows": 0.3},
+    {"sampler": "neighbors", "n_neighbors": 7, "decaying": False, "keep_rows": 0.6},
+    {"sampler": "kernel", "keep_rows": 0.5},
+    {"sampler": "copula", "smearing": 0.5},
+    {"sampler": "copula", "smearing": 1.0, "keep_rows": 0.5},
+    {"sampler": "copula", "smearing": 0.2, "keep_rows": 0.3},
 ]
 
 
@@ -117,7 +166,9 @@ def test_same_law_as_rejection(options, weighted):
     weight = rng.integers(1, 5, len(X)).astype(float) if weighted else np.ones(len(X))
     law = make_law(X, weight, columns, **options)
     options = {"n_neighbors": None, "decaying": None} | options
-    reference = manufacture(X, weight, columns, 150_000, rng, **options)
+    reference = manufacture(X, weight, columns, 150_000, rng, law, **options)
+    # the copula's probabilities are estimates from 2048 proposals
+    slack = 0.03 if options["sampler"] == "copula" else 1e-12
     for depth in range(len(SPLITS) + 1):
         splits = SPLITS[:depth]
         region = region_of(law, splits)
@@ -125,7 +176,7 @@ def test_same_law_as_rejection(options, weighted):
         mask = inside(reference, splits)
         # The probability of the region, by its z-score.
         sd = np.sqrt(probability * (1 - probability) / mask.size)
-        assert abs(mask.mean() - probability) <= 4 * sd + 1e-12
+        assert abs(mask.mean() - probability) <= 4 * sd + slack * probability
         accepted = reference[mask]
         drawn = law.draw(region, 4000, 10 + depth)
         assert inside(drawn, splits).all()
@@ -222,11 +273,11 @@ def test_no_smearing_gives_training_rows_of_the_region():
         assert {row.tobytes() for row in drawn} == known
 
 
-def test_groups_move_together():
+@pytest.mark.parametrize("sampler", ["smear", "copula"])
+def test_groups_move_together(sampler):
     X, columns = data()
-    drawn = make_law(X, columns=columns, smearing=1.0).draw(
-        make_law(X, columns=columns).everywhere(), 5000, 0
-    )
+    law = make_law(X, columns=columns, sampler=sampler, smearing=1.0)
+    drawn = law.draw(law.everywhere(), 5000, 0)
     assert {tuple(r) for r in drawn[:, 4:]} <= {tuple(r) for r in X[:, 4:]}
     apart = make_law(X, smearing=1.0)
     assert (1.0, 1.0) in {tuple(r) for r in apart.draw(apart.everywhere(), 5000, 0)[:, 4:]}
@@ -237,6 +288,79 @@ def test_levels_are_never_invented():
     for options in LAWS:
         law = make_law(X, columns=columns, **options)
         assert set(law.draw(law.everywhere(), 3000, 3)[:, 3]) == set(X[:, 3])
+
+
+@pytest.mark.parametrize("sampler", ["smear", "neighbors", "kernel", "copula"])
+def test_kept_rows_are_told(sampler):
+    """As many training rows as the law says, each named; the others are manufactured."""
+    X, columns = data()
+    weight = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
+    law = make_law(X, weight, columns, sampler=sampler, keep_rows=0.4)
+    region = region_of(law, SPLITS[:2])
+    drawn, source = law.draw_and_tell(region, 20_000, 3)
+    kept = source >= 0
+    np.testing.assert_array_equal(drawn[kept], X[source[kept]])
+    mask = inside(X, SPLITS[:2])
+    np.testing.assert_array_equal(region.inside, mask)
+    assert mask[source[kept]].all()
+    share = 0.4 * weight[mask].sum() / weight.sum() / law.probability(region)
+    assert abs(kept.mean() - share) < 4 * np.sqrt(share * (1 - share) / kept.size)
+    counts = np.bincount(source[kept], minlength=len(X))
+    expected = kept.sum() * weight * mask / weight[mask].sum()
+    assert stats.chisquare(counts[mask], expected[mask]).pvalue > 1e-3
+    everything = make_law(X, weight, columns, sampler=sampler, keep_rows=1.0)
+    np.testing.assert_array_equal(everything.chances(region), mask)
+    assert (everything.draw_and_tell(region, 100, 0)[1] >= 0).all()
+
+
+def test_copula_keeps_distributions_and_rank_correlations():
+    """The whole copula, smearing=1: columns as they were, pairs about as correlated as before."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 3)) @ rng.standard_normal((3, 3))
+    X[:, 2] = np.exp(X[:, 2])
+    law = make_law(X, sampler="copula", smearing=1.0)
+    drawn = law.draw(law.everywhere(), 20_000, 0)
+    for j in range(3):
+        assert set(drawn[:, j]) <= set(X[:, j])
+        assert stats.ks_2samp(drawn[:, j], X[:, j]).pvalue > 1e-3
+    gap = stats.spearmanr(drawn).statistic - stats.spearmanr(X).statistic
+    assert np.abs(gap).max() < 0.03
+    # and rows stay near their base row the longer, the less is smeared
+    for smearing in (0.05, 0.5):
+        near = make_law(X, sampler="copula", smearing=smearing)
+        only = near.everywhere()
+        only.q[:] = np.arange(400) == 7
+        drawn = near.draw(only, 4000, 0)
+        z = stats.norm.ppf((stats.rankdata(X[:, 0]) - 0.5) / 400)
+        drawn_z = np.sort(z)[np.searchsorted(np.sort(X[:, 0]), drawn[:, 0])]
+        assert drawn_z.mean() == pytest.approx(np.sqrt(1 - smearing) * z[7], abs=0.05)
+        assert drawn_z.std() == pytest.approx(np.sqrt(smearing), rel=0.08)
+
+
+def test_copula_with_more_columns_than_rows():
+    X = np.random.default_rng(0).standard_normal((12, 300))
+    law = make_law(X, sampler="copula")
+    region = law.part(law.part(law.everywhere(), Split(3, 0.0), True), Split(200, 0.3), False)
+    drawn = law.draw(region, 500, 0)
+    assert (drawn[:, 3] <= 0.0).all()
+    assert (drawn[:, 200] > 0.3).all()
+    assert all(set(drawn[:, j]) <= set(X[:, j]) for j in range(300))
+
+
+def test_copula_in_a_region_that_rejection_hardly_reaches():
+    """Where hardly a proposal is accepted rows are resampled: approximate, but inside."""
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal(200)
+    X = np.column_stack([a, a + 0.01 * rng.standard_normal(200), -a])
+    law = make_law(X, sampler="copula", smearing=0.5)
+    region = law.everywhere()
+    for split, left in [(Split(0, 1.2), False), (Split(1, -1.2), True), (Split(2, 0.0), False)]:
+        region = law.part(region, split, left)
+    drawn = law.draw(region, 300, 0)
+    assert (drawn[:, 0] > 1.2).all()
+    assert (drawn[:, 1] <= -1.2).all()
+    assert (drawn[:, 2] > 0.0).all()
+    assert 0.0 <= law.probability(region) < 1e-6
 
 
 def test_integer_weights_are_repeated_rows():
@@ -320,13 +444,57 @@ def test_windows_hold_the_nearest_values(values, width):
 # ---------------------------------------------------------------------- the best split
 
 
-def split_of(X, answers, categorical=None):
+def split_of(X, answers, categorical=None, bases=None, at_least=0, by_column=None):
     X = np.ascontiguousarray(X, dtype=float)
     if categorical is None:
         categorical = np.zeros(X.shape[1], dtype=np.uint8)
+    if bases is None:
+        bases = np.empty((0, X.shape[1]))
+    if by_column is None:
+        by_column = np.empty((0, 2))
     values = np.empty(len(X))
-    column, n_values, threshold, decrease = best_split(X, answers, categorical, values)
+    members = np.arange(len(bases))
+    column, n_values, threshold, decrease = best_split(
+        X, answers, categorical, bases, members, at_least, values, by_column
+    )
     return column, np.sort(values[:n_values]), threshold, decrease
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(2, 25),
+    n_bases=st.integers(0, 12),
+    at_least=st.integers(1, 4),
+)
+@settings(max_examples=80, deadline=None)
+def test_best_allowed_split_by_enumeration(seed, n, n_bases, at_least):
+    """Of the splits that leave enough base rows on both sides, none lowers the variance more."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 6, (n, 2)).astype(float)
+    bases = rng.integers(0, 6, (n_bases, 2)).astype(float)
+    answers = rng.standard_normal((n, 1))
+    by_column = np.empty((2, 2))
+    column, _, threshold, decrease = split_of(X, answers, None, bases, at_least, by_column)
+    best = np.zeros(2)
+    for j in range(2):
+        values = np.unique(X[:, j])
+        for t in (values[:-1] + values[1:]) / 2:
+            n_left = np.count_nonzero(bases[:, j] <= t)
+            if min(n_left, n_bases - n_left) >= at_least:
+                best[j] = max(best[j], variance_decrease(answers, X[:, j] <= t))
+    assert decrease == pytest.approx(best.max(), rel=1e-9, abs=1e-12)
+    np.testing.assert_allclose(by_column[:, 0], best, rtol=1e-9, atol=1e-12)
+    if column < 0:
+        return
+    n_left = np.count_nonzero(bases[:, column] <= threshold)
+    assert min(n_left, n_bases - n_left) >= at_least
+    # categories: both sets hold enough base rows, too
+    kinds = np.array([1, 1], dtype=np.uint8)
+    column, left, _, _ = split_of(X, answers, kinds, bases, at_least)
+    if column >= 0:
+        n_left = np.isin(bases[:, column], left).sum()
+        assert n_left >= at_least
+        assert n_bases - n_left >= at_least
 
 
 @given(

@@ -1,0 +1,176 @@
+"""How well a tree agrees with its predictor: shares, their intervals, and how stable splits are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import beta
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import Bunch
+
+from ensemble_simplify._base import warn
+
+# Of the intervals on the path.
+_CONFIDENCE = 0.95
+
+# Two splits are the same if they send this part of a node's training rows the same way.
+_SAME = 0.95
+
+
+@dataclass(eq=False)
+class RowsAside:
+    """Rows that were set aside, and what is true of them."""
+
+    X: np.ndarray
+    weight: np.ndarray
+    target: str
+    truth: np.ndarray | None = None  # of `y`, or of the predictor without one, as answers
+    decisions: np.ndarray | None = None  # of the predictor
+    encoded: np.ndarray | None = None  # the same as answers
+
+    @classmethod
+    def of(cls, predictor, X, y, weight):
+        """Ask the predictor about the rows, if there are any."""
+        if not len(X):
+            return cls(X, weight, predictor.target)
+        decisions = predictor.decisions(X)
+        encoded = predictor.encode(decisions)
+        if y is not None:
+            truth = predictor.encode(y)
+        else:
+            truth = predictor.answers(X) if predictor.target == "proba" else encoded
+        return cls(X, weight, predictor.target, truth, decisions, encoded)
+
+    @property
+    def n_rows(self):
+        return len(self.X)
+
+    @property
+    def effective_size(self):
+        """Rows of equal weight that would tell as much."""
+        return self.weight.sum() ** 2 / np.square(self.weight).sum()
+
+    def infidelity(self, tree, class_weight=None):
+        """Disagreement of every node with the predictor, were it a leaf, as a part of all."""
+        weight = self.weight
+        if self.target == "value":
+            mean = np.average(self.decisions, weights=weight)
+            variance = np.average((self.decisions - mean) ** 2, weights=weight)
+            return tree.errors(self.X, self.encoded, weight, "value") / (variance or 1.0)
+        if class_weight is not None:
+            weight = weight * class_weight[self.encoded.argmax(axis=1)]
+        return tree.errors(self.X, self.encoded, weight, "label")
+
+
+def agreement(decisions, answers, target, sample_weight=None):
+    """Share of equal labels, or the part of the variance of the decisions that is explained."""
+    if target != "value":
+        return float(accuracy_score(decisions, answers, sample_weight=sample_weight))
+    if np.ptp(decisions) == 0.0:  # r2_score has no answer where the predictor is constant
+        return float(np.allclose(answers, decisions))
+    return float(r2_score(decisions, answers, sample_weight=sample_weight))
+
+
+def agreement_by_class(decisions, answers, classes, sample_weight=None):
+    """Share of equal labels among the rows that the predictor gives each class; nan for none."""
+    weight = np.ones(len(decisions)) if sample_weight is None else sample_weight
+    shares = np.full(classes.size, np.nan)
+    for k, c in enumerate(classes):
+        mine = decisions == c
+        if mine.any():
+            shares[k] = weight[mine] @ (answers[mine] == c) / weight[mine].sum()
+    return shares
+
+
+def binomial_interval(share, n):
+    """Clopper and Pearson's interval of a probability, from shares of `n` trials.
+
+    Parameters
+    ----------
+    share : ndarray of shape (n_shares,)
+    n : float
+        Trials, or an effective number of them.
+
+    Returns
+    -------
+    low, high : ndarray of shape (n_shares,)
+    """
+    tail = (1.0 - _CONFIDENCE) / 2.0
+    hits = np.clip(share, 0.0, 1.0) * n
+    misses = n - hits
+    some, not_all = hits > 1e-9, misses > 1e-9
+    low = beta.ppf(tail, np.where(some, hits, 1.0), misses + 1.0)
+    high = beta.ppf(1.0 - tail, hits + 1.0, np.where(not_all, misses, 1.0))
+    return np.where(some, low, 0.0), np.where(not_all, high, 1.0)
+
+
+def warn_of_lost_classes(decisions, answers, classes):
+    """Say so if the tree never gives some class that the predictor gives to training rows."""
+    given = np.isin(classes, decisions)
+    lost = given & ~np.isin(classes, answers)
+    if not lost.any():
+        return
+    names = ", ".join(repr(c) for c in classes[lost].tolist()[:8])
+    counts = [int(np.count_nonzero(decisions == c)) for c in classes[lost]]
+    only = np.unique(answers)
+    what = (
+        f"the tree answers {only.tolist()[0]!r} everywhere"
+        if only.size == 1
+        else "the tree has lost classes"
+    )
+    warn(
+        f"{what}: it never answers {names}, which the predictor gives to {sum(counts)} of "
+        f"{len(decisions)} training rows. Allow more leaves (max_leaf_nodes, max_depth), or set "
+        "select=None to keep the tree as it is grown."
+    )
+
+
+def stability(trees, X):
+    """How often the first splits of trees are the same.
+
+    Parameters
+    ----------
+    trees : list of GrownTree
+        The first one is compared with the others.
+    X : ndarray of shape (n_rows, n_columns)
+        Training rows.
+
+    Returns
+    -------
+    Bunch
+        ``root`` and ``second``: shares of the other trees with the same split at the root, and of
+        the splits below it, where the root is the same, that are the same too (nan without any);
+        ``root_column`` and ``second_column``: the same of the columns alone.
+    """
+    first, *others = trees
+    counts = {name: [] for name in ("root", "root_column", "second", "second_column")}
+    everywhere = np.ones(len(X), dtype=bool)
+    for other in others:
+        same, column = _same_split(first, 0, other, 0, X, everywhere)
+        counts["root"].append(same)
+        counts["root_column"].append(column)
+        if not same or first.splits[0] is None:
+            continue
+        goes_left = first.splits[0].goes_left(X[:, first.splits[0].column])
+        pairs = zip(first.children(0), other.children(0), (goes_left, ~goes_left), strict=True)
+        for mine, theirs, rows in pairs:
+            if first.splits[mine] is not None:
+                same, column = _same_split(first, mine, other, theirs, X, rows)
+                counts["second"].append(same)
+                counts["second_column"].append(column)
+    return Bunch(
+        **{name: float(np.mean(found)) if found else np.nan for name, found in counts.items()},
+        n_trees=len(others),
+    )
+
+
+def _same_split(a, s, b, t, X, rows):
+    """Whether node s of one tree and t of another split alike, and by the same column."""
+    one, two = a.splits[s], b.splits[t]
+    if one is None or two is None:
+        return (one is two,) * 2
+    if one.column != two.column:
+        return False, False
+    x = X[rows, one.column]
+    return bool(np.mean(one.goes_left(x) == two.goes_left(x)) >= _SAME) if x.size else True, True

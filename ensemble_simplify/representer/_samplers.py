@@ -1,0 +1,17 @@
+"""The law of manufactured rows for a value of the parameter `sampler`."""
+
+from __future__ import annotations
+
+from ensemble_simplify.representer._copula import CopulaLaw
+from ensemble_simplify.representer._law import KernelLaw, Law
+
+
+def make_law(*, sampler, smearing, n_neighbors, decaying, seed, **common):
+    """Make the law; `common` are the rows, weights and columns, and `keep_rows`."""
+    if sampler == "kernel":
+        return KernelLaw(**common)
+    if sampler == "copula":
+        return CopulaLaw(**common, smearing=smearing, seed=seed)
+    if sampler == "neighbors":
+        return Law(**common, smearing=smearing, n_neighbors=n_neighbors, decaying=decaying)
+    return Law(**common, smearing=smearing)
