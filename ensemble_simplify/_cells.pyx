@@ -152,6 +152,71 @@ def paint(
             paint_node(&p, <int32_t> roots[t])
 
 
+cdef void add_to_line(
+        const Node *nodes, int32_t node, const int32_t *cell, intp_t axis, intp_t first, intp_t last,
+        const float64_t *value, intp_t n_scores, float64_t *sums) noexcept nogil:
+    """Add a tree's votes to the cells first..last of the line along `axis` through a cell."""
+    cdef intp_t i, s
+    cdef const float64_t *vote
+    while nodes[node].axis >= 0:
+        if nodes[node].axis != axis:
+            if cell[nodes[node].axis] <= nodes[node].cut:
+                node += 1
+            else:
+                node = right_child(nodes, node)
+        elif last <= nodes[node].cut:
+            node += 1
+        elif first > nodes[node].cut:
+            node = right_child(nodes, node)
+        else:
+            add_to_line(
+                nodes, node + 1, cell, axis, first, nodes[node].cut, value, n_scores, sums)
+            first = nodes[node].cut + 1
+            node = right_child(nodes, node)
+    vote = value + nodes[node].cut * n_scores
+    for i in range(first, last + 1):
+        for s in range(n_scores):
+            sums[i * n_scores + s] += vote[s]
+
+
+def paint_lines(
+    const int32_t[:, ::1] nodes,
+    const intp_t[::1] roots,
+    const float64_t[:, ::1] value,
+    const int32_t[:, ::1] cells,
+    intp_t axis,
+    intp_t length,
+    float64_t[:, ::1] sums,  # IN / OUT
+):
+    """Add the leaf votes of some trees, in their order, to every cell of some lines.
+
+    Parameters
+    ----------
+    nodes, roots, value
+        As for `paint`.
+    cells : int32 array of shape (n_lines, n_axes)
+        A cell on each line.
+    axis : int
+        The axis along which the lines run.
+    length : int
+        Cells on that axis.
+    sums : float64 array of shape (n_lines * length, n_scores), changed in place
+    """
+    cdef intp_t i, t, n_scores = value.shape[1]
+    cdef const Node *tree
+    if sums.shape[0] != cells.shape[0] * length or sums.shape[1] != n_scores:
+        raise ValueError("sums must have a row for each cell of the lines and a column a score")
+    if roots.shape[0] == 0 or cells.shape[0] == 0:
+        return
+    tree = <const Node *> &nodes[0, 0]
+    with nogil:
+        for i in range(cells.shape[0]):
+            for t in range(roots.shape[0]):
+                add_to_line(
+                    tree, <int32_t> roots[t], &cells[i, 0], axis, 0, length - 1,
+                    &value[0, 0], n_scores, &sums[i * length, 0])
+
+
 ctypedef fused label_t:
     unsigned char
     unsigned short

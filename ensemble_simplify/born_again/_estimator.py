@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from numbers import Real
+from time import monotonic
 from typing import ClassVar
 
 import numpy as np
@@ -30,6 +31,7 @@ from ensemble_simplify._base import (
     named_rows,
     read_classifier,
     report,
+    warn,
     warn_out_of_time,
 )
 from ensemble_simplify._domain import Domain, read_domain
@@ -51,6 +53,8 @@ from ensemble_simplify.born_again._search import CellTree, TooLarge, n_regions
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
+# Seconds that a row and tree take when the probabilities of leaves are set.
+VOTE_SECONDS = 3e-8
 
 
 class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
@@ -292,6 +296,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             None if sample_weight is None else weight,
             default=RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng),
         )
+        begin = monotonic()
         forest = read_classifier(self.estimator_, voting=self.voting)
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
@@ -305,7 +310,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             problem = read_problem(forest, domain, merge_rows=X[counted])
             self._report_merging(whole, problem)
         self._threshold = problem.forest.threshold
-        found = self._search(problem, rng)
+        found = self._search(problem, rng, seconds=self._seconds_left(begin, forest, len(X)))
         tree, nodes = found.tree, problem.axes.decode(found.tree.nodes)
         cells = np.ascontiguousarray(problem.axes.encode_rows(X.astype(np.float32)).T)
         leaf_of_row = tree.apply(cells)
@@ -376,7 +381,13 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             np.random.default_rng(rng.randint(1 << 31)),
         )
 
-    def _search(self, problem, rng):
+    def _seconds_left(self, begin, forest, n_rows):
+        """Time for the search: without what went by, and what leaf probabilities will take."""
+        if self.time_limit is None:
+            return np.inf
+        return self.time_limit - (monotonic() - begin) - VOTE_SECONDS * n_rows * forest.n_trees
+
+    def _search(self, problem, rng, seconds):
         """A faithful tree, or an error that tells what to change."""
         allowed = self._memory()
         shape, forest = problem.trees.shape, problem.forest
@@ -388,9 +399,10 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 self.objective,
                 method=self.method,
                 max_bytes=allowed,
-                seconds=np.inf if self.time_limit is None else self.time_limit,
+                seconds=seconds,
                 rng=np.random.default_rng(rng.randint(1 << 31)),
                 report=partial(report, self),
+                warn=partial(report, self) if self.verbose else partial(warn, category=UserWarning),
             )
         except TooLarge as error:
             raise ValueError(self._too_large(shape, error.n_bytes, allowed)) from error

@@ -12,7 +12,6 @@ from ensemble_simplify._cells import FREE, Stopped, change_masks
 from ensemble_simplify._dp import Solver, smallest_tree
 from ensemble_simplify._dp_layout import Layout
 from ensemble_simplify._regions import depths, leaves_of_cells, with_sizes
-from ensemble_simplify.born_again._bounds import fooling_set, sensitivity
 from ensemble_simplify.born_again._grid import Grid
 
 # Outer boxes a layout may have: each costs some tens of bytes and a microsecond.
@@ -26,8 +25,8 @@ ROW = 30
 INT16_SPLITS = 16382
 # More splits than can stand above any region: no region is left out.
 EVERYWHERE = 1 << 30
-# Cells tried for a fooling set.
-FOOLING_CELLS = 50_000
+# Time of the search for depth and then leaves, in forecasts of a pass.
+DL_PASSES = 6.5
 
 
 class TooLarge(Exception):
@@ -211,41 +210,29 @@ class Solution:
     work: float = 0.0
 
 
-def leaves_bound(labels, seconds, rng):
-    """A number of leaves that every faithful tree of a grid has, by a fooling set.
-
-    Cells with many neighbours of other classes are tried first.
-    """
-    start = monotonic()
-    flat = labels.reshape(-1)
-    shape = np.array(labels.shape, dtype=np.intp)
-    faces = np.zeros(flat.size, dtype=np.uint8)
-    sensitivity(flat, shape, faces)
-    # most neighbours first, in random order where as many
-    rank = rng.random(flat.size) - faces
-    # every cut across which a class changes needs a split of its own
-    cuts = sum(labels.shape) - labels.ndim
-    if labels.max() == FREE:
-        rank[flat == FREE] = np.inf
-        cuts = sum(_n_forced(np.moveaxis(labels, a, 0)) for a in range(labels.ndim))
-    order = np.arange(flat.size)
-    if flat.size > FOOLING_CELLS:
-        order = np.argpartition(rank, FOOLING_CELLS)[:FOOLING_CELLS]
-    order = order[np.argsort(rank[order])]
-    order = order[flat[order] != FREE].astype(np.int64)
-    # on large grids, listing the cells takes long itself
-    seconds = max(seconds - (monotonic() - start), seconds / 2)
-    return max(cuts + 1, fooling_set(flat, shape, order, seconds))
+def forced_cuts(labels):
+    """Cuts of a simplified grid at which every faithful tree splits."""
+    if labels.max() != FREE:
+        return sum(labels.shape) - labels.ndim
+    count = 0
+    for a in range(labels.ndim):
+        slabs = np.moveaxis(labels, a, 0)
+        one, two = slabs[:-1], slabs[1:]
+        changes = (one != two) & (one != FREE) & (two != FREE)
+        count += int(changes.reshape(len(changes), -1).any(axis=1).sum())
+    return count
 
 
-def _n_forced(slabs):
-    """Cuts between slabs across which one class changes to another, neither of them free."""
-    one, two = slabs[:-1], slabs[1:]
-    changes = (one != two) & (one != FREE) & (two != FREE)
-    return int(changes.reshape(len(changes), -1).any(axis=1).sum())
-
-
-def solve(labels, objective, *, max_bytes, seconds=np.inf, max_work=np.inf):
+def solve(
+    labels,
+    objective,
+    *,
+    max_bytes,
+    seconds=np.inf,
+    max_work=np.inf,
+    max_depth=None,
+    begin=None,
+):
     """The smallest tree of a grid, proven optimal.
 
     Parameters
@@ -259,6 +246,11 @@ def solve(labels, objective, *, max_bytes, seconds=np.inf, max_work=np.inf):
         Time limit.
     max_work : float
         Largest forecast work of one pass, in nanoseconds.
+    max_depth : int or None
+        With ``"depth_then_leaves"``: the fewest leaves of trees of at most this depth, which there
+        must be, instead of the least.
+    begin : callable or None
+        Called with the forecast seconds before the tables are filled.
 
     Raises
     ------
@@ -269,7 +261,8 @@ def solve(labels, objective, *, max_bytes, seconds=np.inf, max_work=np.inf):
     """
     if labels.size == 1:
         return Solution(CellTree.leaf(labels.reshape(-1)[0]))
-    solution = _solve(labels, objective, None, max_bytes, monotonic() + seconds, max_work)
+    deadline = monotonic() + seconds
+    solution = _solve(labels, objective, max_depth, max_bytes, deadline, max_work, begin)
     solution.tree = solution.tree.without_free()
     return solution
 
@@ -283,7 +276,7 @@ def _depth_type(labels):
     return np.uint8 if _largest_class(labels) < 254 else np.uint16
 
 
-def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf):
+def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf, begin=None):
     """`solve` for more than one class; `depth` as `limit` in `_layered`."""
     n_words = -(-sum(n - 1 for n in labels.shape) // 64)
     _reserve(8 * n_words * labels.size, max_bytes)
@@ -291,6 +284,9 @@ def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf):
     n_states = layout.n_states
     if layout.cost > max_work:
         raise TooLarge(n_states)
+    if begin is not None:
+        passes = DL_PASSES if objective == "depth_then_leaves" else 1.0
+        begin(1e-9 * passes * layout.cost)
     solver = Solver(layout)
     if objective == "depth":
         # the codes above the largest class mark mixed and unsolved regions
