@@ -130,7 +130,7 @@ def _moved(grid, cells, moves, rng, deadline):
     """
     labels = np.asarray(grid.labels_of(cells))
     known = labels != FREE
-    cells, labels = np.ascontiguousarray(cells[known]), labels[known]
+    cells, labels = np.ascontiguousarray(cells[known], dtype=np.int32), labels[known]
     n, n_axes = cells.shape
     first, last = np.zeros((2, n, n_axes), dtype=np.int32)
     for a in range(n_axes):

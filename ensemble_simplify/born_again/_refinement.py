@@ -197,10 +197,12 @@ class Refinement:
 
         def smaller(at, lo, hi, above):
             solution = self._solve_part(lo, hi, depth - above, at == 0)
-            if solution is not None:
+            if solution is not None and self.objective == "depth":
+                # of trees as deep, the smaller one
                 old = CellTree(nodes[at : at + nodes[at, 2]])
-                return old if self._size(old) < self._size(solution) else solution
-            return None
+                if (old.depth, old.n_leaves) < (solution.depth, solution.n_leaves):
+                    return old
+            return solution
 
         self._replace(self._visit(lambda at: not self.solved[at], smaller))
         if monotonic() - self.told > PROGRESS_SECONDS:
@@ -332,11 +334,6 @@ class Refinement:
         elif max_depth is None:
             self.depth_bound = max(self.depth_bound, solution.tree.depth)
         return solution
-
-    def _size(self, tree):
-        if self.objective == "depth":
-            return tree.depth, tree.n_leaves
-        return (tree.n_leaves,)
 
     def _replace(self, replaced):
         """Put trees in the place of parts, given in order by the nodes at which they begin."""
