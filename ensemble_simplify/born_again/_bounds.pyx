@@ -42,12 +42,14 @@ def unfooled_pairs(
     Returns
     -------
     pairs : int32 array of shape (n_pairs, 2)
-        The smaller number first; sorted.
+        The smaller number first.
     n_done : int
-        Cells compared with all before them; all, if no limit came first.
+        So many cells of each class, the first of them, were compared with each other; all, if no
+        limit came first.
     """
     cdef:
-        intp_t n_axes = cells.shape[0], n = cells.shape[1], c, i, j, a, start, stop, width_
+        intp_t n_axes = cells.shape[0], n_classes = offsets.shape[0] - 1
+        intp_t c, i, j, k, a, start, width_, most = 0
         uint16_t here, low, wide
         const uint16_t *at
         const uint16_t *low_at
@@ -56,15 +58,20 @@ def unfooled_pairs(
         uint16_t apart[TILE]
         double deadline = now() + seconds
         intp_t done = 0, work = 0
+        size_t n_kept = 0
         bint full = False
+    for c in range(n_classes):
+        most = max(most, offsets[c + 1] - offsets[c])
     with nogil:
-        for c in range(offsets.shape[0] - 1):
-            for i in range(offsets[c], offsets[c + 1]):
+        for k in range(most):
+            for c in range(n_classes):
+                i = offsets[c] + k
+                if i >= offsets[c + 1]:
+                    continue
                 start = offsets[c] - TILE
                 while start + TILE < i:
                     start += TILE
-                    stop = min(start + TILE, i)
-                    width_ = stop - start
+                    width_ = min(<intp_t> TILE, i - start)
                     for j in range(width_):
                         apart[j] = 0
                     for a in range(n_axes):
@@ -93,14 +100,13 @@ def unfooled_pairs(
                     full = True
                 if full:
                     break
-                done = i + 1
             if full:
                 break
-        if not full:
-            done = n
-    found = np.empty((pairs.size() // 2, 2), dtype=np.int32)
+            done = k + 1
+            n_kept = pairs.size()
+    found = np.empty((n_kept // 2, 2), dtype=np.int32)
     cdef int32_t[:, ::1] found_ = found
-    for i in range(<intp_t> pairs.size() // 2):
+    for i in range(<intp_t> n_kept // 2):
         found_[i, 0] = pairs[2 * i]
         found_[i, 1] = pairs[2 * i + 1]
     return found, done

@@ -24,11 +24,12 @@ from ensemble_simplify.born_again._bounds import Packing, unfooled_pairs
 ALL_CELLS = 1 << 13
 # Entries of a batch of lines; least and largest number of cells that are moved together.
 BATCH, SMALL_BATCH, LARGE_BATCH = 1 << 20, 64, 4096
-# Moves of every cell: the fewest, and the most where cells are few and time is plenty.
-MOVES, MORE_MOVES = 8, 40
+# Most moves of a cell; how many cells for every leaf, as far as is known, are better than moves; and
+# how many are considered at most.
+MOVES, CELLS_PER_LEAF, MOST_PER_LEAF = 40, 4.0, 40.0
 # Shares of the time for collecting cells and for comparing them, seconds that a comparison on one
 # axis takes, and pairs that are kept.
-COLLECT_SHARE, COMPARE_SHARE, COMPARE_SECONDS, MAX_PAIRS = 0.6, 0.25, 3e-10, 20_000_000
+COLLECT_SHARE, COMPARE_SHARE, COMPARE_SECONDS, MAX_PAIRS = 0.6, 0.25, 1.5e-10, 20_000_000
 # Steps of the search for an independent set.
 MAX_STEPS = 1 << 22
 # Positions on an axis that the comparison tells apart.
@@ -62,28 +63,31 @@ def fooling_set(grid, starts, seconds, rng, enough=np.inf):
     cells, labels, first, last = _collected(grid, starts, seconds, rng, enough)
     if len(np.unique(labels)) <= 1:
         return cells[:1]
-    order = np.argsort(labels, kind="stable")
+    order = np.lexsort((rng.random(len(labels)), labels))
     cells, labels, first, last = cells[order], labels[order], first[order], last[order]
     here, low, high = _as_positions(grid.shape, cells, first, last)
-    classes = np.unique(labels)
+    begins = np.searchsorted(labels, np.unique(labels)).astype(np.intp)
     pairs, n_done = unfooled_pairs(
         here,
         low,
         high - low,
-        np.append(np.searchsorted(labels, classes), len(labels)).astype(np.intp),
+        np.append(begins, len(labels)),
         MAX_PAIRS,
         max(COMPARE_SHARE * seconds, begin + 0.9 * seconds - monotonic()),
     )
-    # rarest neighbours first, in random order where as many
-    n_pairs = np.bincount(pairs.ravel(), minlength=n_done)
-    order = np.lexsort((rng.random(n_done), n_pairs)).astype(np.int32)
-    chosen = Packing(n_done, pairs).improve(
-        order,
+    # where time ended first, only some cells of each class were compared
+    sizes = np.diff(np.append(begins, len(labels)))
+    kept = np.flatnonzero(np.arange(len(labels)) - np.repeat(begins, sizes) < n_done)
+    pairs = np.searchsorted(kept, pairs).astype(np.int32)
+    # fewest neighbours first, in random order where as many
+    n_pairs = np.bincount(pairs.ravel(), minlength=len(kept))
+    chosen = Packing(len(kept), pairs).improve(
+        np.lexsort((rng.random(len(kept)), n_pairs)).astype(np.int32),
         int(rng.integers(1 << 62)),
         max(begin + seconds - monotonic(), 0.0),
         MAX_STEPS,
     )
-    return cells[chosen]
+    return cells[kept[chosen]]
 
 
 def _collected(grid, starts, seconds, rng, enough):
@@ -96,27 +100,26 @@ def _collected(grid, starts, seconds, rng, enough):
         every = rng.permutation(every)
         most, moves = len(every), 0
     else:
-        every, moves = None, MOVES
+        every, moves = None, 0
         most = int(np.sqrt(2 * COMPARE_SHARE * seconds / (COMPARE_SECONDS * n_axes)))
-        most = int(max(SMALL_BATCH, min(most, 8 * enough)))
+        most = int(max(SMALL_BATCH, min(most, MOST_PER_LEAF * enough)))
         if longest >= POSITIONS:
             most = min(most, POSITIONS // 3)
     largest = max(SMALL_BATCH, min(LARGE_BATCH, BATCH // longest))
     found, n_found, batch = [], 0, SMALL_BATCH
+    deadline = begin + COLLECT_SHARE * seconds
     while n_found < most:
         n = min(batch, most - n_found)
-        cells = starts(n) if every is None else every[n_found : n_found + n]
         before = monotonic()
-        deadline = begin + COLLECT_SHARE * seconds
         if found and before >= deadline:
             break
+        cells = starts(n) if every is None else every[n_found : n_found + n]
         found.append(_moved(grid, cells, moves, rng, deadline))
         n_found += n
-        if moves and batch == SMALL_BATCH:
-            # time that is left when there are enough cells goes into more moves
-            spent = (monotonic() - before) / (n * (moves + 1))
-            left = max(deadline - monotonic(), 0.0)
-            moves = int(np.clip(left / (spent * most + 1e-12) - 1, MOVES, MORE_MOVES))
+        if every is None and batch == SMALL_BATCH:
+            # time for more cells than are wanted goes into moves
+            could = max(deadline - monotonic(), 0.0) / max(monotonic() - before, 1e-9) * n
+            moves = int(np.clip(could / min(CELLS_PER_LEAF * enough, most) - 1, 0, MOVES))
         batch = min(2 * batch, largest)
     cells, labels, first, last = (np.concatenate(parts) for parts in zip(*found, strict=True))
     _, once = np.unique(cells, axis=0, return_index=True)

@@ -48,8 +48,9 @@ REFUSED_LEAVES, FORECAST_SECONDS, FORECAST_SHARE = 100 * MAX_LEAVES, 1.0, 0.1
 # Share of the time for the first tree where the domain has groups and implications: the proof
 # that grows it knows nothing of them.
 FIRST_TREE_SHARE = 0.2
-# Seconds that writing out a leaf takes.
-LEAF_SECONDS = 6e-6
+# Seconds that writing out a leaf takes, by how many seconds a limit may be passed, and how many
+# leaves there are before siblings of one class are merged, for one afterwards.
+LEAF_SECONDS, LATE_SECONDS, UNMERGED = 3.5e-6, 0.3, 2.0
 # Grids of more cells are not labelled as a whole unless ``method="exact"``: their tables of
 # regions would not fit either. Nor are those whose labels would take more than a share of the
 # time limit: seconds a cell, and a cell, tree and score.
@@ -331,8 +332,10 @@ class _Search:
             n_leaves = space.forecast_leaves(seconds, self.rng)
         if n_leaves > REFUSED_LEAVES:
             raise TooManyLeaves(n_leaves)
-        share = FIRST_TREE_SHARE if tied else 1.0
-        grown = space.grow(share * (self.deadline - monotonic()), MAX_LEAVES)
+        left, most = self.deadline - monotonic(), MAX_LEAVES
+        if self.limited:
+            most = max(1, int(min(most, UNMERGED * (left + LATE_SECONDS) / LEAF_SECONDS)))
+        grown = space.grow(left * (FIRST_TREE_SHARE if tied else 1.0), most)
         if grown is not None:
             self.tree = CellTree(grown)
             self.report(f"first tree: depth {self.tree.depth}, {self.tree.n_leaves} leaves")
@@ -437,11 +440,14 @@ class _Search:
 
     def lower_bound(self, seconds):
         """Leaves that every faithful tree has at least."""
-        grid = self.trees if self.grid is None else self.grid
+        if self.grid is None and self.problem.can_label_all(self.max_bytes, seconds):
+            # lines of a table are read in less time than they are labelled one by one
+            with suppress(OutOfTime):
+                self.label_all_cells()
         starts = _starts_in(self.tree, self.trees, self.rng)
         if self.grid is not None:
             return _bound_on(self.grid, starts, seconds, self.rng, self.tree.n_leaves)
-        return leaves_bound(grid, starts, seconds, self.rng, self.tree.n_leaves)
+        return leaves_bound(self.trees, starts, seconds, self.rng, self.tree.n_leaves)
 
     def bounded(self, known):
         """The tree at hand, and what no faithful tree can be smaller than."""

@@ -162,13 +162,17 @@ def test_pairs_that_lines_do_not_tell_apart(seed):
         for i in range(j)
         if (i < 25) == (j < 25) and not told_apart(i, j)
     ]
-    assert n_done == n
-    assert [tuple(pair) for pair in pairs.tolist()] == expected
+    assert n_done == 35
+    assert sorted(map(tuple, pairs.tolist())) == sorted(expected)
     some, n_done = unfooled_pairs(
-        *(a.astype(np.uint16) for a in (cells, first, last - first)), offsets, 5, np.inf
+        *(a.astype(np.uint16) for a in (cells, first, last - first)), offsets, 3, np.inf
     )
-    assert [tuple(pair) for pair in some.tolist()] == expected[: len(some)]
-    assert all(pair in set(map(tuple, some.tolist())) for pair in expected if pair[1] < n_done)
+    begins = np.where(np.arange(n) < 25, 0, 25)
+    compared = np.arange(n) - begins < n_done
+    assert n_done < 35
+    assert sorted(map(tuple, some.tolist())) == sorted(
+        (i, j) for i, j in expected if compared[i] and compared[j]
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
