@@ -23,6 +23,9 @@ BOX_COST, LAYOUT_SHARE = 80, 0.12
 ROW = 30
 # Largest number of splits whose sum with another fits int16.
 INT16_SPLITS = 16382
+# Bytes of layers that are kept so that the tree can be read out of them. Where they are more, solving
+# the two sides of the best split anew takes less time than the memory is worth.
+LAYER_BYTES = 6e8
 # More splits than can stand above any region: no region is left out.
 EVERYWHERE = 1 << 30
 # Time of the search for depth and then leaves, in forecasts of a pass.
@@ -298,13 +301,12 @@ def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf, begin
             # the number type must tell classes from mixed regions, too
             continue
         _reserve(np.dtype(dtype).itemsize * n_states, max_bytes)
-        table = np.empty(n_states, dtype=dtype)
         if objective == "depth_then_leaves":
             if depth is None:
                 depth = _smallest_depth(solver, labels, deadline)
-            tree = _layered(solver, labels, table, depth, max_bytes, deadline)
+            tree = _layered(solver, labels, dtype, depth, max_bytes, deadline)
         else:
-            values = solver.solve(table, deadline - monotonic())
+            values = solver.solve(np.empty(n_states, dtype=dtype), deadline - monotonic())
             # None: too many splits for the number type
             tree = CellTree(smallest_tree([values], 1)) if values.solved() else None
         if tree is not None:
@@ -353,19 +355,20 @@ def _smallest_depth(solver, labels, deadline):
     return values.value([0] * labels.ndim, [n - 1 for n in labels.shape])
 
 
-def _layered(solver, labels, table, limit, max_bytes, deadline):
+def _layered(solver, labels, dtype, limit, max_bytes, deadline):
     """Fewest leaves at depth at most `limit`, by layers of growing depth.
 
     Layer d holds, for every region, the fewest splits of its trees of depth at most d. It is
     needed only for regions that the splits above can have cut out: those that differ from the
     grid in at most ``limit - d`` sides. Only blocks that changed are stored again. When memory
-    ends, layers are overwritten, and the two sides of the best split are solved anew, each a
-    smaller problem.
+    (or `LAYER_BYTES`) ends, layers are overwritten, and the two sides of the best split are solved
+    anew, each a smaller problem.
 
     Returns
     -------
-    CellTree, or None if the number type of `table` is too small.
+    CellTree, or None if the number type `dtype` is too small.
     """
+    table = np.empty(solver.layout.n_states, dtype=dtype)
     layers = [solver.first_layer(table, deadline - monotonic())]
     used = table.nbytes
     depth = 1
@@ -376,7 +379,7 @@ def _layered(solver, labels, table, limit, max_bytes, deadline):
             # more depth changes nothing
             break
         fresh = entries * table.itemsize
-        in_place = len(layers) != depth or used + fresh > max_bytes
+        in_place = len(layers) != depth or used + fresh > min(max_bytes, LAYER_BYTES)
         room = solver.layout.largest_block() if in_place else entries
         layer = solver.next_layer(
             layers[-1],
@@ -398,7 +401,8 @@ def _layered(solver, labels, table, limit, max_bytes, deadline):
     if len(layers) == depth:
         return CellTree(smallest_tree(layers, depth))
     axis, cut, _ = split
-    del layers, layer
+    # the parts need the memory
+    del table, layers, layer
     parts = []
     for side in (slice(None, cut + 1), slice(cut + 1, None)):
         part = labels[(slice(None),) * axis + (side,)]
