@@ -60,7 +60,7 @@ LABEL_SHARE, CELL_SECONDS, VOTE_SECONDS = 0.2, 3e-8, 1.5e-9
 PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (DL_PASSES, 6)}
 # Grids of up to so many regions are solved exactly at once. With a time limit, others are when
 # there is a tree to return, in a share of the time, and not where the forecast is longer.
-DIRECT_REGIONS, EXACT_SHARE = 2e7, 0.7
+DIRECT_REGIONS, EXACT_SHARE = 2e7, 0.5
 # Seconds that planning takes a cell of the grid, and the share of an exact search it may take.
 PLAN_SECONDS, PLAN_SHARE = 3e-7, 0.2
 # Share of the time limit for lower bounds, and their seconds without a limit and at most.
@@ -424,7 +424,7 @@ class _Search:
     def solve_whole(self, refinement):
         """The exact search beside a tree at hand, unless it would not end in time."""
         seconds = EXACT_SHARE * (refinement.deadline - monotonic())
-        passes, width = PASSES[self.objective]
+        passes, _ = PASSES[self.objective]
         most_regions = MOST_SAVED * 1e9 * seconds / passes
         shape = self.trees.shape
         quick = self.problem.label_seconds <= PLAN_SHARE * LABEL_SHARE * seconds
@@ -436,7 +436,7 @@ class _Search:
         n_here = self.grid.n_cells
         if n_regions(self.shape) > most_regions or n_here * PLAN_SECONDS > PLAN_SHARE * seconds:
             return
-        refinement.solve_whole(self.grid, 1e9 * seconds / passes)
+        refinement.solve_whole(self.grid, seconds)
 
     def lower_bound(self, seconds):
         """Leaves that every faithful tree has at least."""

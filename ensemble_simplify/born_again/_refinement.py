@@ -26,6 +26,9 @@ FIRST_WORK, WORK_RISE = 3e6, 8.0
 CELL_WORK, VOTE_WORK, PART_WORK = 30.0, 1.5, 5e5
 # Canonical regions are fewer than regions, hardly ever by more than this factor.
 MOST_SAVED = 64.0
+# Time of a search, in forecasts of a pass; and how much longer than that the whole may take.
+PASSES = {"depth": 1.0, "leaves": 1.0, "depth_then_leaves": DL_PASSES}
+LATE = 1.5
 # Splits tried for a part, and the leaves below which a part is left as it is.
 TRIALS, SMALL_PART = 10, 32
 PROGRESS_SECONDS = 1.0
@@ -169,6 +172,8 @@ class Refinement:
         self.limit = FIRST_WORK
         # nodes at which a part begins that was solved: nothing is to be gained inside
         self.solved = np.zeros(len(tree.nodes), dtype=bool)
+        # of all parts solved: time taken, and forecast work
+        self.seconds = self.forecast = 0.0
         self.told = monotonic()
 
     @property
@@ -240,14 +245,20 @@ class Refinement:
         self.tree, self.solved = before, solved
         return False
 
-    def solve_whole(self, grid, work):
-        """Solve the whole grid, which is given, if the forecast of a pass is within `work`."""
-        self.limit, limit = work, self.limit
+    @property
+    def pace(self):
+        """Seconds that solving parts has taken, for one of its forecast; 1 at least."""
+        return max(1.0, self.seconds / max(1e-9 * self.forecast, 1e-9))
+
+    def solve_whole(self, grid, seconds):
+        """Solve the whole grid, which is given, if that is forecast to take so many seconds."""
+        self.limit, limit = 1e9 * seconds / (self.pace * PASSES[self.objective]), self.limit
+        self.deadline, deadline = min(self.deadline, monotonic() + LATE * seconds), self.deadline
         try:
             solution = self._solved(grid, self.objective)
         except Stopped:
             solution = None
-        self.limit = limit
+        self.limit, self.deadline = limit, deadline
         if solution is not None:
             self.tree, self.is_optimal = solution.tree.on_grid(grid), True
 
@@ -314,7 +325,7 @@ class Refinement:
 
     def _solved(self, grid, objective, max_depth=None):
         """`solve` a grid within the limit; None where it takes too much."""
-        passes = DL_PASSES if objective == "depth_then_leaves" else 1.0
+        passes, begin = PASSES[objective], monotonic()
         if n_regions(grid.labels.shape) > MOST_SAVED * self.limit:
             return None
         try:
@@ -329,6 +340,8 @@ class Refinement:
         except TooLarge:
             return None
         self.work_left -= passes * solution.work + PART_WORK
+        self.seconds += monotonic() - begin
+        self.forecast += passes * solution.work + PART_WORK
         if objective == "leaves":
             self.leaves_bound = max(self.leaves_bound, solution.tree.n_leaves)
         elif max_depth is None:

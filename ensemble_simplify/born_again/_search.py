@@ -163,6 +163,8 @@ def lay_out(labels, deadline=np.inf):
     intervals = [n * (n + 1) // 2 for n in shape]
 
     def layout(outer):
+        if monotonic() >= deadline:
+            raise Stopped
         inner = sorted(set(range(n_axes)) - set(outer), key=lambda a: shape[a])
         if not inner or n_regions([shape[a] for a in inner]) >= 2**62:
             return None
@@ -176,8 +178,6 @@ def lay_out(labels, deadline=np.inf):
     if best is not None:
         cost = best.cost
     while True:
-        if monotonic() >= deadline:
-            raise Stopped
         # looking at a layout must cost little beside a pass over it
         axes = [
             a
@@ -287,15 +287,16 @@ def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf, begin
     n_states = layout.n_states
     if layout.cost > max_work:
         raise TooLarge(n_states)
-    if begin is not None:
-        passes = DL_PASSES if objective == "depth_then_leaves" else 1.0
-        begin(1e-9 * passes * layout.cost)
-    solver = Solver(layout)
     if objective == "depth":
         # the codes above the largest class mark mixed and unsolved regions
         dtypes = [_depth_type(labels)]
     else:
         dtypes = [np.int16, np.int32]
+    _reserve(np.dtype(dtypes[0]).itemsize * n_states, max_bytes)
+    if begin is not None:
+        passes = DL_PASSES if objective == "depth_then_leaves" else 1.0
+        begin(1e-9 * passes * layout.cost)
+    solver = Solver(layout)
     for dtype in dtypes:
         if dtype == np.int16 and _largest_class(labels) >= INT16_SPLITS:
             # the number type must tell classes from mixed regions, too
