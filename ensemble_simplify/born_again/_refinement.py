@@ -38,8 +38,9 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
     """A faithful tree whose upper splits were chosen by the size of what is grown below them.
 
     The largest part of the tree is divided first: at the cut, among those of least entropy and
-    the present one, with which the trees of both sides have the fewest leaves (for the objective
-    ``"depth"``: are least deep).
+    the present one, that has the smallest sum of n log n over the leaves n of the trees of both
+    sides (for the objective ``"depth"``: of n^2). So of cuts that leave about as many leaves, the
+    one that parts them evenly is taken, which makes the tree less deep.
 
     Parameters
     ----------
@@ -58,16 +59,14 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
     Returns
     -------
     CellTree
-        Never larger than `tree`.
+        `tree`, if that has fewer leaves (is less deep).
     """
     certifier = space.certifier
 
-    def size(nodes):
-        n_leaves = (len(nodes) + 1) // 2
-        return (int(depths(nodes).max()), n_leaves) if objective == "depth" else (0, n_leaves)
-
-    def both(one, two):
-        return max(one[0], two[0]), one[1] + two[1]
+    def cost(*sides):
+        n_leaves = np.array([(len(nodes) + 1) // 2 for nodes in sides], dtype=float)
+        factor = n_leaves if objective == "depth" else np.log2(n_leaves + 1.0)
+        return float(n_leaves @ factor)
 
     # parts: [lo, hi, nodes, split, lower part, upper part]
     whole = [*space.whole, tree.nodes, None, None, None]
@@ -79,7 +78,7 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
         lo, hi, nodes = part[:3]
         present = (int(nodes[0, 0]), int(nodes[0, 1]))
         lower, upper = nodes[1 : 1 + nodes[1, 2]], nodes[1 + nodes[1, 2] :]
-        best, chosen = both(size(lower), size(upper)), (*present, lower, upper)
+        best, chosen = cost(lower, upper), (*present, lower, upper)
         restricted, axes, cuts = trees.restricted(lo, hi)
         for a, c in sampled_cuts(restricted, rng, TRIALS):
             axis, cut = int(axes[a]), int(cuts[a][c])
@@ -94,9 +93,9 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
                     break
                 grown += len(sides[-1]) // 2
             if len(sides) == 2 and sides[1] is not None:
-                total = both(size(sides[0]), size(sides[1]))
-                if total < best:
-                    best, chosen = total, (axis, cut, *sides)
+                here = cost(*sides)
+                if here < best:
+                    best, chosen = here, (axis, cut, *sides)
         axis, cut, *sides = chosen
         part[3] = axis, cut
         for place, half, side in zip((4, 5), _halves(lo, hi, axis, cut), sides, strict=True):
@@ -113,7 +112,9 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
         else:
             pieces.append(np.array([[*split, 0]], dtype=np.int32))
             stack += [upper, lower]
-    return CellTree(with_sizes(np.concatenate(pieces)))
+    chosen = CellTree(with_sizes(np.concatenate(pieces)))
+    worse = chosen.depth > tree.depth if objective == "depth" else chosen.n_leaves > tree.n_leaves
+    return tree if worse else chosen
 
 
 def _halves(lo, hi, axis, cut):
