@@ -86,10 +86,10 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         the trees of smallest depth.
     method : {"auto", "exact", "heuristic"}, default="auto"
         ``"exact"`` proves the tree smallest, or raises an error if memory or time do not suffice.
-        ``"heuristic"`` divides the feature space greedily, solves the parts exactly, and joins
-        parts while time remains: a tree with exactly the same function, and bounds on how much
-        smaller one could be. ``"auto"`` is exact where memory and time suffice, heuristic
-        elsewhere.
+        ``"heuristic"`` grows a tree with exactly the same function, chooses its upper splits by
+        looking ahead, and solves parts exactly, larger and larger ones while time remains; bounds
+        tell how much smaller a tree could be. ``"auto"`` is exact where memory and time suffice,
+        heuristic elsewhere.
     voting : {"estimator", "hard"}, default="estimator"
         Whose function the tree has: ``"estimator"``, what the ensemble's own ``predict``
         answers (with ``n_jobs=None``, where its sums do not depend on the timing of threads);
@@ -112,9 +112,11 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     max_memory : float or None, default=None
         Memory the search may use, in bytes. None: half of what is free when ``fit`` starts.
     time_limit : float or None, default=None
-        Time for the search, in seconds, without the fitting of the ensemble. When it is over,
-        the best tree so far is returned with its bounds and a ``ConvergenceWarning``. None: no
-        limit.
+        Time in seconds, without the fitting of the ensemble; reading it and writing the tree
+        count. When it is over, the best tree so far is returned with its bounds and a
+        ``ConvergenceWarning``. More time does not give a larger tree. None: no limit; before an
+        exact search that is expected to take more than ten seconds, a ``UserWarning`` tells how
+        long, and which tree and bound are known by then (it is printed if `verbose`).
     random_state : int, RandomState instance or None, default=None
         Seeds the default ensemble, the samples of cells by which the heuristic divides, and which
         points are looked at for the probabilities of leaves that no training row reaches. An
@@ -402,7 +404,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 seconds=seconds,
                 rng=np.random.default_rng(rng.randint(1 << 31)),
                 report=partial(report, self),
-                warn=partial(report, self) if self.verbose else partial(warn, category=UserWarning),
+                warn=partial(report, self) if self.verbose else warn,
             )
         except TooLarge as error:
             raise ValueError(self._too_large(shape, error.n_bytes, allowed)) from error
