@@ -23,13 +23,13 @@ from ensemble_simplify.born_again._bounds import Packing, unfooled_pairs
 # Grids of up to this many cells are considered as a whole.
 ALL_CELLS = 1 << 13
 # Entries of a batch of lines; least and largest number of cells that are moved together.
-BATCH, SMALL_BATCH, LARGE_BATCH = 1 << 20, 64, 4096
+BATCH, SMALL_BATCH, LARGE_BATCH = 1 << 19, 64, 4096
 # Most moves of a cell; how many cells for every leaf, as far as is known, are better than moves; and
 # how many are considered at most.
 MOVES, CELLS_PER_LEAF, MOST_PER_LEAF = 40, 4.0, 40.0
 # Shares of the time for collecting cells and for comparing them, seconds that a comparison on one
 # axis takes, and pairs that are kept.
-COLLECT_SHARE, COMPARE_SHARE, COMPARE_SECONDS, MAX_PAIRS = 0.6, 0.25, 1.5e-10, 20_000_000
+COLLECT_SHARE, COMPARE_SHARE, COMPARE_SECONDS, MAX_PAIRS = 0.6, 0.25, 1.5e-10, 4_000_000
 # Steps of the search for an independent set.
 MAX_STEPS = 1 << 22
 # Positions on an axis that the comparison tells apart.

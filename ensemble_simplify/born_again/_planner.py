@@ -65,6 +65,8 @@ DIRECT_REGIONS, EXACT_SHARE = 2e7, 0.5
 PLAN_SECONDS, PLAN_SHARE = 3e-7, 0.2
 # Share of the time limit for lower bounds, and their seconds without a limit and at most.
 BOUND_SHARE, BOUND_SECONDS, MOST_BOUND_SECONDS = 0.15, 3.0, 30.0
+# Seconds that finding the box of a leaf takes: cells are drawn in leaves where there is time.
+BOX_SECONDS = 4e-7
 # Seconds of forecast work of which the user is told before it begins, and seconds for a bound to
 # go with that.
 PATIENCE, TELL_SECONDS = 10.0, 0.5
@@ -444,7 +446,9 @@ class _Search:
             # lines of a table are read in less time than they are labelled one by one
             with suppress(OutOfTime):
                 self.label_all_cells()
-        starts = _starts_in(self.tree, self.trees, self.rng)
+        starts = _starts_anywhere(self.trees, self.rng)
+        if BOX_SECONDS * self.tree.n_leaves < seconds / 2:
+            starts = _starts_in(self.tree, self.trees, self.rng)
         if self.grid is not None:
             return _bound_on(self.grid, starts, seconds, self.rng, self.tree.n_leaves)
         return leaves_bound(self.trees, starts, seconds, self.rng, self.tree.n_leaves)

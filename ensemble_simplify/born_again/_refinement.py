@@ -16,7 +16,7 @@ import numpy as np
 
 from ensemble_simplify._cells import Stopped
 from ensemble_simplify._regions import depths, with_sizes
-from ensemble_simplify.born_again._grid import Grid, n_cells
+from ensemble_simplify.born_again._grid import Grid, grid_bytes, n_cells
 from ensemble_simplify.born_again._heuristic import sampled_cuts
 from ensemble_simplify.born_again._search import DL_PASSES, CellTree, TooLarge, n_regions, solve
 
@@ -29,6 +29,8 @@ MOST_SAVED = 64.0
 # Time of a search, in forecasts of a pass; and how much longer than that the whole may take.
 PASSES = {"depth": 1.0, "leaves": 1.0, "depth_then_leaves": DL_PASSES}
 LATE = 1.5
+# Share of a pass that looking for a layout may take.
+LAYOUT_SHARE = 0.1
 # Splits tried for a part, and the leaves below which a part is left as it is.
 TRIALS, SMALL_PART = 10, 32
 PROGRESS_SECONDS = 1.0
@@ -303,6 +305,8 @@ class Refinement:
         cells = n_cells(trees.shape)
         if cells * (CELL_WORK + VOTE_WORK * trees.n_trees * trees.value.shape[1]) > self.limit:
             return None
+        if grid_bytes(trees.shape) > self.max_bytes:
+            return None
         return Grid(axes, cuts, trees.labels(self.deadline)).simplified()
 
     def _solve_part(self, lo, hi, room, is_whole):
@@ -337,6 +341,7 @@ class Refinement:
                 seconds=self.deadline - monotonic(),
                 max_work=min(self.limit, self.most_work / passes),
                 max_depth=max_depth,
+                layout_share=LAYOUT_SHARE,
             )
         except TooLarge:
             return None

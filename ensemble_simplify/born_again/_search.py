@@ -19,6 +19,8 @@ MAX_BOXES = 1 << 20
 # Nanoseconds that an outer box costs in a layout, and the share of a pass that looking at one
 # more layout may take.
 BOX_COST, LAYOUT_SHARE = 80, 0.12
+# Nanoseconds that any layout costs, and more for each cell.
+LAYOUT_COST, LAYOUT_CELL_COST = 3e4, 1.0
 # Entries a row should at least have for the vector loops to pay.
 ROW = 30
 # Largest number of splits whose sum with another fits int16.
@@ -148,11 +150,12 @@ def n_regions(shape):
     return product
 
 
-def lay_out(labels, deadline=np.inf):
+def lay_out(labels, deadline=np.inf, share=np.inf):
     """The cheapest `Layout` found for a grid, by its own forecast.
 
     Axes become outer axes one at a time, each time the one that lowers the cost of a pass
-    most: O(axes^2) layouts, each O(cells + outer boxes).
+    most: O(axes^2) layouts, each O(cells + outer boxes). That ends before looking at them is
+    forecast to take more than a `share` of the cheapest pass so far.
     """
     shape = labels.shape
     n_axes = len(shape)
@@ -186,6 +189,9 @@ def lay_out(labels, deadline=np.inf):
             and boxes * intervals[a] <= MAX_BOXES
             and boxes * intervals[a] * BOX_COST < LAYOUT_SHARE * cost
         ]
+        look = LAYOUT_COST + LAYOUT_CELL_COST * labels.size
+        if sum(look + boxes * intervals[a] * BOX_COST for a in axes) > share * cost:
+            break
         trials = [(a, trial) for a in axes if (trial := layout([*outer, a])) is not None]
         if trials:
             a, trial = min(trials, key=lambda pair: pair[1].cost)
@@ -235,6 +241,7 @@ def solve(
     max_work=np.inf,
     max_depth=None,
     begin=None,
+    layout_share=np.inf,
 ):
     """The smallest tree of a grid, proven optimal.
 
@@ -254,6 +261,8 @@ def solve(
         must be, instead of the least.
     begin : callable or None
         Called with the forecast seconds before the tables are filled.
+    layout_share : float
+        As `share` of `lay_out`.
 
     Raises
     ------
@@ -265,7 +274,9 @@ def solve(
     if labels.size == 1:
         return Solution(CellTree.leaf(labels.reshape(-1)[0]))
     deadline = monotonic() + seconds
-    solution = _solve(labels, objective, max_depth, max_bytes, deadline, max_work, begin)
+    solution = _solve(
+        labels, objective, max_depth, max_bytes, deadline, max_work, begin, layout_share
+    )
     solution.tree = solution.tree.without_free()
     return solution
 
@@ -279,11 +290,20 @@ def _depth_type(labels):
     return np.uint8 if _largest_class(labels) < 254 else np.uint16
 
 
-def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf, begin=None):
+def _solve(
+    labels,
+    objective,
+    depth,
+    max_bytes,
+    deadline,
+    max_work=np.inf,
+    begin=None,
+    layout_share=np.inf,
+):
     """`solve` for more than one class; `depth` as `limit` in `_layered`."""
     n_words = -(-sum(n - 1 for n in labels.shape) // 64)
     _reserve(8 * n_words * labels.size, max_bytes)
-    layout = lay_out(labels, deadline)
+    layout = lay_out(labels, deadline, layout_share)
     n_states = layout.n_states
     if layout.cost > max_work:
         raise TooLarge(n_states)
