@@ -99,7 +99,8 @@ def frontier(options):
 
 
 def anytime(options):
-    print("| forest | time_limit | depth/bound, leaves/bound | CPU s | wall s |\n|---|---|---|---|---|")
+    print("| forest | time_limit | depth/bound, leaves/bound | CPU s | wall s |")
+    print("|---|---|---|---|---|")
     for name, n_trees, depth, limits in LADDERS:
         forest = grown(options.data, name, n_trees, depth)
         for limit in limits:
@@ -109,7 +110,7 @@ def anytime(options):
 
 
 def changed(options):
-    X, y, forest = grown(options.data, "spambase", 200, None)
+    _, _, forest = grown(options.data, "spambase", 200, None)
     rng = np.random.default_rng(0)
     seconds, found = [], 0
     for _ in range(options.changes):

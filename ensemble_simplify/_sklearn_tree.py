@@ -748,7 +748,8 @@ def _depths_by_level(left, right):
     for inner in reversed(levels):
         size[inner] += size[left[inner]] + size[right[inner]]
     inner = np.flatnonzero(left >= 0)
-    ordered = (left[inner] == inner + 1).all() and (right[inner] == inner + 1 + size[inner + 1]).all()
+    after_left = inner + 1 + size[inner + 1]
+    ordered = (left[inner] == inner + 1).all() and (right[inner] == after_left).all()
     return depths if ordered else None
 
 

@@ -248,7 +248,7 @@ def _search_ties(space, end):
 
 
 def _move_to_ties(space, cells, axis, first, last, rng):
-    """Move cells along an axis, inside first..last, to where the first model is closest to a tie."""
+    """Move cells along an axis, in first..last, to where the first model is closest to a tie."""
     trees, forest, length = space.trees[0], space.forests[0], space.axes.shape[axis]
     scores = np.zeros((len(cells) * length, forest.n_scores))
     if forest.vote.init is not None:
@@ -574,7 +574,7 @@ def _changed_boxes(trees, number, whole):
             axis, cut, _ = first.nodes[a].tolist()
             if axis < 0 or (axis, cut) != tuple(second.nodes[b, :2].tolist()):
                 boxes[lo.tobytes() + hi.tobytes()] = lo, hi
-                if len(boxes) > MOST_CHANGED or lo is whole[0] and hi is whole[1]:
+                if len(boxes) > MOST_CHANGED or (lo is whole[0] and hi is whole[1]):
                     return None
                 continue
             below, above = hi.copy(), lo.copy()

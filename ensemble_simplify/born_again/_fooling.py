@@ -24,8 +24,8 @@ from ensemble_simplify.born_again._bounds import Packing, unfooled_pairs
 ALL_CELLS = 1 << 13
 # Entries of a batch of lines; least and largest number of cells that are moved together.
 BATCH, SMALL_BATCH, LARGE_BATCH = 1 << 19, 64, 4096
-# Most moves of a cell; how many cells for every leaf, as far as is known, are better than moves; and
-# how many are considered at most.
+# Most moves of a cell; how many cells for every leaf, as far as is known, are better than moves;
+# and how many are considered at most.
 MOVES, CELLS_PER_LEAF, MOST_PER_LEAF = 40, 4.0, 40.0
 # Shares of the time for collecting cells and for comparing them, seconds that a comparison on one
 # axis takes, and pairs that are kept.

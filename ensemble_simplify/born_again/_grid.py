@@ -302,7 +302,7 @@ class CellTrees:
         return labels
 
     def labels_along(self, cells, axis):
-        """Classes on the lines along an axis through some cells, (n, shape[axis]); as `labels_of`."""
+        """Classes on lines along an axis through some cells, (n, shape[axis]); see `labels_of`."""
         length = self.shape[axis]
 
         def sums(start, stop, init):

@@ -160,11 +160,7 @@ class Draft:
                 continue
             if box.labels is None and n_cells(box.shape) <= TABLE_CELLS:
                 box.tabulate(self.deadline)
-            if (
-                box.labels is not None
-                and n_regions(box.shape) <= TAIL_REGIONS
-                and self._solve(box)
-            ):
+            if box.labels is not None and n_regions(box.shape) <= TAIL_REGIONS and self._solve(box):
                 self.n_leaves += box.tree.n_leaves
                 self.share += self._share_of(box)
                 continue

@@ -25,8 +25,8 @@ LAYOUT_COST, LAYOUT_CELL_COST = 3e4, 1.0
 ROW = 30
 # Largest number of splits whose sum with another fits int16.
 INT16_SPLITS = 16382
-# Bytes of layers that are kept so that the tree can be read out of them. Where they are more, solving
-# the two sides of the best split anew takes less time than the memory is worth.
+# Bytes of layers that are kept so that the tree can be read out of them. Where they are more,
+# solving the two sides of the best split anew takes less time than the memory is worth.
 LAYER_BYTES = 6e8
 # More splits than can stand above any region: no region is left out.
 EVERYWHERE = 1 << 30

@@ -157,10 +157,7 @@ def test_pairs_that_lines_do_not_tell_apart(seed):
         return (beyond | (cells[:, j] < first[:, i]) | (cells[:, j] > last[:, i])).any()
 
     expected = [
-        (i, j)
-        for j in range(n)
-        for i in range(j)
-        if (i < 25) == (j < 25) and not told_apart(i, j)
+        (i, j) for j in range(n) for i in range(j) if (i < 25) == (j < 25) and not told_apart(i, j)
     ]
     assert n_done == 35
     assert sorted(map(tuple, pairs.tolist())) == sorted(expected)
