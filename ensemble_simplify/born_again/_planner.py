@@ -58,9 +58,10 @@ TABLE_CELLS = 1 << 24
 LABEL_SHARE, CELL_SECONDS, VOTE_SECONDS = 0.2, 3e-8, 1.5e-9
 # Passes of an exact search over its regions, and bytes a region.
 PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (DL_PASSES, 6)}
-# Grids of up to so many regions are solved exactly at once. With a time limit, others are when
-# there is a tree to return, in a share of the time, and not where the forecast is longer.
-DIRECT_REGIONS, EXACT_SHARE = 2e7, 0.5
+# With a time limit, grids of up to so many regions are solved exactly at once, if that takes a small
+# share of the time at so many seconds a region and pass. Others are when there is a tree to return,
+# in a share of the time, and not where the forecast is longer.
+DIRECT_REGIONS, DIRECT_SHARE, REGION_SECONDS, EXACT_SHARE = 2e7, 0.2, 2e-8, 0.5
 # Seconds that planning takes a cell of the grid, and the share of an exact search it may take.
 PLAN_SECONDS, PLAN_SHARE = 3e-7, 0.2
 # Share of the time limit for lower bounds, and their seconds without a limit and at most.
@@ -275,7 +276,9 @@ class _Search:
         """Whether the exact search begins before there is a tree to return."""
         if self.method != "auto":
             return self.method == "exact"
-        small = not self.limited or n_regions(self.trees.shape) <= DIRECT_REGIONS
+        passes, _ = PASSES[self.objective]
+        most = min(DIRECT_REGIONS, DIRECT_SHARE * self.seconds / (REGION_SECONDS * passes))
+        small = not self.limited or n_regions(self.trees.shape) <= most
         return small and self.problem.can_label_all(self.max_bytes, self.seconds)
 
     def label_all_cells(self):
