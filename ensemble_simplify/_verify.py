@@ -27,8 +27,8 @@ FORECAST_LEAVES = 2000
 # Boxes in which two models differ, beyond which they are compared everywhere.
 MOST_CHANGED = 200
 # Near ties of changed models: times that every box is searched, cells at a time, passes over their
-# coordinates, and seconds.
-TIE_STARTS, TIE_CELLS, TIE_SWEEPS, TIE_SECONDS = 16, 8, 3, 5.0
+# coordinates; seconds at most, and the share of a time limit.
+TIE_STARTS, TIE_CELLS, TIE_SWEEPS, TIE_SECONDS, TIE_SHARE = 16, 8, 3, 5.0, 0.4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -229,7 +229,8 @@ def _search_ties(space, end):
     cells : int32 array of shape (1, n_axes) or None
     """
     rng = np.random.default_rng(0)
-    end = min(end, time.perf_counter() + TIE_SECONDS)
+    begin = time.perf_counter()
+    end = begin + min(TIE_SECONDS, TIE_SHARE * (end - begin))
     n_boxes = 0
     for _ in range(TIE_STARTS):
         for lo, hi in space.changed:
