@@ -55,7 +55,7 @@ LEAF_SECONDS, LATE_SECONDS, UNMERGED = 3.5e-6, 0.3, 2.0
 # regions would not fit either. Nor are those whose labels would take more than a share of the
 # time limit: seconds a cell, and a cell, tree and score.
 TABLE_CELLS = 1 << 24
-LABEL_SHARE, CELL_SECONDS, VOTE_SECONDS = 0.2, 3e-8, 1.5e-9
+LABEL_SHARE, CELL_SECONDS, VOTE_SECONDS = 0.2, 1.2e-8, 5e-10
 # Passes of an exact search over its regions, and bytes a region.
 PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (DL_PASSES, 6)}
 # With a time limit, grids of up to so many regions are solved exactly at once, if that takes a small
@@ -447,8 +447,10 @@ class _Search:
         """Leaves that every faithful tree has at least."""
         if self.grid is None and self.problem.can_label_all(self.max_bytes, seconds):
             # lines of a table are read in less time than they are labelled one by one
+            begin = monotonic()
             with suppress(OutOfTime):
                 self.label_all_cells()
+            seconds = max(seconds - (monotonic() - begin), seconds / 2)
         starts = _starts_anywhere(self.trees, self.rng)
         if BOX_SECONDS * self.tree.n_leaves < seconds / 2:
             starts = _starts_in(self.tree, self.trees, self.rng)
