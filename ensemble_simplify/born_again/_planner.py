@@ -58,9 +58,9 @@ TABLE_CELLS = 1 << 24
 LABEL_SHARE, CELL_SECONDS, VOTE_SECONDS = 0.2, 1.2e-8, 5e-10
 # Passes of an exact search over its regions, and bytes a region.
 PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (DL_PASSES, 6)}
-# With a time limit, grids of up to so many regions are solved exactly at once, if that takes a small
-# share of the time at so many seconds a region and pass. Others are when there is a tree to return,
-# in a share of the time, and not where the forecast is longer.
+# With a time limit, grids of up to so many regions are solved exactly at once, if that takes a
+# small share of the time at so many seconds a region and pass. Others are when there is a tree to
+# return, in a share of the time, and not where the forecast is longer.
 DIRECT_REGIONS, DIRECT_SHARE, REGION_SECONDS, EXACT_SHARE = 2e7, 0.2, 2e-8, 0.5
 # Seconds that planning takes a cell of the grid, and the share of an exact search it may take.
 PLAN_SECONDS, PLAN_SHARE = 3e-7, 0.2
