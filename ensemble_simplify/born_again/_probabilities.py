@@ -6,7 +6,6 @@ import numpy as np
 
 from ensemble_simplify._base import read_classifier
 from ensemble_simplify._regions import leaf_boxes, leaves_of_cells
-from ensemble_simplify.born_again._planner import Problem
 
 # Points looked at in a leaf that no training row reaches: so many a leaf, so many in all if there
 # are not more leaves than that, and so many at a time.
@@ -70,13 +69,12 @@ def _own_probabilities(estimator, problem):
 
     It is for trees, forests and bagged trees. What boosting and AdaBoost answer is no mean.
     """
-    if not _is_mean(problem.forest):
-        # where labels are counted, the probabilities are those of the ensemble all the same
+    forest, axes, trees = problem.forest, problem.axes, problem.trees
+    if not _is_mean(forest):
+        # where labels are counted, the same nodes hold probabilities all the same
         forest = read_classifier(estimator, voting="estimator")
         if not _is_mean(forest):
             return None
-        problem = Problem.of(forest)
-    forest, axes, trees = problem.forest, problem.axes, problem.trees
 
     def proba_of(rows):
         X = np.asarray(rows).astype(np.float32, copy=False)
