@@ -372,11 +372,12 @@ class Refinement:
         self.solved = np.concatenate(flags)
 
     def finished(self):
-        """The tree, without splits between leaves of one class."""
-        nodes = self.tree.nodes
+        """The tree, without leaves of free class and without splits between leaves of one class."""
+        tree = self.tree.without_free()
+        nodes = tree.nodes
         splits = np.flatnonzero(nodes[:, 0] >= 0)
         right = splits + 1 + nodes[splits + 1, 2]
         pairs = (nodes[splits + 1, 0] < 0) & (nodes[right, 0] < 0)
         if (pairs & (nodes[splits + 1, 1] == nodes[right, 1])).any():
-            return self.tree.without(np.zeros(len(nodes), dtype=bool))
-        return self.tree
+            return tree.without(np.zeros(len(nodes), dtype=bool))
+        return tree

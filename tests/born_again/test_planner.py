@@ -24,6 +24,7 @@ from ensemble_simplify import (
     verify,
 )
 from ensemble_simplify._base import TimeLimitError, read_classifier
+from ensemble_simplify._domain import read_domain
 from ensemble_simplify._verify import Space
 from ensemble_simplify.born_again import _planner as planner
 from ensemble_simplify.born_again import _refinement as refinement
@@ -223,6 +224,41 @@ def test_every_sweep_keeps_the_function_and_the_size(objective, monkeypatch):
     assert sizes[-1][0] == (best.n_leaves_ if objective == "leaves" else best.depth_)
     assert steps.depth_bound <= best.depth_ or objective == "leaves"
     assert steps.leaves_bound <= best.n_leaves_ or objective == "depth"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_parts_outside_the_domain(seed, monkeypatch):
+    """Boxes that several statements together exclude have no class: nor has a leaf of the tree."""
+    monkeypatch.setattr(refinement, "FIRST_WORK", 2e3)
+    monkeypatch.setattr(refinement, "CELL_WORK", 0.0)
+    monkeypatch.setattr(refinement, "VOTE_WORK", 0.0)
+    monkeypatch.setattr(refinement, "WORK_RISE", 1.5)
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, size=(200, 5)).astype(float)
+    X[:, :3].sort(axis=1)
+    y = rng.integers(3, size=200)
+    forest = RandomForestClassifier(7, max_depth=4, random_state=seed).fit(X, y)
+    problem = read_problem(read_classifier(forest), read_domain({"implies": [[0, 1, 2]]}, 5, None))
+    table = problem.trees.labels()
+    assert (table == FREE).any()
+    cells = np.indices(table.shape, dtype=np.int32).reshape(table.ndim, -1).T.copy()
+    inside = table.ravel() != FREE
+    steps = refinement.Refinement(
+        problem.trees,
+        CellTree(problem.space.grow(np.inf, 10**6)),
+        "leaves",
+        max_bytes=1e9,
+        deadline=np.inf,
+        max_work=np.inf,
+        report=lambda message: None,
+    )
+    while not steps.is_over:
+        steps.step()
+        tree = steps.finished()
+        assert (tree.nodes[tree.is_leaf, 1] != FREE).all()
+        answers = tree.nodes[tree.apply(cells), 1]
+        np.testing.assert_array_equal(answers[inside], table.ravel()[inside])
+    assert steps.is_optimal
 
 
 def test_a_long_search_is_announced(monkeypatch):
