@@ -36,6 +36,15 @@ TABLES = {
         "born_again", "Sizes and times beside the authors' program.", 1,
         "--ba-trees DIR: a checkout of vidalt/BA-Trees, built (all sixty forests: hours)",
     ),
+    "born_again_limits.frontier": Table(
+        "born_again_limits frontier", "Trees and bounds under a time limit.", 5, DATA
+    ),
+    "born_again_limits.anytime": Table(
+        "born_again_limits anytime", "The same forest under rising limits.", 2, DATA
+    ),
+    "born_again_limits.changed": Table(
+        "born_again_limits changed", "One leaf of 200 deep trees turned round.", 1, DATA
+    ),
     "born_again_sizes.cells": Table(
         "born_again_sizes cells", "Thresholds, cells and regions of forests.", 0.1
     ),
@@ -108,7 +117,12 @@ TABLES = {
     "fuzz": Table("fuzz --seconds 240", "Broken ensembles and node arrays.", 4),
 }  # fmt: skip
 # Tables that are recorded with others, not in a file of their program.
-FILES = {"born_again_sizes": "born_again", "fuzz": "robustness", "genesim_time": "genesim"}
+FILES = {
+    "born_again_limits": "born_again",
+    "born_again_sizes": "born_again",
+    "fuzz": "robustness",
+    "genesim_time": "genesim",
+}
 
 
 def result_file(table):

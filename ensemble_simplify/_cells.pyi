@@ -16,6 +16,15 @@ def paint(
     hi: NDArray[np.int32],
     sums: NDArray[np.float64],
 ) -> None: ...
+def paint_lines(
+    nodes: NDArray[np.int32],
+    roots: Ints,
+    value: NDArray[np.float64],
+    cells: NDArray[np.int32],
+    axis: int,
+    length: int,
+    sums: NDArray[np.float64],
+) -> None: ...
 def changes_across(labels: Labels, before: int, length: int, after: int) -> bytearray: ...
 def change_masks(
     labels: Labels, shape: Ints, word: Ints, shift: Ints, masks: NDArray[np.uint64]

@@ -32,13 +32,37 @@ cdef struct Painter:
     float64_t *sums           # OUT, (cells of the region, n_scores)
 
 
+cdef inline void add_run(
+        float64_t *out, intp_t run, const float64_t *vote, intp_t n_scores) noexcept nogil:
+    """Add a vote to `run` neighbouring cells; the usual numbers of scores in loops of their own."""
+    cdef intp_t i, s
+    cdef float64_t a = vote[0], b, c
+    if n_scores == 1:
+        for i in range(run):
+            out[i] += a
+    elif n_scores == 2:
+        b = vote[1]
+        for i in range(run):
+            out[2 * i] += a
+            out[2 * i + 1] += b
+    elif n_scores == 3:
+        b = vote[1]
+        c = vote[2]
+        for i in range(run):
+            out[3 * i] += a
+            out[3 * i + 1] += b
+            out[3 * i + 2] += c
+    else:
+        for i in range(run):
+            for s in range(n_scores):
+                out[i * n_scores + s] += vote[s]
+
+
 cdef void add_to_region(Painter *p, const float64_t *vote) noexcept nogil:
     """Add one leaf's vote to every cell of the region lo..hi."""
     cdef:
         intp_t last = p.n_axes - 1
-        intp_t a, i, s, run, offset
-        float64_t v
-        float64_t *out
+        intp_t a, s, run, offset
     if last < 0:
         for s in range(p.n_scores):
             p.sums[s] += vote[s]
@@ -49,15 +73,7 @@ cdef void add_to_region(Painter *p, const float64_t *vote) noexcept nogil:
         p.at[a] = p.lo[a]
         offset += (p.lo[a] - p.first[a]) * p.stride[a]
     while True:
-        out = p.sums + offset * p.n_scores
-        if p.n_scores == 1:
-            v = vote[0]
-            for i in range(run):
-                out[i] += v
-        else:
-            for i in range(run):
-                for s in range(p.n_scores):
-                    out[i * p.n_scores + s] += vote[s]
+        add_run(p.sums + offset * p.n_scores, run, vote, p.n_scores)
         # step the odometer over all axes but the last
         a = last - 1
         while a >= 0:
@@ -150,6 +166,67 @@ def paint(
                 p.lo[a] = lo[a]
                 p.hi[a] = hi[a]
             paint_node(&p, <int32_t> roots[t])
+
+
+cdef void add_to_line(
+        const Node *nodes, int32_t node, const int32_t *cell, intp_t axis, intp_t first, intp_t last,
+        const float64_t *value, intp_t n_scores, float64_t *sums) noexcept nogil:
+    """Add a tree's votes to the cells first..last of the line along `axis` through a cell."""
+    while nodes[node].axis >= 0:
+        if nodes[node].axis != axis:
+            if cell[nodes[node].axis] <= nodes[node].cut:
+                node += 1
+            else:
+                node = right_child(nodes, node)
+        elif last <= nodes[node].cut:
+            node += 1
+        elif first > nodes[node].cut:
+            node = right_child(nodes, node)
+        else:
+            add_to_line(
+                nodes, node + 1, cell, axis, first, nodes[node].cut, value, n_scores, sums)
+            first = nodes[node].cut + 1
+            node = right_child(nodes, node)
+    add_run(
+        sums + first * n_scores, last - first + 1, value + nodes[node].cut * n_scores, n_scores)
+
+
+def paint_lines(
+    const int32_t[:, ::1] nodes,
+    const intp_t[::1] roots,
+    const float64_t[:, ::1] value,
+    const int32_t[:, ::1] cells,
+    intp_t axis,
+    intp_t length,
+    float64_t[:, ::1] sums,  # IN / OUT
+):
+    """Add the leaf votes of some trees, in their order, to every cell of some lines.
+
+    Parameters
+    ----------
+    nodes, roots, value
+        As for `paint`.
+    cells : int32 array of shape (n_lines, n_axes)
+        A cell on each line.
+    axis : int
+        The axis along which the lines run.
+    length : int
+        Cells on that axis.
+    sums : float64 array of shape (n_lines * length, n_scores), changed in place
+    """
+    cdef intp_t i, t, n_scores = value.shape[1]
+    cdef const Node *tree
+    if sums.shape[0] != cells.shape[0] * length or sums.shape[1] != n_scores:
+        raise ValueError("sums must have a row for each cell of the lines and a column a score")
+    if roots.shape[0] == 0 or cells.shape[0] == 0:
+        return
+    tree = <const Node *> &nodes[0, 0]
+    with nogil:
+        for i in range(cells.shape[0]):
+            for t in range(roots.shape[0]):
+                add_to_line(
+                    tree, <int32_t> roots[t], &cells[i, 0], axis, 0, length - 1,
+                    &value[0, 0], n_scores, &sums[i * length, 0])
 
 
 ctypedef fused label_t:

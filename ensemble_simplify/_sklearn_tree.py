@@ -21,6 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify._thresholds import FLOAT32_MAX
 
+# Trees of more nodes, with so many on a level or more, are checked level by level.
+_MANY_NODES, _NODES_PER_LEVEL = 1000, 50
+
 # What scikit-learn stores in the leaves.
 _NO_CHILD = -1
 _NO_SPLIT = -2
@@ -725,9 +728,38 @@ def _walk(left, right, root):
     return np.array(order, dtype=np.intp)
 
 
+def _depths_by_level(left, right):
+    """`_check_preorder` for large trees of some width; None for others and for what is no tree."""
+    n_nodes = left.size
+    depths = np.full(n_nodes, -1, dtype=np.intp)
+    depths[0] = 0
+    levels, inner, n_seen = [], np.flatnonzero(left[:1] >= 0), 1
+    while inner.size and len(levels) * _NODES_PER_LEVEL < n_nodes and n_seen < n_nodes:
+        levels.append(inner)
+        below = np.concatenate([left[inner], right[inner]])
+        if below.min() < 0 or below.max() >= n_nodes:
+            return None
+        depths[below] = len(levels)
+        n_seen += below.size
+        inner = below[left[below] >= 0]
+    if inner.size or n_seen != n_nodes or depths.min() < 0:
+        return None
+    size = np.ones(n_nodes, dtype=np.intp)
+    for inner in reversed(levels):
+        size[inner] += size[left[inner]] + size[right[inner]]
+    inner = np.flatnonzero(left >= 0)
+    after_left = inner + 1 + size[inner + 1]
+    ordered = (left[inner] == inner + 1).all() and (right[inner] == after_left).all()
+    return depths if ordered else None
+
+
 def _check_preorder(left, right):
     """Return the depth of each node; an error unless the nodes are one tree in pre-order."""
     n_nodes = left.size
+    if n_nodes > _MANY_NODES:
+        depths = _depths_by_level(left, right)
+        if depths is not None:
+            return depths
     depths = []
     stack = [(0, 0)]  # nodes still to come, and their depth
     left, right = left.tolist(), right.tolist()

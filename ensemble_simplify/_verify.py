@@ -17,7 +17,7 @@ from sklearn.utils import check_array
 
 from ensemble_simplify._axes import Axes, children
 from ensemble_simplify._base import Interval, StrOptions, unwrap, validate_params
-from ensemble_simplify._cells import Stopped
+from ensemble_simplify._cells import Stopped, paint_lines
 from ensemble_simplify._certify import Certifier
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._forest import read_forest
@@ -26,6 +26,11 @@ from ensemble_simplify._neighbourhood import Lines, differences
 _EPS = float(np.finfo(np.float64).eps)
 # Leaves whose depths forecast the size of a tree.
 FORECAST_LEAVES = 2000
+# Boxes in which two models differ, beyond which they are compared everywhere.
+MOST_CHANGED = 200
+# Near ties of changed models: times that every box is searched, cells at a time, passes over their
+# coordinates; seconds at most, and the share of a time limit.
+TIE_STARTS, TIE_CELLS, TIE_SWEEPS, TIE_SECONDS, TIE_SHARE = 16, 8, 3, 5.0, 0.4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -287,6 +292,11 @@ def _prove(space, end, max_boxes):
     """Prove the two models equal inside the domain: (outcome, cells that refute, boxes)."""
     stack = [space.whole]
     n_boxes = 0
+    if space.changed is not None:
+        stack = space.changed
+        n_boxes, cells = _search_ties(space, end)
+        if cells is not None:
+            return False, cells, n_boxes
     while stack:
         lo, hi = stack.pop()
         left = None if max_boxes is None else max_boxes - n_boxes
@@ -315,6 +325,57 @@ def _prove(space, end, max_boxes):
             lo, hi = lo.copy(), hi.copy()
             lo[a], hi[a] = max(lo[a], first), min(hi[a], last)
     return True, None, n_boxes
+
+
+def _search_ties(space, end):
+    """Look for a cell on which two changed models differ, where the first is nearly tied.
+
+    From random cells in the boxes outside of which the models are equal, one coordinate after the
+    other goes to where, on its line of cells, the two largest scores are closest. That finds in
+    moments what bounds cannot: in a box with hundreds of trees they leave everything open.
+
+    Returns
+    -------
+    n_boxes : int
+        Boxes that were searched.
+    cells : int32 array of shape (1, n_axes) or None
+    """
+    rng = np.random.default_rng(0)
+    begin = time.perf_counter()
+    end = begin + min(TIE_SECONDS, TIE_SHARE * (end - begin))
+    n_boxes = 0
+    for _ in range(TIE_STARTS):
+        for lo, hi in space.changed:
+            n_boxes += 1
+            cells = rng.integers(lo, hi + 1, size=(TIE_CELLS, len(lo)), dtype=np.int32)
+            for _ in range(TIE_SWEEPS):
+                differ = np.flatnonzero(space.judge(0, cells) != space.judge(1, cells))
+                for at in differ:
+                    if space.outside is None or _box_around(cells[at], *space.outside) is None:
+                        return n_boxes, cells[at : at + 1]
+                for axis in rng.permutation(np.flatnonzero(lo < hi)):
+                    if time.perf_counter() >= end:
+                        return n_boxes, None
+                    _move_to_ties(space, cells, axis, lo[axis], hi[axis], rng)
+    return n_boxes, None
+
+
+def _move_to_ties(space, cells, axis, first, last, rng):
+    """Move cells along an axis, in first..last, to where the first model is closest to a tie."""
+    trees, forest, length = space.trees[0], space.forests[0], space.axes.shape[axis]
+    scores = np.zeros((len(cells) * length, forest.n_scores))
+    if forest.vote.init is not None:
+        scores += forest.vote.init[: forest.n_scores]
+    paint_lines(trees.nodes, trees.offsets[:-1], forest.value, cells, axis, length, scores)
+    scores = scores.reshape(len(cells), length, -1)[:, first : last + 1]
+    if scores.shape[2] == 1:
+        gap = np.abs(scores[:, :, 0])
+    else:
+        scores = np.partition(scores, -2, axis=2)
+        gap = scores[:, :, -1] - scores[:, :, -2]
+    # any of those that are closest
+    closest = gap <= gap.min(axis=1, keepdims=True)
+    cells[:, axis] = first + (closest * rng.random(gap.shape)).argmax(axis=1)
 
 
 def _box_around(cell, first, last):
@@ -369,7 +430,7 @@ class Space:
             builder.add(forest.vote, np.arange(forest.n_classes), self.columns[model])
             unit_of.append(builder.unit_of)
             value.append(builder.value)
-        trees = [self.axes.encode_forest(forest) for forest in forests]
+        trees = self.trees = [self.axes.encode_forest(forest) for forest in forests]
         nodes = np.concatenate([part.nodes for part in trees])
         offsets = np.concatenate([[0], *(np.diff(part.offsets) for part in trees)]).cumsum()
         # leaves of the second forest have their votes below those of the first
@@ -378,9 +439,13 @@ class Space:
         exact = [_exact_rule(f, c) for f, c in zip(forests, self.columns, strict=True)]
         scores = _stacked([forest.value for forest in forests])
         twin = None
+        # where two forests can differ at all; None: anywhere
+        self.changed = None
         if len(forests) == 2 and _same_vote(forests[0], forests[1]):
             same = np.array_equal(self.columns[0], self.columns[1])
             twin = _equal_subtrees(nodes, offsets, scores) if same else None
+            if twin is not None:
+                self.changed = _changed_boxes(trees, twin, self.whole) or None
         self.certifier = Certifier(
             self.axes.shape,
             nodes,
@@ -568,21 +633,69 @@ def _equal_subtrees(nodes, offsets, scores):
         levels.append(level)
         level = level[left[level] >= 0]
         level = np.concatenate([left[level], right[level]])
-    number = np.zeros(len(nodes), dtype=np.intp)
+    number = np.zeros(len(nodes), dtype=np.int64)
     leaves = np.flatnonzero(left < 0)
-    _, number[leaves] = np.unique(scores[nodes[leaves, 1]] + 0.0, axis=0, return_inverse=True)
+    number[leaves] = _numbered(scores[nodes[leaves, 1]].T + 0.0)
     height = np.zeros(len(nodes), dtype=np.intp)
     for level in reversed(levels):
         split = level[left[level] >= 0]
         height[split] = 1 + np.maximum(height[left[split]], height[right[split]])
     count = leaves.size
-    for h in range(1, len(levels)):
-        split = np.flatnonzero(height == h)
-        key = np.column_stack([nodes[split, :2], number[left[split]], number[right[split]]])
-        _, inverse = np.unique(key, axis=0, return_inverse=True)
-        number[split] = count + inverse
+    by_height = np.argsort(height, kind="stable")
+    ends = np.searchsorted(height[by_height], np.arange(1, len(levels) + 1))
+    for split in np.split(by_height, ends)[1:]:
+        columns = nodes[split, 0], nodes[split, 1], number[left[split]], number[right[split]]
+        number[split] = count + _numbered(columns)
         count += split.size
     return number
+
+
+def _numbered(columns):
+    """Numbers of the rows of some columns, equal where the rows are."""
+    number = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        values, inverse = np.unique(column, return_inverse=True)
+        # both factors are at most the number of rows: their product is far below 2^63
+        _, number = np.unique(number * len(values) + inverse, return_inverse=True)
+    return number
+
+
+def _changed_boxes(trees, number, whole):
+    """Boxes outside of which two forests of the same vote add the same scores.
+
+    Each is where one of two trees at the same place has a subtree that the other has not.
+
+    Parameters
+    ----------
+    trees : pair of CodedTrees
+    number : int array of shape (n_nodes,)
+        From `_equal_subtrees`, over the nodes of both.
+    whole : pair of int32 arrays
+
+    Returns
+    -------
+    list of (lo, hi), or None if there are too many, or one is the whole
+    """
+    first, second = trees
+    boxes = {}
+    for a, b in zip(first.offsets[:-1].tolist(), second.offsets[:-1].tolist(), strict=True):
+        stack = [(a, b, *whole)]
+        while stack:
+            a, b, lo, hi = stack.pop()
+            if number[a] == number[len(first.nodes) + b]:
+                continue
+            axis, cut, _ = first.nodes[a].tolist()
+            if axis < 0 or (axis, cut) != tuple(second.nodes[b, :2].tolist()):
+                boxes[lo.tobytes() + hi.tobytes()] = lo, hi
+                if len(boxes) > MOST_CHANGED or (lo is whole[0] and hi is whole[1]):
+                    return None
+                continue
+            below, above = hi.copy(), lo.copy()
+            below[axis], above[axis] = cut, cut + 1
+            left = a + 1, b + 1, lo, below
+            right = a + 1 + int(first.nodes[a + 1, 2]), b + 1 + int(second.nodes[b + 1, 2])
+            stack += [(*right, above, hi), left]
+    return list(boxes.values())
 
 
 def _stacked(arrays):

@@ -135,7 +135,14 @@ def labels_of(vote, sums):
         return _samme_labels(vote, sums)
     if vote.rule == "additive":
         return _boosted_labels(vote, sums)
-    return scores_of(vote, sums).argmax(axis=1)
+    return _first_largest(scores_of(vote, sums))
+
+
+def _first_largest(scores):
+    """``scores.argmax(axis=1)``, in a tenth of the time for two columns; no entry is NaN."""
+    if scores.shape[1] == 2:
+        return (scores[:, 1] > scores[:, 0]).astype(np.intp)
+    return scores.argmax(axis=1)
 
 
 def _hard_labels(vote, sums):
@@ -161,7 +168,7 @@ def _samme_labels(vote, sums):
         scores = scores_of(vote, sums)
     if vote.n_scores == 2:
         return (-scores[:, 0] + scores[:, 1] > 0).astype(np.intp)
-    return scores.argmax(axis=1)
+    return _first_largest(scores)
 
 
 def _boosted_labels(vote, sums):
@@ -175,7 +182,7 @@ def _boosted_labels(vote, sums):
             # LightGBM's test; XGBoost's, above one half, is the same.
             label[close] = upper > 1 - upper
         return label
-    label = scores.argmax(axis=1)
+    label = _first_largest(scores)
     if vote.link is not None:
         first_two = np.partition(scores, -2, axis=1)[:, -2:]
         close = first_two[:, 1] - first_two[:, 0] < link_margin(vote)

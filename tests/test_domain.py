@@ -32,11 +32,13 @@ from ensemble_simplify._domain import read_domain
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._thresholds import cut_points, merged_thresholds
 from ensemble_simplify.born_again import _fidelity as fidelity_module
+from ensemble_simplify.born_again import _fooling as fooling_module
 from ensemble_simplify.born_again import _heuristic as heuristic_module
 from ensemble_simplify.born_again import _planner as planner_module
 from ensemble_simplify.born_again._fidelity import edge_weights
 from ensemble_simplify.born_again._grid import Grid
-from ensemble_simplify.born_again._search import CellTree, leaves_bound, solve
+from ensemble_simplify.born_again._planner import _bound_on, _starts_anywhere
+from ensemble_simplify.born_again._search import CellTree, solve
 
 OBJECTIVES = ["depth", "leaves", "depth_then_leaves"]
 
@@ -107,9 +109,9 @@ def test_oracle_is_the_best_completion(seed):
 
 @pytest.mark.parametrize("seed", range(100))
 def test_bound_ignores_free_cells(seed):
-    labels = simplified(free_grid(seed)).labels
-    if labels.size > 1:
-        assert leaves_bound(labels, 1.0, np.random.default_rng(0)) <= min_leaves(labels)
+    grid, rng = simplified(free_grid(seed)), np.random.default_rng(0)
+    if grid.n_cells > 1:
+        assert _bound_on(grid, _starts_anywhere(grid, rng), 1.0, rng) <= min_leaves(grid.labels)
 
 
 def test_layers_run_out_of_memory_with_free_cells():
@@ -362,8 +364,8 @@ def no_tables(monkeypatch):
     """Every grid counts as too large to be looked at as a whole."""
     monkeypatch.setattr(planner_module, "TABLE_CELLS", 8)
     monkeypatch.setattr(heuristic_module, "TABLE_CELLS", 8)
-    monkeypatch.setattr(heuristic_module, "JOIN_CELLS", 16)
-    monkeypatch.setattr(planner_module, "BOUND_CELLS", 16)
+    monkeypatch.setattr(fooling_module, "ALL_CELLS", 8)
+    monkeypatch.setattr(planner_module, "BOUND_SECONDS", 0.1)
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

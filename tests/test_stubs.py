@@ -73,6 +73,6 @@ def test_stub_agrees_with_the_kernel(kernel):
 
 def test_a_wrong_stub_is_found():
     module = importlib.import_module("ensemble_simplify.born_again._bounds")
-    body = ast.parse("def sensitivity(labels, shape): ...\ndef missing(): ...").body
+    body = ast.parse("def unfooled_pairs(cells, first): ...\ndef missing(): ...").body
     found = differences(body, module, "")
     assert len(found) == 3

@@ -26,7 +26,7 @@ from ensemble_simplify import BornAgainClassifier, Verification, verify
 from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._sklearn_tree import write_classifier
 from ensemble_simplify._thresholds import cut_points
-from ensemble_simplify._verify import Space
+from ensemble_simplify._verify import Space, _numbered
 
 
 def common_rows(*models):
@@ -114,6 +114,92 @@ def test_a_flipped_leaf_of_an_ensemble(kind):
         tree.value[leaf, 0] = values[::-1] if len(values) > 1 else -9 * values
         seen.add(check(model, other).equal)
     assert False in seen
+
+
+def changed_copy(model, rng, n_changes):
+    """A copy with other thresholds and other leaves here and there."""
+    other = copy.deepcopy(model)
+    trees = [tree for tree, _ in tree_estimators(other)]
+    for _ in range(n_changes):
+        tree = trees[rng.integers(len(trees))].tree_
+        node = rng.integers(tree.node_count)
+        if tree.children_left[node] < 0:
+            tree.value[node, 0] = rng.permutation(tree.value[node, 0]) + rng.choice([0, 1e-3])
+        else:
+            tree.threshold[node] += rng.choice([0.0, 0.25, -0.25])
+    return other
+
+
+@pytest.mark.parametrize("kind", ["forest", "forest_even", "extra_trees", "boosting"])
+def test_models_are_equal_outside_the_changed_boxes(kind):
+    """On every cell; and the outcome, reached in the boxes, is that of all cells."""
+    X, y = small_data(5, n_classes=3)
+    model = CLASSIFIERS[kind](5).fit(X, y)
+    rng = np.random.default_rng(1)
+    seen = set()
+    for n_changes in (1, 1, 1, 2, 2, 3):
+        other = changed_copy(model, rng, n_changes)
+        space = Space([read_forest(model), read_forest(other)])
+        outcome = check(model, other)
+        if space.changed is None:
+            continue
+        seen.add(outcome.equal)
+        cells = np.indices(space.axes.shape, dtype=np.int32).reshape(len(space.axes.shape), -1).T
+        cells = np.ascontiguousarray(cells)
+        inside = np.zeros(len(cells), dtype=bool)
+        for lo, hi in space.changed:
+            inside |= ((lo <= cells) & (cells <= hi)).all(axis=1)
+        assert inside.any()
+        outside = cells[~inside]
+        np.testing.assert_array_equal(space.judge(0, outside), space.judge(1, outside))
+    assert seen
+
+
+def test_changed_models_in_a_domain():
+    """A difference outside the domain is none; one inside is found, there."""
+    X, y = load_iris(return_X_y=True)
+    X = (X > X.mean(axis=0)).astype(float)
+    model = RandomForestClassifier(9, max_depth=3, random_state=0).fit(X, y)
+    rng, seen = np.random.default_rng(0), set()
+    corners = np.array(list(np.ndindex(2, 2, 2, 2)), dtype=float)
+    domain = {"at_most_one": [[0, 1]]}
+    for _ in range(20):
+        other = copy.deepcopy(model)
+        tree = other.estimators_[rng.integers(9)].tree_
+        leaf = rng.choice(np.flatnonzero(tree.children_left < 0))
+        tree.value[leaf, 0] = np.roll(tree.value[leaf, 0], 1)
+        differ = model.predict(corners) != other.predict(corners)
+        possible = corners[:, 0] + corners[:, 1] <= 1
+        outcome = verify(model, other, domain=domain)
+        assert outcome.equal == (not differ[possible].any())
+        if outcome.equal is False:
+            assert outcome.counterexample[0] + outcome.counterexample[1] <= 1
+        seen.add((outcome.equal, bool(differ.any())))
+    assert {(False, True), (True, True)} <= seen
+
+
+def test_a_flipped_leaf_of_many_deep_trees():
+    """Bounds leave everything open there: it is found by the search for ties."""
+    X, y = load_breast_cancer(return_X_y=True)
+    model = RandomForestClassifier(80, random_state=0).fit(X, y)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        other = copy.deepcopy(model)
+        tree = other.estimators_[rng.integers(80)].tree_
+        leaf = rng.choice(np.flatnonzero(tree.children_left < 0))
+        tree.value[leaf] = tree.value[leaf][:, ::-1]
+        outcome = verify(model, other)
+        assert outcome.equal is False
+        row = outcome.counterexample.reshape(1, -1)
+        assert model.predict(row) != other.predict(row)
+
+
+def test_numbers_of_rows():
+    rng = np.random.default_rng(0)
+    columns = rng.integers(4, size=(3, 200)).astype(float) / 3
+    number = _numbered(columns)
+    equal = (columns[:, :, None] == columns[:, None]).all(axis=0)
+    np.testing.assert_array_equal(number[:, None] == number, equal)
 
 
 def test_equal_copies_need_one_box():

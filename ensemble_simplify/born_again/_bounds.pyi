@@ -1,12 +1,18 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Labels = NDArray[np.uint8] | NDArray[np.uint16]
-
-def sensitivity(labels: Labels, shape: NDArray[np.intp], faces: NDArray[np.uint8]) -> None: ...
-def fooling_set(
-    labels: Labels,
-    shape: NDArray[np.intp],
-    candidates: NDArray[np.int64],
+def unfooled_pairs(
+    cells: NDArray[np.uint16],
+    first: NDArray[np.uint16],
+    width: NDArray[np.uint16],
+    offsets: NDArray[np.intp],
+    max_pairs: int,
     seconds: float,
-) -> int: ...
+) -> tuple[NDArray[np.int32], int]: ...
+
+class Packing:
+    size: int
+    def __init__(self, n: int, pairs: NDArray[np.int32]) -> None: ...
+    def improve(
+        self, order: NDArray[np.int32], seed: int, seconds: float, max_steps: int
+    ) -> NDArray[np.intp]: ...

@@ -1,142 +1,252 @@
-"""Lower bounds on trees for a grid of cells."""
+"""Sets of cells no two of which can share a leaf: see `_fooling.py`."""
 
-from libc.stdint cimport int64_t
+import numpy as np
+
 from libcpp.vector cimport vector
 
-from ensemble_simplify._typedefs cimport FREE, intp_t, now, should_stop, uint8_t
+from ensemble_simplify._typedefs cimport (
+    int32_t, int64_t, intp_t, now, random_below, should_stop, uint8_t, uint16_t, uint64_t,
+)
 
 cdef enum:
-    # Boxes of up to this many cells are searched in full for another class.
-    SEARCH = 128
-    MAX_AXES = 64
+    # Cells compared with one at a time.
+    TILE = 1024
 
 
-ctypedef fused label_t:
-    unsigned char
-    unsigned short
-
-
-def sensitivity(const label_t[::1] labels, const intp_t[::1] shape, uint8_t[::1] faces):
-    """Count, for each cell, the neighbours of another class; ``faces`` is zeros, changed."""
-    cdef:
-        intp_t a, b, k, i, at, before = 1, after = labels.shape[0]
-        intp_t n_axes = shape.shape[0]
-    with nogil:
-        for a in range(n_axes):
-            after = after // shape[a]
-            for b in range(before):
-                for k in range(shape[a] - 1):
-                    at = (b * shape[a] + k) * after
-                    for i in range(at, at + after):
-                        if labels[i] != labels[i + after]:
-                            faces[i] += 1
-                            faces[i + after] += 1
-            before *= shape[a]
-
-
-cdef inline bint is_other(label_t one, label_t label) noexcept nogil:
-    return one != label and one != FREE
-
-
-cdef bint fool(
-        const label_t *labels, intp_t n_axes, const intp_t *stride,
-        const intp_t *one, const intp_t *two, intp_t start, label_t label) noexcept nogil:
-    """Whether the box spanned by two cells of a class is seen to hold another class.
-
-    Looks along two paths between the cells, at single steps from either, and at all of a small
-    box. False may be wrong, True never is.
-    """
-    cdef:
-        intp_t a, k, at, size = 1, end = start, rest, place
-        intp_t lo[MAX_AXES]
-        intp_t width[MAX_AXES]
-    for a in range(n_axes):
-        end += (two[a] - one[a]) * stride[a]
-    for a in range(n_axes):
-        k = (two[a] - one[a]) * stride[a]
-        if k and (is_other(labels[start + k], label) or is_other(labels[end - k], label)):
-            return True
-    at = start
-    for a in range(n_axes):
-        at += (two[a] - one[a]) * stride[a]
-        if is_other(labels[at], label):
-            return True
-    at = start
-    for a in range(n_axes - 1, -1, -1):
-        at += (two[a] - one[a]) * stride[a]
-        if is_other(labels[at], label):
-            return True
-    at = 0
-    for a in range(n_axes):
-        lo[a] = min(one[a], two[a])
-        width[a] = max(one[a], two[a]) - lo[a] + 1
-        at += lo[a] * stride[a]
-        size *= width[a]
-        if size > SEARCH:
-            return False
-    for k in range(size):
-        rest = k
-        place = at
-        for a in range(n_axes):
-            place += rest % width[a] * stride[a]
-            rest //= width[a]
-        if is_other(labels[place], label):
-            return True
-    return False
-
-
-def fooling_set(
-    const label_t[::1] labels,
-    const intp_t[::1] shape,
-    const int64_t[::1] candidates,
+def unfooled_pairs(
+    const uint16_t[:, ::1] cells,
+    const uint16_t[:, ::1] first,
+    const uint16_t[:, ::1] width,
+    const intp_t[::1] offsets,
+    intp_t max_pairs,
     double seconds,
 ):
-    """Size of a set of cells no two of which can share a leaf, chosen greedily.
+    """Pairs of cells of one class that their lines do not show to fool each other.
 
-    Every faithful tree has at least that many leaves: a leaf is a box of one class (and of cells
-    whose class is free), and the box spanned by any two of these cells holds more than one.
+    Two cells fool each other where one lies, on some axis, outside the run of cells of the
+    other's class on the other's line along that axis: the box they span then holds the end of
+    that run.
 
     Parameters
     ----------
-    labels : (n_cells,) array
-    shape : (n_axes,) array
-    candidates : cells in the order in which they are tried, none of free class
+    cells : uint16 array of shape (n_axes, n_cells)
+        Cells grouped by class.
+    first, width : uint16 arrays of shape (n_axes, n_cells)
+        First cell, and cells without one, of the run of the cell's class around it, on each axis.
+    offsets : intp array of shape (n_classes + 1,)
+        Where the cells of a class begin.
+    max_pairs : int
     seconds : float
-        Time limit; the set found by then counts.
+        Limits.
+
+    Returns
+    -------
+    pairs : int32 array of shape (n_pairs, 2)
+        The smaller number first.
+    n_done : int
+        So many cells of each class, the first of them, were compared with each other; all, if no
+        limit came first.
     """
     cdef:
-        intp_t n_axes = shape.shape[0]
-        intp_t stride[MAX_AXES]
-        intp_t cell[MAX_AXES]
-        vector[intp_t] chosen       # coordinates, n_axes each
-        vector[intp_t] place
-        intp_t a, i, c, at, rest, n = labels.shape[0], work = 0
+        intp_t n_axes = cells.shape[0], n_classes = offsets.shape[0] - 1
+        intp_t c, i, j, k, a, start, width_, most = 0
+        uint16_t here, low, wide
+        const uint16_t *at
+        const uint16_t *low_at
+        const uint16_t *wide_at
+        vector[int32_t] pairs
+        uint16_t apart[TILE]
         double deadline = now() + seconds
-        bint take
-    for a in range(n_axes):
-        n //= shape[a]
-        stride[a] = n
+        intp_t done = 0, work = 0
+        size_t n_kept = 0
+        bint full = False
+    for c in range(n_classes):
+        most = max(most, offsets[c + 1] - offsets[c])
     with nogil:
-        for i in range(candidates.shape[0]):
-            at = candidates[i]
-            rest = at
-            for a in range(n_axes):
-                cell[a] = rest // stride[a]
-                rest -= cell[a] * stride[a]
-            take = True
-            for c in range(<intp_t> place.size()):
-                if labels[place[c]] != labels[at]:
+        for k in range(most):
+            for c in range(n_classes):
+                i = offsets[c] + k
+                if i >= offsets[c + 1]:
                     continue
-                work += 1
-                if not fool(&labels[0], n_axes, stride, cell, &chosen[c * n_axes], at, labels[at]):
-                    take = False
+                start = offsets[c] - TILE
+                while start + TILE < i:
+                    start += TILE
+                    width_ = min(<intp_t> TILE, i - start)
+                    for j in range(width_):
+                        apart[j] = 0
+                    for a in range(n_axes):
+                        here = cells[a, i]
+                        low = first[a, i]
+                        wide = width[a, i]
+                        at = &cells[a, start]
+                        low_at = &first[a, start]
+                        wide_at = &width[a, start]
+                        for j in range(width_):
+                            # unsigned differences wrap round below the run
+                            apart[j] |= (
+                                (<uint16_t> (at[j] - low) > wide)
+                                | (<uint16_t> (here - low_at[j]) > wide_at[j])
+                            )
+                    for j in range(width_):
+                        if not apart[j]:
+                            pairs.push_back(<int32_t> (start + j))
+                            pairs.push_back(<int32_t> i)
+                    work += width_
+                if work > (1 << 22):
+                    work = 0
+                    if should_stop(deadline):
+                        full = True
+                if <intp_t> pairs.size() > 2 * max_pairs:
+                    full = True
+                if full:
                     break
-            if take:
-                place.push_back(at)
-                for a in range(n_axes):
-                    chosen.push_back(cell[a])
-            if work > 200000:
-                work = 0
-                if should_stop(deadline):
+            if full:
+                break
+            done = k + 1
+            n_kept = pairs.size()
+    found = np.empty((n_kept // 2, 2), dtype=np.int32)
+    cdef int32_t[:, ::1] found_ = found
+    for i in range(<intp_t> n_kept // 2):
+        found_[i, 0] = pairs[2 * i]
+        found_[i, 1] = pairs[2 * i + 1]
+    return found, done
+
+
+cdef class Packing:
+    """Independent sets of a graph, by local search.
+
+    A vertex outside the set is *tight* as often as it has neighbours inside. Vertices that are
+    not tight join at once; one that is tight once takes the place of its neighbour, which may
+    free others. O(degree) a step.
+
+    Parameters
+    ----------
+    n : int
+        Vertices.
+    pairs : int32 array of shape (n_pairs, 2)
+        Edges.
+    """
+
+    cdef:
+        intp_t n
+        vector[intp_t] offset
+        vector[int32_t] neighbour
+        vector[int32_t] tight
+        vector[uint8_t] inside
+        # vertices outside that are tight once, and where each stands among them (-1: nowhere)
+        vector[int32_t] once
+        vector[int32_t] place
+        vector[int64_t] left_at
+        vector[int32_t] loose
+        readonly intp_t size
+
+    def __init__(self, intp_t n, const int32_t[:, ::1] pairs):
+        cdef intp_t i, m = pairs.shape[0]
+        self.n = n
+        self.offset.assign(n + 1, 0)
+        self.neighbour.resize(2 * m)
+        for i in range(m):
+            self.offset[pairs[i, 0] + 1] += 1
+            self.offset[pairs[i, 1] + 1] += 1
+        for i in range(n):
+            self.offset[i + 1] += self.offset[i]
+        cdef vector[intp_t] end = self.offset
+        for i in range(m):
+            self.neighbour[end[pairs[i, 0]]] = pairs[i, 1]
+            end[pairs[i, 0]] += 1
+            self.neighbour[end[pairs[i, 1]]] = pairs[i, 0]
+            end[pairs[i, 1]] += 1
+        self.tight.assign(n, 0)
+        self.inside.assign(n, 0)
+        self.place.assign(n, -1)
+        self.left_at.assign(n, 0)
+
+    cdef void _listed(self, int32_t v, bint listed) noexcept nogil:
+        """Keep the list of vertices that are tight once."""
+        cdef int32_t other
+        if listed and self.place[v] < 0:
+            self.place[v] = <int32_t> self.once.size()
+            self.once.push_back(v)
+        elif not listed and self.place[v] >= 0:
+            other = self.once.back()
+            self.once[self.place[v]] = other
+            self.place[other] = self.place[v]
+            self.once.pop_back()
+            self.place[v] = -1
+
+    cdef void _enter(self, int32_t v) noexcept nogil:
+        cdef intp_t k
+        cdef int32_t w
+        self.inside[v] = 1
+        self.size += 1
+        self._listed(v, False)
+        for k in range(self.offset[v], self.offset[v + 1]):
+            w = self.neighbour[k]
+            self.tight[w] += 1
+            self._listed(w, self.tight[w] == 1 and not self.inside[w])
+
+    cdef void _leave(self, int32_t v) noexcept nogil:
+        """Take a vertex out; vertices that are free then go to `loose`."""
+        cdef intp_t k
+        cdef int32_t w
+        self.inside[v] = 0
+        self.size -= 1
+        self._listed(v, self.tight[v] == 1)
+        for k in range(self.offset[v], self.offset[v + 1]):
+            w = self.neighbour[k]
+            self.tight[w] -= 1
+            self._listed(w, self.tight[w] == 1 and not self.inside[w])
+            if self.tight[w] == 0 and not self.inside[w]:
+                self.loose.push_back(w)
+
+    cdef void _force(self, int32_t v) noexcept nogil:
+        """Put a vertex in, its neighbours out, and what they free in."""
+        cdef intp_t k
+        cdef int32_t w
+        self.loose.clear()
+        for k in range(self.offset[v], self.offset[v + 1]):
+            w = self.neighbour[k]
+            if self.inside[w]:
+                self._leave(w)
+        self._enter(v)
+        while not self.loose.empty():
+            w = self.loose.back()
+            self.loose.pop_back()
+            if not self.inside[w] and self.tight[w] == 0:
+                self._enter(w)
+
+    def improve(self, const int32_t[::1] order, uint64_t seed, double seconds, intp_t max_steps):
+        """Fill the set up in an order, then search; returns the largest set found, sorted."""
+        cdef:
+            intp_t i, k, step, n_steps = 0
+            int32_t v = 0, w
+            uint64_t random = seed
+            double deadline = now() + seconds
+            vector[uint8_t] best
+            intp_t best_size
+        with nogil:
+            for i in range(order.shape[0]):
+                v = order[i]
+                if not self.inside[v] and self.tight[v] == 0:
+                    self._enter(v)
+            best = self.inside
+            best_size = self.size
+            while n_steps < max_steps and not self.once.empty():
+                n_steps += 1
+                # of a few vertices, the one that has been outside longest
+                v = self.once[random_below(<intp_t> self.once.size(), &random)]
+                for k in range(4):
+                    w = self.once[random_below(<intp_t> self.once.size(), &random)]
+                    if self.left_at[w] < self.left_at[v]:
+                        v = w
+                for k in range(self.offset[v], self.offset[v + 1]):
+                    w = self.neighbour[k]
+                    if self.inside[w]:
+                        self.left_at[w] = n_steps
+                self._force(v)
+                if self.size > best_size:
+                    best_size = self.size
+                    best = self.inside
+                if n_steps % 4096 == 0 and should_stop(deadline):
                     break
-    return <intp_t> place.size()
+        return np.flatnonzero([best[i] for i in range(self.n)])

@@ -27,13 +27,13 @@ from ensemble_simplify._base import (
     check_readable,
     check_weights,
     class_index,
-    deadline_after,
     fit_context,
     fit_or_unwrap,
     fitted_rows,
     named_rows,
     read_classifier,
     report,
+    warn,
     warn_out_of_time,
 )
 from ensemble_simplify._domain import Domain, read_domain
@@ -73,9 +73,11 @@ MEMORY_SHARE = 0.5
 ADVICE_SECONDS = 2.0
 # Of the effort for the share of volume, what it gets near training rows: it is not the promise.
 NEAR_EFFORT = 0.125
-# Seconds that writing a tree takes at most for each tree of the ensemble, for most of its leaves'
-# probabilities; and what share of a time limit that may be.
+# Seconds that writing a tree near training rows takes for each tree of the ensemble, most of it for
+# leaves that no row reaches; and what share of a time limit that may be.
 WRITING_SECONDS, WRITING_SHARE = 4e-3, 0.3
+# Seconds that a row and tree take when the probabilities of leaves are set.
+VOTE_SECONDS = 3e-8
 
 
 class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
@@ -112,10 +114,10 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         `max_changes`, which goes with no other.
     method : {"auto", "exact", "heuristic"}, default="auto"
         ``"exact"`` proves the tree smallest, or raises an error if memory or time do not suffice.
-        ``"heuristic"`` divides the feature space greedily, solves the parts exactly, and joins
-        parts while time remains: a tree with exactly the same function, and bounds on how much
-        smaller one could be. ``"auto"`` is exact where memory and time suffice, heuristic
-        elsewhere.
+        ``"heuristic"`` grows a tree with exactly the same function, chooses its upper splits by
+        looking ahead, and solves parts exactly, larger and larger ones while time remains; bounds
+        tell how much smaller a tree could be. ``"auto"`` is exact where memory and time suffice,
+        heuristic elsewhere.
     max_changes : int or None, default=None
         Where the tree answers as the ensemble. None: at every finite input. 0: on the training
         rows. 1: also wherever a single feature of a training row takes any other value; 2: two
@@ -156,9 +158,11 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         Memory the search may use, in bytes. None: half of what is free when ``fit`` starts.
         With `max_changes`, only what the points near the rows take is checked.
     time_limit : float or None, default=None
-        Time for the search, in seconds, without the fitting of the ensemble. When it is over,
-        the best tree so far is returned with its bounds and a ``ConvergenceWarning``. None: no
-        limit.
+        Time in seconds, without the fitting of the ensemble; reading it and writing the tree
+        count. When it is over, the best tree so far is returned with its bounds and a
+        ``ConvergenceWarning``. More time does not give a larger tree. None: no limit; before an
+        exact search that is expected to take more than ten seconds, a ``UserWarning`` tells how
+        long, and which tree and bound are known by then (it is printed if `verbose`).
     random_state : int, RandomState instance or None, default=None
         Seeds the default ensemble, the samples of cells by which the heuristic divides, and which
         points are looked at for the probabilities of leaves that no training row reaches. An
@@ -378,9 +382,9 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             None if sample_weight is None else weight,
             default=RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng),
         )
+        begin = monotonic()
         forest = read_classifier(self.estimator_, voting=self.voting)
         self.classes_ = forest.classes
-        deadline = deadline_after(self.time_limit)
         y_index = class_index(y, self.classes_)
         domain = self._domain()
         if domain is not None:
@@ -395,9 +399,11 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         cells = np.ascontiguousarray(problem.axes.encode_rows(X.astype(np.float32)).T)
         if self.max_changes is not None:
             training = Training.of(X.astype(np.float32), y_index, weight, cells)
-            self._fit_near(problem, training, cells[counted], deadline, rng)
+            seconds = self._seconds_left(begin, forest, len(X), WRITING_SECONDS)
+            self._fit_near(problem, training, cells[counted], seconds, rng)
             return self
-        found = self._search(problem, cells[counted], rng)
+        seconds = self._seconds_left(begin, forest, len(X))
+        found = self._search(problem, cells[counted], rng, seconds)
         tree, nodes = found.tree, problem.axes.decode(found.tree.nodes)
         leaf_of_row = tree.apply(cells)
         if self.post_prune:
@@ -434,13 +440,8 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self._tell()
         return self
 
-    def _fit_near(self, problem, training, cells, deadline, rng):
+    def _fit_near(self, problem, training, cells, seconds, rng):
         """Find and write a tree that keeps the promise near the training rows, and its path."""
-        seconds = np.inf
-        if self.time_limit is not None:
-            writing = WRITING_SECONDS * problem.forest.n_trees
-            writing = min(writing, WRITING_SHARE * self.time_limit)
-            seconds = deadline - monotonic() - writing
         search = self._search_near(problem, cells, seconds, rng)
         self.n_points_, self.n_rows_ = _whole(search.n_points), len(cells)
         self.n_cells_, self.n_regions_ = _cells(problem.trees.shape), n_regions(problem.axes.shape)
@@ -592,7 +593,18 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             effort,
         )
 
-    def _search(self, problem, cells, rng):
+    def _seconds_left(self, begin, forest, n_rows, a_tree=0.0):
+        """Time for the search: without what went by, and what leaf probabilities will take.
+
+        `a_tree` is what else is needed for each tree, as far as the limit can spare it.
+        """
+        if self.time_limit is None:
+            return np.inf
+        writing = VOTE_SECONDS * n_rows * forest.n_trees
+        writing += min(a_tree * forest.n_trees, WRITING_SHARE * self.time_limit)
+        return self.time_limit - (monotonic() - begin) - writing
+
+    def _search(self, problem, cells, rng, seconds):
         """A faithful tree, or an error that tells what to change; `cells` are the rows'."""
         allowed = self._memory()
         shape, forest = problem.trees.shape, problem.forest
@@ -604,9 +616,10 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 "depth_then_leaves" if self.objective == "auto" else self.objective,
                 method=self.method,
                 max_bytes=allowed,
-                seconds=np.inf if self.time_limit is None else self.time_limit,
+                seconds=seconds,
                 rng=np.random.default_rng(rng.randint(1 << 31)),
                 report=partial(report, self),
+                warn=partial(report, self) if self.verbose else warn,
             )
         except TooLarge as error:
             raise ValueError(self._too_large(shape, error.n_bytes, allowed)) from error
@@ -738,6 +751,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Finite rows; cast to float32.
 
         Returns
         -------

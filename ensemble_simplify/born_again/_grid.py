@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify._cells import FREE, Stopped, changes_across, paint
+from ensemble_simplify._cells import FREE, Stopped, changes_across, paint, paint_lines
 from ensemble_simplify._regions import leaves_of_cells, restrict
 
 # Cells labelled at a time: their scores stay in the processor's cache.
@@ -37,6 +38,34 @@ class Grid:
     def n_cells(self):
         return self.labels.size
 
+    @property
+    def shape(self):
+        """Cells on each axis."""
+        return self.labels.shape
+
+    @cached_property
+    def has_free(self):
+        """Whether there are cells of free class."""
+        return bool(self.labels.size and self.labels.max() == FREE)
+
+    def labels_of(self, cells):
+        """Class of some cells, int indices of shape (n, n_axes)."""
+        return self.labels[tuple(cells.T)]
+
+    def labels_along(self, cells, axis):
+        """Classes on the lines along an axis through some cells, (n, shape[axis])."""
+        place = [position[:, None] for position in cells.T]
+        place[axis] = np.arange(self.shape[axis])
+        return self.labels[tuple(place)]
+
+    def cells_here(self, cells):
+        """The cells that stand for cells of the grid of all cuts, in which ours are numbered."""
+        columns = [
+            np.searchsorted(cuts, cells[:, axis])
+            for axis, cuts in zip(self.features, self.cuts, strict=True)
+        ]
+        return np.array(columns, dtype=np.int32).reshape(len(columns), len(cells)).T
+
     def sub_grid(self, lo, hi):
         """The cells lo..hi (inclusive, one entry an axis), as a view."""
         window = tuple(slice(a, b + 1) for a, b in zip(lo, hi, strict=True))
@@ -51,7 +80,7 @@ class Grid:
         that are not free: a tree can treat it like the neighbour.
         """
         labels = np.ascontiguousarray(self.labels)
-        if labels.size and labels.max() == FREE:
+        if self.has_free:
             return self._absorbed()
         keep = []
         before, after = 1, labels.size
@@ -153,6 +182,11 @@ class CellTrees:
         """The trees of a forest over `Axes` that hold all its cut points."""
         trees = axes.encode_forest(forest)
         return cls(trees.nodes, trees.offsets, forest.value, axes.shape, forest.decide, outside)
+
+    @property
+    def has_free(self):
+        """Whether there are cells of free class."""
+        return self.outside is not None
 
     @property
     def n_trees(self):
@@ -265,6 +299,24 @@ class CellTrees:
                 axes = np.flatnonzero((first > 0) | (last < np.array(self.shape) - 1))
                 inside = (cells[:, axes] >= first[axes]) & (cells[:, axes] <= last[axes])
                 labels[inside.all(axis=1)] = FREE
+        return labels
+
+    def labels_along(self, cells, axis):
+        """Classes on lines along an axis through some cells, (n, shape[axis]); see `labels_of`."""
+        length = self.shape[axis]
+
+        def sums(start, stop, init):
+            scores = self._start(len(cells) * length, init)
+            roots = self.offsets[start:stop]
+            paint_lines(self.nodes, roots, self.value, cells, axis, length, scores)
+            return scores
+
+        labels = np.asarray(self.decide(sums)).reshape(len(cells), length)
+        if self.outside is not None:
+            others = np.arange(len(self.shape)) != axis
+            for first, last in zip(*self.outside, strict=True):
+                meets = (cells >= first) & (cells <= last)
+                labels[meets[:, others].all(axis=1), first[axis] : last[axis] + 1] = FREE
         return labels
 
     def _start(self, n, init):

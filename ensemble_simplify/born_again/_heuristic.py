@@ -1,21 +1,18 @@
 """Faithful trees without a proof of smallness, for grids of any size.
 
-The feature space is divided greedily until the boxes are small enough to be solved exactly;
-then neighbouring boxes are joined and solved again, as long as time allows. Every tree is
-faithful: a box becomes a leaf only when all its cells have been looked at, or when bounds on
-the trees prove its class.
+The feature space is divided greedily until the boxes are small enough to be solved exactly. The
+tree is faithful: a box becomes a leaf only when all its cells have been looked at.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from time import monotonic
 
 import numpy as np
 
 from ensemble_simplify._cells import FREE, Stopped, class_counts
-from ensemble_simplify._regions import leaf_boxes, with_sizes
+from ensemble_simplify._regions import with_sizes
 from ensemble_simplify.born_again._grid import CellTrees, Grid, n_cells
 from ensemble_simplify.born_again._search import CellTree, TooLarge, n_regions, solve
 
@@ -24,10 +21,6 @@ TABLE_CELLS = 1 << 17
 SAMPLE = 512
 # Regions of a box that is solved exactly at once.
 TAIL_REGIONS = 1_000_000
-# Boxes of up to this many cells may be joined again and solved as one.
-JOIN_CELLS = 1 << 21
-# What a box costs besides its solution, in nanoseconds.
-BOX_WORK = 1e6
 PROGRESS_SECONDS = 1.0
 
 
@@ -133,7 +126,6 @@ class Draft:
         self.n_leaves = 0
         # the part of the feature space, in cells, that has its tree
         self.share = 0.0
-        self.n_offers = 0
         # bounds for every faithful tree: those of the boxes solved exactly
         self.depth_bound = 0
         self.leaves_bound = 1
@@ -168,18 +160,14 @@ class Draft:
                 continue
             if box.labels is None and n_cells(box.shape) <= TABLE_CELLS:
                 box.tabulate(self.deadline)
-            if (
-                box.labels is not None
-                and n_regions(box.shape) <= TAIL_REGIONS
-                and self._solve(box, np.inf) is not None
-            ):
+            if box.labels is not None and n_regions(box.shape) <= TAIL_REGIONS and self._solve(box):
                 self.n_leaves += box.tree.n_leaves
                 self.share += self._share_of(box)
                 continue
             if box.labels is None:
-                box.divide(*self._sampled_split(box))
+                box.divide(*sampled_cuts(box.trees, self.rng, 1)[0])
             else:
-                box.divide(*_purest_split(*_table_counts(box.labels)))
+                box.divide(*_purest_cuts(*_table_counts(box.labels), 1)[0])
             stack.extend(box.parts)
             if self.report and monotonic() - told > PROGRESS_SECONDS:
                 told = monotonic()
@@ -188,18 +176,17 @@ class Draft:
     def _share_of(self, box):
         return n_cells(box.hi - box.lo + 1) / n_cells(self.trees.shape)
 
-    def _solve(self, box, max_work):
-        """Solve a box exactly: the work it took, or None if more memory or work than allowed."""
+    def _solve(self, box):
+        """Solve a box exactly; False if that takes more memory than allowed."""
         try:
             solution = solve(
                 box.labels,
                 self.objective,
                 max_bytes=self.max_bytes,
                 seconds=self.deadline - monotonic(),
-                max_work=max_work,
             )
         except TooLarge:
-            return None
+            return False
         tree = solution.tree
         box.tree = tree.on_grid(Grid(box.axes, box.numbers, box.labels))
         box.trees = box.labels = None
@@ -208,141 +195,7 @@ class Draft:
             self.depth_bound = max(self.depth_bound, tree.depth)
         if self.objective == "leaves":
             self.leaves_bound = max(self.leaves_bound, tree.n_leaves)
-        return solution.work
-
-    # ---------------------------------------------------------------------------------- improve
-
-    def adopt(self, tree):
-        """Begin with a faithful tree that was found elsewhere."""
-        nodes = tree.nodes
-        _, first, last = leaf_boxes(nodes, self.root.lo, self.root.hi)
-        n_leaves = np.concatenate([[0], np.cumsum(tree.is_leaf)]).tolist()
-        ends = (np.arange(len(nodes)) + nodes[:, 2]).tolist()
-        boxes = [self.root]
-        for at in range(1, len(nodes)):
-            # a box begins where its first leaf begins and ends where its last leaf ends
-            lo, hi = first[n_leaves[at]], last[n_leaves[ends[at]] - 1]
-            boxes.append(Box(lo, hi, self.root.axes, self.root.numbers, None))
-        for at, (axis, number, _) in enumerate(nodes.tolist()):
-            box = boxes[at]
-            box.trees = None
-            if axis < 0:
-                box.tree = CellTree.leaf(number)
-            else:
-                box.axis, box.cut = axis, number
-                box.parts = (boxes[at + 1], boxes[ends[at + 1]])
-        self.n_leaves, self.share = tree.n_leaves, 1.0
-
-    def refine(self, max_work):
-        """Solve the largest parts of the tree that can be solved at once, each exactly.
-
-        Ends like `improve`; returns the work that is left.
-        """
-        stack = [self.root]
-        told = monotonic()
-        while stack and max_work > 0:
-            box = stack.pop()
-            if not box.parts:
-                continue
-            whole = self._whole(box, TABLE_CELLS)
-            if whole is not None:
-                try:
-                    whole.tabulate(self.deadline)
-                    work = None
-                    if n_regions(whole.shape) <= TAIL_REGIONS:
-                        work = self._solve(whole, max_work)
-                except Stopped:
-                    return 0.0
-                if work is not None:
-                    # what reading and labelling a box takes counts, too
-                    max_work -= work + BOX_WORK
-                    self._replace(box, whole.tree)
-                    continue
-            stack.extend(box.parts)
-            if monotonic() >= self.deadline:
-                return 0.0
-            if self.report and monotonic() - told > PROGRESS_SECONDS:
-                told = monotonic()
-                self.report(f"{self.n_leaves} leaves")
-        return max_work
-
-    def _replace(self, box, tree):
-        before, stack = 0, [box]
-        while stack:
-            part = stack.pop()
-            stack.extend(part.parts)
-            before += 0 if part.tree is None else part.tree.n_leaves
-        self.n_leaves += tree.n_leaves - before
-        box.tree, box.parts, box.axis, box.cut = tree, (), -1, -1
-
-    def improve(self, max_work):
-        """Join neighbouring boxes and solve them as one, small ones first.
-
-        Ends when nothing is left to join, when the deadline has passed, or when the forecasts of
-        the work done add up to `max_work` nanoseconds.
-        """
-        above = {}
-        ready = []
-        stack = [self.root]
-        while stack:
-            box = stack.pop()
-            stack.extend(box.parts)
-            for part in box.parts:
-                above[id(part)] = box
-            self._offer(ready, box)
-        told = monotonic()
-        while ready and max_work > 0:
-            _, _, box = heappop(ready)
-            joined = self._whole(box, JOIN_CELLS)
-            if joined is None:
-                continue
-            try:
-                joined.tabulate(self.deadline)
-                work = self._solve(joined, max_work)
-            except Stopped:
-                return
-            if work is None:
-                continue
-            max_work -= work
-            self._replace(box, joined.tree)
-            if box is not self.root:
-                self._offer(ready, above[id(box)])
-            if self.report and monotonic() - told > PROGRESS_SECONDS:
-                told = monotonic()
-                self.report(f"{self.n_leaves} leaves")
-
-    def _offer(self, ready, box):
-        if box.parts and all(part.tree is not None for part in box.parts):
-            size = sum(part.tree.n_leaves for part in box.parts)
-            self.n_offers += 1
-            heappush(ready, (size, self.n_offers, box))
-
-    def _whole(self, box, max_cells):
-        """A box with its trees, or None if it has too many cells for a table."""
-        trees, axes, cuts = self.trees.restricted(box.lo, box.hi)
-        if n_cells(trees.shape) > max_cells:
-            return None
-        return Box(box.lo, box.hi, axes, cuts, trees)
-
-    def _sampled_split(self, box):
-        shape = np.array(box.shape)
-        cells = self.rng.integers(0, shape, size=(SAMPLE, len(shape)), dtype=np.int32)
-        labels = box.trees.labels_of(cells)
-        inside = labels != FREE
-        cells, labels = cells[inside], labels[inside]
-        first = np.concatenate([[0], np.cumsum(shape)])
-        n_classes = int(labels.max(initial=0)) + 1
-        place = (first[:-1] + cells) * n_classes + labels[:, None]
-        counts = np.bincount(place.ravel(), minlength=int(first[-1]) * n_classes)
-        if len(np.unique(labels)) <= 1:
-            # nothing to tell apart: halve the votes that most trees still need
-            roots = box.trees.roots
-            roots = roots[roots[:, 0] >= 0]
-            used = np.bincount(first[roots[:, 0]] + roots[:, 1], minlength=int(first[-1]))
-            best = int(used.argmax())
-            axis = int(np.searchsorted(first, best, side="right")) - 1
-            return axis, best - int(first[axis])
-        return _purest_split(counts.reshape(-1, n_classes), tuple(shape))
+        return True
 
     # ----------------------------------------------------------------------------- the tree
 
@@ -385,26 +238,47 @@ def _table_counts(labels):
     return counts[:, :n_classes], labels.shape
 
 
-def _purest_split(counts, shape):
-    """The cut whose sides have the least entropy: (axis, cut).
+def sampled_cuts(trees, rng, n):
+    """The `n` cuts of a grid with least entropy on a sample of its cells: (axis, cut) each.
+
+    One, on which most trees depend, where all cells of the sample are of one class.
+    """
+    shape = np.array(trees.shape)
+    cells = rng.integers(0, shape, size=(SAMPLE, len(shape)), dtype=np.int32)
+    labels = trees.labels_of(cells)
+    inside = labels != FREE
+    cells, labels = cells[inside], labels[inside]
+    first = np.concatenate([[0], np.cumsum(shape)])
+    if len(np.unique(labels)) <= 1:
+        # nothing to tell apart: halve the votes that most trees still need
+        roots = trees.roots
+        roots = roots[roots[:, 0] >= 0]
+        used = np.bincount(first[roots[:, 0]] + roots[:, 1], minlength=int(first[-1]))
+        best = int(used.argmax())
+        axis = int(np.searchsorted(first, best, side="right")) - 1
+        return [(axis, best - int(first[axis]))]
+    n_classes = int(labels.max()) + 1
+    place = (first[:-1] + cells) * n_classes + labels[:, None]
+    counts = np.bincount(place.ravel(), minlength=int(first[-1]) * n_classes)
+    return _purest_cuts(counts.reshape(-1, n_classes), trees.shape, n)
+
+
+def _purest_cuts(counts, shape, n):
+    """The `n` cuts whose sides have the least entropy: (axis, cut) each.
 
     Parameters
     ----------
     counts : array of shape (sum of shape, n_classes)
         Cells of each class at each position of each axis.
     """
-    best, chosen, base = np.inf, None, 0
-    for axis, n in enumerate(shape):
-        below = counts[base : base + n].cumsum(axis=0)
-        base += n
-        if n < 2:
-            continue
+    costs, cuts, base = [], [], 0
+    for axis, length in enumerate(shape):
+        below = counts[base : base + length].cumsum(axis=0)
+        base += length
         above = below[-1] - below[:-1]
-        cost = _entropy(below[:-1]) + _entropy(above)
-        cut = int(cost.argmin())
-        if cost[cut] < best:
-            best, chosen = cost[cut], (axis, cut)
-    return chosen
+        costs.append(_entropy(below[:-1]) + _entropy(above))
+        cuts += [(axis, cut) for cut in range(length - 1)]
+    return [cuts[k] for k in np.concatenate(costs).argsort(kind="stable")[:n]]
 
 
 def _entropy(counts):

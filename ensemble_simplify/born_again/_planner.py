@@ -15,47 +15,62 @@ from ensemble_simplify._forest import Forest
 from ensemble_simplify._regions import leaf_boxes
 from ensemble_simplify._thresholds import merged_thresholds
 from ensemble_simplify._verify import Space
+from ensemble_simplify.born_again._fooling import leaves_bound
 from ensemble_simplify.born_again._grid import CellTrees, Grid, grid_bytes, n_cells
 from ensemble_simplify.born_again._heuristic import Draft
+from ensemble_simplify.born_again._refinement import (
+    MOST_SAVED,
+    Refinement,
+    choose_upper_splits,
+)
 from ensemble_simplify.born_again._search import (
+    DL_PASSES,
     CellTree,
     TooLarge,
+    forced_cuts,
     lay_out,
-    leaves_bound,
     n_regions,
     pareto_front,
     solve,
 )
 
-# Forecast work (nanoseconds) after which a search without a time limit stops joining boxes, and
-# solving the parts of a tree that was grown on a large grid: so the result does not depend on the
-# speed of the machine.
-JOIN_WORK, REFINE_WORK = 1e7, 3e9
-# Largest tree that is written out, and largest that is solved again in parts.
-MAX_LEAVES, REFINED_LEAVES = 1_000_000, 200_000
-# ``method="auto"`` refuses at once where so many leaves are forecast; seconds for the forecast.
-REFUSED_LEAVES, FORECAST_SECONDS = 100 * MAX_LEAVES, 1.0
+# Without a time limit: leaves grown for the choice of upper splits, and forecast work (nanoseconds)
+# of the parts that are solved, so that the result does not depend on the speed of the machine.
+GROWN_LEAVES, REFINE_WORK = 2e6, 3e9
+# With one: the share of the time for the choice of upper splits, which grows so many times the
+# leaves of the first tree and is left out where that takes longer; seconds a leaf.
+UPPER_SHARE, UPPER_FACTOR, GROW_SECONDS = 0.25, 60, 1e-6
+# Largest tree that is written out.
+MAX_LEAVES = 1_000_000
+# ``method="auto"`` refuses at once where so many leaves are forecast; seconds for the forecast, and
+# its share of a time limit.
+REFUSED_LEAVES, FORECAST_SECONDS, FORECAST_SHARE = 100 * MAX_LEAVES, 1.0, 0.1
 # Share of the time for the first tree where the domain has groups and implications: the proof
 # that grows it knows nothing of them.
 FIRST_TREE_SHARE = 0.2
-# Seconds that writing out a leaf takes.
-LEAF_SECONDS = 3e-5
+# Seconds that writing out a leaf takes, by how many seconds a limit may be passed, and how many
+# leaves there are before siblings of one class are merged, for one afterwards.
+LEAF_SECONDS, LATE_SECONDS, UNMERGED = 3.5e-6, 0.3, 2.0
 # Grids of more cells are not labelled as a whole unless ``method="exact"``: their tables of
 # regions would not fit either. Nor are those whose labels would take more than a share of the
 # time limit: seconds a cell, and a cell, tree and score.
 TABLE_CELLS = 1 << 24
-LABEL_SHARE, CELL_SECONDS, VOTE_SECONDS = 0.2, 3e-8, 1.5e-9
+LABEL_SHARE, CELL_SECONDS, VOTE_SECONDS = 0.2, 1.2e-8, 5e-10
 # Passes of an exact search over its regions, and bytes a region.
-PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (5, 6)}
-# Share of the time for the exact search where a tree to return is at hand already. Then it is not
-# begun where planning it (so many seconds a cell, which is little beside the search itself) would
-# take a good part of its time, nor where a pass is forecast to take several times as long.
-EXACT_SHARE, EXACT_HOPE = 0.7, 4.0
-PLAN_SHARE, PLAN_SECONDS = 0.2, 3e-7
-# Share of the time limit for lower bounds, and their seconds without a limit.
-BOUND_SHARE, BOUND_SECONDS = 0.1, 2.0
-# Cells of the part of a large grid on which a lower bound is sought.
-BOUND_CELLS = 1 << 15
+PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (DL_PASSES, 6)}
+# With a time limit, grids of up to so many regions are solved exactly at once, if that takes a
+# small share of the time at so many seconds a region and pass. Others are when there is a tree to
+# return, in a share of the time, and not where the forecast is longer.
+DIRECT_REGIONS, DIRECT_SHARE, REGION_SECONDS, EXACT_SHARE = 2e7, 0.2, 2e-8, 0.5
+# Seconds that planning takes a cell of the grid, and the share of an exact search it may take.
+PLAN_SECONDS, PLAN_SHARE = 3e-7, 0.2
+# Share of the time limit for lower bounds, and their seconds without a limit and at most.
+BOUND_SHARE, BOUND_SECONDS, MOST_BOUND_SECONDS = 0.15, 3.0, 30.0
+# Seconds that finding the box of a leaf takes: cells are drawn in leaves where there is time.
+BOX_SECONDS = 4e-7
+# Seconds of forecast work of which the user is told before it begins, and seconds for a bound to
+# go with that.
+PATIENCE, TELL_SECONDS = 10.0, 0.5
 
 
 @dataclass(eq=False)
@@ -186,7 +201,7 @@ class TooManyLeaves(Exception):
         self.n_leaves = n_leaves
 
 
-def find_tree(problem, objective, *, method, max_bytes, seconds, rng, report=None):
+def find_tree(problem, objective, *, method, max_bytes, seconds, rng, report=None, warn=None):
     """A faithful tree of a forest: smallest if possible, else as small as time allows.
 
     Parameters
@@ -200,6 +215,8 @@ def find_tree(problem, objective, *, method, max_bytes, seconds, rng, report=Non
     rng : numpy Generator
     report : callable or None
         Called with messages on progress.
+    warn : callable or None
+        Called with a message before a long search without a time limit.
 
     Returns
     -------
@@ -214,19 +231,15 @@ def find_tree(problem, objective, *, method, max_bytes, seconds, rng, report=Non
     TooManyLeaves
         With ``method="auto"``, if none of a reasonable size is to be expected.
     """
-    search = _Search(problem, objective, method, max_bytes, seconds, rng, report)
-    if method == "exact" or problem.can_label_all(max_bytes, seconds):
+    search = _Search(problem, objective, method, max_bytes, seconds, rng, report, warn)
+    if search.is_direct:
         search.label_all_cells()
         if search.grid.n_cells == 1:
             only = CellTree.leaf(search.grid.labels.reshape(-1)[0])
             return Result.proven(only, (), objective)
-    if search.limited or search.grid is None:
-        # something to return, at once
-        search.grow_first_tree()
-    if search.grid is not None and method != "heuristic":
         tree = search.solve_exactly()
         if tree is not None:
-            return Result.proven(tree, search.grid.labels.shape, objective)
+            return Result.proven(tree, search.shape, objective)
     return search.search_heuristically()
 
 
@@ -236,23 +249,37 @@ class _Search:
     Attributes
     ----------
     grid : Grid or None
-        The class of every cell; None where there are too many cells to look at each.
+        The class of every cell; None where not every cell was looked at.
     tree : CellTree or None
         The smallest faithful tree so far.
     """
 
-    def __init__(self, problem, objective, method, max_bytes, seconds, rng, report):
+    def __init__(self, problem, objective, method, max_bytes, seconds, rng, report, warn):
         self.problem = problem
         self.trees = problem.trees
         self.objective = objective
         self.method = method
         self.max_bytes = max_bytes
+        self.seconds = seconds
         self.deadline = monotonic() + seconds
         self.limited = np.isfinite(seconds)
-        self.bound_seconds = min(BOUND_SHARE * seconds, BOUND_SECONDS)
+        self.bound_seconds = BOUND_SECONDS
+        if self.limited:
+            self.bound_seconds = min(BOUND_SHARE * seconds, MOST_BOUND_SECONDS)
         self.rng = rng
         self.report = report or (lambda message: None)
+        self.warn = warn or (lambda message: None)
         self.grid = self.tree = None
+
+    @property
+    def is_direct(self):
+        """Whether the exact search begins before there is a tree to return."""
+        if self.method != "auto":
+            return self.method == "exact"
+        passes, _ = PASSES[self.objective]
+        most = min(DIRECT_REGIONS, DIRECT_SHARE * self.seconds / (REGION_SECONDS * passes))
+        small = not self.limited or n_regions(self.trees.shape) <= most
+        return small and self.problem.can_label_all(self.max_bytes, self.seconds)
 
     def label_all_cells(self):
         """Look at every cell."""
@@ -260,133 +287,239 @@ class _Search:
         regions = n_regions(self.grid.labels.shape)
         self.report(f"{self.grid.n_cells} cells, {regions:.3g} regions")
 
-    def grow_first_tree(self):
-        """A faithful tree by the halvings of a proof, or none where there is no time for it."""
-        tied = self.trees.outside is not None
-        # only where nothing else can give a tree, a forecast or a large tree is reason to refuse
-        may_refuse = self.method == "auto" and self.grid is None and not tied
-        space, n_leaves = self.problem.space, np.nan
-        if may_refuse:
-            n_leaves = space.forecast_leaves(FORECAST_SECONDS, self.rng)
-        if n_leaves > REFUSED_LEAVES:
-            raise TooManyLeaves(n_leaves)
-        share = FIRST_TREE_SHARE if tied else 1.0
-        grown = space.grow(share * (self.deadline - monotonic()), MAX_LEAVES)
-        if grown is not None:
-            self.tree = _inside_domain(CellTree(grown), self.trees)
-            self.report(f"first tree: depth {self.tree.depth}, {self.tree.n_leaves} leaves")
-        elif may_refuse and not self.limited:
-            raise TooManyLeaves(max(n_leaves, MAX_LEAVES))
-
     def solve_exactly(self):
         """The smallest tree; None where memory or time did not suffice but heuristics may."""
-        seconds, max_work = self.deadline - monotonic(), np.inf
-        if self.tree is not None and self.method != "exact":
-            # leave time to improve the tree at hand, and do not begin what cannot end
-            seconds *= EXACT_SHARE
-            if PLAN_SECONDS * self.grid.n_cells > PLAN_SHARE * seconds:
-                return None
-            max_work = 1e9 * EXACT_HOPE * seconds
         try:
             solution = solve(
                 self.grid.labels,
                 self.objective,
                 max_bytes=self.max_bytes,
-                seconds=seconds,
-                max_work=max_work,
+                seconds=self.deadline - monotonic(),
+                begin=self.announce,
             )
         except TooLarge:
             if self.method == "exact":
                 raise
             return None
         except Stopped:
-            if self.tree is None:
-                raise OutOfTime from None
-            return None
+            raise OutOfTime from None
         return solution.tree.on_grid(self.grid)
 
-    def search_heuristically(self):
-        """Divide greedily, solve the parts, join parts while time remains; then bounds."""
+    def announce(self, seconds):
+        """Tell where the search stands before it goes on for so long, by the forecast."""
+        if self.limited or seconds < PATIENCE:
+            return
+        known = ""
+        if self.trees.outside is None:
+            grown = self.problem.space.grow(PATIENCE, MAX_LEAVES)
+            if grown is not None:
+                self.tree = CellTree(grown)
+                bound = self.lower_bound(TELL_SECONDS)
+                known = (
+                    f" A tree with the same function and {self.tree.n_leaves:,} leaves is known; "
+                    f"none has fewer than {bound:,}."
+                )
+        self.warn(
+            f"The exact search is expected to take {_duration(seconds)} or so.{known} Set "
+            "time_limit for a smaller tree than that within a time of your choice, proven "
+            "smallest or not, or method='heuristic'."
+        )
+
+    def grow_first_tree(self):
+        """A faithful tree by the halvings of a proof, or none where there is no time for it."""
+        tied = self.trees.outside is not None
+        # only where nothing else can give a tree, a forecast or a large tree is reason to refuse
+        may_refuse = self.method == "auto" and self.grid is None and not tied
+        space, n_leaves = self.problem.space, np.nan
+        left = self.deadline - monotonic()
+        if may_refuse:
+            seconds = min(FORECAST_SECONDS, FORECAST_SHARE * left)
+            n_leaves = space.forecast_leaves(seconds, self.rng)
+        if n_leaves > REFUSED_LEAVES:
+            raise TooManyLeaves(n_leaves)
+        left, most = self.deadline - monotonic(), MAX_LEAVES
+        if self.limited:
+            most = max(1, int(min(most, UNMERGED * (left + LATE_SECONDS) / LEAF_SECONDS)))
+        grown = space.grow(left * (FIRST_TREE_SHARE if tied else 1.0), most)
+        if grown is not None:
+            self.tree = CellTree(grown)
+            self.report(f"first tree: depth {self.tree.depth}, {self.tree.n_leaves} leaves")
+            self.choose_upper_splits()
+            self.tree = _inside_domain(self.tree, self.trees)
+        elif may_refuse and not self.limited:
+            raise TooManyLeaves(max(n_leaves, MAX_LEAVES))
+
+    def choose_upper_splits(self):
+        """Choose the upper splits of the first tree anew, where there is time."""
+        n_grown = UPPER_FACTOR * self.tree.n_leaves
+        if not self.limited:
+            n_grown = min(n_grown, GROWN_LEAVES)
+        elif n_grown * GROW_SECONDS > UPPER_SHARE * (self.end - monotonic()):
+            return
+        self.tree = choose_upper_splits(
+            self.problem.space,
+            self.trees,
+            self.tree,
+            self.objective,
+            self.rng,
+            n_grown,
+            self.end,
+        )
+        self.report(f"upper splits: depth {self.tree.depth}, {self.tree.n_leaves} leaves")
+
+    def divide_greedily(self):
+        """A faithful tree without the help of a proof."""
+        draft = Draft(
+            self.trees,
+            self.objective,
+            max_bytes=self.max_bytes,
+            deadline=self.end,
+            rng=self.rng,
+            report=self.report,
+        )
+        try:
+            draft.build()
+        except Stopped:
+            raise OutOfTime(draft.n_leaves, draft.share) from None
+        self.tree = draft.tree()
+        return draft
+
+    @property
+    def end(self):
+        """When the search for a tree has to end: the rest is for bounds and for writing it."""
         n_leaves = 0 if self.tree is None else self.tree.n_leaves
-        end = self.deadline - self.bound_seconds - LEAF_SECONDS * n_leaves
-        drafts = []
-        if self.tree is not None and n_leaves <= REFINED_LEAVES:
-            # where all cells are labelled there is a second way, and each gets half of the time
-            now = monotonic()
-            drafts.append(self.refined(end if self.grid is None else now + (end - now) / 2))
-        optimal = any(draft.is_optimal for draft in drafts)
-        if self.tree is None or (self.grid is not None and not optimal):
-            drafts.append(self.divided(end))
-            optimal = drafts[-1].is_optimal
-        if optimal:
+        return self.deadline - self.bound_seconds - LEAF_SECONDS * n_leaves
+
+    def search_heuristically(self):
+        """A tree, made smaller while time remains; then bounds."""
+        if self.tree is None:
+            self.grow_first_tree()
+        known = [self.divide_greedily()] if self.tree is None else []
+        if not any(draft.is_optimal for draft in known):
+            refinement = self.refined()
+            self.tree = refinement.finished()
+            known.append(refinement)
+        if known[-1].is_optimal:
             return Result.proven(self.tree, self.shape, self.objective)
-        return self.bounded(drafts)
+        return self.bounded(known)
 
     @property
     def shape(self):
         """Cells on each axis, as far as they matter."""
         return self.trees.shape if self.grid is None else self.grid.labels.shape
 
-    def draft(self, deadline):
-        return Draft(
+    def refined(self):
+        """The tree at hand, with its parts solved."""
+        refinement = Refinement(
             self.trees,
+            self.tree,
             self.objective,
             max_bytes=self.max_bytes,
-            deadline=deadline,
-            rng=self.rng,
+            deadline=self.end,
+            max_work=np.inf if self.limited else REFINE_WORK,
             report=self.report,
         )
+        refinement.step()
+        if self.limited and self.method == "auto" and not refinement.is_over:
+            self.solve_whole(refinement)
+        while not refinement.is_over:
+            refinement.step()
+        return refinement
 
-    def refined(self, deadline):
-        """The draft that begins with the tree at hand and solves its parts."""
-        draft = self.draft(deadline)
-        draft.adopt(self.tree)
-        draft.improve(draft.refine(np.inf if self.limited else REFINE_WORK))
-        self.offer(draft.tree())
-        return draft
+    def solve_whole(self, refinement):
+        """The exact search beside a tree at hand, unless it would not end in time."""
+        seconds = EXACT_SHARE * (refinement.deadline - monotonic())
+        passes, _ = PASSES[self.objective]
+        most_regions = MOST_SAVED * 1e9 * seconds / passes
+        shape = self.trees.shape
+        quick = self.problem.label_seconds <= PLAN_SHARE * LABEL_SHARE * seconds
+        if not (quick or n_regions(shape) <= most_regions):
+            return
+        if not self.problem.can_label_all(self.max_bytes, seconds):
+            return
+        self.label_all_cells()
+        n_here = self.grid.n_cells
+        if n_regions(self.shape) > most_regions or n_here * PLAN_SECONDS > PLAN_SHARE * seconds:
+            return
+        refinement.solve_whole(self.grid, seconds)
 
-    def divided(self, deadline):
-        """The draft that divides the grid greedily."""
-        draft = self.draft(deadline)
-        try:
-            draft.build()
-        except Stopped:
-            if self.tree is None:
-                raise OutOfTime(draft.n_leaves, draft.share) from None
-            return draft
-        draft.improve(np.inf if self.limited else JOIN_WORK)
-        self.offer(draft.tree())
-        return draft
+    def lower_bound(self, seconds):
+        """Leaves that every faithful tree has at least."""
+        if self.grid is None and self.problem.can_label_all(self.max_bytes, seconds):
+            # lines of a table are read in less time than they are labelled one by one
+            begin = monotonic()
+            with suppress(OutOfTime):
+                self.label_all_cells()
+            seconds = max(seconds - (monotonic() - begin), seconds / 2)
+        starts = _starts_anywhere(self.trees, self.rng)
+        if BOX_SECONDS * self.tree.n_leaves < seconds / 2:
+            starts = _starts_in(self.tree, self.trees, self.rng)
+        if self.grid is not None:
+            return _bound_on(self.grid, starts, seconds, self.rng, self.tree.n_leaves)
+        return leaves_bound(self.trees, starts, seconds, self.rng, self.tree.n_leaves)
 
-    def offer(self, tree):
-        """Keep a tree if none so far is smaller."""
-
-        def size(tree):
-            if self.objective == "leaves":
-                return tree.n_leaves, tree.depth
-            return tree.depth, tree.n_leaves
-
-        if self.tree is None or size(tree) < size(self.tree):
-            self.tree = tree
-
-    def bounded(self, drafts):
+    def bounded(self, known):
         """The tree at hand, and what no faithful tree can be smaller than."""
-        labels = _part_of_grid(self.trees, self.rng) if self.grid is None else self.grid.labels
-        leaves = _leaves_bound(labels, self.bound_seconds, self.rng)
-        depth = max([draft.depth_bound for draft in drafts], default=0)
-        leaves = max([leaves, depth + 1, *(draft.leaves_bound for draft in drafts)])
+        seconds = self.bound_seconds
+        if self.limited:
+            left = self.deadline - LEAF_SECONDS * self.tree.n_leaves - monotonic()
+            seconds = max(min(seconds, left), 0.1 * seconds)
+        leaves = self.lower_bound(seconds)
+        depth = max([part.depth_bound for part in known], default=0)
+        leaves = max([leaves, depth + 1, *(part.leaves_bound for part in known)])
         depth = max(depth, _least_depth_of(leaves))
         self.report(f"bounds: depth {depth}, {leaves} leaves")
-        return Result(self.tree, self.shape, False, depth, leaves)
+        optimal = {
+            "depth": self.tree.depth <= depth,
+            "leaves": self.tree.n_leaves <= leaves,
+            "depth_then_leaves": self.tree.depth <= depth and self.tree.n_leaves <= leaves,
+        }[self.objective]
+        return Result(self.tree, self.shape, optimal, depth, leaves)
+
+
+def _starts_in(tree, trees, rng):
+    """A function that draws cells in the leaves of a tree, leaf by leaf in random order."""
+    whole = np.array(trees.shape, dtype=np.int32) - 1
+    _, first, last = leaf_boxes(tree.nodes, np.zeros_like(whole), whole)
+    order = rng.permutation(len(first))
+    done = 0
+
+    def starts(n):
+        nonlocal done
+        which = order[np.arange(done, done + n) % len(order)]
+        done += n
+        return rng.integers(first[which], last[which] + 1, dtype=np.int32)
+
+    return starts
+
+
+def _starts_anywhere(trees, rng):
+    """A function that draws cells."""
+    return lambda n: rng.integers(0, trees.shape, size=(n, len(trees.shape)), dtype=np.int32)
+
+
+def _bound_on(grid, starts, seconds, rng, enough=np.inf):
+    """`leaves_bound` on a labelled grid; `starts` draws from the grid of all cuts."""
+    if grid.n_cells == 1:
+        return 1
+    forced = forced_cuts(grid.labels) + 1
+    return max(
+        forced,
+        leaves_bound(grid, lambda n: grid.cells_here(starts(n)), seconds, rng, enough),
+    )
+
+
+def _duration(seconds):
+    """Seconds in words."""
+    for size, name in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{seconds:.0f} seconds"
 
 
 def _least_depth_of(n_leaves):
     """Depth that a tree of so many leaves has at least."""
     return (int(n_leaves) - 1).bit_length()
-
-
-def _leaves_bound(labels, seconds, rng):
-    return leaves_bound(labels, seconds, rng) if labels.size > 1 else 1
 
 
 def _inside_domain(tree, trees):
@@ -442,10 +575,11 @@ class Forecast:
 def forecast(problem, objective, *, max_bytes, seconds, rng):
     """Look at a forest for a moment, and extrapolate."""
     deadline = monotonic() + seconds
-    labels, shape = None, problem.trees.shape
+    grid, labels, shape = None, None, problem.trees.shape
     if problem.can_label_all(max_bytes, seconds):
         with suppress(OutOfTime):
-            labels = _labelled(problem.trees, max_bytes, deadline).labels
+            grid = _labelled(problem.trees, max_bytes, deadline)
+            labels = grid.labels
             shape = labels.shape
     n_states = work = float(n_regions(shape))
     if labels is not None and labels.size > 1:
@@ -454,8 +588,11 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
             n_states, work = float(layout.n_states), layout.cost
     passes, width = PASSES[objective]
     n_leaves = _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng)
-    part = _part_of_grid(problem.trees, rng) if labels is None else labels
-    bound = _leaves_bound(part, BOUND_SHARE * seconds, rng)
+    starts = _starts_anywhere(problem.trees, rng)
+    if grid is None:
+        bound = leaves_bound(problem.trees, starts, BOUND_SHARE * seconds, rng)
+    else:
+        bound = _bound_on(grid, starts, BOUND_SHARE * seconds, rng)
     return Forecast(
         shape,
         n_states,
@@ -492,32 +629,3 @@ def _labelled(trees, max_bytes, deadline):
         raise OutOfTime from None
     numbers = [np.arange(n - 1) for n in labels.shape]
     return Grid(np.arange(labels.ndim), numbers, labels).simplified()
-
-
-def _part_of_grid(trees, rng):
-    """Classes on a part of the grid: some positions on every axis.
-
-    A tree for the whole grid is one for the part, so its bounds hold for the whole.
-    """
-    kept = [np.arange(n) for n in trees.shape]
-    while np.prod([float(len(k)) for k in kept]) > BOUND_CELLS:
-        longest = max(range(len(kept)), key=lambda a: len(kept[a]))
-        gone = rng.integers(len(kept[longest]))
-        kept[longest] = np.delete(kept[longest], gone)
-    # few axes vary; arrays have at most 32 dimensions in parts of NumPy
-    varied = [a for a, k in enumerate(kept) if len(k) > 1]
-    cells = np.tile([k[0] for k in kept], (int(np.prod([len(k) for k in kept])), 1))
-    for a, index in zip(
-        varied,
-        np.unravel_index(np.arange(len(cells)), [len(kept[a]) for a in varied]),
-        strict=True,
-    ):
-        cells[:, a] = kept[a][index]
-    kept = [kept[a] for a in varied]
-    labels = trees.labels_of(np.ascontiguousarray(cells, dtype=np.int32)).astype(np.uint16)
-    part = Grid(
-        np.arange(len(kept)),
-        [np.arange(len(k) - 1) for k in kept],
-        labels.reshape([len(k) for k in kept]),
-    )
-    return part.simplified().labels

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ensemble_simplify._base import read_classifier
 from ensemble_simplify._regions import leaf_boxes, leaves_of_cells
 
 # Points looked at in a leaf that no training row reaches: so many a leaf, so many in all if there
@@ -38,7 +39,7 @@ def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight
     """
     if not hasattr(estimator, "predict_proba"):
         return None
-    proba_of = _own_probabilities(problem) or _as_frame_of(rows, estimator.predict_proba)
+    proba_of = _own_probabilities(estimator, problem) or _as_frame_of(rows, estimator.predict_proba)
     position = np.searchsorted(np.flatnonzero(tree.is_leaf), leaf_of_row)
     count = np.bincount(position, weights=weight, minlength=tree.n_leaves)
     total = np.stack(
@@ -63,15 +64,17 @@ def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight
     return proba / proba.sum(axis=1, keepdims=True)
 
 
-def _own_probabilities(problem):
+def _own_probabilities(estimator, problem):
     """``predict_proba`` from the node arrays; None where it is not the mean of leaf values.
 
-    It is for trees, forests and bagged trees. What boosting and AdaBoost answer is no mean, and
-    labels that are counted have no probabilities.
+    It is for trees, forests and bagged trees. What boosting and AdaBoost answer is no mean.
     """
     forest, axes, trees = problem.forest, problem.axes, problem.trees
-    if forest.vote.rule != "mean" or forest.vote.members:
-        return None
+    if not _is_mean(forest):
+        # where labels are counted, the same nodes hold probabilities all the same
+        forest = read_classifier(estimator, voting="estimator")
+        if not _is_mean(forest):
+            return None
 
     def proba_of(rows):
         X = np.asarray(rows).astype(np.float32, copy=False)
@@ -87,6 +90,10 @@ def _own_probabilities(problem):
         return proba / forest.vote.scale
 
     return proba_of
+
+
+def _is_mean(forest):
+    return forest.vote.rule == "mean" and not forest.vote.members
 
 
 def _as_frame_of(rows, predict_proba):

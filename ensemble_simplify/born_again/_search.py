@@ -12,7 +12,6 @@ from ensemble_simplify._cells import FREE, Stopped, change_masks
 from ensemble_simplify._dp import Solver, smallest_tree
 from ensemble_simplify._dp_layout import Layout
 from ensemble_simplify._regions import depths, leaves_of_cells, with_sizes
-from ensemble_simplify.born_again._bounds import fooling_set, sensitivity
 from ensemble_simplify.born_again._grid import Grid
 
 # Outer boxes a layout may have: each costs some tens of bytes and a microsecond.
@@ -20,14 +19,19 @@ MAX_BOXES = 1 << 20
 # Nanoseconds that an outer box costs in a layout, and the share of a pass that looking at one
 # more layout may take.
 BOX_COST, LAYOUT_SHARE = 80, 0.12
+# Nanoseconds that any layout costs, and more for each cell.
+LAYOUT_COST, LAYOUT_CELL_COST = 3e4, 1.0
 # Entries a row should at least have for the vector loops to pay.
 ROW = 30
 # Largest number of splits whose sum with another fits int16.
 INT16_SPLITS = 16382
+# Bytes of layers that are kept so that the tree can be read out of them. Where they are more,
+# solving the two sides of the best split anew takes less time than the memory is worth.
+LAYER_BYTES = 6e8
 # More splits than can stand above any region: no region is left out.
 EVERYWHERE = 1 << 30
-# Cells tried for a fooling set.
-FOOLING_CELLS = 50_000
+# Time of the search for depth and then leaves, in forecasts of a pass.
+DL_PASSES = 6.5
 
 
 class TooLarge(Exception):
@@ -146,11 +150,12 @@ def n_regions(shape):
     return product
 
 
-def lay_out(labels, deadline=np.inf):
+def lay_out(labels, deadline=np.inf, share=np.inf):
     """The cheapest `Layout` found for a grid, by its own forecast.
 
     Axes become outer axes one at a time, each time the one that lowers the cost of a pass
-    most: O(axes^2) layouts, each O(cells + outer boxes).
+    most: O(axes^2) layouts, each O(cells + outer boxes). That ends before looking at them is
+    forecast to take more than a `share` of the cheapest pass so far.
     """
     shape = labels.shape
     n_axes = len(shape)
@@ -161,6 +166,8 @@ def lay_out(labels, deadline=np.inf):
     intervals = [n * (n + 1) // 2 for n in shape]
 
     def layout(outer):
+        if monotonic() >= deadline:
+            raise Stopped
         inner = sorted(set(range(n_axes)) - set(outer), key=lambda a: shape[a])
         if not inner or n_regions([shape[a] for a in inner]) >= 2**62:
             return None
@@ -174,8 +181,6 @@ def lay_out(labels, deadline=np.inf):
     if best is not None:
         cost = best.cost
     while True:
-        if monotonic() >= deadline:
-            raise Stopped
         # looking at a layout must cost little beside a pass over it
         axes = [
             a
@@ -184,6 +189,9 @@ def lay_out(labels, deadline=np.inf):
             and boxes * intervals[a] <= MAX_BOXES
             and boxes * intervals[a] * BOX_COST < LAYOUT_SHARE * cost
         ]
+        look = LAYOUT_COST + LAYOUT_CELL_COST * labels.size
+        if sum(look + boxes * intervals[a] * BOX_COST for a in axes) > share * cost:
+            break
         trials = [(a, trial) for a in axes if (trial := layout([*outer, a])) is not None]
         if trials:
             a, trial = min(trials, key=lambda pair: pair[1].cost)
@@ -211,41 +219,30 @@ class Solution:
     work: float = 0.0
 
 
-def leaves_bound(labels, seconds, rng):
-    """A number of leaves that every faithful tree of a grid has, by a fooling set.
-
-    Cells with many neighbours of other classes are tried first.
-    """
-    start = monotonic()
-    flat = labels.reshape(-1)
-    shape = np.array(labels.shape, dtype=np.intp)
-    faces = np.zeros(flat.size, dtype=np.uint8)
-    sensitivity(flat, shape, faces)
-    # most neighbours first, in random order where as many
-    rank = rng.random(flat.size) - faces
-    # every cut across which a class changes needs a split of its own
-    cuts = sum(labels.shape) - labels.ndim
-    if labels.max() == FREE:
-        rank[flat == FREE] = np.inf
-        cuts = sum(_n_forced(np.moveaxis(labels, a, 0)) for a in range(labels.ndim))
-    order = np.arange(flat.size)
-    if flat.size > FOOLING_CELLS:
-        order = np.argpartition(rank, FOOLING_CELLS)[:FOOLING_CELLS]
-    order = order[np.argsort(rank[order])]
-    order = order[flat[order] != FREE].astype(np.int64)
-    # on large grids, listing the cells takes long itself
-    seconds = max(seconds - (monotonic() - start), seconds / 2)
-    return max(cuts + 1, fooling_set(flat, shape, order, seconds))
+def forced_cuts(labels):
+    """Cuts of a simplified grid at which every faithful tree splits."""
+    if labels.max() != FREE:
+        return sum(labels.shape) - labels.ndim
+    count = 0
+    for a in range(labels.ndim):
+        slabs = np.moveaxis(labels, a, 0)
+        one, two = slabs[:-1], slabs[1:]
+        changes = (one != two) & (one != FREE) & (two != FREE)
+        count += int(changes.reshape(len(changes), -1).any(axis=1).sum())
+    return count
 
 
-def _n_forced(slabs):
-    """Cuts between slabs across which one class changes to another, neither of them free."""
-    one, two = slabs[:-1], slabs[1:]
-    changes = (one != two) & (one != FREE) & (two != FREE)
-    return int(changes.reshape(len(changes), -1).any(axis=1).sum())
-
-
-def solve(labels, objective, *, max_bytes, seconds=np.inf, max_work=np.inf):
+def solve(
+    labels,
+    objective,
+    *,
+    max_bytes,
+    seconds=np.inf,
+    max_work=np.inf,
+    max_depth=None,
+    begin=None,
+    layout_share=np.inf,
+):
     """The smallest tree of a grid, proven optimal.
 
     Parameters
@@ -259,6 +256,13 @@ def solve(labels, objective, *, max_bytes, seconds=np.inf, max_work=np.inf):
         Time limit.
     max_work : float
         Largest forecast work of one pass, in nanoseconds.
+    max_depth : int or None
+        With ``"depth_then_leaves"``: the fewest leaves of trees of at most this depth, which there
+        must be, instead of the least.
+    begin : callable or None
+        Called with the forecast seconds before the tables are filled.
+    layout_share : float
+        As `share` of `lay_out`.
 
     Raises
     ------
@@ -269,7 +273,10 @@ def solve(labels, objective, *, max_bytes, seconds=np.inf, max_work=np.inf):
     """
     if labels.size == 1:
         return Solution(CellTree.leaf(labels.reshape(-1)[0]))
-    solution = _solve(labels, objective, None, max_bytes, monotonic() + seconds, max_work)
+    deadline = monotonic() + seconds
+    solution = _solve(
+        labels, objective, max_depth, max_bytes, deadline, max_work, begin, layout_share
+    )
     solution.tree = solution.tree.without_free()
     return solution
 
@@ -283,32 +290,44 @@ def _depth_type(labels):
     return np.uint8 if _largest_class(labels) < 254 else np.uint16
 
 
-def _solve(labels, objective, depth, max_bytes, deadline, max_work=np.inf):
+def _solve(
+    labels,
+    objective,
+    depth,
+    max_bytes,
+    deadline,
+    max_work=np.inf,
+    begin=None,
+    layout_share=np.inf,
+):
     """`solve` for more than one class; `depth` as `limit` in `_layered`."""
     n_words = -(-sum(n - 1 for n in labels.shape) // 64)
     _reserve(8 * n_words * labels.size, max_bytes)
-    layout = lay_out(labels, deadline)
+    layout = lay_out(labels, deadline, layout_share)
     n_states = layout.n_states
     if layout.cost > max_work:
         raise TooLarge(n_states)
-    solver = Solver(layout)
     if objective == "depth":
         # the codes above the largest class mark mixed and unsolved regions
         dtypes = [_depth_type(labels)]
     else:
         dtypes = [np.int16, np.int32]
+    _reserve(np.dtype(dtypes[0]).itemsize * n_states, max_bytes)
+    if begin is not None:
+        passes = DL_PASSES if objective == "depth_then_leaves" else 1.0
+        begin(1e-9 * passes * layout.cost)
+    solver = Solver(layout)
     for dtype in dtypes:
         if dtype == np.int16 and _largest_class(labels) >= INT16_SPLITS:
             # the number type must tell classes from mixed regions, too
             continue
         _reserve(np.dtype(dtype).itemsize * n_states, max_bytes)
-        table = np.empty(n_states, dtype=dtype)
         if objective == "depth_then_leaves":
             if depth is None:
                 depth = _smallest_depth(solver, labels, deadline)
-            tree = _layered(solver, labels, table, depth, max_bytes, deadline)
+            tree = _layered(solver, labels, dtype, depth, max_bytes, deadline)
         else:
-            values = solver.solve(table, deadline - monotonic())
+            values = solver.solve(np.empty(n_states, dtype=dtype), deadline - monotonic())
             # None: too many splits for the number type
             tree = CellTree(smallest_tree([values], 1)) if values.solved() else None
         if tree is not None:
@@ -357,19 +376,20 @@ def _smallest_depth(solver, labels, deadline):
     return values.value([0] * labels.ndim, [n - 1 for n in labels.shape])
 
 
-def _layered(solver, labels, table, limit, max_bytes, deadline):
+def _layered(solver, labels, dtype, limit, max_bytes, deadline):
     """Fewest leaves at depth at most `limit`, by layers of growing depth.
 
     Layer d holds, for every region, the fewest splits of its trees of depth at most d. It is
     needed only for regions that the splits above can have cut out: those that differ from the
     grid in at most ``limit - d`` sides. Only blocks that changed are stored again. When memory
-    ends, layers are overwritten, and the two sides of the best split are solved anew, each a
-    smaller problem.
+    (or `LAYER_BYTES`) ends, layers are overwritten, and the two sides of the best split are solved
+    anew, each a smaller problem.
 
     Returns
     -------
-    CellTree, or None if the number type of `table` is too small.
+    CellTree, or None if the number type `dtype` is too small.
     """
+    table = np.empty(solver.layout.n_states, dtype=dtype)
     layers = [solver.first_layer(table, deadline - monotonic())]
     used = table.nbytes
     depth = 1
@@ -380,7 +400,7 @@ def _layered(solver, labels, table, limit, max_bytes, deadline):
             # more depth changes nothing
             break
         fresh = entries * table.itemsize
-        in_place = len(layers) != depth or used + fresh > max_bytes
+        in_place = len(layers) != depth or used + fresh > min(max_bytes, LAYER_BYTES)
         room = solver.layout.largest_block() if in_place else entries
         layer = solver.next_layer(
             layers[-1],
@@ -402,7 +422,8 @@ def _layered(solver, labels, table, limit, max_bytes, deadline):
     if len(layers) == depth:
         return CellTree(smallest_tree(layers, depth))
     axis, cut, _ = split
-    del layers, layer
+    # the parts need the memory
+    del table, layers, layer
     parts = []
     for side in (slice(None, cut + 1), slice(cut + 1, None)):
         part = labels[(slice(None),) * axis + (side,)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -22,45 +23,46 @@ from ensemble_simplify import (
     estimate,
     verify,
 )
-from ensemble_simplify._base import TimeLimitError
+from ensemble_simplify._base import TimeLimitError, read_classifier
+from ensemble_simplify._domain import read_domain
 from ensemble_simplify._verify import Space
-from ensemble_simplify.born_again import _heuristic as heuristic
 from ensemble_simplify.born_again import _planner as planner
-from ensemble_simplify.born_again import _search as search
+from ensemble_simplify.born_again import _refinement as refinement
 from ensemble_simplify.born_again._grid import Grid
-from ensemble_simplify.born_again._search import leaves_bound, solve
+from ensemble_simplify.born_again._planner import _bound_on, _starts_anywhere, read_problem
+from ensemble_simplify.born_again._search import CellTree, solve
 from ensemble_simplify.born_again._search import pareto_front as solved_front
 
 
 @pytest.mark.parametrize("seed", range(150))
 def test_lower_bound_and_front(seed):
-    rng = np.random.default_rng(seed)
     labels = random_grid(seed, max_axes=3).astype(np.uint16)
     numbers = [np.arange(n - 1) for n in labels.shape]
-    labels = Grid(np.arange(labels.ndim), numbers, labels).simplified().labels
+    grid = Grid(np.arange(labels.ndim), numbers, labels).simplified()
+    labels = grid.labels
     if labels.size == 1:
         assert solved_front(labels, max_bytes=1) == [(0, 1)]
         return
-    bound = leaves_bound(labels, 1.0, rng)
+    bound = bound_on(grid)
     assert sum(labels.shape) - labels.ndim + 1 <= bound <= min_leaves(labels)
     front = solved_front(labels, max_bytes=1e8)
     assert front == [tuple(point) for point in pareto_front(labels)]
     assert front[0][0] == min_depth(labels)
 
 
+def bound_on(grid):
+    rng = np.random.default_rng(0)
+    return _bound_on(grid, _starts_anywhere(grid, rng), 0.2, rng)
+
+
 @pytest.mark.parametrize("seed", range(20))
-def test_lower_bound_from_a_few_cells(seed, monkeypatch):
-    """Fewer cells are tried than there are, some of them of free class."""
-    monkeypatch.setattr(search, "FOOLING_CELLS", 6)
+def test_lower_bound_with_free_cells(seed):
     rng = np.random.default_rng(seed)
     labels = random_grid(seed, max_axes=3).astype(np.uint16)
-    numbers = [np.arange(n - 1) for n in labels.shape]
-    labels = Grid(np.arange(labels.ndim), numbers, labels).simplified().labels
-    if labels.size == 1:
-        pytest.skip("one class")
-    assert leaves_bound(labels, 1.0, rng) <= min_leaves(labels)
     labels[rng.random(labels.shape) < 0.4] = FREE
-    assert leaves_bound(labels, 1.0, rng) <= min_leaves(labels)
+    numbers = [np.arange(n - 1) for n in labels.shape]
+    grid = Grid(np.arange(labels.ndim), numbers, labels).simplified()
+    assert bound_on(grid) <= min_leaves(grid.labels)
 
 
 def frozen(loader, n_estimators, **options):
@@ -71,7 +73,11 @@ def frozen(loader, n_estimators, **options):
 
 @pytest.mark.parametrize("objective", ["depth", "leaves", "depth_then_leaves"])
 def test_heuristic_is_faithful_and_bounded(objective, monkeypatch):
-    monkeypatch.setattr(heuristic, "TAIL_REGIONS", 2000)
+    monkeypatch.setattr(planner, "REFINE_WORK", 2e7)
+    monkeypatch.setattr(planner, "BOUND_SECONDS", 0.3)
+    monkeypatch.setattr(refinement, "FIRST_WORK", 2e3)
+    monkeypatch.setattr(refinement, "CELL_WORK", 0.0)
+    monkeypatch.setattr(refinement, "VOTE_WORK", 0.0)
     forest, X, y = frozen(load_iris, 10)
     exact = BornAgainClassifier(forest, objective=objective).fit(X, y)
     rough = BornAgainClassifier(forest, objective=objective, method="heuristic").fit(X, y)
@@ -102,18 +108,40 @@ def test_grid_too_large_to_look_at():
     assert verify(forest, model)
 
 
+def no_direct_search(patch):
+    patch.setattr(planner, "DIRECT_REGIONS", 0)
+
+
+def test_exact_search_beside_a_tree(monkeypatch):
+    """With a time limit there is a tree first; then the whole is solved, if that can end."""
+    no_direct_search(monkeypatch)
+    monkeypatch.setattr(refinement, "FIRST_WORK", 1e3)
+    monkeypatch.setattr(refinement, "WORK_RISE", 1.5)
+    forest, X, y = frozen(load_iris, 10)
+    for objective in ("leaves", "depth", "depth_then_leaves"):
+        best = BornAgainClassifier(forest, objective=objective).fit(X, y)
+        model = BornAgainClassifier(forest, objective=objective, time_limit=60).fit(X, y)
+        assert model.status_ == best.status_ == "optimal"
+        assert model.depth_ == best.depth_ or objective == "leaves"
+        assert model.n_leaves_ == best.n_leaves_ or objective == "depth"
+
+
 def test_hopeless_exact_search_is_not_begun(monkeypatch):
     """Its time goes into the tree at hand; ``method="exact"`` tries all the same."""
     forest, X, y = frozen(load_iris, 10)
     best = BornAgainClassifier(forest, objective="leaves").fit(X, y)
+    no_direct_search(monkeypatch)
     monkeypatch.setattr(planner, "PLAN_SECONDS", 1e9)
+    monkeypatch.setattr(refinement, "FIRST_WORK", 1e4)
+    monkeypatch.setattr(refinement, "WORK_RISE", 1.0)
     begun = []
     monkeypatch.setattr(
         planner, "solve", lambda *args, **options: begun.append(1) or solve(*args, **options)
     )
-    monkeypatch.setattr(heuristic, "TAIL_REGIONS", 2000)
-    monkeypatch.setattr(heuristic, "JOIN_CELLS", 100)
-    options = {"objective": "leaves", "time_limit": 60, "random_state": 0}
+    monkeypatch.setattr(
+        refinement.Refinement, "solve_whole", lambda *args, **options: begun.append(1)
+    )
+    options = {"objective": "leaves", "time_limit": 1, "random_state": 0}
     with pytest.warns(ConvergenceWarning):
         model = BornAgainClassifier(forest, **options).fit(X, y)
     assert not begun
@@ -124,9 +152,148 @@ def test_hopeless_exact_search_is_not_begun(monkeypatch):
     assert model.n_leaves_ == best.n_leaves_
 
 
+def test_upper_splits(monkeypatch):
+    """Chosen by what is grown below: never a larger tree, and of the same function."""
+    monkeypatch.setattr(refinement, "SMALL_PART", 4)
+    for loader, seed in ((load_iris, 0), (load_wine, 1)):
+        X, y = loader(return_X_y=True)
+        forest = RandomForestClassifier(6, max_depth=3, random_state=seed).fit(X, y)
+        problem = read_problem(read_classifier(forest))
+        first = CellTree(problem.space.grow(np.inf, 10**6))
+        rng = np.random.default_rng(0)
+        cells = rng.integers(0, problem.trees.shape, (5000, len(problem.trees.shape)), np.int32)
+        labels = problem.trees.labels_of(cells)
+        for objective in ("leaves", "depth"):
+            chosen = refinement.choose_upper_splits(
+                problem.space, problem.trees, first, objective, rng, 1e5, np.inf
+            )
+            if objective == "depth":
+                assert chosen.depth <= first.depth
+            else:
+                assert chosen.n_leaves < first.n_leaves
+            np.testing.assert_array_equal(chosen.nodes[chosen.apply(cells), 1], labels)
+            same = refinement.choose_upper_splits(
+                problem.space, problem.trees, first, objective, rng, 1e5, -np.inf
+            )
+            assert same.n_leaves == first.n_leaves
+
+
+@pytest.mark.parametrize("objective", ["depth", "leaves", "depth_then_leaves"])
+def test_every_sweep_keeps_the_function_and_the_size(objective, monkeypatch):
+    """A sweep never makes the tree worse in the objective; the last one solves it as a whole."""
+    monkeypatch.setattr(refinement, "FIRST_WORK", 2e3)
+    monkeypatch.setattr(refinement, "CELL_WORK", 0.0)
+    monkeypatch.setattr(refinement, "VOTE_WORK", 0.0)
+    monkeypatch.setattr(refinement, "WORK_RISE", 2.0)
+    X, y = load_iris(return_X_y=True)
+    model = RandomForestClassifier(8, max_depth=3, random_state=2).fit(X, y)
+    problem = read_problem(read_classifier(model))
+    table = problem.trees.labels()
+    cells = np.indices(table.shape, dtype=np.int32).reshape(table.ndim, -1).T.copy()
+    steps = refinement.Refinement(
+        problem.trees,
+        CellTree(problem.space.grow(np.inf, 10**6)),
+        objective,
+        max_bytes=1e9,
+        deadline=np.inf,
+        max_work=np.inf,
+        report=lambda message: None,
+    )
+
+    def size(tree):
+        return {
+            "depth": (tree.depth,),
+            "leaves": (tree.n_leaves,),
+            "depth_then_leaves": (tree.depth, tree.n_leaves),
+        }[objective]
+
+    sizes = [size(steps.tree)]
+    while not steps.is_over:
+        steps.step()
+        tree = steps.finished()
+        assert tree.n_leaves <= steps.tree.n_leaves
+        assert tree.depth <= steps.tree.depth
+        np.testing.assert_array_equal(tree.nodes[tree.apply(cells), 1], table.ravel())
+        sizes.append(size(steps.tree))
+    assert steps.is_optimal
+    assert len(sizes) > 4
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] < sizes[0]
+    best = BornAgainClassifier(FrozenEstimator(model), objective=objective).fit(X, y)
+    assert sizes[-1] == size(CellTree(steps.tree.nodes))
+    assert sizes[-1][0] == (best.n_leaves_ if objective == "leaves" else best.depth_)
+    assert steps.depth_bound <= best.depth_ or objective == "leaves"
+    assert steps.leaves_bound <= best.n_leaves_ or objective == "depth"
+
+
+# with these seeds the excluded part is solved by itself, without its surroundings
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_parts_outside_the_domain(seed, monkeypatch):
+    """A part that two statements together exclude has no class: nor has a leaf of the tree."""
+    monkeypatch.setattr(refinement, "CELL_WORK", 0.0)
+    monkeypatch.setattr(refinement, "VOTE_WORK", 0.0)
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, size=(200, 5)).astype(float)
+    X[:, :3].sort(axis=1)
+    y = rng.integers(3, size=200)
+    forest = RandomForestClassifier(7, max_depth=4, random_state=seed).fit(X, y)
+    problem = read_problem(read_classifier(forest), read_domain({"implies": [[0, 1, 2]]}, 5, None))
+    assert problem.trees.shape == (2,) * 5
+    table = problem.trees.labels()
+    cells = np.indices(table.shape, dtype=np.int32).reshape(5, -1).T.copy()
+    inside = table.ravel() != FREE
+    # the first column is 1 and the third 0: either step of the chain is broken
+    lower, upper = (
+        CellTree(problem.space.certifier.grow(np.array(lo, np.int32), np.array(hi, np.int32)))
+        for lo, hi in (((0,) * 5, (0, 1, 1, 1, 1)), ((1, 0, 1, 0, 0), (1,) * 5))
+    )
+    excluded = CellTree.joined(1, 0, CellTree.leaf(0), CellTree.leaf(1))
+    tree = CellTree.joined(0, 0, lower, CellTree.joined(2, 0, excluded, upper))
+    steps = refinement.Refinement(
+        problem.trees,
+        tree,
+        "leaves",
+        max_bytes=1e9,
+        deadline=np.inf,
+        max_work=np.inf,
+        report=lambda message: None,
+    )
+    # too little for the whole
+    steps.limit = 1.0
+    steps.sweep()
+    assert not steps.is_optimal
+    assert (steps.tree.nodes[steps.tree.is_leaf, 1] == FREE).any()
+    tree = steps.finished()
+    assert (tree.nodes[tree.is_leaf, 1] != FREE).all()
+    answers = tree.nodes[tree.apply(cells), 1]
+    np.testing.assert_array_equal(answers[inside], table.ravel()[inside])
+
+
+def test_a_long_search_is_announced(monkeypatch):
+    """Without a time limit, and with what is known by then; printed instead if verbose."""
+    monkeypatch.setattr(planner, "PATIENCE", 0.0)
+    monkeypatch.setattr(planner, "TELL_SECONDS", 0.1)
+    forest, X, y = frozen(load_iris, 10)
+    with pytest.warns(UserWarning, match=r"expected to take .* leaves is known; none has fewer"):
+        model = BornAgainClassifier(forest).fit(X, y)
+    assert model.status_ == "optimal"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BornAgainClassifier(forest, time_limit=60).fit(X, y)
+
+
+def test_a_long_search_is_announced_in_print(monkeypatch, capsys):
+    monkeypatch.setattr(planner, "PATIENCE", 0.0)
+    forest, X, y = frozen(load_iris, 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BornAgainClassifier(forest, verbose=1).fit(X, y)
+    assert "expected to take" in capsys.readouterr().out
+
+
 def test_nothing_in_time():
     forest, X, y = frozen(load_breast_cancer, 40)
-    with pytest.raises(TimeLimitError, match=r"time_limit=0\.5.*Use fewer or shallower trees"):
+    with pytest.raises(TimeLimitError, match=r"time_limit=0\.5.*max_changes=1 or 0"):
         BornAgainClassifier(forest, method="heuristic", time_limit=0.5).fit(X, y)
     with pytest.raises(ValueError, match="max_memory allows"):
         BornAgainClassifier(forest, method="exact", max_memory=1e6).fit(X, y)

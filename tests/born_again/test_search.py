@@ -7,9 +7,10 @@ import pytest
 from cell_grids import columns_of, forest_grid, labels_of_tree, random_grid, tree_grid
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import min_depth, min_leaves, min_leaves_at_min_depth
+from oracles import min_depth, min_leaves, min_leaves_at_min_depth, pareto_front
 
 from ensemble_simplify._cells import Stopped
+from ensemble_simplify.born_again import _search as search
 from ensemble_simplify.born_again._grid import Grid
 from ensemble_simplify.born_again._search import CellTree, TooLarge, lay_out, n_regions, solve
 
@@ -209,3 +210,23 @@ def test_joined_trees_and_other_grids():
     grid = Grid(np.array([3, 5]), [np.array([10, 20, 30]), np.array([7])], None)
     moved = tree.on_grid(grid)
     assert moved.nodes.tolist() == [[5, 7, 5], [-1, 1, 1], [3, 30, 3], [-1, 0, 1], [-1, 2, 1]]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_layers_that_are_not_kept(seed, monkeypatch):
+    """The same depth and leaves where every layer overwrites the one below."""
+    labels = simplified(random_grid(seed))
+    sizes = check(labels, "depth_then_leaves")
+    monkeypatch.setattr(search, "LAYER_BYTES", 0)
+    assert check(labels, "depth_then_leaves") == sizes
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_fewest_leaves_within_a_depth(seed):
+    labels = simplified(random_grid(seed))
+    if labels.size > 1:
+        front = dict(pareto_front(labels))
+        for depth in range(min(front), max(front) + 2):
+            found, leaves = check(labels, "depth_then_leaves", max_depth=depth)
+            assert found <= depth
+            assert leaves == min(n for d, n in front.items() if d <= depth)
