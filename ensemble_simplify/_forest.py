@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
-from ensemble_simplify._readers import n_features_of, name_of, read, readable, unwrap
+from ensemble_simplify._readers import keep_members, n_features_of, name_of, read, readable, unwrap
 from ensemble_simplify._thresholds import float32_floor
 from ensemble_simplify._votes import Vote, labels_of, link_margin, one_hot, scores_of
 
@@ -22,6 +22,7 @@ __all__ = [
     "Forest",
     "LinearVotes",
     "Vote",
+    "keep_members",
     "read_forest",
     "readable",
     "tree_estimators",

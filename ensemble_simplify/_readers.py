@@ -238,6 +238,23 @@ _CATEGORICAL = (
 )
 
 
+def keep_members(estimator, members):
+    """Leave all but some members out of an averaging ensemble of scikit-learn, in place.
+
+    Parameters
+    ----------
+    estimator : fitted forest or bagging ensemble
+    members : ndarray of intp
+        Ascending.
+    """
+    estimator.estimators_ = [estimator.estimators_[i] for i in members]
+    estimator.set_params(n_estimators=len(members))
+    if isinstance(estimator, (BaggingClassifier, BaggingRegressor)):
+        estimator.estimators_features_ = [estimator.estimators_features_[i] for i in members]
+        # From these the rows of each member are drawn again when they are asked for.
+        estimator._seeds = np.asarray(estimator._seeds)[members]
+
+
 # ------------------------------------------------------------------- scikit-learn's ensembles
 
 

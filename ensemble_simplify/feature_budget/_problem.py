@@ -285,6 +285,33 @@ class PruningProblem:
         self._root_loss = float(self.loss_of_node[self.offsets[:-1]].sum())
         return Closure(parent[:n], gain[:n], own, start, items, price, active[:n])
 
+    # Where contracted nodes come from.
+
+    @cached_property
+    def top(self):
+        """The topmost split of each contracted node."""
+        node = self.order[self.representative[self.order] >= 0]
+        _, first = np.unique(self.representative[node], return_index=True)
+        return node[first]
+
+    @cached_property
+    def top_feature(self):
+        """The feature that each contracted node tests."""
+        return self.feature[self.top].astype(np.int32)
+
+    @cached_property
+    def top_tree(self):
+        """The tree of each contracted node."""
+        return np.searchsorted(self.offsets, self.top, side="right") - 1
+
+    def marginal_prices(self, kept):
+        """What each feature costs if the others of a set are there: no group is paid twice."""
+        own, group = self.resources.T
+        prices = np.where(own >= 0, self.prices[own], 0.0)
+        members = np.bincount(group[kept & (group >= 0)], minlength=len(self.prices))
+        alone = members[group] - kept == 0
+        return prices + np.where((group >= 0) & alone, self.prices[group], 0.0)
+
     # Units: the closure counts gains and costs in whole numbers.
 
     @property

@@ -50,7 +50,12 @@ from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget._problem import PruningProblem
 from ensemble_simplify.feature_budget._pruning import ROUNDING, PathSearch, ProgramSearch
 from ensemble_simplify.feature_budget._scaling import in_units
-from ensemble_simplify.feature_budget._writing import fetch_along_paths, write_pruned
+from ensemble_simplify.feature_budget._writing import (
+    decide_among,
+    fetch_along_paths,
+    voting_trees,
+    write_pruned,
+)
 
 _AVERAGING = (
     BaseDecisionTree,
@@ -127,13 +132,16 @@ class FeatureBudgetPruner(BaseEstimator):
     errors : {"given", "oob"}, default="given"
         "given": each tree is judged on all rows of `fit`. "oob": on those that it was not grown
         on; `fit` must then get the rows that the ensemble was fitted on.
+    drop_trees : bool, default=True
+        Whether trees of which no split is left are left out of the vote (unless all are): they
+        would answer the same for every row. In `error_` they count as the constants that they are.
     ties : {"keep", "prune"}, default="keep"
         Splits that change neither error nor cost: kept for their finer probabilities, or
         pruned for smaller trees. Splits that no row reaches are among them.
     fill : {"vertex", "theta", "mip"}, default="theta"
         What to do with a `budget` that lies inside a step of the path. "vertex": take the next
-        cheaper pruning on the path. "theta": look for better ones by interpolating prices
-        between shared and separate. "mip": then go on with integer programming (HiGHS) until
+        cheaper pruning on the path. "theta": look for better ones, by interpolating prices
+        between shared and separate, and by leaving out whole features or trees. "mip": then go on with integer programming (HiGHS) until
         optimal or out of time. With ``sharing="tree"`` the path is taken as it is, and "mip" is
         refused.
     time_limit : float or None, default=None
@@ -151,6 +159,8 @@ class FeatureBudgetPruner(BaseEstimator):
         The fitted ensemble, as it was.
     pruned_estimator_ : estimator
         A pruned copy: a native scikit-learn ensemble of the same type.
+    voting_trees_ : ndarray of int
+        The trees of `estimator_` that are in `pruned_estimator_`; see `drop_trees`.
     lam_ : float
         Price level from which on the pruning is optimal (within a step of the path: its slope).
     cost_ : float
@@ -215,6 +225,7 @@ class FeatureBudgetPruner(BaseEstimator):
         "loss": [StrOptions({"auto", "error", "gini", "log_loss", "squared_error"})],
         "labels": [StrOptions({"tree", "sample"})],
         "errors": [StrOptions({"given", "oob"})],
+        "drop_trees": ["boolean"],
         "ties": [StrOptions({"keep", "prune"})],
         "fill": [StrOptions({"vertex", "theta", "mip"})],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
@@ -237,6 +248,7 @@ class FeatureBudgetPruner(BaseEstimator):
         loss="auto",
         labels="tree",
         errors="given",
+        drop_trees=True,
         ties="keep",
         fill="theta",
         time_limit=None,
@@ -255,6 +267,7 @@ class FeatureBudgetPruner(BaseEstimator):
         self.loss = loss
         self.labels = labels
         self.errors = errors
+        self.drop_trees = drop_trees
         self.ties = ties
         self.fill = fill
         self.time_limit = time_limit
@@ -531,15 +544,23 @@ class FeatureBudgetPruner(BaseEstimator):
         problem, weight = self._problem, self._problem.weight
         leaf = problem.leaf_of_rows()
         stop = problem.stops(pruning.keep)
-        self.forest_error_ = self._forest_error(stop[leaf], self._target, weight)
+        self.voting_trees_ = voting_trees(self._forest, pruning.keep, drop=self.drop_trees)
+        self.forest_error_ = self._forest_error(
+            pruning.keep, stop[leaf], self._target, weight
+        )
         self.feature_usage_ = weight @ problem.acquired(leaf, pruning.keep) / weight.sum()
         self.pruned_estimator_ = write_pruned(
-            self.estimator_, self._forest, pruning.keep, own_values=self.labels == "tree"
+            self.estimator_,
+            self._forest,
+            pruning.keep,
+            self.voting_trees_,
+            own_values=self.labels == "tree",
         )
 
-    def _forest_error(self, stopped, target, weight):
-        """Error of the ensemble whose rows stop at these nodes."""
-        answer = self._forest.decide_at(stopped.T)
+    def _forest_error(self, keep, stopped, target, weight):
+        """Error of the pruned ensemble whose rows stop at these nodes."""
+        trees = voting_trees(self._forest, keep, drop=self.drop_trees)
+        answer = decide_among(self._forest, trees, stopped)
         if self._forest.classes is None:
             return float(np.average((answer - target) ** 2, weights=weight))
         return float(np.average(answer != target, weights=weight))
@@ -642,7 +663,7 @@ class FeatureBudgetPruner(BaseEstimator):
         leaf = self._forest.apply(X)
 
         def measure(keep):
-            error = self._forest_error(problem.stops(keep)[leaf], target, weight)
+            error = self._forest_error(keep, problem.stops(keep)[leaf], target, weight)
             paid = self._prices.paid(problem.acquired(leaf, keep))
             return error, float(np.average(paid, weights=weight))
 
@@ -786,7 +807,7 @@ class FeatureBudgetPruner(BaseEstimator):
         check_is_fitted(self, "pruned_estimator_")
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         node, known = fetch_along_paths(self._forest, self._pruning.keep, fetch, names, n_samples)
-        answer = self._forest.decide_at(node.T)
+        answer = decide_among(self._forest, self.voting_trees_, node)
         if self._forest.classes is not None:
             answer = self.classes_[answer]
         return Bunch(prediction=answer, acquired=known, cost=self._prices.paid(known))

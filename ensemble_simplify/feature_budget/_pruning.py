@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ensemble_simplify.feature_budget._dantzig_wolfe import solve_dantzig_wolfe
+from ensemble_simplify.feature_budget._fill import fill_step
 from ensemble_simplify.feature_budget._lp_forms import solve_lp, solve_within_budget
-from ensemble_simplify.feature_budget._path import fill_step
 
 # Differences below this share of all costs, or errors, are rounding: in sums of floats, and in
 # what HiGHS answers.

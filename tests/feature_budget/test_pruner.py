@@ -148,6 +148,7 @@ def test_tiny_forests_against_enumeration_and_both_programs(block):
 @pytest.mark.parametrize("seed", range(40))
 def test_error_and_cost_are_what_the_written_forest_does(seed):
     frozen, options, X, y, weight = tiny_case(seed)
+    options["drop_trees"] = False
     path = FeatureBudgetPruner(frozen, **options).fit(X, y, weight).path_
     for lam in path.lams[:: max(1, len(path.lams) // 3)]:
         pruner = FeatureBudgetPruner(frozen, lam=lam, **options).fit(X, y, weight)
