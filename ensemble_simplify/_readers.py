@@ -255,6 +255,25 @@ def keep_members(estimator, members):
         estimator._seeds = np.asarray(estimator._seeds)[members]
 
 
+def widen_members(estimator, features, n_features, names=None):
+    """Let a bagging ensemble that was fitted on some columns take rows of all, in place.
+
+    Parameters
+    ----------
+    estimator : fitted bagging ensemble
+    features : ndarray of intp
+        The columns that it was fitted on.
+    n_features : int
+        Number of columns of the rows that it shall take.
+    names : ndarray of str, shape (n_features,), or None
+        Names of all columns.
+    """
+    estimator.estimators_features_ = [features[own] for own in estimator.estimators_features_]
+    estimator.n_features_in_ = n_features
+    if names is not None:
+        estimator.feature_names_in_ = names
+
+
 # ------------------------------------------------------------------- scikit-learn's ensembles
 
 

@@ -86,6 +86,15 @@ class Prices:
             )
         return cls(np.array(prices), resources)
 
+    def of_set(self, features):
+        """What a row pays that uses all of these features."""
+        used = np.unique(self.resources[features])
+        return float(self.price[used[used >= 0]].sum())
+
+    def alone(self):
+        """What each feature costs if it is the only one, its group included."""
+        return np.array([self.of_set([k]) for k in range(len(self.resources))])
+
     def paid(self, acquired):
         """What each row pays for the features that it uses.
 

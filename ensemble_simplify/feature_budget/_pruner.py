@@ -22,7 +22,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
-from sklearn.utils import Bunch, ClassifierTags, RegressorTags, get_tags
+from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ensemble_simplify._base import (
     HasMethods,
     Interval,
+    Options,
     StrOptions,
     all_or_nothing,
     check_weights,
@@ -43,11 +44,11 @@ from ensemble_simplify._base import (
     warn,
     warn_out_of_time,
 )
-from ensemble_simplify._forest import read_forest, readable
-from ensemble_simplify.feature_budget._loss import node_losses
+from ensemble_simplify._forest import readable
+from ensemble_simplify.feature_budget._case import has_held_out_rows, state_case
+from ensemble_simplify.feature_budget._refit import CandidateSearch, judge, lower_envelope
 from ensemble_simplify.feature_budget._path import find_path
 from ensemble_simplify.feature_budget._prices import Prices
-from ensemble_simplify.feature_budget._problem import PruningProblem
 from ensemble_simplify.feature_budget._pruning import ROUNDING, PathSearch, ProgramSearch
 from ensemble_simplify.feature_budget._scaling import in_units
 from ensemble_simplify.feature_budget._writing import (
@@ -228,6 +229,7 @@ class FeatureBudgetPruner(BaseEstimator):
         "drop_trees": ["boolean"],
         "ties": [StrOptions({"keep", "prune"})],
         "fill": [StrOptions({"vertex", "theta", "mip"})],
+        "refit": [StrOptions({"auto"}), Options(bool, {False})],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -251,6 +253,7 @@ class FeatureBudgetPruner(BaseEstimator):
         drop_trees=True,
         ties="keep",
         fill="theta",
+        refit="auto",
         time_limit=None,
         n_jobs=None,
         verbose=0,
@@ -270,6 +273,7 @@ class FeatureBudgetPruner(BaseEstimator):
         self.drop_trees = drop_trees
         self.ties = ties
         self.fill = fill
+        self.refit = refit
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -329,57 +333,105 @@ class FeatureBudgetPruner(BaseEstimator):
         fitted = fit_or_unwrap(
             self.estimator, named_rows(given, X), y, sample_weight, default=default
         )
-        # An estimator of this package is pruned as the ensemble that it wraps.
-        self.estimator_ = readable(fitted)
-        self._read(X, y, weight)
         deadline = deadline_after(self.time_limit)
-        self._path = None
-        vars(self).pop("path_", None)  # of an earlier fit
-        if self.solver == "min_cut":
-            self._path = find_path(
-                self._problem, shared=self.sharing == "ensemble", deadline=deadline
-            )
-            self.path_ = self._describe_path()
-            report(self, f"path of {len(self.path_.lams)} prunings")
+        # An estimator of this package is pruned as the ensemble that it wraps.
+        self._take(self._state(readable(fitted), X, y, weight, self.errors, deadline))
+        self._describe()
+        self._candidates = None
+        for name in ("candidates_", "candidate_"):  # of an earlier fit
+            vars(self).pop(name, None)
+        if self._may_refit():
+            self._rows, self._own_case = (X, y, weight), self._case
+            self._fit_candidates(sample_weight, deadline)
         self._prune(deadline)
         return self
 
-    def _read(self, X, y, weight):
-        """State the problem: the ensemble as arrays, the rows in its leaves, losses and prices."""
-        forest = read_forest(self.estimator_)
-        self._check_vote(forest)
-        if forest.classes is None:
-            target = y
-        else:
-            self.classes_ = forest.classes
-            target = class_index(y, self.classes_)
-        leaf = forest.apply(X)
-        counted = self._counted_rows(len(X), forest.n_trees)
-        loss_of_node, unit, value = node_losses(
-            forest, leaf, target, weight, counted, loss=self._loss(forest), labels=self.labels
+    def _may_refit(self):
+        """Whether other ensembles than that of the user are fitted."""
+        return (
+            self.refit == "auto"
+            and self.budget is not None
+            and not isinstance(self.estimator, FrozenEstimator)
+            and self.solver == "min_cut"
+            and self.sharing == "ensemble"
         )
-        self._forest = replace(forest, value=value)
-        self._target = target
-        self._problem = PruningProblem(
-            offsets=forest.offsets,
-            left=forest.left,
-            right=forest.right,
-            feature=forest.feature,
-            leaf=leaf,
-            weight=weight,
-            loss_of_node=loss_of_node,
-            unit=unit,
-            prices=self._prices.price,
-            resources=self._prices.resources,
+
+    def _fit_candidates(self, sample_weight, deadline):
+        """Fit ensembles with the prices in mind, and judge all their prunings."""
+        X, y, weight = self._rows
+        unfitted = self.estimator_ if self.estimator is None else self.estimator
+        random = self.random_state
+        if random is None:
+            random = getattr(unfitted, "random_state", None)
+        search = CandidateSearch(
+            partial(self._state, deadline=deadline),
+            self._prices,
+            X,
+            y,
+            sample_weight,
+            weight,
+            names=getattr(self, "feature_names_in_", None),
+            ties=self.ties,
+            drop=self.drop_trees,
+            seed=check_random_state(random).randint(np.iinfo(np.int32).max),
+            n_jobs=self.n_jobs,
+            deadline=deadline,
+            progress=partial(report, self),
         )
+        self._candidates = search.run(self._case, unfitted)
+        costs = np.concatenate([one.costs for one in self._candidates])
+        errors = np.concatenate([one.errors for one in self._candidates])
+        of = np.repeat(
+            np.arange(len(self._candidates)), [len(one.costs) for one in self._candidates]
+        )
+        lowest = lower_envelope(costs, errors)
+        self.candidates_ = Bunch(
+            names=[one.name for one in self._candidates],
+            features=[one.features for one in self._candidates],
+            costs=[one.costs for one in self._candidates],
+            errors=[one.errors for one in self._candidates],
+            envelope=Bunch(costs=costs[lowest], errors=errors[lowest], candidates=of[lowest]),
+        )
+
+    def _state(self, estimator, X, y, weight, errors, deadline):
+        """State the pruning of an ensemble on some rows."""
+        return state_case(
+            estimator,
+            X,
+            y,
+            weight,
+            self._prices,
+            loss=self.loss,
+            labels=self.labels,
+            errors=errors,
+            shared=self.sharing == "ensemble",
+            deadline=deadline,
+            with_path=self.solver == "min_cut",
+        )
+
+    def _take(self, case):
+        """Prune this ensemble from now on."""
+        self._case = case
+        self.estimator_ = case.estimator
+        self._forest, self._problem, self._path = case.forest, case.problem, case.path
+        if case.forest.classes is not None:
+            self.classes_ = case.forest.classes
+        vars(self).pop("path_", None)  # of another ensemble
+        if case.path is not None:
+            self.path_ = self._describe_path()
+
+    def _describe(self):
+        """Cost and error of the ensemble as it was, which budgets are shares of."""
         everything = self._problem.split
         self.unpruned_cost_ = self._problem.cost_scale
         self.unpruned_error_ = self._problem.loss(everything)
         report(
             self,
-            f"{forest.n_trees} trees with {np.count_nonzero(everything)} splits read: cost "
+            f"{self._forest.n_trees} trees with {np.count_nonzero(everything)} splits read: cost "
             f"{self.unpruned_cost_:.6g} a row, error {self.unpruned_error_:.6g}",
         )
+        if self._path is not None:
+            report(self, f"path of {len(self.path_.lams)} prunings")
 
     def _check_options(self):
         """Refuse what contradicts itself, before anything is fitted."""
@@ -431,56 +483,17 @@ class FeatureBudgetPruner(BaseEstimator):
             "Supported: DecisionTree*, RandomForest*, ExtraTrees* and Bagging* of trees."
         )
 
-    def _check_vote(self, forest):
-        if forest.vote.rule != "mean" or forest.vote.members:
-            raise TypeError(
-                f"estimator={type(self.estimator_).__name__}(...) does not average single trees, "
-                "so their mean error says nothing about it. Use a forest, or bagging of trees."
-            )
-
-    def _counted_rows(self, n_rows, n_trees):
-        """Mask of the rows on which each tree is judged; empty: all of them."""
-        if self.errors == "given":
-            return np.empty((0, 0), dtype=np.uint8)
-        remedy = "Use errors='given', or an ensemble with bootstrap=True fitted on these rows."
-        samples = getattr(self.estimator_, "estimators_samples_", None)
-        if samples is None or not getattr(self.estimator_, "bootstrap", False):
-            raise ValueError(
-                "errors='oob' needs trees that were each grown on a bootstrap sample, but "
-                f"{type(self.estimator_).__name__}(...) has none. {remedy}"
-            )
-        counted = np.ones((n_rows, n_trees), dtype=np.uint8)
-        for t, rows in enumerate(samples):
-            if rows.max() >= n_rows:
-                raise ValueError(
-                    f"errors='oob' needs the rows the ensemble was fitted on, but X has {n_rows} "
-                    f"rows and tree {t} was grown on row {rows.max()}. {remedy}"
-                )
-            counted[rows, t] = 0
-        return counted
-
-    def _loss(self, forest):
-        """The loss that `loss` stands for."""
-        regression = forest.classes is None
-        if self.loss == "auto":
-            return "squared_error" if regression else "error"
-        if (self.loss == "squared_error") != regression:
-            raise ValueError(
-                f"loss={self.loss!r} does not fit a {'regressor' if regression else 'classifier'}. "
-                + ("Use 'squared_error'." if regression else "Use 'error', 'gini' or 'log_loss'.")
-            )
-        return self.loss
-
     # Choosing a pruning.
 
     def _prune(self, deadline):
         """Choose a pruning for `lam` or `budget`, and set all that depends on it."""
-        search = self._search(deadline)
         budget = self._budget_in_cost()
-        if budget is None:
-            pruning = search.at_price(0.0 if self.lam is None else float(self.lam))
+        if self._candidates is not None and budget is not None:
+            pruning = self._best_candidate(budget, deadline)
+        elif budget is None:
+            pruning = self._search(deadline).at_price(0.0 if self.lam is None else float(self.lam))
         else:
-            pruning = search.within(budget)
+            pruning = self._search(deadline).within(budget)
         self._set_pruning(pruning)
         report(
             self,
@@ -495,7 +508,50 @@ class FeatureBudgetPruner(BaseEstimator):
             )
         self._warn_of_step(pruning, budget)
 
-    def _search(self, deadline):
+    def _best_candidate(self, budget, deadline):
+        """The pruning within a budget that does best on rows that its trees were not grown on."""
+        found = None
+        for i, candidate in enumerate(self._candidates):
+            for k, cost, score in zip(
+                candidate.index, candidate.costs, candidate.scores, strict=True
+            ):
+                fits = cost <= budget * (1 + ROUNDING)
+                if fits and (found is None or (score, cost) < found[:2]):
+                    found = score, cost, i, k
+        score, _, i, k = found
+        # The ensemble as it was given, and the best candidate, with their steps filled.
+        filled = self._filled(self._own_case, budget, deadline)
+        case = self._case_of(i)
+        if filled is None or filled[1] >= score:
+            filled = self._filled(case, budget, deadline)
+        else:
+            i, case = 0, self._own_case
+        self._take(case)
+        self.candidate_ = i
+        report(self, f"{self._candidates[i].name} on {len(self._candidates[i].features)} features")
+        if filled is not None and filled[1] < score:
+            return filled[0]
+        return self._search(deadline).on_path(k, budget)
+
+    def _case_of(self, i):
+        """The pruning of a candidate on the rows of the fit, stated again."""
+        candidate = self._candidates[i]
+        if i == 0:
+            return self._own_case
+        if candidate.estimator is self._case.estimator:
+            return self._case
+        return self._state(candidate.estimator, *self._rows, "oob", np.inf)
+
+    def _filled(self, case, budget, deadline):
+        """The pruning found within a budget by its error on the rows, and its held-out score."""
+        if self.fill == "vertex" or not has_held_out_rows(case.estimator):
+            return None
+        pruning = self._search(deadline, case).within(budget)
+        _, (score,) = judge(case, [pruning.keep], self._rows[2], drop=self.drop_trees)
+        return pruning, score
+
+    def _search(self, deadline, case=None):
+        case = self._case if case is None else case
         options = {
             "shared": self.sharing == "ensemble",
             "ties": self.ties,
@@ -503,9 +559,9 @@ class FeatureBudgetPruner(BaseEstimator):
             "deadline": deadline,
             "progress": partial(report, self),
         }
-        if self._path is not None:
-            return PathSearch(self._problem, self._path, **options)
-        return ProgramSearch(self._problem, self.solver, self.n_jobs, **options)
+        if case.path is not None:
+            return PathSearch(case.problem, case.path, **options)
+        return ProgramSearch(case.problem, self.solver, self.n_jobs, **options)
 
     def _budget_in_cost(self):
         """`budget` in units of cost; None without one."""
@@ -546,7 +602,7 @@ class FeatureBudgetPruner(BaseEstimator):
         stop = problem.stops(pruning.keep)
         self.voting_trees_ = voting_trees(self._forest, pruning.keep, drop=self.drop_trees)
         self.forest_error_ = self._forest_error(
-            pruning.keep, stop[leaf], self._target, weight
+            pruning.keep, stop[leaf], self._case.target, weight
         )
         self.feature_usage_ = weight @ problem.acquired(leaf, pruning.keep) / weight.sum()
         self.pruned_estimator_ = write_pruned(
@@ -568,7 +624,7 @@ class FeatureBudgetPruner(BaseEstimator):
     def _describe_path(self):
         n_splits, n_features = [], []
         for k in range(len(self._path.lams)):
-            keep = self._kept_on(self._path, k) > 0
+            keep = self._case.kept(k, self.ties) > 0
             n_splits.append(np.count_nonzero(keep))
             n_features.append(len(np.unique(self._problem.feature[keep])))
         return Bunch(
@@ -578,10 +634,6 @@ class FeatureBudgetPruner(BaseEstimator):
             n_splits=np.array(n_splits),
             n_features=np.array(n_features),
         )
-
-    def _kept_on(self, path, k):
-        """Splits kept by pruning `k` of a path."""
-        return self._problem.expand(path.chosen(k, self.ties), self.ties)
 
     # After fitting.
 
@@ -667,7 +719,8 @@ class FeatureBudgetPruner(BaseEstimator):
             paid = self._prices.paid(problem.acquired(leaf, keep))
             return error, float(np.average(paid, weights=weight))
 
-        points = [measure(self._kept_on(path, k)) for k in range(len(path.lams))]
+        case = replace(self._case, path=path)
+        points = [measure(case.kept(k, self.ties)) for k in range(len(path.lams))]
         errors, costs = np.array(points).T
         error, cost = measure(problem.split)
         return Bunch(

@@ -151,6 +151,13 @@ class PathSearch(_Search):
         k = int(np.searchsorted(self.path.lams, lam, side="right")) - 1
         return self._expanded(self.path.chosen(k, self.ties))
 
+    def on_path(self, k, budget):
+        """Pruning `k` of the path, which is within the budget; -1: nothing is pruned."""
+        if k < 0:
+            return self._judged(self.problem.split.copy(), 0.0, budget=budget)
+        keep = self._expanded(self.path.chosen(k, self.ties))
+        return self._judged(keep, self.path.lams[k], budget=budget)
+
     def _around(self, budget):
         """The dearest pruning within the budget, the next dearer one, the lam between them.
 
