@@ -300,7 +300,9 @@ def errors_of(X, y, options, seed, installed):
     if "pystreed" in installed:
         answers = streed(A, a, V, v, X_test, prices, prices.resources, budgets)
         found["STreeD"] = [majority(y, len(X_test)) if p is None else p for p in answers]
-    return {name: [np.mean(p != y_test) for p in answers] for name, answers in found.items()}, seconds
+    return {
+        name: [np.mean(p != y_test) for p in answers] for name, answers in found.items()
+    }, seconds
 
 
 def table(results):
@@ -311,17 +313,21 @@ def table(results):
     for key, runs in results.items():
         errors = np.array([[run[name] for name in names] for run in runs])
         means = errors.mean(axis=0)
-        shown = [
-            "/".join(f"{e:.3f}".lstrip("0") for e in means[m]) for m in range(len(names))
-        ]
+        shown = ["/".join(f"{e:.3f}".lstrip("0") for e in means[m]) for m in range(len(names))]
         print(f"| {key} | {' | '.join(shown)} |")
         cells += [errors[:, :, b] for b in range(len(SHARES))]
     rivals = [m for m, name in enumerate(names) if name != "frozen"]
     ranks, near = [], []
     for cell in cells:
         means = cell[:, rivals].mean(axis=0)
-        ranks.append([1 + np.mean(means < m - 1e-12) * len(means) + 0.5 * (
-            np.sum(np.abs(means - m) < 1e-12) - 1) for m in means])
+        ranks.append(
+            [
+                1
+                + np.mean(means < m - 1e-12) * len(means)
+                + 0.5 * (np.sum(np.abs(means - m) < 1e-12) - 1)
+                for m in means
+            ]
+        )
         first = int(means.argmin())
         runs = len(cell)
         error = cell[:, rivals[first]].std(ddof=1) / np.sqrt(runs) if runs > 1 else 0.0
@@ -360,7 +366,9 @@ def main():
             run, spent = errors_of(X, y, options, args.first + split, installed)
             results.setdefault(title, []).append(run)
             seconds.setdefault(title, []).append(spent)
-    print(f"Test errors at 25/50/75 % of the price of all features, mean of {args.splits} splits.\n")
+    print(
+        f"Test errors at 25/50/75 % of the price of all features, mean of {args.splits} splits.\n"
+    )
     table(results)
     spent = ", ".join(f"{title} {np.mean(s):.0f}" for title, s in seconds.items())
     print(f"\nSeconds of `refit`, one fit and three budgets: {spent}.")

@@ -46,10 +46,10 @@ from ensemble_simplify._base import (
 )
 from ensemble_simplify._forest import readable
 from ensemble_simplify.feature_budget._case import has_held_out_rows, state_case
-from ensemble_simplify.feature_budget._refit import CandidateSearch, judge, lower_envelope
 from ensemble_simplify.feature_budget._path import find_path
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget._pruning import ROUNDING, PathSearch, ProgramSearch
+from ensemble_simplify.feature_budget._refit import CandidateSearch, judge, lower_envelope
 from ensemble_simplify.feature_budget._scaling import in_units
 from ensemble_simplify.feature_budget._writing import (
     decide_among,
@@ -87,11 +87,14 @@ class FeatureBudgetPruner(BaseEstimator):
 
         mean error of the trees + lam * mean cost of a row
 
-    exactly, for one `lam` or within a `budget`. See the :ref:`User Guide <feature_budget>`.
+    exactly, for one `lam` or within a `budget`. Where a budget is given and the ensemble may be
+    fitted, ensembles on chosen features compete with it (`refit`). See the
+    :ref:`User Guide <feature_budget>`.
 
     Memory: so that :meth:`at` need not fit again, the fitted pruner keeps four bytes for each row
     of `fit` in each tree, and up to four more for each feature that the row uses there (40 trees,
-    20,000 rows: 30 MB). ``pruned_estimator_`` holds none of that and can be stored alone.
+    20,000 rows: 30 MB). ``pruned_estimator_`` holds none of that and can be stored alone. With
+    `refit` the rows themselves and the candidate ensembles are kept as well.
 
     Parameters
     ----------
@@ -142,24 +145,35 @@ class FeatureBudgetPruner(BaseEstimator):
     fill : {"vertex", "theta", "mip"}, default="theta"
         What to do with a `budget` that lies inside a step of the path. "vertex": take the next
         cheaper pruning on the path. "theta": look for better ones, by interpolating prices
-        between shared and separate, and by leaving out whole features or trees. "mip": then go on with integer programming (HiGHS) until
-        optimal or out of time. With ``sharing="tree"`` the path is taken as it is, and "mip" is
+        between shared and separate, and by leaving out whole features or trees. "mip": then go
+        on with integer programming (HiGHS) until optimal or out of time. With ``sharing="tree"`` the path is taken as it is, and "mip" is
         refused.
+    refit : {"auto", False}, default="auto"
+        "auto": where a `budget` is given and the ensemble is not frozen, other ensembles are
+        fitted as well: forests, bagged trees, extra trees and trees of the kind that the
+        ensemble holds, on smaller and smaller sets of features (the least gain for its price is
+        left out first, groups at once), and a :class:`BudgetForestClassifier`. All are
+        bootstrapped, and pruned along their whole path by out-of-bag errors. The pruning within
+        the budget that does best by its out-of-bag votes is taken (an ensemble without
+        bootstrapping is judged by cross-validation). Fits 20 to 60 ensembles. Without a budget,
+        and with other solvers than "min_cut" or ``sharing="tree"``, only the ensemble as given
+        is pruned; False: so it is always.
     time_limit : float or None, default=None
         Seconds for the search; what is found until then is returned with what is proven.
     n_jobs : int or None, default=None
-        Parallel trees of "dantzig_wolfe", as in joblib.
+        Trees grown in parallel for `refit`, and parallel trees of "dantzig_wolfe", as in joblib.
     verbose : int, default=0
         Print lines on the progress if above 0.
     random_state : int, RandomState instance or None, default=None
-        For the ensemble of ``estimator=None``.
+        For the ensemble of ``estimator=None``, and for `refit` (None: as the ensemble).
 
     Attributes
     ----------
     estimator_ : estimator
-        The fitted ensemble, as it was.
+        The fitted ensemble, as it was; with `refit`, the one that was chosen.
     pruned_estimator_ : estimator
-        A pruned copy: a native scikit-learn ensemble of the same type.
+        A pruned copy: a native scikit-learn ensemble of the same type (with `refit`, often a
+        ``BaggingClassifier`` on some of the features).
     voting_trees_ : ndarray of int
         The trees of `estimator_` that are in `pruned_estimator_`; see `drop_trees`.
     lam_ : float
@@ -172,14 +186,22 @@ class FeatureBudgetPruner(BaseEstimator):
         Error of the pruned ensemble itself on the given rows: share of wrong labels, or mean
         squared error.
     error_bound_ : float
-        No pruning of cost at most `budget` (with `lam`: at most `cost_`) has a lower mean error.
+        No pruning of `estimator_` of cost at most `budget` (with `lam`: at most `cost_`) has a
+        lower mean error.
     is_budget_optimal_ : bool
         Whether `error_` equals that bound.
     unpruned_cost_, unpruned_error_ : float
-        The same of the ensemble as it was.
+        The same of the ensemble as it was given.
     path_ : Bunch
         All optimal prunings: `lams`, `costs`, `errors`, `n_splits` and `n_features`.
         Not with other solvers than "min_cut", which follow the path only as far as needed.
+    candidates_ : Bunch
+        With `refit`: ``names`` of the ensembles (the first is the given one), the ``features``
+        of each, ``costs`` of the rows and ``errors`` of the vote on rows that its trees were not
+        grown on, an array of prunings each, and their lower ``envelope``: ``costs``, ``errors``,
+        ``candidates``. The errors are a little too low where pruning looked at the same rows.
+    candidate_ : int
+        With `refit`: which of the candidates was chosen.
     feature_usage_ : ndarray of shape (n_features,)
         Share of the given rows that use each feature after pruning.
     status_ : {"optimal", "feasible"}
@@ -205,12 +227,21 @@ class FeatureBudgetPruner(BaseEstimator):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.frozen import FrozenEstimator
     >>> from ensemble_simplify import FeatureBudgetPruner
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> pruner = FeatureBudgetPruner(budget="40%", random_state=0).fit(X, y)
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> pruner = FeatureBudgetPruner(FrozenEstimator(forest), budget="40%").fit(X, y)
     >>> bool(pruner.cost_ <= 0.4 * pruner.unpruned_cost_)
     True
     >>> pruner.score(X, y) > 0.9
+    True
+
+    A forest that may be fitted anew is as good for a fraction of the features:
+
+    >>> pruner = FeatureBudgetPruner(RandomForestClassifier(10, random_state=0), budget="20%")
+    >>> pruner.fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
     True
     """
 
@@ -368,7 +399,8 @@ class FeatureBudgetPruner(BaseEstimator):
             self._prices,
             X,
             y,
-            sample_weight,
+            # Bagging draws as many rows as the weights add up to.
+            None if sample_weight is None else weight / weight.mean(),
             weight,
             names=getattr(self, "feature_names_in_", None),
             ties=self.ties,
@@ -379,6 +411,11 @@ class FeatureBudgetPruner(BaseEstimator):
             progress=partial(report, self),
         )
         self._candidates = search.run(self._case, unfitted)
+        if not search.is_complete:
+            warn_out_of_time(
+                f"time_limit={self.time_limit} was reached after {len(self._candidates)} "
+                "candidates. Raise time_limit to have all of them fitted, or set refit=False."
+            )
         costs = np.concatenate([one.costs for one in self._candidates])
         errors = np.concatenate([one.errors for one in self._candidates])
         of = np.repeat(
@@ -601,9 +638,7 @@ class FeatureBudgetPruner(BaseEstimator):
         leaf = problem.leaf_of_rows()
         stop = problem.stops(pruning.keep)
         self.voting_trees_ = voting_trees(self._forest, pruning.keep, drop=self.drop_trees)
-        self.forest_error_ = self._forest_error(
-            pruning.keep, stop[leaf], self._case.target, weight
-        )
+        self.forest_error_ = self._forest_error(pruning.keep, stop[leaf], self._case.target, weight)
         self.feature_usage_ = weight @ problem.acquired(leaf, pruning.keep) / weight.sum()
         self.pruned_estimator_ = write_pruned(
             self.estimator_,

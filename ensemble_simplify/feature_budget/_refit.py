@@ -351,6 +351,7 @@ class CandidateSearch:
         self.seed, self.n_jobs = seed, n_jobs
         self.deadline, self.progress = deadline, progress
         self.found = []
+        self.is_complete = True
 
     def run(self, own, unfitted):
         """All candidates.
@@ -387,6 +388,7 @@ class CandidateSearch:
         for k, (name, ensemble) in enumerate(ensembles.items()):
             # The first leads the way; the others go along where there is time.
             if monotonic() >= self.deadline:
+                self.is_complete = False
                 return None
             model = self._add(name, ensemble, features)
             if k == 0:
@@ -405,7 +407,11 @@ class CandidateSearch:
             self.names,
         )
         case = self.state(model, self.X, self.y, self.weight, "oob")
-        self._judge(name, case, features)
+        if monotonic() >= self.deadline:
+            # Its path may have been cut short.
+            self.is_complete = False
+        else:
+            self._judge(name, case, features)
         return model
 
     def _judge(self, name, case, features):

@@ -126,7 +126,7 @@ def test_tiny_forests_against_enumeration_and_both_programs(block):
         slopes = np.diff(path.lams)
         assert np.all(slopes > 0)
         for k, (error, cost) in enumerate(zip(path.errors, path.costs, strict=True)):
-            keep = pruner._kept_on(pruner._path, k)
+            keep = pruner._case.kept(k, pruner.ties)
             assert problem.loss(keep) == pytest.approx(error, abs=1e-9)
             assert problem.cost(keep) == pytest.approx(cost, abs=1e-9)
             # No pruning of that cost or less has a lower error.
@@ -231,7 +231,7 @@ def test_trees_alone_keep_less(forest, cancer, labels):
         assert np.all(a._pruning.keep <= b._pruning.keep)
         assert b.error_ + lam * b.cost_ <= a.error_ + lam * a.cost_ + 1e-12
     for k in range(0, len(alone._path.lams), 5):
-        keep = alone._kept_on(alone._path, k)
+        keep = alone._case.kept(k, alone.ties)
         assert alone._problem.cost(keep) == pytest.approx(alone.path_.costs[k], abs=1e-9)
 
 
