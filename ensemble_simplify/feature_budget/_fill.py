@@ -22,13 +22,17 @@ from ensemble_simplify.feature_budget._path import nested_optima
 # Shares of its price that every tree pays by itself; the next is tried if the last one helped.
 _SOLO_SHARES = (0.05, 0.2, 0.01)
 
+# Shares are left out in wide steps of problems with more arcs than this: such a cut takes longer
+# than all else together.
+_MAX_SHARED_ARCS = 1e7
+
 # The search ends where all that could still be gained is below this share of the step's gain, and
 # the budget counts as spent where less than this share of it is left.
-_ENOUGH = 0.01
+_ENOUGH = 0.03
 
 # So many times the features, or trees, that fit into the budget unpruned are pruned into it.
-_MORE_FEATURES = (1.2, 1.6)
-_MORE_TREES = (1.5, 3.0)
+_MORE_FEATURES = 1.3
+_MORE_TREES = 2.0
 
 # Sets of features that are priced while features are exchanged: no more than this, and no more
 # arcs in all; and how many features are tried in the place of one.
@@ -63,7 +67,7 @@ def fill_step(problem, low, high, budget, deadline=np.inf):
         search.try_shares(low, high)
     search.try_features()
     search.try_trees()
-    if not is_small:
+    if not is_small and len(problem.closure.items) <= _MAX_SHARED_ARCS:
         search.try_shares(low, high)
     search.fill_up()
     return search.best
@@ -84,7 +88,8 @@ class _Filling:
         self.problem = problem
         self.closure = problem.closure
         self.deadline = deadline
-        self.within = self.closure.active.copy()
+        self.within = self.closure.active
+        self.active = self.within.astype(bool)
         self.room = budget / problem.cost_unit * (1 + 1e-12)
         self.best = low.copy()
         self.best_gain = int(self.closure.gain[low].sum())
@@ -92,7 +97,8 @@ class _Filling:
         cheap, dear = self.closure.cost(low), self.closure.cost(high)
         step = int(self.closure.gain[high].sum()) - self.best_gain
         part = (self.room - cheap) / (dear - cheap) if dear > cheap else 0.0
-        self.enough = self.best_gain + (part - _ENOUGH) * step
+        little = max(_ENOUGH * step, _ENOUGH**2 * float(self.closure.gain[self.active].sum()))
+        self.enough = self.best_gain + part * step - little
 
     @property
     def is_done(self):
@@ -167,15 +173,14 @@ class _Filling:
             else:
                 above = middle
         kept = self._exchanged(sequence[below])
-        for more in _MORE_FEATURES:
-            wanted = more * max(1, np.count_nonzero(kept))
-            larger = [s for s in sequence[:below] if np.count_nonzero(s) >= wanted]
-            if larger:
-                self.prune(self._usable(larger[-1])[0])
+        wanted = _MORE_FEATURES * max(1, np.count_nonzero(kept))
+        larger = [s for s in sequence[:below] if np.count_nonzero(s) >= wanted]
+        if larger:
+            self.prune(self._usable(larger[-1])[0])
 
     def _exchanged(self, kept):
         """Add features that fit into the budget, and exchange some for better ones."""
-        chosen, lost = self._usable(kept)
+        chosen, _ = self._usable(kept)
         if self.closure.cost(chosen) > self.room:
             return kept
         self.trials = int(np.clip(_MAX_ARCS / max(1, len(self.closure.items)), 20, _MAX_TRIALS))
@@ -215,7 +220,8 @@ class _Filling:
                 self.within,
                 won,
             )
-            won[[] if but is None else but] = 0
+            if but is not None:
+                won[but] = 0
             fits = False
             able = np.flatnonzero(won > 0)
             for k in able[np.argsort(-won[able], kind="stable")][:_MAX_ADDED]:
@@ -247,7 +253,7 @@ class _Filling:
 
     def try_trees(self):
         """Leave out whole trees, those that gain least for what they pay first."""
-        closure, active = self.closure, self.within.astype(bool)
+        closure, active = self.closure, self.active
         tree = self.problem.top_tree
         n_trees = self.problem.n_trees
         gain = np.bincount(tree[active], weights=closure.gain[active], minlength=n_trees)
@@ -263,18 +269,16 @@ class _Filling:
             else:
                 above = middle
         self.offer(active & (place[tree] < below))
-        for more in _MORE_TREES:
-            n = int(np.ceil(more * max(1, below)))
-            if n < n_trees:
-                self.prune(active & (place[tree] < n))
+        n = int(np.ceil(_MORE_TREES * max(1, below)))
+        if n < n_trees:
+            self.prune(active & (place[tree] < n))
 
     def fill_up(self):
         """Spend what is left of the budget."""
-        active = self.within.astype(bool)
         for _ in range(_MAX_FILLS):
             before = self.best_gain
             if self.closure.cost(self.best) >= (1 - _ENOUGH) * self.room:
                 break
-            self.prune(active & ~self.best, self.best)
+            self.prune(self.active & ~self.best, self.best)
             if self.best_gain == before:
                 break

@@ -102,6 +102,12 @@ def gains_of_one_more(
     within: NDArray[np.uint8],
     won: NDArray[np.int64],
 ) -> None: ...
+def paid_items(
+    start: NDArray[np.int64],
+    items: NDArray[np.int32],
+    chosen: NDArray[np.uint8],
+    paid: NDArray[np.uint8],
+) -> None: ...
 def stopping_nodes(
     parent: NDArray[np.intp],
     order: NDArray[np.intp],

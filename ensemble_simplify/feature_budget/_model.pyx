@@ -586,6 +586,23 @@ def gains_of_one_more(
                 won[missing[v]] += worth[v]
 
 
+def paid_items(
+    const int64_t[::1] start,
+    const int32_t[::1] items,
+    const uint8_t[::1] chosen,
+    uint8_t[::1] paid,   # OUT (n_items,)
+):
+    """Which items a set of nodes needs."""
+    cdef intp_t v
+    cdef int64_t a
+    with nogil:
+        paid[:] = 0
+        for v in range(chosen.shape[0]):
+            if chosen[v]:
+                for a in range(start[v], start[v + 1]):
+                    paid[items[a]] = 1
+
+
 def stopping_nodes(
     const intp_t[::1] parent,
     const intp_t[::1] order,

@@ -27,6 +27,7 @@ from ensemble_simplify.feature_budget._model import (
     group_rows,
     needed_resources,
     order_nodes,
+    paid_items,
     stopping_nodes,
 )
 from ensemble_simplify.feature_budget._scaling import in_units, to_integers
@@ -118,7 +119,10 @@ class Closure:
         chosen = np.flatnonzero(nodes)
         place = np.full(self.n_nodes, -1, dtype=np.int32)
         place[chosen] = np.arange(len(chosen))
-        used, items = np.unique(self.items[wanted], return_inverse=True)
+        needed = self.items[wanted]
+        seen = np.zeros(self.price.shape[0], dtype=bool)
+        seen[needed] = True
+        used, items = np.flatnonzero(seen), (np.cumsum(seen, dtype=np.int32) - 1)[needed]
         counts = np.bincount(place[arc_node[wanted]], minlength=len(chosen))
         up = self.parent[chosen]
         part = Closure(
@@ -126,7 +130,7 @@ class Closure:
             gain=self.gain[chosen],
             own=self.own[chosen],
             start=np.concatenate(([0], np.cumsum(counts))),
-            items=items.astype(np.int32),
+            items=items.astype(np.int32, copy=False),
             price=self.price[used],
             active=np.ones(len(chosen), dtype=np.uint8),
         )
@@ -134,9 +138,9 @@ class Closure:
 
     def paid(self, chosen):
         """Mask of the items that a set of nodes needs."""
-        paid = np.zeros(self.price.shape[0], dtype=bool)
-        paid[self.items[chosen[self.arc_node]]] = True
-        return paid
+        paid = np.empty(self.price.shape[0], dtype=np.uint8)
+        paid_items(self.start, self.items, np.asarray(chosen, dtype=np.uint8), paid)
+        return paid.view(bool)
 
     def cost(self, chosen):
         """What a set of nodes pays."""

@@ -146,8 +146,8 @@ class FeatureBudgetPruner(BaseEstimator):
         What to do with a `budget` that lies inside a step of the path. "vertex": take the next
         cheaper pruning on the path. "theta": look for better ones, by interpolating prices
         between shared and separate, and by leaving out whole features or trees. "mip": then go
-        on with integer programming (HiGHS) until optimal or out of time. With ``sharing="tree"`` the path is taken as it is, and "mip" is
-        refused.
+        on with integer programming (HiGHS) until optimal or out of time. With ``sharing="tree"``
+        the path is taken as it is, and "mip" is refused.
     refit : {"auto", False}, default="auto"
         "auto": where a `budget` is given and the ensemble is not frozen, other ensembles are
         fitted as well: forests, bagged trees, extra trees and trees of the kind that the
@@ -174,6 +174,8 @@ class FeatureBudgetPruner(BaseEstimator):
     pruned_estimator_ : estimator
         A pruned copy: a native scikit-learn ensemble of the same type (with `refit`, often a
         ``BaggingClassifier`` on some of the features).
+    budget_ : float or None
+        `budget` as a mean cost of a row.
     voting_trees_ : ndarray of int
         The trees of `estimator_` that are in `pruned_estimator_`; see `drop_trees`.
     lam_ : float
@@ -524,7 +526,7 @@ class FeatureBudgetPruner(BaseEstimator):
 
     def _prune(self, deadline):
         """Choose a pruning for `lam` or `budget`, and set all that depends on it."""
-        budget = self._budget_in_cost()
+        budget = self.budget_ = self._budget_in_cost()
         if self._candidates is not None and budget is not None:
             pruning = self._best_candidate(budget, deadline)
         elif budget is None:
@@ -638,7 +640,8 @@ class FeatureBudgetPruner(BaseEstimator):
         leaf = problem.leaf_of_rows()
         stop = problem.stops(pruning.keep)
         self.voting_trees_ = voting_trees(self._forest, pruning.keep, drop=self.drop_trees)
-        self.forest_error_ = self._forest_error(pruning.keep, stop[leaf], self._case.target, weight)
+        loss = self._row_losses(pruning.keep, stop[leaf], self._case.target)
+        self.forest_error_ = float(np.average(loss, weights=weight))
         self.feature_usage_ = weight @ problem.acquired(leaf, pruning.keep) / weight.sum()
         self.pruned_estimator_ = write_pruned(
             self.estimator_,
@@ -648,13 +651,13 @@ class FeatureBudgetPruner(BaseEstimator):
             own_values=self.labels == "tree",
         )
 
-    def _forest_error(self, keep, stopped, target, weight):
-        """Error of the pruned ensemble whose rows stop at these nodes."""
+    def _row_losses(self, keep, stopped, target):
+        """Loss of each row in the pruned ensemble, from the nodes where the rows stop."""
         trees = voting_trees(self._forest, keep, drop=self.drop_trees)
         answer = decide_among(self._forest, trees, stopped)
         if self._forest.classes is None:
-            return float(np.average((answer - target) ** 2, weights=weight))
-        return float(np.average(answer != target, weights=weight))
+            return (answer - target) ** 2
+        return (answer != target).astype(np.float64)
 
     def _describe_path(self):
         n_splits, n_features = [], []
@@ -737,7 +740,9 @@ class FeatureBudgetPruner(BaseEstimator):
         -------
         scores : Bunch
             ``lams``; ``errors``, of the pruned ensembles: shares of wrong labels, or mean squared
-            errors; ``costs``, mean costs of a row; ``unpruned_error`` and ``unpruned_cost``.
+            errors, and their ``standard_errors``; ``costs``, mean costs of a row;
+            ``costs_by_name``, what of it goes to each feature and each group that has a price;
+            ``unpruned_error`` and ``unpruned_cost``.
         """
         check_is_fitted(self, "pruned_estimator_")
         problem, path = self._problem, self._path
@@ -750,16 +755,24 @@ class FeatureBudgetPruner(BaseEstimator):
         leaf = self._forest.apply(X)
 
         def measure(keep):
-            error = self._forest_error(keep, problem.stops(keep)[leaf], target, weight)
-            paid = self._prices.paid(problem.acquired(leaf, keep))
-            return error, float(np.average(paid, weights=weight))
+            loss = self._row_losses(keep, problem.stops(keep)[leaf], target)
+            error = float(np.average(loss, weights=weight))
+            spread = float(np.sqrt(np.sum((weight * (loss - error)) ** 2))) / weight.sum()
+            bought = self._prices.bought(problem.acquired(leaf, keep))
+            return error, spread, weight @ bought / weight.sum() * self._prices.price
 
         case = replace(self._case, path=path)
         points = [measure(case.kept(k, self.ties)) for k in range(len(path.lams))]
-        errors, costs = np.array(points).T
-        error, cost = measure(problem.split)
+        error, _, paid = measure(problem.split)
+        spent = np.array([one[2] for one in points])
         return Bunch(
-            lams=path.lams, errors=errors, costs=costs, unpruned_error=error, unpruned_cost=cost
+            lams=path.lams,
+            errors=np.array([one[0] for one in points]),
+            standard_errors=np.array([one[1] for one in points]),
+            costs=spent.sum(axis=1),
+            costs_by_name=dict(zip(self._prices.names, spent.T, strict=True)),
+            unpruned_error=error,
+            unpruned_cost=float(paid.sum()),
         )
 
     def select(self, X, y, *, max_loss=0.01, sample_weight=None):
