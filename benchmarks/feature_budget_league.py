@@ -22,6 +22,7 @@ Lomax (2013), after Turney (1995). LightGBM and pystreed are left out where they
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 import warnings
 from importlib.util import find_spec
@@ -357,15 +358,17 @@ def main():
     sets = [(f"{name} (prices)", args.streed, name) for name in PRICED if args.streed]
     sets += [(name, args.data, name) for name in PLAIN if args.data or name == "digits"]
     results, seconds = {}, {}
-    for title, directory, name in sets:
-        if args.sets and name not in args.sets:
-            continue
-        read = priced_set if title.endswith("(prices)") else plain_set
-        X, y, options = read(directory, name)
-        for split in range(args.splits):
+    for split in range(args.splits):
+        for title, directory, name in sets:
+            if args.sets and name not in args.sets:
+                continue
+            read = priced_set if title.endswith("(prices)") else plain_set
+            X, y, options = read(directory, name)
             run, spent = errors_of(X, y, options, args.first + split, installed)
             results.setdefault(title, []).append(run)
             seconds.setdefault(title, []).append(spent)
+            shown = {key: [round(float(e), 4) for e in errors] for key, errors in run.items()}
+            print(split, title, round(spent, 1), shown, file=sys.stderr, flush=True)
     print(
         f"Test errors at 25/50/75 % of the price of all features, mean of {args.splits} splits.\n"
     )

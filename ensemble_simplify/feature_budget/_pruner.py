@@ -200,8 +200,8 @@ class FeatureBudgetPruner(BaseEstimator):
     candidates_ : Bunch
         With `refit`: ``names`` of the ensembles (the first is the given one), the ``features``
         of each, ``costs`` of the rows and ``errors`` of the vote on rows that its trees were not
-        grown on, an array of prunings each, and their lower ``envelope``: ``costs``, ``errors``,
-        ``candidates``. The errors are a little too low where pruning looked at the same rows.
+        grown on (nor their pruning has looked at), an array of prunings each, and their lower
+        ``envelope``: ``costs``, ``errors``, ``candidates``.
     candidate_ : int
         With `refit`: which of the candidates was chosen.
     feature_usage_ : ndarray of shape (n_features,)
@@ -558,19 +558,15 @@ class FeatureBudgetPruner(BaseEstimator):
                 if fits and (found is None or (score, cost) < found[:2]):
                     found = score, cost, i, k
         score, _, i, k = found
-        # The ensemble as it was given, and the best candidate, with their steps filled.
-        filled = self._filled(self._own_case, budget, deadline)
-        case = self._case_of(i)
-        if filled is None or filled[1] >= score:
-            filled = self._filled(case, budget, deadline)
-        else:
-            i, case = 0, self._own_case
-        self._take(case)
+        # The ensemble as it was given has wide steps to fill; the others stand in between.
+        filled = self._filled(budget, deadline)
+        is_better = filled is not None and filled[1] < score
+        if is_better:
+            i = 0
+        self._take(self._case_of(i))
         self.candidate_ = i
         report(self, f"{self._candidates[i].name} on {len(self._candidates[i].features)} features")
-        if filled is not None and filled[1] < score:
-            return filled[0]
-        return self._search(deadline).on_path(k, budget)
+        return filled[0] if is_better else self._search(deadline).on_path(k, budget)
 
     def _case_of(self, i):
         """The pruning of a candidate on the rows of the fit, stated again."""
@@ -581,9 +577,12 @@ class FeatureBudgetPruner(BaseEstimator):
             return self._case
         return self._state(candidate.estimator, *self._rows, "oob", np.inf)
 
-    def _filled(self, case, budget, deadline):
-        """The pruning found within a budget by its error on the rows, and its held-out score."""
-        if self.fill == "vertex" or not has_held_out_rows(case.estimator):
+    def _filled(self, budget, deadline):
+        """The pruning of the given ensemble within a budget, and its out-of-bag score."""
+        case = self._own_case
+        # Errors that have been used for pruning are not asked again.
+        judges = self.errors == "given" and has_held_out_rows(case.estimator)
+        if self.fill == "vertex" or not judges:
             return None
         pruning = self._search(deadline, case).within(budget)
         _, (score,) = judge(case, [pruning.keep], self._rows[2], drop=self.drop_trees)

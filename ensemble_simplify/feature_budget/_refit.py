@@ -2,7 +2,7 @@
 
 Features are left out one after the other, or a group at once, those that gain least for what they
 cost first. On each of these sets of features ensembles are grown, and pruned along their whole
-path. Every pruning is judged on rows that its trees were not grown on.
+path. Every pruning is judged on rows that it has not seen.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _FORESTS = (
 
 @dataclass(eq=False)
 class Candidate:
-    """An ensemble, its prunings, and how they do on rows that their trees were not grown on.
+    """An ensemble, its prunings, and how they do on rows that they have not seen.
 
     Attributes
     ----------
@@ -239,6 +239,48 @@ def judge(case, keeps, weight, *, drop):
     return np.array(points).T
 
 
+def judge_crosswise(case, halves, is_first, index, weight, *, ties, drop):
+    """As `judge`, for trees pruned by their out-of-bag errors on the very same rows.
+
+    Each half of the rows is judged by prunings that were found on the other half, of about the
+    same cost.
+
+    Parameters
+    ----------
+    case : Case
+    halves : tuple of Case
+        The same with weights on the first half of the rows, and on the second.
+    is_first : ndarray of bool, shape (n_rows,)
+    index : ndarray of intp
+        Prunings on the path of `case`; -1: not pruned.
+    weight : ndarray of shape (n_rows,)
+    ties : {"keep", "prune"}
+    drop : bool
+
+    Returns
+    -------
+    errors, scores : ndarray of shape (n_prunings,)
+    """
+    held_out = held_out_rows(case.estimator, case.problem.n_rows, case.forest.n_trees)
+    leaf = case.problem.leaf_of_rows()
+    votes = np.zeros((len(index), case.problem.n_rows, case.forest.n_scores))
+    counts = np.zeros((len(index), case.problem.n_rows))
+    for half, others in zip(halves, (~is_first, is_first), strict=True):
+        unseen = held_out * others[:, None]
+        for i, k in enumerate(index):
+            if k >= 0:
+                k = int(np.argmin(np.abs(half.path.costs - case.path.costs[k])))
+            found = held_out_votes(case, leaf, half.kept(k, ties), unseen, drop=drop)
+            votes[i] += found[0]
+            counts[i] += found[1]
+    return np.array(
+        [
+            errors_of_votes(case.forest, *found, case.target, weight)
+            for found in zip(votes, counts, strict=True)
+        ]
+    ).T
+
+
 def held_out_votes(case, leaf, keep, held_out, *, drop):
     """Votes on each row of the trees that were not grown on it.
 
@@ -352,6 +394,7 @@ class CandidateSearch:
         self.deadline, self.progress = deadline, progress
         self.found = []
         self.is_complete = True
+        self.is_first = np.random.default_rng(seed).permutation(len(X)) % 2 == 0
 
     def run(self, own, unfitted):
         """All candidates.
@@ -407,12 +450,27 @@ class CandidateSearch:
             self.names,
         )
         case = self.state(model, self.X, self.y, self.weight, "oob")
+        halves = self._halves(model, case)
         if monotonic() >= self.deadline:
-            # Its path may have been cut short.
+            # A path may have been cut short.
             self.is_complete = False
-        else:
+        elif halves is None:
             self._judge(name, case, features)
+        else:
+            index = judged_prunings(case)
+            points = judge_crosswise(
+                case, halves, self.is_first, index, self.weight, ties=self.ties, drop=self.drop
+            )
+            self._note(name, case, features, index, points)
         return model
+
+    def _halves(self, model, case):
+        """The pruning of an ensemble on either half of the rows; None if they are too few."""
+        held_out = held_out_rows(model, len(self.X), case.forest.n_trees)
+        weights = [self.weight * half for half in (self.is_first, ~self.is_first)]
+        if any((weight @ held_out <= 0).any() for weight in weights):
+            return None
+        return tuple(self.state(model, self.X, self.y, weight, "oob") for weight in weights)
 
     def _judge(self, name, case, features):
         """Judge an ensemble of bootstrapped trees by their out-of-bag votes."""

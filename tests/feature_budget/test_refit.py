@@ -140,26 +140,53 @@ def test_the_choice_is_the_best_judged_within_the_budget(data, fitted):
     assert "grown with prices" in found.names
     chosen = fitted.candidate_
     assert set(np.flatnonzero(fitted.feature_usage_)) <= set(found.features[chosen])
-    # Judged again, by the votes of the trees that have not seen a row.
+    fits = [one.scores[one.costs <= 5 * (1 + 1e-9)].min() for one in fitted._candidates]
+    assert chosen in (0, np.argmin(fits))
+
+
+def votes_of_strangers(pruned, samples, X, rows):
+    """Votes on some rows of the trees of a pruned ensemble that have not seen them."""
+    votes, counts = np.zeros((len(X), 2)), np.zeros(len(X))
+    trees = tree_estimators(pruned.pruned_estimator_)
+    for (tree, columns), t in zip(trees, pruned.voting_trees_, strict=True):
+        out = np.setdiff1d(rows, samples[t])
+        votes[out] += tree.predict_proba(X[np.ix_(out, columns)])
+        counts[out] += 1
+    return votes, counts
+
+
+@pytest.mark.parametrize("chosen", [0, 3, 8])
+def test_scores_are_those_of_written_ensembles_on_rows_not_seen(data, fitted, chosen):
+    X, y, prices = data
     candidate = fitted._candidates[chosen]
+    frozen = FrozenEstimator(candidate.estimator)
+    samples = candidate.estimator.estimators_samples_
+    first = (
+        np.random.default_rng(np.random.RandomState(0).randint(np.iinfo(np.int32).max)).permutation(
+            len(X)
+        )
+        % 2
+        == 0
+    )
+    options = {"feature_costs": prices, "errors": "given" if chosen == 0 else "oob"}
+    whole = FeatureBudgetPruner(frozen, **options).fit(X, y)
     for k, cost, score in zip(candidate.index, candidate.costs, candidate.scores, strict=True):
-        again = fitted._search(np.inf).on_path(k, 1e9)
-        assert again.cost == pytest.approx(cost)
-        pruned = FeatureBudgetPruner(
-            FrozenEstimator(candidate.estimator),
-            feature_costs=fitted.feature_costs,
-            errors="oob",
-            lam=again.lam,
-        ).fit(X, y)
         if k < 0:
+            assert cost == pytest.approx(whole.unpruned_cost_)
             continue
-        votes, counts = np.zeros((len(X), 2)), np.zeros(len(X))
-        samples = candidate.estimator.estimators_samples_
-        trees = tree_estimators(pruned.pruned_estimator_)
-        for (tree, columns), t in zip(trees, pruned.voting_trees_, strict=True):
-            out = np.setdiff1d(np.arange(len(X)), samples[t])
-            votes[out] += tree.predict_proba(X[np.ix_(out, columns)])
-            counts[out] += 1
+        assert cost == pytest.approx(whole.path_.costs[k])
+        if chosen == 0:
+            pruned = whole.at(lam=whole.path_.lams[k])
+            votes, counts = votes_of_strangers(pruned, samples, X, np.arange(len(X)))
+        else:
+            # The half that a pruning has looked at is judged by the other half's pruning.
+            votes, counts = np.zeros((len(X), 2)), np.zeros(len(X))
+            for half in (first, ~first):
+                pruner = FeatureBudgetPruner(frozen, **options).fit(X, y, half.astype(float))
+                near = np.argmin(np.abs(pruner.path_.costs - cost))
+                pruned = pruner.at(lam=pruner.path_.lams[near])
+                found = votes_of_strangers(pruned, samples, X, np.flatnonzero(~half))
+                votes, counts = votes + found[0], counts + found[1]
         seen = counts > 0
         proba = votes[seen] / counts[seen, None]
         error = np.mean(proba.argmax(axis=1) != y[seen])
