@@ -793,4 +793,49 @@ def test_display(cancer, regression):
     assert display.chosen == (pytest.approx(pruner.feature_cost(X[1::2]).mean()), error)
     assert display.unpruned[0] >= display.chosen[0]
     assert display.plot().ax_ is not ax
+    # Every mark has its name.
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    names = ["pruned as an ensemble", "its 95 % interval", "pruned tree by tree"]
+    assert legend == [*names, "not pruned", "chosen", "budget"]
+    assert display.budget == pruner.budget_ == pytest.approx(0.5 * pruner.unpruned_cost_)
+    loss = (pruner.at(lam=scores.lams[1]).predict(X[1::2]) - y[1::2]) ** 2
+    assert scores.standard_errors[1] == pytest.approx(np.std(loss) / np.sqrt(len(loss)))
+    display.plot_costs()
+    assert sum(display.ax_.collections[0].get_paths()[0].get_extents().extents) > 0
+    plt.close("all")
+
+
+def test_what_the_money_goes_to_along_the_path(cancer, forest):
+    X, y = cancer
+    prices = {"feature_costs": np.arange(30.0), "groups": {"g": [1, 2, 7]}, "group_costs": 5.0}
+    pruner = FeatureBudgetPruner(FrozenEstimator(forest), **prices).fit(X, y)
+    scores = pruner.path_scores(X, y)
+    assert "feature 0" not in scores.costs_by_name  # it is free
+    for k in range(0, len(scores.lams), 5):
+        used = pruner.at(lam=scores.lams[k]).acquired_features(X)
+        assert scores.costs_by_name["feature 7"][k] == pytest.approx(7 * used[:, 7].mean())
+        shared = used[:, [1, 2, 7]].any(axis=1).mean()
+        assert scores.costs_by_name["group g"][k] == pytest.approx(5 * shared)
+        spent = sum(part[k] for part in scores.costs_by_name.values())
+        assert spent == pytest.approx(scores.costs[k])
+
+
+def test_display_of_candidates(cancer):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    X, y = cancer
+    X = X[:, :10]
+    model = RandomForestClassifier(4, max_depth=3, random_state=0)
+    pruner = FeatureBudgetPruner(model, budget="30%").fit(X[::2], y[::2])
+    display = BudgetPathDisplay.from_estimator(pruner, X[1::2], y[1::2], individual=False)
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend[:2] == ["candidates, out of bag", "their lower envelope"]
+    assert display.candidates is pruner.candidates_
+    assert len(display.lines_) == 1
+    display.plot_costs()
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    used = {f"feature {k}" for k in np.flatnonzero(pruner.feature_usage_)}
+    assert used <= {*legend, "budget"}
     plt.close("all")
