@@ -25,6 +25,7 @@ import argparse
 import sys
 import time
 import warnings
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -37,6 +38,7 @@ from sklearn.model_selection import train_test_split
 from benchmarks._record import environment
 from ensemble_simplify import FeatureBudgetPruner
 from ensemble_simplify.feature_budget._prices import Prices
+from ensemble_simplify.feature_budget._writing import decide_among, voting_trees
 
 SHARES = (0.25, 0.5, 0.75)
 #: Sets with the prices of tests, from the checkout of pystreed.
@@ -245,6 +247,93 @@ def streed_cost(tree, X, columns, prices, n_features):
     return prices.paid(acquired).mean()
 
 
+# ------------------------------------------------------------------- a frozen forest
+
+
+def frozen_errors(X, y, options, seed):
+    """Errors of a pruned default forest, of its first trees, and of its most important features.
+
+    For each budget the mean error of the trees on the training rows, which is what pruning
+    minimises, and the error of the vote on the test rows: of the pruner, of the largest number of
+    first trees that the budget allows, and of the largest number of most important features, all
+    splits on others undone.
+    """
+    counts = np.unique(y, return_counts=True)[1]
+    X, X_test, y, y_test = train_test_split(
+        X, y, test_size=0.3, random_state=seed, stratify=y if counts.min() > 1 else None
+    )
+    fitted = RandomForestClassifier(100, random_state=seed).fit(X, y)
+    pruner = FeatureBudgetPruner(FrozenEstimator(fitted), **options).fit(X, y)
+    problem, read = pruner._problem, pruner._forest
+    leaf = read.apply(X_test)
+    target = np.searchsorted(fitted.classes_, y_test)
+
+    def measured(keep):
+        grown = voting_trees(read, keep, drop=True)
+        answer = decide_among(read, grown, problem.stops(keep)[leaf])
+        return problem.loss(keep), np.mean(answer != target)
+
+    tree = np.repeat(np.arange(read.n_trees), np.diff(read.offsets))
+    families = {"first trees": [problem.split * (tree < k) for k in range(1, read.n_trees)]}
+    families["top k"] = []
+    for k in range(1, X.shape[1] + 1):
+        usable = np.isin(problem.feature, np.argsort(-fitted.feature_importances_)[:k])
+        keep = problem.split * usable
+        for node in problem.order[keep[problem.order] > 0]:
+            above = problem.parent[node]
+            keep[node] = above < 0 or keep[above]
+        families["top k"].append(keep)
+    found = {}
+    for share in SHARES:
+        budget = share * pruner.unpruned_cost_
+        cells = {"pruner": measured(pruner.at(budget=budget)._pruning.keep)}
+        for name, keeps in families.items():
+            # Their costs rise: the last that fits.
+            below, above = -1, len(keeps)
+            while above - below > 1:
+                middle = (below + above) // 2
+                if problem.cost(keeps[middle]) <= budget * (1 + 1e-9):
+                    below = middle
+                else:
+                    above = middle
+            nothing = np.zeros_like(problem.split)
+            cells[name] = measured(keeps[below] if below >= 0 else nothing)
+        found[share] = cells
+    return found
+
+
+def frozen_table(sets, args):
+    """Print the comparison of prunings of the same forests."""
+    print(
+        "A default forest of 100 trees, not fitted again, at 25/50/75 % of its cost: mean error of "
+        f"its trees on the training rows / error of the vote on test rows; {args.splits} splits.\n"
+    )
+    names = ("pruner", "first trees", "top k")
+    print(f"| | {' | '.join(names)} |\n|---|---|---|---|")
+    worse = dict.fromkeys(names[1:], 0)
+    behind = dict.fromkeys(names[1:], 0)
+    n_cells = 0
+    for title, read in sets:
+        X, y, options = read()
+        runs = [frozen_errors(X, y, options, args.first + k) for k in range(args.splits)]
+        shown = []
+        for name in names:
+            means = np.mean([[run[share][name] for share in SHARES] for run in runs], axis=0)
+            shown.append(", ".join(f"{a:.3f} / {b:.3f}" for a, b in means))
+        print(f"| {title} | {' | '.join(shown)} |", flush=True)
+        for share in SHARES:
+            n_cells += 1
+            mean = {name: np.mean([run[share][name] for run in runs], axis=0) for name in names}
+            for name in names[1:]:
+                worse[name] += mean["pruner"][0] > mean[name][0] + 1e-12
+                behind[name] += mean["pruner"][1] > mean[name][1] + 1e-12
+    for name in names[1:]:
+        print(
+            f"\nCells of {n_cells} in which the pruner is behind `{name}`: {worse[name]} by the "
+            f"error of the trees, {behind[name]} by the vote on test rows."
+        )
+
+
 # ------------------------------------------------------------------- one cell
 
 
@@ -351,19 +440,25 @@ def main():
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--first", type=int, default=100, help="random state of the first split")
     parser.add_argument("--sets", nargs="*", help="only these sets")
+    parser.add_argument("--frozen", action="store_true", help="prunings of the same forests only")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     installed = {name for name in ("lightgbm", "pystreed") if find_spec(name)}
     print(f"{environment('lightgbm', 'pystreed')}\n")
     sets = [(f"{name} (prices)", args.streed, name) for name in PRICED if args.streed]
     sets += [(name, args.data, name) for name in PLAIN if args.data or name == "digits"]
+    sets = [
+        (title, partial(priced_set if title.endswith("(prices)") else plain_set, directory, name))
+        for title, directory, name in sets
+        if not args.sets or name in args.sets
+    ]
+    if args.frozen:
+        frozen_table(sets, args)
+        return
     results, seconds = {}, {}
     for split in range(args.splits):
-        for title, directory, name in sets:
-            if args.sets and name not in args.sets:
-                continue
-            read = priced_set if title.endswith("(prices)") else plain_set
-            X, y, options = read(directory, name)
+        for title, read in sets:
+            X, y, options = read()
             run, spent = errors_of(X, y, options, args.first + split, installed)
             results.setdefault(title, []).append(run)
             seconds.setdefault(title, []).append(spent)
