@@ -61,7 +61,8 @@ class Candidate:
     Attributes
     ----------
     name : str
-    estimator : fitted ensemble
+    estimator : fitted ensemble or None
+        None where other candidates are better for every budget.
     features : ndarray of intp
         Those that it may ask for.
     index : ndarray of intp, shape (n_judged,)
@@ -511,10 +512,23 @@ class CandidateSearch:
         costs = np.where(index < 0, case.problem.cost_scale, case.path.costs[index])
         errors, scores = points
         self.found.append(Candidate(name, case.estimator, features, index, costs, errors, scores))
+        # What is not the best for any budget is remembered by its figures alone.
+        best = best_candidates(self.found)
+        for candidate in self.found[1:]:
+            if candidate not in best:
+                candidate.estimator = None
         self.progress(
             f"{name} on {len(features)} features: cost {costs.max():.6g} a row, error on rows "
             f"not grown on {errors.min():.4f}"
         )
+
+
+def best_candidates(candidates):
+    """Those that have the best score within some budget."""
+    costs = np.concatenate([one.costs for one in candidates])
+    scores = np.concatenate([one.scores for one in candidates])
+    of = np.repeat(np.arange(len(candidates)), [len(one.costs) for one in candidates])
+    return [candidates[i] for i in np.unique(of[lower_envelope(costs, scores)])]
 
 
 def lower_envelope(costs, errors):
