@@ -38,6 +38,11 @@ from ensemble_simplify.feature_budget._writing import voting_trees
 # Each set of features costs at most this share of the one before.
 _SHRINK = 0.8
 
+# From so many rows times trees on there are fewer candidates: sets shrink faster, and trees are of
+# the given kind only.
+_MANY = 1e6
+_SHRINK_FAST = 0.6
+
 # Trees of a candidate, unless the estimator says how many.
 _N_TREES = 100
 
@@ -84,7 +89,7 @@ class Candidate:
 # ------------------------------------------------------------------- sets of features
 
 
-def feature_sets(prices, importance_on):
+def feature_sets(prices, importance_on, shrink=_SHRINK):
     """Smaller and smaller sets of features, the least gain for its price left out first.
 
     Parameters
@@ -92,6 +97,8 @@ def feature_sets(prices, importance_on):
     prices : Prices
     importance_on : callable
         Takes the features of a set, and returns what each is worth in it (None: time is up).
+    shrink : float
+        Each set costs at most this share of the one before.
 
     Returns
     -------
@@ -107,7 +114,7 @@ def feature_sets(prices, importance_on):
             return sets
         value = np.zeros(len(prices.resources))
         value[kept] = worth
-        goal = _SHRINK * prices.of_set(kept)
+        goal = shrink * prices.of_set(kept)
         smaller = kept
         while prices.of_set(smaller) > goal:
             left = _without_the_least(prices, smaller, value)
@@ -415,15 +422,19 @@ class CandidateSearch:
             self._judge("as given", own, every)
         else:
             self._cross_judge("as given", own, unfitted)
-        ensembles = families(unfitted, getattr(unfitted, "n_estimators", _N_TREES))
-        if own.forest.classes is not None and not isinstance(unfitted, BudgetForestClassifier):
-            model = BudgetForestClassifier(
-                n_estimators=getattr(unfitted, "n_estimators", _N_TREES),
-                feature_costs=self.prices.alone(),
-                alpha=1.0,
-            )
-            self._add("grown with prices", model, every)
-        feature_sets(self.prices, lambda features: self._grow_all(ensembles, features))
+        n_trees = getattr(unfitted, "n_estimators", _N_TREES)
+        ensembles = families(unfitted, n_trees)
+        if len(self.X) * n_trees > _MANY:
+            kind = next(iter(ensembles))
+            ensembles, shrink = {kind: ensembles[kind]}, _SHRINK_FAST
+        else:
+            shrink = _SHRINK
+            if own.forest.classes is not None and not isinstance(unfitted, BudgetForestClassifier):
+                model = BudgetForestClassifier(
+                    n_estimators=n_trees, feature_costs=self.prices.alone(), alpha=1.0
+                )
+                self._add("grown with prices", model, every)
+        feature_sets(self.prices, lambda features: self._grow_all(ensembles, features), shrink)
         return self.found
 
     def _grow_all(self, ensembles, features):

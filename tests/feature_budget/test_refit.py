@@ -321,6 +321,16 @@ def test_out_of_time_the_first_candidates_are_there():
     assert pruner.cost_ <= 0.4 * pruner.unpruned_cost_ * (1 + 1e-9)
 
 
+def test_many_rows_have_fewer_candidates(data, fitted, monkeypatch):
+    X, y, _ = data
+    monkeypatch.setattr(_refit, "_MANY", 100)
+    few = clone(fitted).fit(X, y)
+    assert set(few.candidates_.names) == {"as given", "forest"}
+    assert len(few.candidates_.names) < len(fitted.candidates_.names) / 3
+    assert few.cost_ <= 5 * (1 + 1e-9)
+    assert few.score(X, y) > 0.9
+
+
 def test_no_price_without_a_budget_and_bad_values(data):
     X, y, _ = data
     with pytest.raises(ValueError, match="'refit' parameter"):
