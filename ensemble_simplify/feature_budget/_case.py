@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ensemble_simplify._base import class_index
-from ensemble_simplify._forest import Forest, read_forest
+from ensemble_simplify._forest import Forest, read_forest, tree_estimators
 from ensemble_simplify.feature_budget._loss import node_losses
 from ensemble_simplify.feature_budget._path import BudgetPath, find_path
 from ensemble_simplify.feature_budget._problem import PruningProblem
@@ -121,6 +121,23 @@ def held_out_rows(estimator, n_rows, n_trees):
             )
         out[rows, t] = 0
     return out
+
+
+def is_grown_on(case):
+    """Whether the trees of a case were each grown on a sample of its rows.
+
+    The leaves of the first tree count the rows that it was grown on.
+    """
+    if not has_held_out_rows(case.estimator):
+        return False
+    rows = np.unique(case.estimator.estimators_samples_[0])
+    if rows.max() >= case.problem.n_rows:
+        return False
+    rows = rows[case.problem.weight[rows] > 0]
+    nodes = tree_estimators(case.estimator)[0][0].tree_
+    counts = np.bincount(case.problem.leaf_of_rows()[rows, 0], minlength=nodes.node_count)
+    at_leaves = np.flatnonzero(nodes.children_left < 0)
+    return bool((counts[at_leaves] == nodes.n_node_samples[at_leaves]).all())
 
 
 def _loss_of(forest, loss):

@@ -58,7 +58,8 @@ def fill_step(problem, low, high, budget, deadline=np.inf):
 
     Returns
     -------
-    chosen : ndarray of bool, shape (n_contracted,)
+    found : list of ndarray of bool, shape (n_contracted,)
+        The one of lowest error first, then the best of each family.
     """
     search = _Filling(problem, low, high, budget, deadline)
     # A small step is filled soonest by cuts on its own nodes.
@@ -70,7 +71,7 @@ def fill_step(problem, low, high, budget, deadline=np.inf):
     if not is_small and len(problem.closure.items) <= _MAX_SHARED_ARCS:
         search.try_shares(low, high)
     search.fill_up()
-    return search.best
+    return [search.best, *(chosen for _, chosen in search.families.values())]
 
 
 class _Filling:
@@ -92,6 +93,7 @@ class _Filling:
         self.active = self.within.astype(bool)
         self.room = budget / problem.cost_unit * (1 + 1e-12)
         self.best = low.copy()
+        self.families = {}
         self.best_gain = int(self.closure.gain[low].sum())
         # No pruning within the budget gains more than the line between the two.
         cheap, dear = self.closure.cost(low), self.closure.cost(high)
@@ -105,13 +107,15 @@ class _Filling:
         """Whether little is left to gain, or no time."""
         return self.best_gain >= self.enough or monotonic() >= self.deadline
 
-    def offer(self, chosen):
+    def offer(self, chosen, family=None):
         """Take a set of nodes that the budget allows, if it is better."""
         gain = int(self.closure.gain[chosen].sum())
+        if family is not None and gain > self.families.get(family, (0, None))[0]:
+            self.families[family] = gain, chosen.copy()
         if gain > self.best_gain:
             self.best, self.best_gain = chosen.copy(), gain
 
-    def prune(self, nodes, base=None, share=0.0):
+    def prune(self, nodes, base=None, share=0.0, family=None):
         """Prune some nodes to the budget by a parametric cut, and offer what that leaves.
 
         Parameters
@@ -122,6 +126,8 @@ class _Filling:
             What is kept anyway.
         share : float, default=0.0
             Share of its price that every tree pays by itself.
+        family : str or None, default=None
+            Whose best it may be.
         """
         if self.is_done or not nodes.any():
             return
@@ -137,7 +143,7 @@ class _Filling:
         fits = np.flatnonzero(costs <= room)
         chosen = np.zeros(closure.n_nodes, dtype=bool) if base is None else base.copy()
         chosen[np.flatnonzero(nodes)[last >= fits[0]]] = True
-        self.offer(chosen)
+        self.offer(chosen, family)
 
     # Families of prunings.
 
@@ -164,7 +170,17 @@ class _Filling:
             n_out = max(1, len(dear) // 16)
             kept[dear[np.argsort(ratio, kind="stable")[:n_out]]] = False
             sequence.append(kept.copy())
-        # The first that fits; whatever is left in the end is free.
+        # Whatever is left in the end is free.
+        below = self._first_that_fits(sequence)
+        self._offer_top_features(sequence[-1])
+        kept = self._exchanged(sequence[below])
+        wanted = _MORE_FEATURES * max(1, np.count_nonzero(kept))
+        larger = [s for s in sequence[:below] if np.count_nonzero(s) >= wanted]
+        if larger:
+            self.prune(self._usable(larger[-1])[0])
+
+    def _first_that_fits(self, sequence):
+        """The first of smaller and smaller sets of features that the budget allows."""
         below, above = len(sequence) - 1, -1
         while below - above > 1:
             middle = (below + above) // 2
@@ -172,11 +188,23 @@ class _Filling:
                 below = middle
             else:
                 above = middle
-        kept = self._exchanged(sequence[below])
-        wanted = _MORE_FEATURES * max(1, np.count_nonzero(kept))
-        larger = [s for s in sequence[:below] if np.count_nonzero(s) >= wanted]
-        if larger:
-            self.prune(self._usable(larger[-1])[0])
+        return below
+
+    def _offer_top_features(self, free):
+        """The features that gain most in all trees together, as many as the budget allows."""
+        gain = np.bincount(
+            self.problem.top_feature[self.active],
+            weights=self.closure.gain[self.active],
+            minlength=len(free),
+        )
+        order = np.argsort(gain, kind="stable")
+        sequence = [np.ones(len(free), dtype=bool)]
+        for k in order:
+            sequence.append(sequence[-1].copy())
+            sequence[-1][k] = free[k]
+        chosen, _ = self._usable(sequence[self._first_that_fits(sequence)])
+        if self.closure.cost(chosen) <= self.room:
+            self.offer(chosen, "top features")
 
     def _exchanged(self, kept):
         """Add features that fit into the budget, and exchange some for better ones."""
@@ -268,10 +296,10 @@ class _Filling:
                 below = middle
             else:
                 above = middle
-        self.offer(active & (place[tree] < below))
+        self.offer(active & (place[tree] < below), "trees")
         n = int(np.ceil(_MORE_TREES * max(1, below)))
         if n < n_trees:
-            self.prune(active & (place[tree] < n))
+            self.prune(active & (place[tree] < n), family="pruned trees")
 
     def fill_up(self):
         """Spend what is left of the budget."""

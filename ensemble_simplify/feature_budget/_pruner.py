@@ -45,7 +45,7 @@ from ensemble_simplify._base import (
     warn_out_of_time,
 )
 from ensemble_simplify._forest import readable
-from ensemble_simplify.feature_budget._case import has_held_out_rows, state_case
+from ensemble_simplify.feature_budget._case import has_held_out_rows, is_grown_on, state_case
 from ensemble_simplify.feature_budget._path import find_path
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget._pruning import ROUNDING, PathSearch, ProgramSearch
@@ -145,7 +145,9 @@ class FeatureBudgetPruner(BaseEstimator):
     fill : {"vertex", "theta", "mip"}, default="theta"
         What to do with a `budget` that lies inside a step of the path. "vertex": take the next
         cheaper pruning on the path. "theta": look for better ones, by interpolating prices
-        between shared and separate, and by leaving out whole features or trees. "mip": then go
+        between shared and separate, and by leaving out whole features or trees; of what is found,
+        the pruning is taken that votes best (of bootstrapped trees, on rows that they have not
+        seen; of others, the one of lowest `error_`). "mip": from the lowest error, go
         on with integer programming (HiGHS) until optimal or out of time. With ``sharing="tree"``
         the path is taken as it is, and "mip" is refused.
     refit : {"auto", False}, default="auto"
@@ -597,10 +599,26 @@ class FeatureBudgetPruner(BaseEstimator):
             "fill": self.fill,
             "deadline": deadline,
             "progress": partial(report, self),
+            "choose": partial(self._choose, case),
         }
         if case.path is not None:
             return PathSearch(case.problem, case.path, **options)
         return ProgramSearch(case.problem, self.solver, self.n_jobs, **options)
+
+    def _choose(self, case, keeps):
+        """Among prunings within a budget the one that votes best, as far as the rows tell.
+
+        The first has the lowest error of the trees. Rows that the trees were grown on tell by
+        the trees that have not seen them; if every tree has seen every row, they do not.
+        """
+        if not has_held_out_rows(case.estimator):
+            return 0
+        held_out = None
+        if not is_grown_on(case):
+            held_out = np.ones((case.problem.n_rows, case.forest.n_trees), dtype=np.uint8)
+        weight = case.problem.weight
+        _, scores = judge(case, keeps, weight, drop=self.drop_trees, held_out=held_out)
+        return int(np.argmin(scores))
 
     def _budget_in_cost(self):
         """`budget` in units of cost; None without one."""

@@ -65,15 +65,18 @@ class _Search:
         By ``time.monotonic()``.
     progress : callable
         Takes a line of text.
+    choose : callable or None
+        Takes prunings that fill a step, and returns the number of the one to use.
     """
 
-    def __init__(self, problem, *, shared, ties, fill, deadline, progress):
+    def __init__(self, problem, *, shared, ties, fill, deadline, progress, choose=None):
         self.problem = problem
         self.shared = shared
         self.ties = ties
         self.fill = fill
         self.deadline = deadline
         self.progress = progress
+        self.choose = choose
 
     def at_price(self, lam):
         """The pruning of lowest ``error + lam * cost``."""
@@ -89,7 +92,10 @@ class _Search:
         bound, is_complete = -np.inf, True
         if self.fill != "vertex":
             self.progress(f"budget {budget:.6g} lies in a step: filling it")
-            low = fill_step(self.problem, low, high, budget, self.deadline)
+            low, *others = fill_step(self.problem, low, high, budget, self.deadline)
+            if others and self.fill == "theta" and self.choose is not None:
+                found = [low, *others]
+                low = found[self.choose([self._expanded(chosen) for chosen in found])]
         if self.fill == "mip":
             self.progress("integer programming")
             low, bound = solve_within_budget(self.problem, budget, low, self.deadline)

@@ -222,23 +222,26 @@ def judged_prunings(case):
     return nearest
 
 
-def judge(case, keeps, weight, *, drop):
+def judge(case, keeps, weight, *, drop, held_out=None):
     """Errors and scores of prunings by the votes on each row of trees that were not grown on it.
 
     Parameters
     ----------
     case : Case
-        Of an ensemble of bootstrapped trees, on the rows that it was fitted on.
+        Of an ensemble of bootstrapped trees, on the rows that it was fitted on, or of another one.
     keeps : list of ndarray of uint8, shape (n_nodes,)
     weight : ndarray of shape (n_rows,)
     drop : bool
         Whether trees without splits are left out of the vote.
+    held_out : ndarray of uint8, shape (n_rows, n_trees), or None
+        Which rows each tree was not grown on; None: those out of its bag.
 
     Returns
     -------
     errors, scores : ndarray of shape (n_keeps,)
     """
-    held_out = held_out_rows(case.estimator, case.problem.n_rows, case.forest.n_trees)
+    if held_out is None:
+        held_out = held_out_rows(case.estimator, case.problem.n_rows, case.forest.n_trees)
     leaf = case.problem.leaf_of_rows()
     points = []
     for keep in keeps:

@@ -21,6 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import FeatureBudgetPruner
 from ensemble_simplify._forest import keep_members, tree_estimators
+from ensemble_simplify.feature_budget._case import is_grown_on
 from ensemble_simplify.feature_budget._closure import solve_path
 from ensemble_simplify.feature_budget._fill import fill_step
 from ensemble_simplify.feature_budget._model import gains_of_one_more, usable_nodes
@@ -173,11 +174,33 @@ def test_no_family_of_prunings_is_better(seed):
         others.append(keep)
     error, cost = np.array([(problem.loss(keep), problem.cost(keep)) for keep in others]).T
     for share in (0.2, 0.4, 0.6, 0.8):
-        at = pruner.at(budget=share * pruner.unpruned_cost_)
-        assert at.cost_ <= share * pruner.unpruned_cost_ * (1 + 1e-9)
-        fits = cost <= share * pruner.unpruned_cost_
-        assert at.error_ <= error[fits].min(initial=np.inf) + 1e-12
+        budget = share * pruner.unpruned_cost_
+        at = pruner.at(budget=budget)
+        assert at.cost_ <= budget * (1 + 1e-9)
         assert at.error_bound_ <= at.error_
+        k = int(np.argmax(pruner.path_.costs <= budget))
+        low, high = (pruner._path.chosen(j) for j in (k, k - 1))
+        found = [problem.expand(one) for one in fill_step(problem, low, high, budget)]
+        best, *_ = [problem.loss(keep) for keep in found]
+        assert best <= error[cost <= budget].min(initial=np.inf) + 1e-12
+        assert best == min(problem.loss(keep) for keep in found)
+        # The choice among them is by the votes of trees on rows that they have not seen.
+        score = []
+        for keep in found:
+            assert problem.cost(keep) <= budget * (1 + 1e-9)
+            proba, counts = np.zeros((len(X), n_classes)), np.zeros(len(X))
+            stop = problem.stops(keep)[pruner._forest.apply(X)]
+            grown = np.flatnonzero(keep[pruner._forest.offsets[:-1]])
+            for t in grown if grown.size else range(25):
+                out = np.setdiff1d(np.arange(len(X)), forest.estimators_samples_[t])
+                proba[out] += pruner._forest.value[stop[out, t]]
+                counts[out] += 1
+            seen = counts > 0
+            proba = proba[seen] / counts[seen, None]
+            truth = y[seen][:, None] == np.arange(n_classes)
+            brier = np.mean(np.sum((proba - truth) ** 2, axis=1))
+            score.append(np.mean(proba.argmax(axis=1) != y[seen]) + brier / 2)
+        assert at.error_ == pytest.approx(problem.loss(found[int(np.argmin(score))]))
 
 
 def test_filling_out_of_time_stays_within_the_budget():
@@ -187,8 +210,8 @@ def test_filling_out_of_time_stays_within_the_budget():
     budget = 0.5 * pruner.unpruned_cost_
     k = int(np.argmax(pruner.path_.costs <= budget))
     low, high = (pruner._path.chosen(j) for j in (k, k - 1))
-    late = fill_step(pruner._problem, low, high, budget, deadline=0.0)
-    found = fill_step(pruner._problem, low, high, budget)
+    late = fill_step(pruner._problem, low, high, budget, deadline=0.0)[0]
+    found = fill_step(pruner._problem, low, high, budget)[0]
     closure = pruner._problem.closure
     assert closure.gain[found].sum() >= closure.gain[late].sum() >= closure.gain[low].sum()
     for chosen in (late, found):
@@ -235,7 +258,8 @@ def test_trees_without_splits_do_not_vote():
     dropping = FeatureBudgetPruner(frozen).fit(X[::2], y[::2])
     some = 0
     for share in range(0, 101, 10):
-        a, b = every.at(budget=f"{share}%"), dropping.at(budget=f"{share}%")
+        a, b = every.at(budget=f"{share}%"), dropping.at(budget="0%")
+        b._set_pruning(a._pruning)
         assert (a.error_, a.cost_) == (b.error_, b.cost_)
         assert len(a.voting_trees_) == a.pruned_estimator_.n_estimators == 60
         trees = [t for t, _ in tree_estimators(a.pruned_estimator_)]
@@ -268,3 +292,21 @@ def test_regression_by_the_trees_that_are_left():
     assert all(t.get_n_leaves() > 1 for t in trees)
     np.testing.assert_allclose(at.predict(X), np.mean([t.predict(X) for t in trees], axis=0))
     assert at.forest_error_ == pytest.approx(np.mean((at.predict(X) - y) ** 2))
+
+
+def test_rows_that_trees_were_grown_on_are_recognised():
+    X, y = make_classification(200, 6, n_informative=4, random_state=0)
+    weight = np.arange(200) % 3.0
+    for model in (
+        RandomForestClassifier(4, random_state=0),
+        BaggingClassifier(DecisionTreeClassifier(), 4, max_features=0.6, random_state=0),
+        RandomForestRegressor(4, random_state=0),
+    ):
+        forest = FrozenEstimator(model.fit(X, y))
+        assert is_grown_on(FeatureBudgetPruner(forest).fit(X, y)._case)
+        assert not is_grown_on(FeatureBudgetPruner(forest).fit(X[::-1], y[::-1])._case)
+        assert not is_grown_on(FeatureBudgetPruner(forest).fit(X[:150], y[:150])._case)
+    weighted = FrozenEstimator(RandomForestClassifier(4, random_state=0).fit(X, y, weight))
+    assert is_grown_on(FeatureBudgetPruner(weighted).fit(X, y, weight)._case)
+    all_rows = FrozenEstimator(ExtraTreesClassifier(4, random_state=0).fit(X, y))
+    assert not is_grown_on(FeatureBudgetPruner(all_rows).fit(X, y)._case)

@@ -416,7 +416,8 @@ def test_ensembles(cancer, model):
     X, y = cancer
     names = np.array(["benign", "malignant"])[y]
     fitted = model.fit(X, names)
-    pruner = FeatureBudgetPruner(FrozenEstimator(fitted), budget="50%").fit(X, names)
+    options = {"budget": "50%", "drop_trees": False}
+    pruner = FeatureBudgetPruner(FrozenEstimator(fitted), **options).fit(X, names)
     assert type(pruner.pruned_estimator_) is type(fitted)
     error, cost, _, _ = count_by_rows_of_labels(pruner, X, names)
     assert pruner.error_ == pytest.approx(error, abs=1e-9)
