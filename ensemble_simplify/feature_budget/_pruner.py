@@ -158,7 +158,7 @@ class FeatureBudgetPruner(BaseEstimator):
         bootstrapped, and pruned along their whole path by out-of-bag errors. The pruning within
         the budget that does best by its out-of-bag votes is taken (an ensemble without
         bootstrapping is judged by cross-validation). Fits 20 to 60 ensembles; with more than a
-        million rows times trees 5 to 10, of trees of the given kind. Without a budget,
+        million rows times trees 5 to 20, of trees of the given kind. Without a budget,
         and with other solvers than "min_cut" or ``sharing="tree"``, only the ensemble as given
         is pruned; False: so it is always.
     time_limit : float or None, default=None

@@ -38,10 +38,8 @@ from ensemble_simplify.feature_budget._writing import voting_trees
 # Each set of features costs at most this share of the one before.
 _SHRINK = 0.8
 
-# From so many rows times trees on there are fewer candidates: sets shrink faster, and trees are of
-# the given kind only.
+# From so many rows times trees on, candidates have trees of the given kind only.
 _MANY = 1e6
-_SHRINK_FAST = 0.6
 
 # Trees of a candidate, unless the estimator says how many.
 _N_TREES = 100
@@ -89,7 +87,7 @@ class Candidate:
 # ------------------------------------------------------------------- sets of features
 
 
-def feature_sets(prices, importance_on, shrink=_SHRINK):
+def feature_sets(prices, importance_on):
     """Smaller and smaller sets of features, the least gain for its price left out first.
 
     Parameters
@@ -97,8 +95,6 @@ def feature_sets(prices, importance_on, shrink=_SHRINK):
     prices : Prices
     importance_on : callable
         Takes the features of a set, and returns what each is worth in it (None: time is up).
-    shrink : float
-        Each set costs at most this share of the one before.
 
     Returns
     -------
@@ -114,7 +110,7 @@ def feature_sets(prices, importance_on, shrink=_SHRINK):
             return sets
         value = np.zeros(len(prices.resources))
         value[kept] = worth
-        goal = shrink * prices.of_set(kept)
+        goal = _SHRINK * prices.of_set(kept)
         smaller = kept
         while prices.of_set(smaller) > goal:
             left = _without_the_least(prices, smaller, value)
@@ -429,15 +425,13 @@ class CandidateSearch:
         ensembles = families(unfitted, n_trees)
         if len(self.X) * n_trees > _MANY:
             kind = next(iter(ensembles))
-            ensembles, shrink = {kind: ensembles[kind]}, _SHRINK_FAST
-        else:
-            shrink = _SHRINK
-            if own.forest.classes is not None and not isinstance(unfitted, BudgetForestClassifier):
-                model = BudgetForestClassifier(
-                    n_estimators=n_trees, feature_costs=self.prices.alone(), alpha=1.0
-                )
-                self._add("grown with prices", model, every)
-        feature_sets(self.prices, lambda features: self._grow_all(ensembles, features), shrink)
+            ensembles = {kind: ensembles[kind]}
+        elif own.forest.classes is not None and not isinstance(unfitted, BudgetForestClassifier):
+            model = BudgetForestClassifier(
+                n_estimators=n_trees, feature_costs=self.prices.alone(), alpha=1.0
+            )
+            self._add("grown with prices", model, every)
+        feature_sets(self.prices, lambda features: self._grow_all(ensembles, features))
         return self.found
 
     def _grow_all(self, ensembles, features):
