@@ -133,7 +133,7 @@ class BudgetPathDisplay:
             chosen=(cost, error),
             error_name=f"{kind} of the pruned ensemble",
             budget=estimator.budget_,
-            candidates=getattr(estimator, "candidates_", None),
+            candidates=estimator.candidates_,
         )
         return display.plot(ax=ax, **kwargs)
 

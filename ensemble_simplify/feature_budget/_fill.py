@@ -22,9 +22,9 @@ from ensemble_simplify.feature_budget._path import nested_optima
 # Shares of its price that every tree pays by itself; the next is tried if the last one helped.
 _SOLO_SHARES = (0.05, 0.2, 0.01)
 
-# Shares are left out in wide steps of problems with more arcs than this: such a cut takes longer
-# than all else together.
-_MAX_SHARED_ARCS = 1e7
+# In problems with more arcs than this, wide steps are filled without shares, whose cuts would take
+# longer than all else together, and small ones by shares alone.
+_MANY_ARCS = 1e7
 
 # The search ends where all that could still be gained is below this share of the step's gain, and
 # the budget counts as spent where less than this share of it is left.
@@ -64,11 +64,13 @@ def fill_step(problem, low, high, budget, deadline=np.inf):
     search = _Filling(problem, low, high, budget, deadline)
     # A small step is filled soonest by cuts on its own nodes.
     is_small = 2 * np.count_nonzero(high & ~low) < np.count_nonzero(problem.closure.active)
+    is_large = len(problem.closure.items) > _MANY_ARCS
     if is_small:
         search.try_shares(low, high)
-    search.try_features()
-    search.try_trees()
-    if not is_small and len(problem.closure.items) <= _MAX_SHARED_ARCS:
+    if not (is_small and is_large):
+        search.try_features()
+        search.try_trees()
+    if not (is_small or is_large):
         search.try_shares(low, high)
     search.fill_up()
     return [search.best, *(chosen for _, chosen in search.families.values())]

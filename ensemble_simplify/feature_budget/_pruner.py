@@ -200,12 +200,12 @@ class FeatureBudgetPruner(BaseEstimator):
     path_ : Bunch
         All optimal prunings: `lams`, `costs`, `errors`, `n_splits` and `n_features`.
         Not with other solvers than "min_cut", which follow the path only as far as needed.
-    candidates_ : Bunch
+    candidates_ : Bunch or None
         With `refit`: ``names`` of the ensembles (the first is the given one), the ``features``
         of each, ``costs`` of the rows and ``errors`` of the vote on rows that its trees were not
         grown on (nor their pruning has looked at), an array of prunings each, and their lower
         ``envelope``: ``costs``, ``errors``, ``candidates``.
-    candidate_ : int
+    candidate_ : int or None
         With `refit`: which of the candidates was chosen.
     feature_usage_ : ndarray of shape (n_features,)
         Share of the given rows that use each feature after pruning.
@@ -373,9 +373,7 @@ class FeatureBudgetPruner(BaseEstimator):
         # An estimator of this package is pruned as the ensemble that it wraps.
         self._take(self._state(readable(fitted), X, y, weight, self.errors, deadline))
         self._describe()
-        self._candidates = None
-        for name in ("candidates_", "candidate_"):  # of an earlier fit
-            vars(self).pop(name, None)
+        self._candidates = self.candidates_ = self.candidate_ = None
         if self._may_refit():
             self._rows, self._own_case = (X, y, weight), self._case
             self._fit_candidates(sample_weight, deadline)

@@ -220,8 +220,8 @@ def test_without_refit_it_is_the_users_ensemble(data):
     plain = FeatureBudgetPruner(forest, refit=False, **options).fit(X, y)
     frozen = FeatureBudgetPruner(FrozenEstimator(clone(forest).fit(X, y)), **options).fit(X, y)
     for other in (frozen, FeatureBudgetPruner(forest, feature_costs=prices).fit(X, y)):
-        assert not hasattr(other, "candidates_")
-    assert not hasattr(plain, "candidates_")
+        assert other.candidates_ is other.candidate_ is None
+    assert plain.candidates_ is None
     np.testing.assert_array_equal(plain.predict_proba(X), frozen.predict_proba(X))
     assert (plain.cost_, plain.error_) == (frozen.cost_, frozen.error_)
 
