@@ -66,8 +66,8 @@ with warnings.catch_warnings():
     budgets = [5.0, 15.0, 30.0, 110.0, 215.0, 320.0]
     cases = [pruner.at(budget=budget) for budget in budgets]
 for case in cases:
-    used = case.acquired_features(X_test)
-    bought = [f"{name} {100 * share:.0f} %" for name, share in zip(X, used.mean(axis=0)) if share]
+    usage = pd.Series(case.acquired_features(X_test).mean(axis=0), X.columns)
+    bought = [f"{name} {100 * share:.0f} %" for name, share in usage[usage > 0].items()]
     error = np.mean(case.predict(X_test) != y_test)
     print(f"${case.budget:.0f}: pays ${case.feature_cost(X_test).mean():.2f}, error {error:.3f}")
     print(f"      {', '.join(bought)}")
@@ -150,7 +150,7 @@ for seed in range(5):
         ours = FeatureBudgetPruner(forest, budget=110.0, **options).fit(A, a)
         pruned = FeatureBudgetPruner(forest, refit=False, **options).fit(A, a)
         for budget in budgets:
-            for name, one in zip(names, (ours, pruned)):
+            for name, one in zip(names[:2], (ours, pruned), strict=True):
                 found[name].append(np.mean(one.at(budget=budget).predict(B) != b))
             tests = cheapest_tests(budget)
             found[names[2]].append(np.mean(forest.fit(A[tests], a).predict(B[tests]) != b))
