@@ -615,7 +615,8 @@ class FeatureBudgetPruner(BaseEstimator):
         if not is_grown_on(case):
             held_out = np.ones((case.problem.n_rows, case.forest.n_trees), dtype=np.uint8)
         weight = case.problem.weight
-        _, scores = judge(case, keeps, weight, drop=self.drop_trees, held_out=held_out)
+        options = {"drop": self.drop_trees, "held_out": held_out, "every_row": True}
+        _, scores = judge(case, keeps, weight, **options)
         return int(np.argmin(scores))
 
     def _budget_in_cost(self):

@@ -218,7 +218,7 @@ def judged_prunings(case):
     return nearest
 
 
-def judge(case, keeps, weight, *, drop, held_out=None):
+def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
     """Errors and scores of prunings by the votes on each row of trees that were not grown on it.
 
     Parameters
@@ -231,6 +231,9 @@ def judge(case, keeps, weight, *, drop, held_out=None):
         Whether trees without splits are left out of the vote.
     held_out : ndarray of uint8, shape (n_rows, n_trees), or None
         Which rows each tree was not grown on; None: those out of its bag.
+    every_row : bool, default=False
+        Whether a row without a vote counts as answered by the mean of the roots; else it is left
+        out. Prunings of few trees would else be judged on few rows.
 
     Returns
     -------
@@ -242,6 +245,9 @@ def judge(case, keeps, weight, *, drop, held_out=None):
     points = []
     for keep in keeps:
         votes, counts = held_out_votes(case, leaf, keep, held_out, drop=drop)
+        if every_row:
+            votes[counts == 0] = case.forest.value[case.forest.offsets[:-1]].mean(axis=0)
+            counts[counts == 0] = 1
         points.append(errors_of_votes(case.forest, votes, counts, case.target, weight))
     return np.array(points).T
 
