@@ -67,6 +67,14 @@ TABLES = {
     "feature_budget.table1": Table(
         "feature_budget table1", "The paper's Table 1, Heart and Sonar, and MAGIC.", 25, DATA
     ),
+    "feature_budget.league": Table(
+        "feature_budget_league", "Beside top k, CEGB and STreeD, ten sets.", 90,
+        f"{DATA}; --streed DIR: a checkout of AlgTUDelft/pystreed; pip: lightgbm, pystreed",
+    ),
+    "feature_budget.frozen": Table(
+        "feature_budget_league --frozen", "Beside first trees and top k of the same forest.", 5,
+        f"{DATA}; --streed DIR: a checkout of AlgTUDelft/pystreed",
+    ),
     "representer.draws": Table(
         "representer draws", "Rows per second inside a node, and by rejection.", 1
     ),
@@ -119,7 +127,9 @@ TABLES = {
 # Tables that are recorded with others, not in a file of their program.
 FILES = {
     "born_again_limits": "born_again",
+    "born_again_near": "born_again",
     "born_again_sizes": "born_again",
+    "feature_budget_league": "feature_budget",
     "fuzz": "robustness",
     "genesim_time": "genesim",
 }

@@ -26,6 +26,7 @@ from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
+    Options,
     RealNotInt,
     StrOptions,
     validate_params,
@@ -47,6 +48,7 @@ __all__ = [
     "HoldsClassifierTree",
     "HoldsTree",
     "Interval",
+    "Options",
     "RealNotInt",
     "StrOptions",
     "TimeLimitError",

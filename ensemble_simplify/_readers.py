@@ -238,6 +238,42 @@ _CATEGORICAL = (
 )
 
 
+def keep_members(estimator, members):
+    """Leave all but some members out of an averaging ensemble of scikit-learn, in place.
+
+    Parameters
+    ----------
+    estimator : fitted forest or bagging ensemble
+    members : ndarray of intp
+        Ascending.
+    """
+    estimator.estimators_ = [estimator.estimators_[i] for i in members]
+    estimator.set_params(n_estimators=len(members))
+    if isinstance(estimator, (BaggingClassifier, BaggingRegressor)):
+        estimator.estimators_features_ = [estimator.estimators_features_[i] for i in members]
+        # From these the rows of each member are drawn again when they are asked for.
+        estimator._seeds = np.asarray(estimator._seeds)[members]
+
+
+def widen_members(estimator, features, n_features, names=None):
+    """Let a bagging ensemble that was fitted on some columns take rows of all, in place.
+
+    Parameters
+    ----------
+    estimator : fitted bagging ensemble
+    features : ndarray of intp
+        The columns that it was fitted on.
+    n_features : int
+        Number of columns of the rows that it shall take.
+    names : ndarray of str, shape (n_features,), or None
+        Names of all columns.
+    """
+    estimator.estimators_features_ = [features[own] for own in estimator.estimators_features_]
+    estimator.n_features_in_ = n_features
+    if names is not None:
+        estimator.feature_names_in_ = names
+
+
 # ------------------------------------------------------------------- scikit-learn's ensembles
 
 

@@ -74,7 +74,7 @@ def test_trees_cut_back_by_hand_are_trees_for_every_method():
     merged = merge_trees([forest])
     np.testing.assert_allclose(merged.predict_proba(rows), forest.predict_proba(rows), atol=1e-12)
     for labels in ("tree", "sample"):
-        pruner = FeatureBudgetPruner(frozen, labels=labels).fit(X, y)
+        pruner = FeatureBudgetPruner(frozen, labels=labels, drop_trees=False).fit(X, y)
         assert pruner.pruned_estimator_.estimators_[0].get_n_leaves() == 1
         again = FeatureBudgetPruner(
             FrozenEstimator(pruner.pruned_estimator_), labels=labels, lam=0

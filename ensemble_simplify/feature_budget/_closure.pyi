@@ -13,4 +13,7 @@ def solve_path(
     edges: NDArray[np.int64],
     cuts: NDArray[np.int64],
     seconds: float = ...,
+    room: float = ...,
+    paid: NDArray[np.float64] | None = ...,
+    paid_per_price: float = ...,
 ) -> tuple[int, int]: ...

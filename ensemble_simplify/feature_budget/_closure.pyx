@@ -56,6 +56,10 @@ cdef cppclass Part:
     vector[int64_t] price
     int64_t d_gain              # of all of them together
     int64_t d_cost
+    # What rows pay for them, where that is not the cost that the cuts weigh; see solve_path.
+    vector[float64_t] paid
+    float64_t d_paid
+    int is_closed               # its inside is not wanted
     # Flow of the cut that split this part off, in units in which `unit` stood for one of gain
     # (is_low: prices have risen against it) or of price (gains have risen). Empty: none.
     vector[int64_t] flow        # on arcs node -> item
@@ -546,7 +550,8 @@ cdef bint has_profit(Network* net) noexcept nogil:
 
 
 cdef void add_node(Part* to, int32_t q, Part* part, Network* net, int32_t v,
-                   vector[int32_t]& item_place, vector[int32_t]* paid) noexcept nogil:
+                   vector[int32_t]& item_place, vector[int32_t]* paid,
+                   float64_t paid_per_price) noexcept nogil:
     # Copy node v of `part` under node q of `to`, and what it needs but the items already paid.
     cdef int32_t w, a
     to.node.push_back(part.node[v])
@@ -556,6 +561,8 @@ cdef void add_node(Part* to, int32_t q, Part* part, Network* net, int32_t v,
     to.up.push_back(net.up[v])
     to.d_gain += part.gain[v]
     to.d_cost += part.own[v]
+    to.paid.push_back(part.paid[v])
+    to.d_paid += part.paid[v]
     for a in range(part.start[v], part.start[v + 1]):
         w = part.item[a]
         if paid != NULL and paid[0][w] >= 0:
@@ -564,12 +571,14 @@ cdef void add_node(Part* to, int32_t q, Part* part, Network* net, int32_t v,
             item_place[w] = <int32_t>to.price.size()
             to.price.push_back(part.price[w])
             to.d_cost += part.price[w]
+            to.d_paid += paid_per_price * <float64_t>part.price[w]
         to.item.push_back(item_place[w])
         to.flow.push_back(net.flow[a])
     to.start.push_back(<int32_t>to.item.size())
 
 
-cdef void split(Part* part, Network* net, Part* low, Part* high) noexcept nogil:
+cdef void split(Part* part, Network* net, Part* low, Part* high,
+                float64_t paid_per_price) noexcept nogil:
     # low: the nodes the cut keeps; high: the others, for which the items of low are paid. Both
     # are empty at first.
     cdef int32_t n = net.n
@@ -587,14 +596,15 @@ cdef void split(Part* part, Network* net, Part* low, Part* high) noexcept nogil:
         if net.height[v] == far:
             place[v] = <int32_t>low.node.size()
             q = part.parent[v]
-            add_node(low, place[q] if q >= 0 else -1, part, net, v, item_low, NULL)
+            add_node(low, place[q] if q >= 0 else -1, part, net, v, item_low, NULL,
+                     paid_per_price)
     for v in range(n):
         if net.height[v] < far:
             place[v] = <int32_t>high.node.size()
             q = part.parent[v]
             if q >= 0:
                 q = place[q] if net.height[q] < far else -1
-            add_node(high, q, part, net, v, item_high, &item_low)
+            add_node(high, q, part, net, v, item_high, &item_low, paid_per_price)
     low.unit = net.unit_gain
     low.is_low = 1
     high.unit = net.unit_price
@@ -603,7 +613,8 @@ cdef void split(Part* part, Network* net, Part* low, Part* high) noexcept nogil:
 
 cdef void take(const int32_t[::1] parent, const int64_t[::1] gain, const int64_t[::1] own,
                const int64_t[::1] start, const int32_t[::1] items, const int64_t[::1] price,
-               const uint8_t[::1] active, Part* part) noexcept nogil:
+               const uint8_t[::1] active, const float64_t[::1] paid, bint has_paid,
+               float64_t paid_per_price, Part* part) noexcept nogil:
     # The whole problem, restricted to the active nodes (closed under parents).
     cdef intp_t n = parent.shape[0]
     cdef vector[int32_t] place
@@ -615,6 +626,8 @@ cdef void take(const int32_t[::1] parent, const int64_t[::1] gain, const int64_t
     part.item.reserve(items.shape[0])
     part.d_gain = 0
     part.d_cost = 0
+    part.d_paid = 0.0
+    part.is_closed = 0
     part.start.push_back(0)
     for v in range(n):
         if not active[v]:
@@ -629,12 +642,15 @@ cdef void take(const int32_t[::1] parent, const int64_t[::1] gain, const int64_t
         part.own.push_back(own[v])
         part.d_gain += gain[v]
         part.d_cost += own[v]
+        part.paid.push_back(paid[v] if has_paid else <float64_t>own[v])
+        part.d_paid += part.paid.back()
         for a in range(start[v], start[v + 1]):
             w = items[a]
             if item_place[w] < 0:
                 item_place[w] = <int32_t>part.price.size()
                 part.price.push_back(price[w])
                 part.d_cost += price[w]
+                part.d_paid += paid_per_price * <float64_t>price[w]
             part.item.push_back(item_place[w])
         part.start.push_back(<int32_t>part.item.size())
 
@@ -651,6 +667,9 @@ def solve_path(
     int64_t[:, ::1] edges,      # OUT (n_active + 1, 3): gain, cost, proven
     int64_t[:, ::1] cuts,       # OUT (2 n_active + 1, 4): d_gain, d_cost, gain and cost of the set
     float64_t seconds=INFINITY,
+    float64_t room=-1.0,
+    const float64_t[::1] paid=None,   # (n_nodes,)
+    float64_t paid_per_price=1.0,
 ):
     """All optimal sets, for every price level, as one nested sequence.
 
@@ -660,6 +679,11 @@ def solve_path(
     cost, and is optimal from ``lam = edges[k, 0] / edges[k, 1]`` on. An edge of cost zero is never
     taken. When the clock runs out the stretches not yet examined are left as edges with proven = 0.
     ``cuts`` records every solved cut: its slope and the largest optimal set found.
+
+    With a `room` of zero or more only the edge across it is wanted: the two sets on either side of
+    that cost. Stretches that lie on one side of it are left as edges with proven = 0. Where rows
+    pay something else than the cost that is weighed, `paid` says what for each node and
+    `paid_per_price` how much for a unit of an item's price; the room is counted in that.
 
     Returns
     -------
@@ -674,33 +698,40 @@ def solve_path(
     cdef Network net
     cdef intp_t n_edges = 0
     cdef intp_t n_cuts = 0
+    cdef float64_t base_paid
+    cdef bint has_paid = paid is not None
     cdef int64_t base_gain = 0      # of everything below the stretch at hand
     cdef int64_t base_cost = 0
     cdef int late = 0
     cdef int found
     cdef size_t k
     none.d_gain = none.d_cost = 0
+    none.d_paid = 0.0
+    none.is_closed = 0
     none.unit = 0.0
     none.is_low = 0
     for k in range(<size_t>edge_of_node.shape[0]):
         edge_of_node[k] = -1
     with nogil:
-        take(parent, gain, own, start, items, price, active, &part)
+        take(parent, gain, own, start, items, price, active, paid, has_paid, paid_per_price,
+             &part)
         base_gain = part.d_gain
         base_cost = part.d_cost
+        base_paid = part.d_paid
+        part.is_closed = room >= 0.0 and base_paid <= room
         if part.node.size():
             stack.push_back(move(part))
         while stack.size():
             part = move(stack.back())
             stack.pop_back()
             found = 0
-            if part.d_cost > 0 and part.node.size() > 1 and not late:
+            if part.d_cost > 0 and part.node.size() > 1 and not late and not part.is_closed:
                 late = cut(&part, &net, deadline)
                 if not late:
                     low = none
                     high = none
                     if has_profit(&net):
-                        split(&part, &net, &low, &high)
+                        split(&part, &net, &low, &high, paid_per_price)
                         found = low.d_gain > 0 and compare_products(
                             low.d_gain, part.d_cost, low.d_cost, part.d_gain
                         ) > 0
@@ -712,6 +743,9 @@ def solve_path(
                         cuts[n_cuts, 2] += low.d_gain
                         cuts[n_cuts, 3] += low.d_cost
                     n_cuts += 1
+                    if found and room >= 0.0:
+                        low.is_closed = base_paid - part.d_paid + low.d_paid <= room
+                        high.is_closed = not low.is_closed
                     if found:
                         stack.push_back(move(low))
                         stack.push_back(move(high))
@@ -722,8 +756,13 @@ def solve_path(
                     edge_of_node[part.node[k]] = <int32_t>n_edges
                 edges[n_edges, 0] = part.d_gain
                 edges[n_edges, 1] = part.d_cost
-                edges[n_edges, 2] = part.d_cost == 0 or part.node.size() == 1 or not late
+                edges[n_edges, 2] = (
+                    part.d_cost == 0
+                    or part.node.size() == 1
+                    or not (late or part.is_closed)
+                )
                 n_edges += 1
                 base_gain -= part.d_gain
                 base_cost -= part.d_cost
+                base_paid -= part.d_paid
     return n_edges, n_cuts

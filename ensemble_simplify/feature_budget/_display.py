@@ -9,6 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify._base import pyplot
 
+# Half the width of an interval, in standard errors.
+_WIDTH = 1.96
+
+# Features and groups that are drawn by themselves in the picture of costs.
+_MAX_NAMES = 9
+
 
 class BudgetPathDisplay:
     """Error against cost for all optimal prunings of an ensemble.
@@ -18,13 +24,20 @@ class BudgetPathDisplay:
     Parameters
     ----------
     curves : dict
-        Label -> Bunch with arrays ``costs`` and ``errors``, from the lowest error to no cost.
+        Label -> Bunch with arrays ``costs`` and ``errors``, from the lowest error to no cost, and
+        perhaps ``standard_errors`` and ``costs_by_name``, as of
+        :meth:`FeatureBudgetPruner.path_scores`.
     unpruned : tuple of float or None, default=None
         Cost and error of the unpruned ensemble.
     chosen : tuple of float or None, default=None
         Cost and error of the pruning that was chosen.
     error_name : str, default="Error of the pruned ensemble"
         Label of the vertical axis.
+    budget : float or None, default=None
+        Highest mean cost that was allowed.
+    candidates : Bunch or None, default=None
+        ``costs`` and ``errors`` of the prunings of all ensembles that were fitted, and their lower
+        ``envelope``, as in `FeatureBudgetPruner.candidates_`.
 
     Attributes
     ----------
@@ -51,12 +64,21 @@ class BudgetPathDisplay:
     """
 
     def __init__(
-        self, *, curves, unpruned=None, chosen=None, error_name="Error of the pruned ensemble"
+        self,
+        *,
+        curves,
+        unpruned=None,
+        chosen=None,
+        error_name="Error of the pruned ensemble",
+        budget=None,
+        candidates=None,
     ):
         self.curves = curves
         self.unpruned = unpruned
         self.chosen = chosen
         self.error_name = error_name
+        self.budget = budget
+        self.candidates = candidates
 
     @classmethod
     def from_estimator(
@@ -93,7 +115,12 @@ class BudgetPathDisplay:
         curves, unpruned = {}, None
         for sharing, name in names.items():
             scores = estimator.path_scores(X, y, sample_weight, sharing=sharing)
-            curves[name] = Bunch(costs=scores.costs, errors=scores.errors)
+            curves[name] = Bunch(
+                costs=scores.costs,
+                errors=scores.errors,
+                standard_errors=scores.standard_errors,
+                costs_by_name=scores.costs_by_name,
+            )
             unpruned = scores.unpruned_cost, scores.unpruned_error
         cost = float(np.average(estimator.feature_cost(X), weights=sample_weight))
         answer, y = estimator.predict(X), np.asarray(y)
@@ -105,11 +132,13 @@ class BudgetPathDisplay:
             unpruned=unpruned,
             chosen=(cost, error),
             error_name=f"{kind} of the pruned ensemble",
+            budget=estimator.budget_,
+            candidates=estimator.candidates_,
         )
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, *, ax=None, **kwargs):
-        """Draw the curves.
+        """Draw the curves, each with its 95 % interval.
 
         Parameters
         ----------
@@ -127,12 +156,25 @@ class BudgetPathDisplay:
         if ax is None:
             _, ax = plt.subplots()
         self.ax_, self.figure_ = ax, ax.figure
+        if self.candidates is not None:
+            self._draw_candidates(ax)
         styles = ({"color": "tab:blue"}, {"color": "tab:orange", "linestyle": "--"})
         self.lines_ = []
         for k, (name, curve) in enumerate(self.curves.items()):
             style = {"marker": ".", "label": name, **styles[k % len(styles)], **kwargs}
             (line,) = ax.plot(curve.costs, curve.errors, **style)
             self.lines_.append(line)
+            if k == 0 and "standard_errors" in curve:
+                half = _WIDTH * curve.standard_errors
+                ax.fill_between(
+                    curve.costs,
+                    np.maximum(curve.errors - half, 0),
+                    curve.errors + half,
+                    color=line.get_color(),
+                    alpha=0.15,
+                    linewidth=0,
+                    label="its 95 % interval",
+                )
         if self.unpruned is not None:
             ax.plot(*self.unpruned, "ks", label="not pruned", zorder=3)
         if self.chosen is not None:
@@ -145,8 +187,69 @@ class BudgetPathDisplay:
                 label="chosen",
                 zorder=3,
             )
+        if self.budget is not None:
+            ax.axvline(self.budget, color="0.4", linestyle=":", label="budget")
         ax.set_xlabel("Mean cost of a row")
         ax.set_ylabel(self.error_name)
         ax.set_xlim(left=0)
         ax.legend()
+        return self
+
+    def _draw_candidates(self, ax):
+        """The prunings of all ensembles that were fitted, by rows that they had not seen."""
+        found = self.candidates
+        ax.plot(
+            np.concatenate(found.costs),
+            np.concatenate(found.errors),
+            ".",
+            color="0.75",
+            markersize=3,
+            label="candidates, out of bag",
+        )
+        ax.plot(
+            found.envelope.costs,
+            found.envelope.errors,
+            drawstyle="steps-post",
+            color="0.45",
+            label="their lower envelope",
+        )
+
+    def plot_costs(self, *, ax=None):
+        """Draw what the rows spend on each feature, and on each group, along the first curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            None: a new figure.
+
+        Returns
+        -------
+        display : BudgetPathDisplay
+            The display.
+        """
+        plt = pyplot(self)
+        if ax is None:
+            _, ax = plt.subplots()
+        self.ax_, self.figure_ = ax, ax.figure
+        curve = next(iter(self.curves.values()))
+        spent = {name: part for name, part in curve.costs_by_name.items() if part.any()}
+        ranked = sorted(spent, key=lambda name: -spent[name].sum())
+        shown, rest = ranked[:_MAX_NAMES], ranked[_MAX_NAMES:]
+        parts = [spent[name] for name in shown]
+        if rest:
+            parts.append(np.sum([spent[name] for name in rest], axis=0))
+            shown = [*shown, f"{len(rest)} others"]
+        order = np.argsort(curve.costs, kind="stable")
+        # Light to dark blues would not tell ten parts from one another.
+        colors = plt.get_cmap("tab10")(np.arange(len(parts)))
+        stacked = [part[order] for part in parts]
+        ax.stackplot(curve.costs[order], *stacked, labels=shown, colors=colors, alpha=0.8)
+        if self.budget is not None:
+            ax.axvline(self.budget, color="0.2", linestyle=":", label="budget")
+        ax.set_xlabel("Mean cost of a row")
+        ax.set_ylabel("of which is paid for")
+        ax.set_xlim(left=0)
+        ax.set_ylim(bottom=0)
+        handles, labels = ax.get_legend_handles_labels()
+        ax.legend(handles[::-1], labels[::-1], loc="upper left", fontsize="small")
         return self

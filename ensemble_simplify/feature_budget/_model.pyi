@@ -85,6 +85,29 @@ def drop_idle(
 def best_subtrees(
     parent: NDArray[np.int32], worth: NDArray[np.float64], keep: NDArray[np.uint8]
 ) -> float: ...
+def usable_nodes(
+    parent: NDArray[np.int32],
+    gain: NDArray[np.int64],
+    feature: NDArray[np.int32],
+    allowed: NDArray[np.uint8],
+    within: NDArray[np.uint8],
+    chosen: NDArray[np.uint8],
+    lost: NDArray[np.int64],
+) -> None: ...
+def gains_of_one_more(
+    parent: NDArray[np.int32],
+    gain: NDArray[np.int64],
+    feature: NDArray[np.int32],
+    allowed: NDArray[np.uint8],
+    within: NDArray[np.uint8],
+    won: NDArray[np.int64],
+) -> None: ...
+def paid_items(
+    start: NDArray[np.int64],
+    items: NDArray[np.int32],
+    chosen: NDArray[np.uint8],
+    paid: NDArray[np.uint8],
+) -> None: ...
 def stopping_nodes(
     parent: NDArray[np.intp],
     order: NDArray[np.intp],

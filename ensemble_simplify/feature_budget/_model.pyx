@@ -516,6 +516,93 @@ def best_subtrees(
     return total
 
 
+def usable_nodes(
+    const int32_t[::1] parent,
+    const int64_t[::1] gain,
+    const int32_t[::1] feature,
+    const uint8_t[::1] allowed,   # (n_features,)
+    const uint8_t[::1] within,
+    uint8_t[::1] chosen,          # OUT
+    int64_t[::1] lost,            # OUT (n_features,): gain that goes with each feature
+):
+    """The smallest set of largest gain that tests allowed features only (parents first)."""
+    cdef intp_t n = parent.shape[0]
+    cdef vector[int64_t] worth
+    cdef intp_t v
+    with nogil:
+        worth.assign(n, 0)
+        lost[:] = 0
+        for v in range(n):
+            chosen[v] = within[v] and allowed[feature[v]] and (
+                parent[v] < 0 or chosen[parent[v]]
+            )
+        for v in range(n - 1, -1, -1):
+            if not chosen[v]:
+                continue
+            worth[v] += gain[v]
+            if worth[v] > 0 and parent[v] >= 0:
+                worth[parent[v]] += worth[v]
+        for v in range(n):
+            chosen[v] = chosen[v] and worth[v] > 0 and (parent[v] < 0 or chosen[parent[v]])
+            if chosen[v]:
+                lost[feature[v]] += worth[v]
+
+
+def gains_of_one_more(
+    const int32_t[::1] parent,
+    const int64_t[::1] gain,
+    const int32_t[::1] feature,
+    const uint8_t[::1] allowed,   # (n_features,)
+    const uint8_t[::1] within,
+    int64_t[::1] won,             # OUT (n_features,)
+):
+    """Gain that each feature would add to the allowed ones, alone (parents come first)."""
+    cdef intp_t n = parent.shape[0]
+    cdef vector[int64_t] worth
+    cdef vector[int32_t] missing  # the one feature that a way down lacks; -1: none, -2: several
+    cdef intp_t v
+    cdef int32_t above
+    with nogil:
+        worth.assign(n, 0)
+        missing.assign(n, -1)
+        won[:] = 0
+        for v in range(n):
+            above = -1 if parent[v] < 0 else missing[parent[v]]
+            if not within[v]:
+                missing[v] = -2
+            elif allowed[feature[v]] or above == feature[v]:
+                missing[v] = above
+            else:
+                missing[v] = feature[v] if above == -1 else -2
+        for v in range(n - 1, -1, -1):
+            if missing[v] < 0:
+                continue
+            worth[v] += gain[v]
+            if worth[v] <= 0:
+                continue
+            if parent[v] >= 0 and missing[parent[v]] == missing[v]:
+                worth[parent[v]] += worth[v]
+            else:
+                won[missing[v]] += worth[v]
+
+
+def paid_items(
+    const int64_t[::1] start,
+    const int32_t[::1] items,
+    const uint8_t[::1] chosen,
+    uint8_t[::1] paid,   # OUT (n_items,)
+):
+    """Which items a set of nodes needs."""
+    cdef intp_t v
+    cdef int64_t a
+    with nogil:
+        paid[:] = 0
+        for v in range(chosen.shape[0]):
+            if chosen[v]:
+                for a in range(start[v], start[v + 1]):
+                    paid[items[a]] = 1
+
+
 def stopping_nodes(
     const intp_t[::1] parent,
     const intp_t[::1] order,

@@ -1,4 +1,4 @@
-"""All optimal prunings by parametric minimum cut, and good ones between two of them."""
+"""All optimal prunings by parametric minimum cut."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from time import monotonic
 import numpy as np
 
 from ensemble_simplify.feature_budget._closure import solve_path
-
-# Shares of its price that every tree pays by itself, tried in turn to fill a step of the path.
-_SOLO_SHARES = (0.003, 0.01, 0.03, 0.08, 0.16, 0.32, 0.64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +61,7 @@ def find_path(problem, *, shared=True, deadline=np.inf):
     BudgetPath
     """
     closure = problem.closure if shared else problem.closure.unshared()
-    last, edges, cuts = _nested_optima(closure, deadline)
+    last, edges, cuts = nested_optima(closure, deadline)
     # An edge without cost is never taken: its nodes stay to the end.
     edges = edges[edges[:, 1] > 0]
     d_gain, d_cost, proven = edges.T
@@ -98,50 +95,41 @@ def find_path(problem, *, shared=True, deadline=np.inf):
     )
 
 
-def fill_step(problem, low, high, budget, deadline=np.inf):
-    """The best pruning found between two neighbours of the path, within a budget.
-
-    The same parametric cut is run with a share of the price paid by every tree for itself, for
-    several shares: these prunings lie above the path's line, at other costs.
+def nested_optima(closure, deadline, *, room=None, pays=None):
+    """Nested optimal sets of a closure, for all price levels.
 
     Parameters
     ----------
-    problem : PruningProblem
-    low, high : ndarray of bool, shape (n_contracted,)
-        The pruning within the budget, and the next dearer one.
-    budget : float
+    closure : Closure
     deadline : float
+        By ``time.monotonic()``.
+    room : float or None, default=None
+        Only the two sets on either side of this cost are wanted.
+    pays : Closure or None, default=None
+        The same nodes at the prices in which `room` is counted; None: those of `closure`.
 
     Returns
     -------
-    chosen : ndarray of bool, shape (n_contracted,)
+    last : ndarray of int32, shape (n_nodes,)
+        The node is in sets ``0, ..., last``; -1: in none.
+    edges : ndarray of int64, shape (n_sets - 1, 3)
+        Gain and cost between a set and the next, and whether no optimum lies between.
+    cuts : ndarray of int64, shape (n_cuts, 4)
+        Gain and cost of a chord, and of the largest optimal set at its slope.
     """
-    between = high & ~low
-    nodes = np.flatnonzero(between)
-    step, _ = problem.closure.part(between, problem.closure.paid(low))
-    room = budget / problem.cost_unit - problem.closure.cost(low)
-    best_gain, best = 0, nodes[:0]
-    for share in _SOLO_SHARES:
-        if monotonic() >= deadline:
-            break
-        last, edges, _ = _nested_optima(step.partly_shared(share), deadline)
-        n_sets = len(edges) + 1
-        gains = step.nested_gains(last, n_sets)
-        within = np.flatnonzero(step.nested_costs(last, n_sets) <= room * (1 + 1e-12))
-        if within.size and gains[within].max() > best_gain:
-            k = within[np.argmax(gains[within])]
-            best_gain, best = gains[k], nodes[last >= k]
-    chosen = low.copy()
-    chosen[best] = True
-    return chosen
-
-
-def _nested_optima(closure, deadline):
-    """The arrays that `solve_path` fills: the last set of each node, the edges, the cuts."""
     n_active = int(closure.active.sum())
     last = np.empty(closure.n_nodes, dtype=np.int32)
     edges = np.zeros((n_active + 1, 3), dtype=np.int64)
     cuts = np.zeros((2 * n_active + 1, 4), dtype=np.int64)
+    options = {}
+    if room is not None:
+        pays = closure if pays is None else pays
+        whole, priced = float(pays.price.sum()), float(closure.price.sum())
+        options = {
+            "room": float(room),
+            "paid": pays.own.astype(np.float64),
+            "paid_per_price": whole / priced if priced else 0.0,
+        }
     n_edges, n_cuts = solve_path(
         closure.parent,
         closure.gain,
@@ -154,5 +142,6 @@ def _nested_optima(closure, deadline):
         edges,
         cuts,
         deadline - monotonic(),
+        **options,
     )
     return last, edges[:n_edges], cuts[:n_cuts]

@@ -21,10 +21,12 @@ class Prices:
         All above zero.
     resources : ndarray of int32, shape (n_features, 2)
         Resource of each feature, and of its group; -1 where there is none to pay for.
+    names : list of str, length n_resources
     """
 
     price: np.ndarray
     resources: np.ndarray
+    names: list
 
     @classmethod
     def read(cls, feature_costs, groups, group_costs, n_features, names=None):
@@ -38,10 +40,11 @@ class Prices:
         """
         costs = read_feature_costs(feature_costs, n_features, names)
         resources = np.full((n_features, 2), -1, dtype=np.int32)
-        prices = []
+        prices, labels = [], []
         for k in np.flatnonzero(costs > 0):
             resources[k, 0] = len(prices)
             prices.append(costs[k])
+            labels.append(f"feature {k}" if names is None else str(names[k]))
         owner, groups = {}, groups or {}
         if group_costs is not None and not groups:
             raise ValueError(f"group_costs={group_costs!r} needs groups. Name them.")
@@ -72,6 +75,7 @@ class Prices:
                     resources[k, 1] = len(prices)
             if cost > 0:
                 prices.append(cost)
+                labels.append(f"group {name}")
         if isinstance(group_costs, Mapping):
             unknown = [name for name in group_costs if name not in groups]
             if unknown:
@@ -84,7 +88,16 @@ class Prices:
                 "feature_costs are all zero: nothing can be saved. Give at least one feature or "
                 "group a positive price."
             )
-        return cls(np.array(prices), resources)
+        return cls(np.array(prices), resources, labels)
+
+    def of_set(self, features):
+        """What a row pays that uses all of these features."""
+        used = np.unique(self.resources[features])
+        return float(self.price[used[used >= 0]].sum())
+
+    def alone(self):
+        """What each feature costs if it is the only one, its group included."""
+        return np.array([self.of_set([k]) for k in range(len(self.resources))])
 
     def paid(self, acquired):
         """What each row pays for the features that it uses.
@@ -97,11 +110,15 @@ class Prices:
         -------
         ndarray of float64, shape (n_rows,)
         """
+        return self.bought(acquired) @ self.price
+
+    def bought(self, acquired):
+        """Which resources each row pays for, a mask of shape (n_rows, n_resources)."""
         used = np.zeros((acquired.shape[0], len(self.price)), dtype=bool)
         for j in range(2):
             has = np.flatnonzero(self.resources[:, j] >= 0)
             np.logical_or.at(used.T, self.resources[has, j], acquired.T[has])
-        return used @ self.price
+        return used
 
 
 def read_price(cost, name):

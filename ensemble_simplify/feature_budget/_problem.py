@@ -27,6 +27,7 @@ from ensemble_simplify.feature_budget._model import (
     group_rows,
     needed_resources,
     order_nodes,
+    paid_items,
     stopping_nodes,
 )
 from ensemble_simplify.feature_budget._scaling import in_units, to_integers
@@ -118,7 +119,10 @@ class Closure:
         chosen = np.flatnonzero(nodes)
         place = np.full(self.n_nodes, -1, dtype=np.int32)
         place[chosen] = np.arange(len(chosen))
-        used, items = np.unique(self.items[wanted], return_inverse=True)
+        needed = self.items[wanted]
+        seen = np.zeros(self.price.shape[0], dtype=bool)
+        seen[needed] = True
+        used, items = np.flatnonzero(seen), (np.cumsum(seen, dtype=np.int32) - 1)[needed]
         counts = np.bincount(place[arc_node[wanted]], minlength=len(chosen))
         up = self.parent[chosen]
         part = Closure(
@@ -126,7 +130,7 @@ class Closure:
             gain=self.gain[chosen],
             own=self.own[chosen],
             start=np.concatenate(([0], np.cumsum(counts))),
-            items=items.astype(np.int32),
+            items=items.astype(np.int32, copy=False),
             price=self.price[used],
             active=np.ones(len(chosen), dtype=np.uint8),
         )
@@ -134,9 +138,9 @@ class Closure:
 
     def paid(self, chosen):
         """Mask of the items that a set of nodes needs."""
-        paid = np.zeros(self.price.shape[0], dtype=bool)
-        paid[self.items[chosen[self.arc_node]]] = True
-        return paid
+        paid = np.empty(self.price.shape[0], dtype=np.uint8)
+        paid_items(self.start, self.items, np.asarray(chosen, dtype=np.uint8), paid)
+        return paid.view(bool)
 
     def cost(self, chosen):
         """What a set of nodes pays."""
@@ -284,6 +288,33 @@ class PruningProblem:
         self._always_gain = int(self.gain[self.representative == ALWAYS].sum())
         self._root_loss = float(self.loss_of_node[self.offsets[:-1]].sum())
         return Closure(parent[:n], gain[:n], own, start, items, price, active[:n])
+
+    # Where contracted nodes come from.
+
+    @cached_property
+    def top(self):
+        """The topmost split of each contracted node."""
+        node = self.order[self.representative[self.order] >= 0]
+        _, first = np.unique(self.representative[node], return_index=True)
+        return node[first]
+
+    @cached_property
+    def top_feature(self):
+        """The feature that each contracted node tests."""
+        return self.feature[self.top].astype(np.int32)
+
+    @cached_property
+    def top_tree(self):
+        """The tree of each contracted node."""
+        return np.searchsorted(self.offsets, self.top, side="right") - 1
+
+    def marginal_prices(self, kept):
+        """What each feature costs if the others of a set are there: no group is paid twice."""
+        own, group = self.resources.T
+        prices = np.where(own >= 0, self.prices[own], 0.0)
+        members = np.bincount(group[kept & (group >= 0)], minlength=len(self.prices))
+        alone = members[group] - kept == 0
+        return prices + np.where((group >= 0) & alone, self.prices[group], 0.0)
 
     # Units: the closure counts gains and costs in whole numbers.
 

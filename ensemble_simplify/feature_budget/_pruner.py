@@ -22,7 +22,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
-from sklearn.utils import Bunch, ClassifierTags, RegressorTags, get_tags
+from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ensemble_simplify._base import (
     HasMethods,
     Interval,
+    Options,
     StrOptions,
     all_or_nothing,
     check_weights,
@@ -43,14 +44,19 @@ from ensemble_simplify._base import (
     warn,
     warn_out_of_time,
 )
-from ensemble_simplify._forest import read_forest, readable
-from ensemble_simplify.feature_budget._loss import node_losses
+from ensemble_simplify._forest import readable
+from ensemble_simplify.feature_budget._case import has_held_out_rows, is_grown_on, state_case
 from ensemble_simplify.feature_budget._path import find_path
 from ensemble_simplify.feature_budget._prices import Prices
-from ensemble_simplify.feature_budget._problem import PruningProblem
 from ensemble_simplify.feature_budget._pruning import ROUNDING, PathSearch, ProgramSearch
+from ensemble_simplify.feature_budget._refit import CandidateSearch, judge, lower_envelope
 from ensemble_simplify.feature_budget._scaling import in_units
-from ensemble_simplify.feature_budget._writing import fetch_along_paths, write_pruned
+from ensemble_simplify.feature_budget._writing import (
+    decide_among,
+    fetch_along_paths,
+    voting_trees,
+    write_pruned,
+)
 
 _AVERAGING = (
     BaseDecisionTree,
@@ -81,11 +87,14 @@ class FeatureBudgetPruner(BaseEstimator):
 
         mean error of the trees + lam * mean cost of a row
 
-    exactly, for one `lam` or within a `budget`. See the :ref:`User Guide <feature_budget>`.
+    exactly, for one `lam` or within a `budget`. Where a budget is given and the ensemble may be
+    fitted, ensembles on chosen features compete with it (`refit`). See the
+    :ref:`User Guide <feature_budget>`.
 
     Memory: so that :meth:`at` need not fit again, the fitted pruner keeps four bytes for each row
     of `fit` in each tree, and up to four more for each feature that the row uses there (40 trees,
-    20,000 rows: 30 MB). ``pruned_estimator_`` holds none of that and can be stored alone.
+    20,000 rows: 30 MB). ``pruned_estimator_`` holds none of that and can be stored alone. With
+    `refit` the rows themselves and the candidate ensembles are kept as well.
 
     Parameters
     ----------
@@ -127,30 +136,51 @@ class FeatureBudgetPruner(BaseEstimator):
     errors : {"given", "oob"}, default="given"
         "given": each tree is judged on all rows of `fit`. "oob": on those that it was not grown
         on; `fit` must then get the rows that the ensemble was fitted on.
+    drop_trees : bool, default=True
+        Whether trees of which no split is left are left out of the vote (unless all are): they
+        would answer the same for every row. In `error_` they count as the constants that they are.
     ties : {"keep", "prune"}, default="keep"
         Splits that change neither error nor cost: kept for their finer probabilities, or
         pruned for smaller trees. Splits that no row reaches are among them.
     fill : {"vertex", "theta", "mip"}, default="theta"
         What to do with a `budget` that lies inside a step of the path. "vertex": take the next
-        cheaper pruning on the path. "theta": look for better ones by interpolating prices
-        between shared and separate. "mip": then go on with integer programming (HiGHS) until
-        optimal or out of time. With ``sharing="tree"`` the path is taken as it is, and "mip" is
-        refused.
+        cheaper pruning on the path. "theta": look for better ones, by interpolating prices
+        between shared and separate, and by leaving out whole features or trees; of what is found,
+        the pruning is taken that votes best (of bootstrapped trees, on rows that they have not
+        seen; of others, the one of lowest `error_`). "mip": from the lowest error, go
+        on with integer programming (HiGHS) until optimal or out of time. With ``sharing="tree"``
+        the path is taken as it is, and "mip" is refused.
+    refit : {"auto", False}, default="auto"
+        "auto": where a `budget` is given and the ensemble is not frozen, other ensembles are
+        fitted as well: forests, bagged trees, extra trees and trees of the kind that the
+        ensemble holds, on smaller and smaller sets of features (the least gain for its price is
+        left out first, groups at once), and a :class:`BudgetForestClassifier`. All are
+        bootstrapped, and pruned along their whole path by out-of-bag errors. The pruning within
+        the budget that does best by its out-of-bag votes is taken (an ensemble without
+        bootstrapping is judged by cross-validation). Fits 20 to 60 ensembles; with more than a
+        million rows times trees 5 to 20, of trees of the given kind. Without a budget,
+        and with other solvers than "min_cut" or ``sharing="tree"``, only the ensemble as given
+        is pruned; False: so it is always.
     time_limit : float or None, default=None
         Seconds for the search; what is found until then is returned with what is proven.
     n_jobs : int or None, default=None
-        Parallel trees of "dantzig_wolfe", as in joblib.
+        Trees grown in parallel for `refit`, and parallel trees of "dantzig_wolfe", as in joblib.
     verbose : int, default=0
         Print lines on the progress if above 0.
     random_state : int, RandomState instance or None, default=None
-        For the ensemble of ``estimator=None``.
+        For the ensemble of ``estimator=None``, and for `refit` (None: as the ensemble).
 
     Attributes
     ----------
     estimator_ : estimator
-        The fitted ensemble, as it was.
+        The fitted ensemble, as it was; with `refit`, the one that was chosen.
     pruned_estimator_ : estimator
-        A pruned copy: a native scikit-learn ensemble of the same type.
+        A pruned copy: a native scikit-learn ensemble of the same type (with `refit`, often a
+        ``BaggingClassifier`` on some of the features).
+    budget_ : float or None
+        `budget` as a mean cost of a row.
+    voting_trees_ : ndarray of int
+        The trees of `estimator_` that are in `pruned_estimator_`; see `drop_trees`.
     lam_ : float
         Price level from which on the pruning is optimal (within a step of the path: its slope).
     cost_ : float
@@ -161,14 +191,22 @@ class FeatureBudgetPruner(BaseEstimator):
         Error of the pruned ensemble itself on the given rows: share of wrong labels, or mean
         squared error.
     error_bound_ : float
-        No pruning of cost at most `budget` (with `lam`: at most `cost_`) has a lower mean error.
+        No pruning of `estimator_` of cost at most `budget` (with `lam`: at most `cost_`) has a
+        lower mean error.
     is_budget_optimal_ : bool
         Whether `error_` equals that bound.
     unpruned_cost_, unpruned_error_ : float
-        The same of the ensemble as it was.
+        The same of the ensemble as it was given.
     path_ : Bunch
         All optimal prunings: `lams`, `costs`, `errors`, `n_splits` and `n_features`.
         Not with other solvers than "min_cut", which follow the path only as far as needed.
+    candidates_ : Bunch or None
+        With `refit`: ``names`` of the ensembles (the first is the given one), the ``features``
+        of each, ``costs`` of the rows and ``errors`` of the vote on rows that its trees were not
+        grown on (nor their pruning has looked at), an array of prunings each, and their lower
+        ``envelope``: ``costs``, ``errors``, ``candidates``.
+    candidate_ : int or None
+        With `refit`: which of the candidates was chosen.
     feature_usage_ : ndarray of shape (n_features,)
         Share of the given rows that use each feature after pruning.
     status_ : {"optimal", "feasible"}
@@ -194,12 +232,21 @@ class FeatureBudgetPruner(BaseEstimator):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.frozen import FrozenEstimator
     >>> from ensemble_simplify import FeatureBudgetPruner
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> pruner = FeatureBudgetPruner(budget="40%", random_state=0).fit(X, y)
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> pruner = FeatureBudgetPruner(FrozenEstimator(forest), budget="40%").fit(X, y)
     >>> bool(pruner.cost_ <= 0.4 * pruner.unpruned_cost_)
     True
     >>> pruner.score(X, y) > 0.9
+    True
+
+    A forest that may be fitted anew is as good for a fraction of the features:
+
+    >>> pruner = FeatureBudgetPruner(RandomForestClassifier(10, random_state=0), budget="20%")
+    >>> pruner.fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
     True
     """
 
@@ -215,8 +262,10 @@ class FeatureBudgetPruner(BaseEstimator):
         "loss": [StrOptions({"auto", "error", "gini", "log_loss", "squared_error"})],
         "labels": [StrOptions({"tree", "sample"})],
         "errors": [StrOptions({"given", "oob"})],
+        "drop_trees": ["boolean"],
         "ties": [StrOptions({"keep", "prune"})],
         "fill": [StrOptions({"vertex", "theta", "mip"})],
+        "refit": [StrOptions({"auto"}), Options(bool, {False})],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -237,8 +286,10 @@ class FeatureBudgetPruner(BaseEstimator):
         loss="auto",
         labels="tree",
         errors="given",
+        drop_trees=True,
         ties="keep",
         fill="theta",
+        refit="auto",
         time_limit=None,
         n_jobs=None,
         verbose=0,
@@ -255,8 +306,10 @@ class FeatureBudgetPruner(BaseEstimator):
         self.loss = loss
         self.labels = labels
         self.errors = errors
+        self.drop_trees = drop_trees
         self.ties = ties
         self.fill = fill
+        self.refit = refit
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -316,57 +369,109 @@ class FeatureBudgetPruner(BaseEstimator):
         fitted = fit_or_unwrap(
             self.estimator, named_rows(given, X), y, sample_weight, default=default
         )
-        # An estimator of this package is pruned as the ensemble that it wraps.
-        self.estimator_ = readable(fitted)
-        self._read(X, y, weight)
         deadline = deadline_after(self.time_limit)
-        self._path = None
-        vars(self).pop("path_", None)  # of an earlier fit
-        if self.solver == "min_cut":
-            self._path = find_path(
-                self._problem, shared=self.sharing == "ensemble", deadline=deadline
-            )
-            self.path_ = self._describe_path()
-            report(self, f"path of {len(self.path_.lams)} prunings")
+        # An estimator of this package is pruned as the ensemble that it wraps.
+        self._take(self._state(readable(fitted), X, y, weight, self.errors, deadline))
+        self._describe()
+        self._candidates = self.candidates_ = self.candidate_ = None
+        if self._may_refit():
+            self._rows, self._own_case = (X, y, weight), self._case
+            self._fit_candidates(sample_weight, deadline)
         self._prune(deadline)
         return self
 
-    def _read(self, X, y, weight):
-        """State the problem: the ensemble as arrays, the rows in its leaves, losses and prices."""
-        forest = read_forest(self.estimator_)
-        self._check_vote(forest)
-        if forest.classes is None:
-            target = y
-        else:
-            self.classes_ = forest.classes
-            target = class_index(y, self.classes_)
-        leaf = forest.apply(X)
-        counted = self._counted_rows(len(X), forest.n_trees)
-        loss_of_node, unit, value = node_losses(
-            forest, leaf, target, weight, counted, loss=self._loss(forest), labels=self.labels
+    def _may_refit(self):
+        """Whether other ensembles than that of the user are fitted."""
+        return (
+            self.refit == "auto"
+            and self.budget is not None
+            and not isinstance(self.estimator, FrozenEstimator)
+            and self.solver == "min_cut"
+            and self.sharing == "ensemble"
         )
-        self._forest = replace(forest, value=value)
-        self._target = target
-        self._problem = PruningProblem(
-            offsets=forest.offsets,
-            left=forest.left,
-            right=forest.right,
-            feature=forest.feature,
-            leaf=leaf,
-            weight=weight,
-            loss_of_node=loss_of_node,
-            unit=unit,
-            prices=self._prices.price,
-            resources=self._prices.resources,
+
+    def _fit_candidates(self, sample_weight, deadline):
+        """Fit ensembles with the prices in mind, and judge all their prunings."""
+        X, y, weight = self._rows
+        unfitted = self.estimator_ if self.estimator is None else self.estimator
+        random = self.random_state
+        if random is None:
+            random = getattr(unfitted, "random_state", None)
+        search = CandidateSearch(
+            partial(self._state, deadline=deadline),
+            self._prices,
+            X,
+            y,
+            # Bagging draws as many rows as the weights add up to.
+            None if sample_weight is None else weight / weight.mean(),
+            weight,
+            names=getattr(self, "feature_names_in_", None),
+            ties=self.ties,
+            drop=self.drop_trees,
+            seed=check_random_state(random).randint(np.iinfo(np.int32).max),
+            n_jobs=self.n_jobs,
+            deadline=deadline,
+            progress=partial(report, self),
         )
+        self._candidates = search.run(self._case, unfitted)
+        if not search.is_complete:
+            warn_out_of_time(
+                f"time_limit={self.time_limit} was reached after {len(self._candidates)} "
+                "candidates. Raise time_limit to have all of them fitted, or set refit=False."
+            )
+        costs = np.concatenate([one.costs for one in self._candidates])
+        errors = np.concatenate([one.errors for one in self._candidates])
+        of = np.repeat(
+            np.arange(len(self._candidates)), [len(one.costs) for one in self._candidates]
+        )
+        lowest = lower_envelope(costs, errors)
+        self.candidates_ = Bunch(
+            names=[one.name for one in self._candidates],
+            features=[one.features for one in self._candidates],
+            costs=[one.costs for one in self._candidates],
+            errors=[one.errors for one in self._candidates],
+            envelope=Bunch(costs=costs[lowest], errors=errors[lowest], candidates=of[lowest]),
+        )
+
+    def _state(self, estimator, X, y, weight, errors, deadline):
+        """State the pruning of an ensemble on some rows."""
+        return state_case(
+            estimator,
+            X,
+            y,
+            weight,
+            self._prices,
+            loss=self.loss,
+            labels=self.labels,
+            errors=errors,
+            shared=self.sharing == "ensemble",
+            deadline=deadline,
+            with_path=self.solver == "min_cut",
+        )
+
+    def _take(self, case):
+        """Prune this ensemble from now on."""
+        self._case = case
+        self.estimator_ = case.estimator
+        self._forest, self._problem, self._path = case.forest, case.problem, case.path
+        if case.forest.classes is not None:
+            self.classes_ = case.forest.classes
+        vars(self).pop("path_", None)  # of another ensemble
+        if case.path is not None:
+            self.path_ = self._describe_path()
+
+    def _describe(self):
+        """Cost and error of the ensemble as it was, which budgets are shares of."""
         everything = self._problem.split
         self.unpruned_cost_ = self._problem.cost_scale
         self.unpruned_error_ = self._problem.loss(everything)
         report(
             self,
-            f"{forest.n_trees} trees with {np.count_nonzero(everything)} splits read: cost "
+            f"{self._forest.n_trees} trees with {np.count_nonzero(everything)} splits read: cost "
             f"{self.unpruned_cost_:.6g} a row, error {self.unpruned_error_:.6g}",
         )
+        if self._path is not None:
+            report(self, f"path of {len(self.path_.lams)} prunings")
 
     def _check_options(self):
         """Refuse what contradicts itself, before anything is fitted."""
@@ -418,56 +523,17 @@ class FeatureBudgetPruner(BaseEstimator):
             "Supported: DecisionTree*, RandomForest*, ExtraTrees* and Bagging* of trees."
         )
 
-    def _check_vote(self, forest):
-        if forest.vote.rule != "mean" or forest.vote.members:
-            raise TypeError(
-                f"estimator={type(self.estimator_).__name__}(...) does not average single trees, "
-                "so their mean error says nothing about it. Use a forest, or bagging of trees."
-            )
-
-    def _counted_rows(self, n_rows, n_trees):
-        """Mask of the rows on which each tree is judged; empty: all of them."""
-        if self.errors == "given":
-            return np.empty((0, 0), dtype=np.uint8)
-        remedy = "Use errors='given', or an ensemble with bootstrap=True fitted on these rows."
-        samples = getattr(self.estimator_, "estimators_samples_", None)
-        if samples is None or not getattr(self.estimator_, "bootstrap", False):
-            raise ValueError(
-                "errors='oob' needs trees that were each grown on a bootstrap sample, but "
-                f"{type(self.estimator_).__name__}(...) has none. {remedy}"
-            )
-        counted = np.ones((n_rows, n_trees), dtype=np.uint8)
-        for t, rows in enumerate(samples):
-            if rows.max() >= n_rows:
-                raise ValueError(
-                    f"errors='oob' needs the rows the ensemble was fitted on, but X has {n_rows} "
-                    f"rows and tree {t} was grown on row {rows.max()}. {remedy}"
-                )
-            counted[rows, t] = 0
-        return counted
-
-    def _loss(self, forest):
-        """The loss that `loss` stands for."""
-        regression = forest.classes is None
-        if self.loss == "auto":
-            return "squared_error" if regression else "error"
-        if (self.loss == "squared_error") != regression:
-            raise ValueError(
-                f"loss={self.loss!r} does not fit a {'regressor' if regression else 'classifier'}. "
-                + ("Use 'squared_error'." if regression else "Use 'error', 'gini' or 'log_loss'.")
-            )
-        return self.loss
-
     # Choosing a pruning.
 
     def _prune(self, deadline):
         """Choose a pruning for `lam` or `budget`, and set all that depends on it."""
-        search = self._search(deadline)
-        budget = self._budget_in_cost()
-        if budget is None:
-            pruning = search.at_price(0.0 if self.lam is None else float(self.lam))
+        budget = self.budget_ = self._budget_in_cost()
+        if self._candidates is not None and budget is not None:
+            pruning = self._best_candidate(budget, deadline)
+        elif budget is None:
+            pruning = self._search(deadline).at_price(0.0 if self.lam is None else float(self.lam))
         else:
-            pruning = search.within(budget)
+            pruning = self._search(deadline).within(budget)
         self._set_pruning(pruning)
         report(
             self,
@@ -482,17 +548,76 @@ class FeatureBudgetPruner(BaseEstimator):
             )
         self._warn_of_step(pruning, budget)
 
-    def _search(self, deadline):
+    def _best_candidate(self, budget, deadline):
+        """The pruning within a budget that does best on rows that its trees were not grown on."""
+        found = None
+        for i, candidate in enumerate(self._candidates):
+            for k, cost, score in zip(
+                candidate.index, candidate.costs, candidate.scores, strict=True
+            ):
+                fits = cost <= budget * (1 + ROUNDING)
+                if fits and (found is None or (score, cost) < found[:2]):
+                    found = score, cost, i, k
+        score, _, i, k = found
+        # The ensemble as it was given has wide steps to fill; the others stand in between.
+        filled = self._filled(budget, deadline)
+        is_better = filled is not None and filled[1] < score
+        if is_better:
+            i = 0
+        self._take(self._case_of(i))
+        self.candidate_ = i
+        report(self, f"{self._candidates[i].name} on {len(self._candidates[i].features)} features")
+        return filled[0] if is_better else self._search(deadline).on_path(k, budget)
+
+    def _case_of(self, i):
+        """The pruning of a candidate on the rows of the fit, stated again."""
+        candidate = self._candidates[i]
+        if i == 0:
+            return self._own_case
+        if candidate.estimator is self._case.estimator:
+            return self._case
+        return self._state(candidate.estimator, *self._rows, "oob", np.inf)
+
+    def _filled(self, budget, deadline):
+        """The pruning of the given ensemble within a budget, and its out-of-bag score."""
+        case = self._own_case
+        # Errors that have been used for pruning are not asked again.
+        judges = self.errors == "given" and has_held_out_rows(case.estimator)
+        if self.fill == "vertex" or not judges:
+            return None
+        pruning = self._search(deadline, case).within(budget)
+        _, (score,) = judge(case, [pruning.keep], self._rows[2], drop=self.drop_trees)
+        return pruning, score
+
+    def _search(self, deadline, case=None):
+        case = self._case if case is None else case
         options = {
             "shared": self.sharing == "ensemble",
             "ties": self.ties,
             "fill": self.fill,
             "deadline": deadline,
             "progress": partial(report, self),
+            "choose": partial(self._choose, case),
         }
-        if self._path is not None:
-            return PathSearch(self._problem, self._path, **options)
-        return ProgramSearch(self._problem, self.solver, self.n_jobs, **options)
+        if case.path is not None:
+            return PathSearch(case.problem, case.path, **options)
+        return ProgramSearch(case.problem, self.solver, self.n_jobs, **options)
+
+    def _choose(self, case, keeps):
+        """Among prunings within a budget the one that votes best, as far as the rows tell.
+
+        The first has the lowest error of the trees. Rows that the trees were grown on tell by
+        the trees that have not seen them; if every tree has seen every row, they do not.
+        """
+        if not has_held_out_rows(case.estimator):
+            return 0
+        held_out = None
+        if not is_grown_on(case):
+            held_out = np.ones((case.problem.n_rows, case.forest.n_trees), dtype=np.uint8)
+        weight = case.problem.weight
+        options = {"drop": self.drop_trees, "held_out": held_out, "every_row": True}
+        _, scores = judge(case, keeps, weight, **options)
+        return int(np.argmin(scores))
 
     def _budget_in_cost(self):
         """`budget` in units of cost; None without one."""
@@ -531,23 +656,30 @@ class FeatureBudgetPruner(BaseEstimator):
         problem, weight = self._problem, self._problem.weight
         leaf = problem.leaf_of_rows()
         stop = problem.stops(pruning.keep)
-        self.forest_error_ = self._forest_error(stop[leaf], self._target, weight)
+        self.voting_trees_ = voting_trees(self._forest, pruning.keep, drop=self.drop_trees)
+        loss = self._row_losses(pruning.keep, stop[leaf], self._case.target)
+        self.forest_error_ = float(np.average(loss, weights=weight))
         self.feature_usage_ = weight @ problem.acquired(leaf, pruning.keep) / weight.sum()
         self.pruned_estimator_ = write_pruned(
-            self.estimator_, self._forest, pruning.keep, own_values=self.labels == "tree"
+            self.estimator_,
+            self._forest,
+            pruning.keep,
+            self.voting_trees_,
+            own_values=self.labels == "tree",
         )
 
-    def _forest_error(self, stopped, target, weight):
-        """Error of the ensemble whose rows stop at these nodes."""
-        answer = self._forest.decide_at(stopped.T)
+    def _row_losses(self, keep, stopped, target):
+        """Loss of each row in the pruned ensemble, from the nodes where the rows stop."""
+        trees = voting_trees(self._forest, keep, drop=self.drop_trees)
+        answer = decide_among(self._forest, trees, stopped)
         if self._forest.classes is None:
-            return float(np.average((answer - target) ** 2, weights=weight))
-        return float(np.average(answer != target, weights=weight))
+            return (answer - target) ** 2
+        return (answer != target).astype(np.float64)
 
     def _describe_path(self):
         n_splits, n_features = [], []
         for k in range(len(self._path.lams)):
-            keep = self._kept_on(self._path, k) > 0
+            keep = self._case.kept(k, self.ties) > 0
             n_splits.append(np.count_nonzero(keep))
             n_features.append(len(np.unique(self._problem.feature[keep])))
         return Bunch(
@@ -557,10 +689,6 @@ class FeatureBudgetPruner(BaseEstimator):
             n_splits=np.array(n_splits),
             n_features=np.array(n_features),
         )
-
-    def _kept_on(self, path, k):
-        """Splits kept by pruning `k` of a path."""
-        return self._problem.expand(path.chosen(k, self.ties), self.ties)
 
     # After fitting.
 
@@ -629,7 +757,9 @@ class FeatureBudgetPruner(BaseEstimator):
         -------
         scores : Bunch
             ``lams``; ``errors``, of the pruned ensembles: shares of wrong labels, or mean squared
-            errors; ``costs``, mean costs of a row; ``unpruned_error`` and ``unpruned_cost``.
+            errors, and their ``standard_errors``; ``costs``, mean costs of a row;
+            ``costs_by_name``, what of it goes to each feature and each group that has a price;
+            ``unpruned_error`` and ``unpruned_cost``.
         """
         check_is_fitted(self, "pruned_estimator_")
         problem, path = self._problem, self._path
@@ -642,15 +772,24 @@ class FeatureBudgetPruner(BaseEstimator):
         leaf = self._forest.apply(X)
 
         def measure(keep):
-            error = self._forest_error(problem.stops(keep)[leaf], target, weight)
-            paid = self._prices.paid(problem.acquired(leaf, keep))
-            return error, float(np.average(paid, weights=weight))
+            loss = self._row_losses(keep, problem.stops(keep)[leaf], target)
+            error = float(np.average(loss, weights=weight))
+            spread = float(np.sqrt(np.sum((weight * (loss - error)) ** 2))) / weight.sum()
+            bought = self._prices.bought(problem.acquired(leaf, keep))
+            return error, spread, weight @ bought / weight.sum() * self._prices.price
 
-        points = [measure(self._kept_on(path, k)) for k in range(len(path.lams))]
-        errors, costs = np.array(points).T
-        error, cost = measure(problem.split)
+        case = replace(self._case, path=path)
+        points = [measure(case.kept(k, self.ties)) for k in range(len(path.lams))]
+        error, _, paid = measure(problem.split)
+        spent = np.array([one[2] for one in points])
         return Bunch(
-            lams=path.lams, errors=errors, costs=costs, unpruned_error=error, unpruned_cost=cost
+            lams=path.lams,
+            errors=np.array([one[0] for one in points]),
+            standard_errors=np.array([one[1] for one in points]),
+            costs=spent.sum(axis=1),
+            costs_by_name=dict(zip(self._prices.names, spent.T, strict=True)),
+            unpruned_error=error,
+            unpruned_cost=float(paid.sum()),
         )
 
     def select(self, X, y, *, max_loss=0.01, sample_weight=None):
@@ -786,7 +925,7 @@ class FeatureBudgetPruner(BaseEstimator):
         check_is_fitted(self, "pruned_estimator_")
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         node, known = fetch_along_paths(self._forest, self._pruning.keep, fetch, names, n_samples)
-        answer = self._forest.decide_at(node.T)
+        answer = decide_among(self._forest, self.voting_trees_, node)
         if self._forest.classes is not None:
             answer = self.classes_[answer]
         return Bunch(prediction=answer, acquired=known, cost=self._prices.paid(known))

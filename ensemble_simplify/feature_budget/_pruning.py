@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ensemble_simplify.feature_budget._dantzig_wolfe import solve_dantzig_wolfe
+from ensemble_simplify.feature_budget._fill import fill_step
 from ensemble_simplify.feature_budget._lp_forms import solve_lp, solve_within_budget
-from ensemble_simplify.feature_budget._path import fill_step
 
 # Differences below this share of all costs, or errors, are rounding: in sums of floats, and in
 # what HiGHS answers.
@@ -65,15 +65,18 @@ class _Search:
         By ``time.monotonic()``.
     progress : callable
         Takes a line of text.
+    choose : callable or None
+        Takes prunings that fill a step, and returns the number of the one to use.
     """
 
-    def __init__(self, problem, *, shared, ties, fill, deadline, progress):
+    def __init__(self, problem, *, shared, ties, fill, deadline, progress, choose=None):
         self.problem = problem
         self.shared = shared
         self.ties = ties
         self.fill = fill
         self.deadline = deadline
         self.progress = progress
+        self.choose = choose
 
     def at_price(self, lam):
         """The pruning of lowest ``error + lam * cost``."""
@@ -89,7 +92,10 @@ class _Search:
         bound, is_complete = -np.inf, True
         if self.fill != "vertex":
             self.progress(f"budget {budget:.6g} lies in a step: filling it")
-            low = fill_step(self.problem, low, high, budget, self.deadline)
+            low, *others = fill_step(self.problem, low, high, budget, self.deadline)
+            if others and self.fill == "theta" and self.choose is not None:
+                found = [low, *others]
+                low = found[self.choose([self._expanded(chosen) for chosen in found])]
         if self.fill == "mip":
             self.progress("integer programming")
             low, bound = solve_within_budget(self.problem, budget, low, self.deadline)
@@ -150,6 +156,13 @@ class PathSearch(_Search):
     def _optimum(self, lam):
         k = int(np.searchsorted(self.path.lams, lam, side="right")) - 1
         return self._expanded(self.path.chosen(k, self.ties))
+
+    def on_path(self, k, budget):
+        """Pruning `k` of the path, which is within the budget; -1: nothing is pruned."""
+        if k < 0:
+            return self._judged(self.problem.split.copy(), 0.0, budget=budget)
+        keep = self._expanded(self.path.chosen(k, self.ties))
+        return self._judged(keep, self.path.lams[k], budget=budget)
 
     def _around(self, budget):
         """The dearest pruning within the budget, the next dearer one, the lam between them.

@@ -3,14 +3,53 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 
-from ensemble_simplify._forest import tree_estimators
+from ensemble_simplify._forest import keep_members, tree_estimators
 from ensemble_simplify._sklearn_tree import pruned_copy
 
 
-def write_pruned(estimator, forest, keep, *, own_values):
+def voting_trees(forest, keep, *, drop):
+    """The trees that vote when some splits are left.
+
+    Parameters
+    ----------
+    forest : Forest
+    keep : ndarray of uint8, shape (n_nodes,)
+    drop : bool
+        Whether trees without a split are left out, unless none has any.
+
+    Returns
+    -------
+    ndarray of intp
+    """
+    grown = np.flatnonzero(keep[forest.offsets[:-1]])
+    return grown if drop and grown.size else np.arange(forest.n_trees)
+
+
+def decide_among(forest, trees, nodes):
+    """Classes, or values for regression, of rows by the vote of some trees.
+
+    Parameters
+    ----------
+    forest : Forest
+    trees : ndarray of intp
+    nodes : ndarray of intp, shape (n_rows, n_trees)
+        Where the rows end in all trees.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    if len(trees) == forest.n_trees:
+        return forest.decide_at(nodes.T)
+    vote = replace(forest.vote, stop=len(trees), scale=len(trees))
+    return replace(forest, vote=vote).decide_at(nodes.T[trees])
+
+
+def write_pruned(estimator, forest, keep, trees, *, own_values):
     """A deep copy of an ensemble with pruned trees in it.
 
     Parameters
@@ -21,6 +60,8 @@ def write_pruned(estimator, forest, keep, *, own_values):
         What was read from it.
     keep : ndarray of uint8, shape (n_nodes,)
         1 for each split that stays a split.
+    trees : ndarray of intp
+        Those that stay in the ensemble.
     own_values : bool
         Whether nodes keep the values that the ensemble gave them, or get those of `forest`.
 
@@ -35,6 +76,8 @@ def write_pruned(estimator, forest, keep, *, own_values):
         pruned = pruned_copy(tree, keep[part].astype(bool), value)
         # In place: whatever holds the tree holds the pruned one now.
         vars(tree).update(vars(pruned))
+    if len(trees) < forest.n_trees:
+        keep_members(ensemble, trees)
     return ensemble
 
 

@@ -126,7 +126,7 @@ def test_tiny_forests_against_enumeration_and_both_programs(block):
         slopes = np.diff(path.lams)
         assert np.all(slopes > 0)
         for k, (error, cost) in enumerate(zip(path.errors, path.costs, strict=True)):
-            keep = pruner._kept_on(pruner._path, k)
+            keep = pruner._case.kept(k, pruner.ties)
             assert problem.loss(keep) == pytest.approx(error, abs=1e-9)
             assert problem.cost(keep) == pytest.approx(cost, abs=1e-9)
             # No pruning of that cost or less has a lower error.
@@ -148,6 +148,7 @@ def test_tiny_forests_against_enumeration_and_both_programs(block):
 @pytest.mark.parametrize("seed", range(40))
 def test_error_and_cost_are_what_the_written_forest_does(seed):
     frozen, options, X, y, weight = tiny_case(seed)
+    options["drop_trees"] = False
     path = FeatureBudgetPruner(frozen, **options).fit(X, y, weight).path_
     for lam in path.lams[:: max(1, len(path.lams) // 3)]:
         pruner = FeatureBudgetPruner(frozen, lam=lam, **options).fit(X, y, weight)
@@ -230,7 +231,7 @@ def test_trees_alone_keep_less(forest, cancer, labels):
         assert np.all(a._pruning.keep <= b._pruning.keep)
         assert b.error_ + lam * b.cost_ <= a.error_ + lam * a.cost_ + 1e-12
     for k in range(0, len(alone._path.lams), 5):
-        keep = alone._kept_on(alone._path, k)
+        keep = alone._case.kept(k, alone.ties)
         assert alone._problem.cost(keep) == pytest.approx(alone.path_.costs[k], abs=1e-9)
 
 
@@ -415,7 +416,8 @@ def test_ensembles(cancer, model):
     X, y = cancer
     names = np.array(["benign", "malignant"])[y]
     fitted = model.fit(X, names)
-    pruner = FeatureBudgetPruner(FrozenEstimator(fitted), budget="50%").fit(X, names)
+    options = {"budget": "50%", "drop_trees": False}
+    pruner = FeatureBudgetPruner(FrozenEstimator(fitted), **options).fit(X, names)
     assert type(pruner.pruned_estimator_) is type(fitted)
     error, cost, _, _ = count_by_rows_of_labels(pruner, X, names)
     assert pruner.error_ == pytest.approx(error, abs=1e-9)
@@ -792,4 +794,49 @@ def test_display(cancer, regression):
     assert display.chosen == (pytest.approx(pruner.feature_cost(X[1::2]).mean()), error)
     assert display.unpruned[0] >= display.chosen[0]
     assert display.plot().ax_ is not ax
+    # Every mark has its name.
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    names = ["pruned as an ensemble", "its 95 % interval", "pruned tree by tree"]
+    assert legend == [*names, "not pruned", "chosen", "budget"]
+    assert display.budget == pruner.budget_ == pytest.approx(0.5 * pruner.unpruned_cost_)
+    loss = (pruner.at(lam=scores.lams[1]).predict(X[1::2]) - y[1::2]) ** 2
+    assert scores.standard_errors[1] == pytest.approx(np.std(loss) / np.sqrt(len(loss)))
+    display.plot_costs()
+    assert sum(display.ax_.collections[0].get_paths()[0].get_extents().extents) > 0
+    plt.close("all")
+
+
+def test_what_the_money_goes_to_along_the_path(cancer, forest):
+    X, y = cancer
+    prices = {"feature_costs": np.arange(30.0), "groups": {"g": [1, 2, 7]}, "group_costs": 5.0}
+    pruner = FeatureBudgetPruner(FrozenEstimator(forest), **prices).fit(X, y)
+    scores = pruner.path_scores(X, y)
+    assert "feature 0" not in scores.costs_by_name  # it is free
+    for k in range(0, len(scores.lams), 5):
+        used = pruner.at(lam=scores.lams[k]).acquired_features(X)
+        assert scores.costs_by_name["feature 7"][k] == pytest.approx(7 * used[:, 7].mean())
+        shared = used[:, [1, 2, 7]].any(axis=1).mean()
+        assert scores.costs_by_name["group g"][k] == pytest.approx(5 * shared)
+        spent = sum(part[k] for part in scores.costs_by_name.values())
+        assert spent == pytest.approx(scores.costs[k])
+
+
+def test_display_of_candidates(cancer):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    X, y = cancer
+    X = X[:, :10]
+    model = RandomForestClassifier(4, max_depth=3, random_state=0)
+    pruner = FeatureBudgetPruner(model, budget="30%").fit(X[::2], y[::2])
+    display = BudgetPathDisplay.from_estimator(pruner, X[1::2], y[1::2], individual=False)
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend[:2] == ["candidates, out of bag", "their lower envelope"]
+    assert display.candidates is pruner.candidates_
+    assert len(display.lines_) == 1
+    display.plot_costs()
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    used = {f"feature {k}" for k in np.flatnonzero(pruner.feature_usage_)}
+    assert used <= {*legend, "budget"}
     plt.close("all")

@@ -136,6 +136,30 @@ def test_unit_of_the_weights(cancer, forest, scale):
     assert other.feature_usage_ == pytest.approx(one.feature_usage_)
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_unit_of_the_prices_where_ensembles_are_fitted(cancer, scale):
+    X, y = cancer
+    prices = np.random.default_rng(0).integers(1, 9, 10).astype(float)
+    options = {"estimator": RandomForestClassifier(5, max_depth=4, random_state=0), "budget": "40%"}
+    one = fit(X[:, :10], y, feature_costs=prices, **options)
+    other = fit(X[:, :10], y, feature_costs=prices * scale, **options)
+    for share in ("20%", "40%", "70%"):
+        a, b = at(one, budget=share), at(other, budget=share)
+        assert a.candidate_ == b.candidate_
+        np.testing.assert_array_equal(a.predict_proba(X[:, :10]), b.predict_proba(X[:, :10]))
+        assert_same(a, b, cost=scale)
+
+
+def test_unit_of_the_weights_where_ensembles_are_fitted(cancer):
+    X, y = cancer
+    options = {"estimator": RandomForestClassifier(5, max_depth=4, random_state=0), "budget": "40%"}
+    weight = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
+    one = fit(X[:, :10], y, weight, **options)
+    other = fit(X[:, :10], y, weight * 1e-300, **options)
+    assert one.candidate_ == other.candidate_
+    assert_same(one, other)
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e-3])
 def test_unit_of_the_weights_of_a_forest_grown_with_prices(cancer, scale):
     X, y = cancer
@@ -215,6 +239,17 @@ def test_no_path_of_an_earlier_fit_stays(cancer, forest):
 def test_integer_programs_need_trees_that_share(cancer, forest):
     with pytest.raises(ValueError, match="sharing='ensemble'"):
         FeatureBudgetPruner(forest, sharing="tree", fill="mip").fit(*cancer)
+
+
+def test_verbose_names_every_candidate(cancer, capsys):
+    X, y = cancer
+    options = {"budget": "40%", "verbose": 1}
+    model = RandomForestClassifier(4, max_depth=3, random_state=0)
+    pruner = fit(X[:, :6], y, estimator=model, **options)
+    lines = capsys.readouterr().out.splitlines()
+    for name, features in zip(pruner.candidates_.names, pruner.candidates_.features, strict=True):
+        start = f"[FeatureBudgetPruner] {name} on {len(features)} features: cost "
+        assert any(line.startswith(start) for line in lines)
 
 
 def test_verbose(cancer, forest, capsys):

@@ -1,0 +1,476 @@
+"""The most accuracy for the money: feature budgets beside what people would use instead.
+
+    python -m benchmarks.feature_budget_league [--data DIR] [--streed DIR] [--splits N] [--first N]
+
+For each set, 25, 50 and 75 % of the price of all features as the budget for the mean row, and N
+splits (70 / 30): the test error of
+
+- ``refit``: ``FeatureBudgetPruner(RandomForestClassifier(), budget=...)``;
+- ``frozen``: the same of ``FrozenEstimator(forest)``;
+- ``forest, top k``, ``LightGBM, top k``: fitted on the k features of highest importance, or of
+  highest importance for their price;
+- ``CEGB lazy``, ``CEGB coupled``: LightGBM with penalties on features;
+- ``STreeD``: the optimal tree of depth 3 for test and misclassification cost, on features cut into
+  at most six ranges.
+
+Peers are tuned on a quarter of the training rows (k, the ranking, the penalty, the size of trees),
+and then fitted on all of them. Sets: DIR of ``--data`` has CSV files with a last column ``target``;
+DIR of ``--streed`` is a checkout of AlgTUDelft/pystreed, whose sets of test costs are the ones of
+Lomax (2013), after Turney (1995). LightGBM and pystreed are left out where they are not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import train_test_split
+
+from benchmarks._record import environment
+from ensemble_simplify import FeatureBudgetPruner
+from ensemble_simplify.feature_budget._prices import Prices
+from ensemble_simplify.feature_budget._writing import decide_among, voting_trees
+
+SHARES = (0.25, 0.5, 0.75)
+#: Sets with the prices of tests, from the checkout of pystreed.
+PRICED = ("heart", "diabetes", "hepatitis", "soybean", "glass")
+#: Sets whose features cost one each.
+PLAIN = ("digits", "spambase", "steel_plates", "qsar_biodeg", "magic")
+MAX_ROWS = 2000
+
+
+def priced_set(directory, name):
+    """Rows, classes and prices of a set of pystreed; columns of one test joined again."""
+    folder = Path(directory) / "data" / "cost-sensitive" / name
+    lines = (folder / f"{name}-middle-costs.csv").read_text(encoding="utf-8").splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("Attribute"))
+    rows = np.vstack([np.loadtxt(folder / f"{name}-{part}-1.csv") for part in ("train", "test")])
+    columns, own, members, shared = [], [], {}, {}
+    for line in lines[head + 1 :]:
+        if not line.strip():
+            continue
+        _, cost, discounted, group, begin, end = line.split()
+        part = rows[:, 1 + int(begin) : 2 + int(end)]
+        columns.append(part @ np.arange(1, part.shape[1] + 1))
+        cost, discounted = float(cost), float(discounted)
+        own.append(discounted if group != "x" else cost)
+        if group != "x":
+            members.setdefault(group, []).append(len(columns) - 1)
+            shared[group] = max(shared.get(group, 0.0), cost - discounted)
+    groups = {name: part for name, part in members.items() if shared[name] > 0}
+    options = {"feature_costs": np.array(own)}
+    if groups:
+        options |= {"groups": groups, "group_costs": {g: shared[g] for g in groups}}
+    return np.column_stack(columns), rows[:, 0].astype(int), options
+
+
+def plain_set(directory, name):
+    """Rows and classes of a set whose features cost one each."""
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+    else:
+        table = np.genfromtxt(Path(directory) / f"{name}.csv", delimiter=",", skip_header=1)
+        table = table[~np.isnan(table).any(axis=1)]
+        X, y = table[:, :-1], table[:, -1].astype(int)
+    if len(X) > MAX_ROWS:
+        rows = np.random.default_rng(0).permutation(len(X))[:MAX_ROWS]
+        X, y = X[rows], y[rows]
+    return X, y, {"feature_costs": np.ones(X.shape[1])}
+
+
+# ------------------------------------------------------------------- peers
+
+
+def rankings(model, prices):
+    """Features by importance, and by importance for their price."""
+    worth = model.feature_importances_
+    return [np.argsort(-worth, kind="stable"), np.argsort(-worth / prices.alone(), kind="stable")]
+
+
+def top_k(make, X, y, X_val, y_val, prices, budgets):
+    """For each budget the features of lowest validation error, and the settings of the model."""
+    best = [(np.inf, None, None)] * len(budgets)
+    for settings in make.settings:
+        tried = set()
+        for order in rankings(make(**settings).fit(X, y), prices):
+            sizes = np.unique(np.geomspace(1, X.shape[1], 12).astype(int))
+            for k in sizes:
+                chosen = np.sort(order[:k])
+                price = prices.of_set(chosen)
+                if tuple(chosen) in tried or price > max(budgets) * (1 + 1e-9):
+                    continue
+                tried.add(tuple(chosen))
+                model = make(**settings).fit(X[:, chosen], y)
+                error = np.mean(model.predict(X_val[:, chosen]) != y_val)
+                for b, budget in enumerate(budgets):
+                    if price <= budget * (1 + 1e-9) and error < best[b][0]:
+                        best[b] = error, chosen, settings
+    return best
+
+
+def forest(**settings):
+    return RandomForestClassifier(100, random_state=0, n_jobs=1, **settings)
+
+
+forest.settings = ({},)
+
+
+def boosted(**settings):
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(
+        n_estimators=100, random_state=0, n_jobs=1, verbosity=-1, deterministic=True, **settings
+    )
+
+
+boosted.settings = ({"num_leaves": 31}, {"num_leaves": 7})
+
+
+def boosted_cost(model, X, prices):
+    """Mean cost of the rows in a LightGBM model: each feature on a row's paths once."""
+    leaves = np.asarray(model.booster_.predict(X, pred_leaf=True)).reshape(len(X), -1)
+    acquired = np.zeros(X.shape, dtype=bool)
+    for t, tree in enumerate(model.booster_.dump_model()["tree_info"]):
+        used = {}
+        stack = [(tree["tree_structure"], frozenset())]
+        while stack:
+            node, above = stack.pop()
+            if "split_feature" in node:
+                above = above | {node["split_feature"]}
+                stack += [(node["left_child"], above), (node["right_child"], above)]
+            else:
+                used[node.get("leaf_index", 0)] = sorted(above)
+        for leaf, features in used.items():
+            acquired[np.ix_(leaves[:, t] == leaf, features)] = True
+    return prices.paid(acquired).mean()
+
+
+def penalised(kind, X, y, X_val, y_val, X_all, y_all, prices, budgets):
+    """For each budget the model with penalties that does best on the validation rows."""
+    price = prices.alone() / prices.alone().mean()
+    levels = np.geomspace(1e-4, 1, 8) if kind == "lazy" else np.geomspace(0.1, 1000, 8)
+    best = [(np.inf, None, None)] * len(budgets)
+    for settings in boosted.settings:
+        for level in levels:
+            options = settings | {
+                "cegb_tradeoff": level,
+                f"cegb_penalty_feature_{kind}": price.tolist(),
+            }
+            model = boosted(**options).fit(X, y)
+            cost = boosted_cost(model, X_val, prices)
+            error = np.mean(model.predict(X_val) != y_val)
+            for b, budget in enumerate(budgets):
+                if cost <= budget and error < best[b][0]:
+                    best[b] = error, model, options
+    found = []
+    for budget, (_, model, options) in zip(budgets, best, strict=True):
+        if model is not None:
+            again = boosted(**options).fit(X_all, y_all)
+            if boosted_cost(again, X_all, prices) <= budget:
+                model = again
+        found.append(model)
+    return found
+
+
+def ranges(X, columns, cuts):
+    """Binary columns, one for each range of each feature, that say that a row lies above it."""
+    return np.column_stack([(X[:, k] > c).astype(int) for k, c in zip(columns, cuts, strict=True)])
+
+
+def streed(X, y, X_val, y_val, X_test, prices, resources, budgets):
+    """For each budget the predictions of the optimal tree that does best on validation rows."""
+    from pystreed import STreeDCostSensitiveClassifier
+    from pystreed.data import CostSpecifier, FeatureCostSpecifier
+
+    columns, cuts, parts = [], [], []
+    for k in range(X.shape[1]):
+        values = np.unique(X[:, k])
+        middle = (values[1:] + values[:-1]) / 2
+        if len(middle) > 5:
+            middle = np.unique(np.quantile(X[:, k], np.arange(1, 6) / 6))
+        if not len(middle):
+            continue
+        own, group = resources[k]
+        cost = prices.price[own] if own >= 0 else 0.0
+        more = prices.price[group] if group >= 0 else 0.0
+        parts.append(
+            FeatureCostSpecifier(
+                cost + more,
+                cost,
+                f"g{group}" if group >= 0 else f"f{k}",
+                len(columns),
+                len(columns) + len(middle) - 1,
+            )
+        )
+        columns += [k] * len(middle)
+        cuts += middle.tolist()
+    classes, index = np.unique(y, return_inverse=True)
+    binary = [ranges(part, columns, cuts) for part in (X, X_val, X_test)]
+    total = prices.of_set(np.arange(X.shape[1]))
+    best = [(np.inf, None)] * len(budgets)
+    for wrong in total * np.geomspace(0.05, 50, 8):
+        matrix = wrong * (1 - np.eye(len(classes)))
+        model = STreeDCostSensitiveClassifier(max_depth=3, time_limit=20)
+        model.fit(binary[0], index, CostSpecifier(matrix.tolist(), parts))
+        if not model.is_fitted():
+            continue
+        cost = streed_cost(model.get_tree(), binary[1], columns, prices, X.shape[1])
+        error = np.mean(classes[np.asarray(model.predict(binary[1]), dtype=int)] != y_val)
+        answer = classes[np.asarray(model.predict(binary[2]), dtype=int)]
+        for b, budget in enumerate(budgets):
+            if cost <= budget and error < best[b][0]:
+                best[b] = error, answer
+    return [answer for _, answer in best]
+
+
+def streed_cost(tree, X, columns, prices, n_features):
+    """Mean cost of binary rows in a tree of pystreed."""
+    acquired = np.zeros((len(X), n_features), dtype=bool)
+    stack = [(tree, np.arange(len(X)))]
+    while stack:
+        node, rows = stack.pop()
+        if node.is_leaf_node():
+            continue
+        k = node.feature
+        acquired[rows, columns[k]] = True
+        right = X[rows, k] > 0
+        stack += [(node.left_child, rows[~right]), (node.right_child, rows[right])]
+    return prices.paid(acquired).mean()
+
+
+# ------------------------------------------------------------------- a frozen forest
+
+
+def frozen_errors(X, y, options, seed):
+    """Errors of a pruned default forest, of its first trees, and of its most important features.
+
+    For each budget the mean error of the trees on the training rows, which is what pruning
+    minimises, and the error of the vote on the test rows: of the pruner, of the largest number of
+    first trees that the budget allows, and of the largest number of most important features, all
+    splits on others undone.
+    """
+    counts = np.unique(y, return_counts=True)[1]
+    X, X_test, y, y_test = train_test_split(
+        X, y, test_size=0.3, random_state=seed, stratify=y if counts.min() > 1 else None
+    )
+    fitted = RandomForestClassifier(100, random_state=seed).fit(X, y)
+    pruner = FeatureBudgetPruner(FrozenEstimator(fitted), **options).fit(X, y)
+    problem, read = pruner._problem, pruner._forest
+    leaf = read.apply(X_test)
+    target = np.searchsorted(fitted.classes_, y_test)
+
+    def measured(keep):
+        grown = voting_trees(read, keep, drop=True)
+        answer = decide_among(read, grown, problem.stops(keep)[leaf])
+        return problem.loss(keep), np.mean(answer != target)
+
+    tree = np.repeat(np.arange(read.n_trees), np.diff(read.offsets))
+    families = {"first trees": [problem.split * (tree < k) for k in range(1, read.n_trees)]}
+    families["top k"] = []
+    for k in range(1, X.shape[1] + 1):
+        usable = np.isin(problem.feature, np.argsort(-fitted.feature_importances_)[:k])
+        keep = problem.split * usable
+        for node in problem.order[keep[problem.order] > 0]:
+            above = problem.parent[node]
+            keep[node] = above < 0 or keep[above]
+        families["top k"].append(keep)
+    found = {}
+    for share in SHARES:
+        budget = share * pruner.unpruned_cost_
+        cells = {"pruner": measured(pruner.at(budget=budget)._pruning.keep)}
+        for name, keeps in families.items():
+            # Their costs rise: the last that fits.
+            below, above = -1, len(keeps)
+            while above - below > 1:
+                middle = (below + above) // 2
+                if problem.cost(keeps[middle]) <= budget * (1 + 1e-9):
+                    below = middle
+                else:
+                    above = middle
+            nothing = np.zeros_like(problem.split)
+            cells[name] = measured(keeps[below] if below >= 0 else nothing)
+        found[share] = cells
+    return found
+
+
+def frozen_table(sets, args):
+    """Print the comparison of prunings of the same forests."""
+    print(
+        "A default forest of 100 trees, not fitted again, at 25/50/75 % of its cost: mean error of "
+        f"its trees on the training rows / error of the vote on test rows; {args.splits} splits.\n"
+    )
+    names = ("pruner", "first trees", "top k")
+    print(f"| | {' | '.join(names)} |\n|---|---|---|---|")
+    worse = dict.fromkeys(names[1:], 0)
+    behind = dict.fromkeys(names[1:], 0)
+    n_cells = 0
+    for title, read in sets:
+        X, y, options = read()
+        runs = [frozen_errors(X, y, options, args.first + k) for k in range(args.splits)]
+        shown = []
+        for name in names:
+            means = np.mean([[run[share][name] for share in SHARES] for run in runs], axis=0)
+            shown.append(", ".join(f"{a:.3f} / {b:.3f}" for a, b in means))
+        print(f"| {title} | {' | '.join(shown)} |", flush=True)
+        for share in SHARES:
+            n_cells += 1
+            mean = {name: np.mean([run[share][name] for run in runs], axis=0) for name in names}
+            for name in names[1:]:
+                worse[name] += mean["pruner"][0] > mean[name][0] + 1e-12
+                behind[name] += mean["pruner"][1] > mean[name][1] + 1e-12
+    for name in names[1:]:
+        print(
+            f"\nCells of {n_cells} in which the pruner is behind `{name}`: {worse[name]} by the "
+            f"error of the trees, {behind[name]} by the vote on test rows."
+        )
+
+
+# ------------------------------------------------------------------- one cell
+
+
+def majority(y, n):
+    """What is left where nothing fits into the budget."""
+    values, counts = np.unique(y, return_counts=True)
+    return np.full(n, values[counts.argmax()])
+
+
+def errors_of(X, y, options, seed, installed):
+    """Test errors of all methods at all budgets on one split, and seconds of ours."""
+    counts = np.unique(y, return_counts=True)[1]
+    X, X_test, y, y_test = train_test_split(
+        X, y, test_size=0.3, random_state=seed, stratify=y if counts.min() > 1 else None
+    )
+    prices = Prices.read(
+        options["feature_costs"], options.get("groups"), options.get("group_costs"), X.shape[1]
+    )
+    budgets = [share * prices.of_set(np.arange(X.shape[1])) for share in SHARES]
+    found = {}
+    start = time.perf_counter()
+    pruner = FeatureBudgetPruner(
+        RandomForestClassifier(100, random_state=0), budget=budgets[0], random_state=0, **options
+    ).fit(X, y)
+    found["refit"] = [pruner.at(budget=budget).predict(X_test) for budget in budgets]
+    seconds = time.perf_counter() - start
+    fitted = RandomForestClassifier(100, random_state=0).fit(X, y)
+    pruner = FeatureBudgetPruner(FrozenEstimator(fitted), **options).fit(X, y)
+    found["frozen"] = [pruner.at(budget=budget).predict(X_test) for budget in budgets]
+
+    counts = np.unique(y, return_counts=True)[1]
+    A, V, a, v = train_test_split(
+        X, y, test_size=0.25, random_state=seed, stratify=y if counts.min() > 1 else None
+    )
+    methods = {"forest, top k": forest}
+    if "lightgbm" in installed:
+        methods["LightGBM, top k"] = boosted
+    for name, make in methods.items():
+        answers = []
+        for _, chosen, settings in top_k(make, A, a, V, v, prices, budgets):
+            if chosen is None:
+                answers.append(majority(y, len(X_test)))
+                continue
+            model = make(**settings).fit(X[:, chosen], y)
+            answers.append(model.predict(X_test[:, chosen]))
+        found[name] = answers
+    if "lightgbm" in installed:
+        for kind in ("lazy", "coupled"):
+            models = penalised(kind, A, a, V, v, X, y, prices, budgets)
+            found[f"CEGB {kind}"] = [
+                majority(y, len(X_test)) if model is None else model.predict(X_test)
+                for model in models
+            ]
+    if "pystreed" in installed:
+        answers = streed(A, a, V, v, X_test, prices, prices.resources, budgets)
+        found["STreeD"] = [majority(y, len(X_test)) if p is None else p for p in answers]
+    return {
+        name: [np.mean(p != y_test) for p in answers] for name, answers in found.items()
+    }, seconds
+
+
+def table(results):
+    """Print test errors, mean ranks, and how often each method is first or near it."""
+    names = list(next(iter(results.values()))[0])
+    print(f"| | {' | '.join(names)} |\n|---|{'---|' * len(names)}")
+    cells = []
+    for key, runs in results.items():
+        errors = np.array([[run[name] for name in names] for run in runs])
+        means = errors.mean(axis=0)
+        shown = ["/".join(f"{e:.3f}".lstrip("0") for e in means[m]) for m in range(len(names))]
+        print(f"| {key} | {' | '.join(shown)} |")
+        cells += [errors[:, :, b] for b in range(len(SHARES))]
+    rivals = [m for m, name in enumerate(names) if name != "frozen"]
+    ranks, near = [], []
+    for cell in cells:
+        means = cell[:, rivals].mean(axis=0)
+        ranks.append(
+            [
+                1
+                + np.mean(means < m - 1e-12) * len(means)
+                + 0.5 * (np.sum(np.abs(means - m) < 1e-12) - 1)
+                for m in means
+            ]
+        )
+        first = int(means.argmin())
+        runs = len(cell)
+        error = cell[:, rivals[first]].std(ddof=1) / np.sqrt(runs) if runs > 1 else 0.0
+        near.append(means <= means.min() + error + 1e-12)
+    ranks, near = np.mean(ranks, axis=0), np.mean(near, axis=0)
+    print(
+        f"\nOver {len(cells)} cells (set x budget), without `frozen`: mean rank, and share of the "
+        "cells in which a method is first or within one standard error of the first's mean.\n"
+    )
+    print("| | mean rank | first or near |\n|---|---|---|")
+    for m, rank, share in zip(rivals, ranks, near, strict=True):
+        print(f"| {names[m]} | {rank:.2f} | {100 * share:.0f} % |")
+
+
+def main():
+    """Run the league."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", help="directory of the CSV files")
+    parser.add_argument("--streed", help="checkout of AlgTUDelft/pystreed")
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--first", type=int, default=100, help="random state of the first split")
+    parser.add_argument("--sets", nargs="*", help="only these sets")
+    parser.add_argument("--frozen", action="store_true", help="prunings of the same forests only")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    installed = {name for name in ("lightgbm", "pystreed") if find_spec(name)}
+    print(f"{environment('lightgbm', 'pystreed')}\n")
+    sets = [(f"{name} (prices)", args.streed, name) for name in PRICED if args.streed]
+    sets += [(name, args.data, name) for name in PLAIN if args.data or name == "digits"]
+    sets = [
+        (title, partial(priced_set if title.endswith("(prices)") else plain_set, directory, name))
+        for title, directory, name in sets
+        if not args.sets or name in args.sets
+    ]
+    if args.frozen:
+        frozen_table(sets, args)
+        return
+    results, seconds = {}, {}
+    for split in range(args.splits):
+        for title, read in sets:
+            X, y, options = read()
+            run, spent = errors_of(X, y, options, args.first + split, installed)
+            results.setdefault(title, []).append(run)
+            seconds.setdefault(title, []).append(spent)
+            shown = {key: [round(float(e), 4) for e in errors] for key, errors in run.items()}
+            print(split, title, round(spent, 1), shown, file=sys.stderr, flush=True)
+    print(
+        f"Test errors at 25/50/75 % of the price of all features, mean of {args.splits} splits.\n"
+    )
+    table(results)
+    spent = ", ".join(f"{title} {np.mean(s):.0f}" for title, s in seconds.items())
+    print(f"\nSeconds of `refit`, one fit and three budgets: {spent}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""An ensemble, read and stated as a pruning problem on some rows, with its path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ensemble_simplify._base import class_index
+from ensemble_simplify._forest import Forest, read_forest, tree_estimators
+from ensemble_simplify.feature_budget._loss import node_losses
+from ensemble_simplify.feature_budget._path import BudgetPath, find_path
+from ensemble_simplify.feature_budget._problem import PruningProblem
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """An ensemble and all its prunings.
+
+    Attributes
+    ----------
+    estimator : fitted ensemble
+    forest : Forest
+        What was read of it, with the node values of the pruned trees.
+    problem : PruningProblem
+    target : ndarray of shape (n_rows,)
+        Class indices, or values for regression.
+    path : BudgetPath or None
+        None where the path is only followed as far as needed.
+    """
+
+    estimator: object
+    forest: Forest
+    problem: PruningProblem
+    target: np.ndarray
+    path: BudgetPath | None
+
+    def kept(self, k, ties):
+        """Splits kept by pruning `k` of the path; -1: all."""
+        if k < 0:
+            return self.problem.split
+        return self.problem.expand(self.path.chosen(k, ties), ties)
+
+
+def state_case(
+    estimator, X, y, weight, prices, *, loss, labels, errors, shared, deadline, with_path=True
+):
+    """Read an ensemble and state its pruning on some rows.
+
+    Parameters
+    ----------
+    estimator : fitted ensemble
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+    weight : ndarray of shape (n_rows,)
+    prices : Prices
+    loss : {"auto", "error", "gini", "log_loss", "squared_error"}
+    labels : {"tree", "sample"}
+    errors : {"given", "oob"}
+    shared : bool
+        Whether trees share what they buy.
+    deadline : float
+    with_path : bool, default=True
+
+    Returns
+    -------
+    Case
+    """
+    forest = read_forest(estimator)
+    if forest.vote.rule != "mean" or forest.vote.members:
+        raise TypeError(
+            f"estimator={type(estimator).__name__}(...) does not average single trees, "
+            "so their mean error says nothing about it. Use a forest, or bagging of trees."
+        )
+    target = y if forest.classes is None else class_index(y, forest.classes)
+    leaf = forest.apply(X)
+    counted = np.empty((0, 0), dtype=np.uint8)  # all rows
+    if errors == "oob":
+        counted = held_out_rows(estimator, len(X), forest.n_trees)
+    loss_of_node, unit, value = node_losses(
+        forest, leaf, target, weight, counted, loss=_loss_of(forest, loss), labels=labels
+    )
+    problem = PruningProblem(
+        offsets=forest.offsets,
+        left=forest.left,
+        right=forest.right,
+        feature=forest.feature,
+        leaf=leaf,
+        weight=weight,
+        loss_of_node=loss_of_node,
+        unit=unit,
+        prices=prices.price,
+        resources=prices.resources,
+    )
+    path = find_path(problem, shared=shared, deadline=deadline) if with_path else None
+    return Case(estimator, replace(forest, value=value), problem, target, path)
+
+
+def has_held_out_rows(estimator):
+    """Whether the trees of an ensemble were each grown on a sample of the rows."""
+    # Asked of the class: the property draws all samples again.
+    return bool(getattr(estimator, "bootstrap", False)) and hasattr(
+        type(estimator), "estimators_samples_"
+    )
+
+
+def held_out_rows(estimator, n_rows, n_trees):
+    """Mask of the rows on which each tree was not grown, of shape (n_rows, n_trees)."""
+    remedy = "Use errors='given', or an ensemble with bootstrap=True fitted on these rows."
+    if not has_held_out_rows(estimator):
+        raise ValueError(
+            "errors='oob' needs trees that were each grown on a bootstrap sample, but "
+            f"{type(estimator).__name__}(...) has none. {remedy}"
+        )
+    out = np.ones((n_rows, n_trees), dtype=np.uint8)
+    for t, rows in enumerate(estimator.estimators_samples_):
+        if rows.max() >= n_rows:
+            raise ValueError(
+                f"errors='oob' needs the rows the ensemble was fitted on, but X has {n_rows} "
+                f"rows and tree {t} was grown on row {rows.max()}. {remedy}"
+            )
+        out[rows, t] = 0
+    return out
+
+
+def is_grown_on(case):
+    """Whether the trees of a case were each grown on a sample of its rows.
+
+    The leaves of the first tree count the rows that it was grown on.
+    """
+    if not has_held_out_rows(case.estimator):
+        return False
+    rows = np.unique(case.estimator.estimators_samples_[0])
+    if rows.max() >= case.problem.n_rows:
+        return False
+    rows = rows[case.problem.weight[rows] > 0]
+    nodes = tree_estimators(case.estimator)[0][0].tree_
+    counts = np.bincount(case.problem.leaf_of_rows()[rows, 0], minlength=nodes.node_count)
+    at_leaves = np.flatnonzero(nodes.children_left < 0)
+    return bool((counts[at_leaves] == nodes.n_node_samples[at_leaves]).all())
+
+
+def _loss_of(forest, loss):
+    """The loss that a parameter stands for."""
+    regression = forest.classes is None
+    if loss == "auto":
+        return "squared_error" if regression else "error"
+    if (loss == "squared_error") != regression:
+        raise ValueError(
+            f"loss={loss!r} does not fit a {'regressor' if regression else 'classifier'}. "
+            + ("Use 'squared_error'." if regression else "Use 'error', 'gini' or 'log_loss'.")
+        )
+    return loss

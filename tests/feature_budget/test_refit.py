@@ -1,0 +1,337 @@
+"""Ensembles fitted with prices in mind: sets of features, judging, and the choice."""
+
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.ensemble import (
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import brier_score_loss
+from sklearn.tree import DecisionTreeClassifier
+
+from ensemble_simplify import BudgetForestClassifier, FeatureBudgetPruner
+from ensemble_simplify._forest import read_forest, tree_estimators
+from ensemble_simplify.feature_budget import _refit
+from ensemble_simplify.feature_budget._prices import Prices
+from ensemble_simplify.feature_budget._refit import (
+    errors_of_votes,
+    families,
+    feature_sets,
+    fit_on,
+    importances,
+    lower_envelope,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning")
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Two classes, twelve features of which the dear ones say what the cheap ones say as well."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 12))
+    X[:, 6:9] = X[:, :3] + 0.1 * rng.normal(size=(300, 3))
+    y = (X[:, :3].sum(axis=1) + 0.3 * X[:, 3] > 0).astype(int)
+    prices = np.where(np.arange(12) < 6, 1.0, 9.0)
+    return X, y, prices
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    X, y, prices = data
+    forest = RandomForestClassifier(12, random_state=0)
+    return FeatureBudgetPruner(forest, feature_costs=prices, budget=5, random_state=0).fit(X, y)
+
+
+def test_price_of_a_set_by_rows():
+    rng = np.random.default_rng(0)
+    groups = {"a": [0, 2], "b": [3, 4, 5]}
+    prices = Prices.read(rng.uniform(0, 2, 7), groups, {"a": 1.5, "b": 0.0}, 7)
+    for size in range(1, 8):
+        for features in combinations(range(7), size):
+            row = np.isin(np.arange(7), features)[None]
+            assert prices.of_set(list(features)) == pytest.approx(prices.paid(row)[0])
+    for k, alone in enumerate(prices.alone()):
+        assert alone == pytest.approx(prices.paid(np.arange(7)[None] == k)[0])
+
+
+def test_sets_leave_out_the_least_worth_for_its_price_and_groups_at_once():
+    """The scan is worth more than each of the others, but not its price."""
+    worth = np.array([4.0, 3.0, 2.0, 5.0, 5.0])
+    groups = {"scan": [3, 4]}
+    prices = Prices.read([1.0, 1.0, 1.0, 0.1, 0.1], groups, {"scan": 20.0}, 5)
+    sets = feature_sets(prices, lambda kept: worth[kept])
+    assert [s.tolist() for s in sets] == [[0, 1, 2, 3, 4], [0, 1, 2], [0, 1], [0]]
+    # Without groups it is one feature after the other, and none that is free.
+    prices = Prices.read([1.0, 2.0, 4.0, 0.0], None, None, 4)
+    sets = feature_sets(prices, lambda kept: np.ones(4)[kept])
+    assert [s.tolist() for s in sets] == [[0, 1, 2, 3], [0, 1, 3], [0, 3], [3]]
+    assert len(feature_sets(prices, lambda kept: None)) == 1
+
+
+def test_an_ensemble_on_some_features_takes_rows_of_all(data):
+    X, y, _ = data
+    features = np.array([1, 4, 7])
+    plain = BaggingClassifier(DecisionTreeClassifier(), 5)
+    model = fit_on(plain, features, X, y, None, 3, None, names=None)
+    same = clone(plain).set_params(random_state=3).fit(X[:, features], y)
+    np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X[:, features]))
+    assert set(read_forest(model).feature) - {-1} <= set(features)
+    worth = np.sum([tree.feature_importances_ for tree in same.estimators_], axis=0)
+    np.testing.assert_allclose(importances(model, features), worth)
+
+
+def test_trees_of_the_users_kind_lead():
+    forest = RandomForestClassifier(7, max_depth=3, max_features=None, random_state=5)
+    names = families(forest, 7)
+    assert next(iter(names)) == "own"
+    assert repr(names["own"].estimator) == "DecisionTreeClassifier(max_depth=3)"
+    assert "own" not in families(RandomForestClassifier(random_state=1), 7)
+    assert "own" not in families(DecisionTreeClassifier(), 7)
+    own = families(BaggingClassifier(DecisionTreeClassifier(max_depth=2)), 7)["own"]
+    assert own.estimator.max_depth == 2
+
+
+def test_errors_of_votes(data):
+    X, y, _ = data
+    forest = read_forest(RandomForestClassifier(3, random_state=0).fit(X, y))
+    rng = np.random.default_rng(0)
+    share = rng.random(300)
+    counts, weight = rng.integers(0, 4, 300).astype(float), rng.uniform(size=300)
+    votes = counts[:, None] * np.column_stack([1 - share, share])
+    error, score = errors_of_votes(forest, votes, counts, y, weight)
+    seen = counts > 0
+    wrong = (share[seen] > 0.5) != y[seen]
+    assert error == pytest.approx(np.average(wrong, weights=weight[seen]))
+    brier = brier_score_loss(y[seen], share[seen], sample_weight=weight[seen])
+    assert score == pytest.approx(error + brier)
+
+
+def test_lower_envelope_by_comparing_all_pairs():
+    rng = np.random.default_rng(0)
+    costs, errors = rng.integers(0, 9, 40).astype(float), rng.integers(0, 9, 40).astype(float)
+    kept = lower_envelope(costs, errors)
+    for i in range(40):
+        beaten = (costs <= costs[i]) & (errors <= errors[i])
+        beaten &= (costs < costs[i]) | (errors < errors[i])
+        on_it = (costs[i], errors[i]) in set(zip(costs[kept], errors[kept], strict=True))
+        assert on_it != beaten.any()
+    assert (np.diff(costs[kept]) > 0).all()
+    assert (np.diff(errors[kept]) < 0).all()
+
+
+def test_the_choice_is_the_best_judged_within_the_budget(data, fitted):
+    X, _, _ = data
+    assert fitted.cost_ <= 5 * (1 + 1e-9)
+    assert fitted.cost_ == pytest.approx(fitted.feature_cost(X).mean())
+    found = fitted.candidates_
+    assert len(found.names) == len(found.features) == len(found.costs) == len(found.errors)
+    assert found.names[0] == "as given"
+    assert "grown with prices" in found.names
+    chosen = fitted.candidate_
+    assert set(np.flatnonzero(fitted.feature_usage_)) <= set(found.features[chosen])
+    # Whatever the budget, the best candidate has been kept.
+    for budget in np.unique(np.concatenate(found.costs)):
+        score = [one.scores[one.costs <= budget].min(initial=np.inf) for one in fitted._candidates]
+        assert fitted._candidates[int(np.argmin(score))].estimator is not None
+    assert any(one.estimator is None for one in fitted._candidates)
+    fits = [one.scores[one.costs <= 5 * (1 + 1e-9)].min() for one in fitted._candidates]
+    assert chosen in (0, np.argmin(fits))
+
+
+def votes_of_strangers(pruned, samples, X, rows):
+    """Votes on some rows of the trees of a pruned ensemble that have not seen them."""
+    votes, counts = np.zeros((len(X), 2)), np.zeros(len(X))
+    trees = tree_estimators(pruned.pruned_estimator_)
+    for (tree, columns), t in zip(trees, pruned.voting_trees_, strict=True):
+        out = np.setdiff1d(rows, samples[t])
+        part = X[out] if columns is None else X[np.ix_(out, columns)]
+        votes[out] += tree.predict_proba(part)
+        counts[out] += 1
+    return votes, counts
+
+
+@pytest.mark.parametrize("place", [0, 1, -1])
+def test_scores_are_those_of_written_ensembles_on_rows_not_seen(data, fitted, place):
+    X, y, prices = data
+    kept = [k for k, one in enumerate(fitted._candidates) if one.estimator is not None]
+    chosen = kept[place]
+    candidate = fitted._candidates[chosen]
+    frozen = FrozenEstimator(candidate.estimator)
+    samples = candidate.estimator.estimators_samples_
+    first = (
+        np.random.default_rng(np.random.RandomState(0).randint(np.iinfo(np.int32).max)).permutation(
+            len(X)
+        )
+        % 2
+        == 0
+    )
+    options = {"feature_costs": prices, "errors": "given" if chosen == 0 else "oob"}
+    whole = FeatureBudgetPruner(frozen, **options).fit(X, y)
+    for k, cost, score in zip(candidate.index, candidate.costs, candidate.scores, strict=True):
+        if k < 0:
+            assert cost == pytest.approx(whole.unpruned_cost_)
+            continue
+        assert cost == pytest.approx(whole.path_.costs[k])
+        if chosen == 0:
+            pruned = whole.at(lam=whole.path_.lams[k])
+            votes, counts = votes_of_strangers(pruned, samples, X, np.arange(len(X)))
+        else:
+            # The half that a pruning has looked at is judged by the other half's pruning.
+            votes, counts = np.zeros((len(X), 2)), np.zeros(len(X))
+            for half in (first, ~first):
+                pruner = FeatureBudgetPruner(frozen, **options).fit(X, y, half.astype(float))
+                near = np.argmin(np.abs(pruner.path_.costs - cost))
+                pruned = pruner.at(lam=pruner.path_.lams[near])
+                found = votes_of_strangers(pruned, samples, X, np.flatnonzero(~half))
+                votes, counts = votes + found[0], counts + found[1]
+        seen = counts > 0
+        proba = votes[seen] / counts[seen, None]
+        error = np.mean(proba.argmax(axis=1) != y[seen])
+        assert score == pytest.approx(error + np.mean((proba[:, 1] - y[seen]) ** 2))
+
+
+def test_dear_twins_of_cheap_features_are_not_bought(data, fitted):
+    X, y, _ = data
+    rng = np.random.default_rng(1)
+    new = rng.normal(size=(1000, 12))
+    new[:, 6:9] = new[:, :3] + 0.1 * rng.normal(size=(1000, 3))
+    truth = (new[:, :3].sum(axis=1) + 0.3 * new[:, 3] > 0).astype(int)
+    frozen = FrozenEstimator(RandomForestClassifier(12, random_state=0).fit(X, y))
+    pruned = FeatureBudgetPruner(frozen, feature_costs=fitted.feature_costs, budget=5).fit(X, y)
+    assert fitted.feature_usage_[6:].max() == 0
+    assert fitted.score(new, truth) > pruned.score(new, truth)
+
+
+def test_without_refit_it_is_the_users_ensemble(data):
+    X, y, prices = data
+    forest = RandomForestClassifier(5, random_state=0)
+    options = {"feature_costs": prices, "budget": "40%"}
+    plain = FeatureBudgetPruner(forest, refit=False, **options).fit(X, y)
+    frozen = FeatureBudgetPruner(FrozenEstimator(clone(forest).fit(X, y)), **options).fit(X, y)
+    for other in (frozen, FeatureBudgetPruner(forest, feature_costs=prices).fit(X, y)):
+        assert other.candidates_ is other.candidate_ is None
+    assert plain.candidates_ is None
+    np.testing.assert_array_equal(plain.predict_proba(X), frozen.predict_proba(X))
+    assert (plain.cost_, plain.error_) == (frozen.cost_, frozen.error_)
+
+
+def test_at_chooses_again_without_fitting(data, fitted, monkeypatch):
+    X, _, _ = data
+    before = fitted.predict_proba(X)
+    # In another process, as the one that was fitted.
+    copied = pickle.loads(pickle.dumps(fitted))
+    for model in (BaggingClassifier, RandomForestClassifier):
+        monkeypatch.setattr(model, "fit", lambda *_: pytest.fail("something was fitted"))
+    costs = []
+    for budget in (0, 1, 2, 3, 5, 20, "50%"):
+        at = fitted.at(budget=budget)
+        limit = 0.5 * fitted.unpruned_cost_ if budget == "50%" else budget
+        assert at.cost_ <= limit * (1 + 1e-9)
+        assert at.unpruned_cost_ == fitted.unpruned_cost_
+        assert at.error_bound_ <= at.error_ + 1e-12
+        np.testing.assert_array_equal(at.predict(X), copied.at(budget=budget).predict(X))
+        costs.append(at.cost_)
+    assert costs[0] == 0
+    assert len(set(costs)) > 3
+    np.testing.assert_array_equal(fitted.at(budget=5).predict_proba(X), before)
+    np.testing.assert_array_equal(fitted.predict_proba(X), before)
+
+
+def test_same_seed_same_choice(data, fitted):
+    X, y, _ = data
+    again = clone(fitted).fit(X, y)
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    # The seed of the estimator counts where there is no other.
+    first, second = (clone(fitted).set_params(random_state=None).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeClassifier(max_depth=4, random_state=0),
+        ExtraTreesClassifier(5, max_depth=4, random_state=0),
+        BudgetForestClassifier(n_estimators=4, max_depth=4, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_ensembles_of_all_rows_are_judged_by_cross_validation(data, model, monkeypatch):
+    monkeypatch.setattr(_refit, "_N_TREES", 6)
+    X, y, prices = data
+    names = np.array(["low", "high"])[y]
+    weight = np.random.default_rng(0).uniform(0.5, 1.5, len(X))
+    pruner = FeatureBudgetPruner(model, feature_costs=prices, budget=4, random_state=0)
+    pruner.fit(X[:150], names[:150], weight[:150])
+    assert pruner.cost_ <= 4 * (1 + 1e-9)
+    assert pruner.score(X[150:], names[150:]) > 0.75
+    assert 0.02 < pruner.candidates_.errors[0].min() < 0.35
+
+
+def test_regression(data):
+    X, _, prices = data
+    y = X[:, 0] + X[:, 1] * X[:, 2]
+    forest = RandomForestRegressor(8, min_samples_leaf=3, random_state=0)
+    pruner = FeatureBudgetPruner(forest, feature_costs=prices, budget=5).fit(X[:200], y[:200])
+    assert pruner.cost_ <= 5 * (1 + 1e-9)
+    assert "grown with prices" not in pruner.candidates_.names
+    assert pruner.score(X[200:], y[200:]) > 0.3
+    frozen = FrozenEstimator(clone(forest).fit(X[:200], y[:200]))
+    pruned = FeatureBudgetPruner(frozen, feature_costs=prices, budget=5).fit(X[:200], y[:200])
+    assert pruner.score(X[200:], y[200:]) > pruned.score(X[200:], y[200:])
+
+
+def test_frames_groups_and_written_values():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X.iloc[::2, :12]
+    pruner = FeatureBudgetPruner(
+        RandomForestClassifier(6, random_state=0),
+        groups={"size": list(X.columns[:3])},
+        group_costs=2.0,
+        labels="sample",
+        budget="30%",
+        random_state=0,
+    ).fit(X, y[::2])
+    assert pruner.score(X, y[::2]) > 0.85
+    assert list(pruner.pruned_estimator_.feature_names_in_) == list(X.columns)
+    fetched = pruner.predict_lazy(lambda name, rows: X[name].to_numpy()[rows], len(X))
+    np.testing.assert_array_equal(fetched.prediction, pruner.predict(X))
+    with pytest.raises(ValueError, match="feature names"):
+        pruner.predict(X[X.columns[::-1]])
+    assert isinstance(X, pd.DataFrame)
+
+
+def test_out_of_time_the_first_candidates_are_there():
+    X, y = make_classification(400, 20, n_informative=8, random_state=0)
+    forest = RandomForestClassifier(20, random_state=0)
+    pruner = FeatureBudgetPruner(forest, budget="40%", time_limit=1e-9)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        pruner.fit(X, y)
+    assert len(pruner.candidates_.names) <= 2
+    assert pruner.cost_ <= 0.4 * pruner.unpruned_cost_ * (1 + 1e-9)
+
+
+def test_many_rows_have_fewer_candidates(data, fitted, monkeypatch):
+    X, y, _ = data
+    monkeypatch.setattr(_refit, "_MANY", 100)
+    few = clone(fitted).fit(X, y)
+    assert set(few.candidates_.names) == {"as given", "forest"}
+    assert len(few.candidates_.names) < len(fitted.candidates_.names) / 2
+    assert few.cost_ <= 5 * (1 + 1e-9)
+    assert few.score(X, y) > 0.9
+
+
+def test_no_price_without_a_budget_and_bad_values(data):
+    X, y, _ = data
+    with pytest.raises(ValueError, match="'refit' parameter"):
+        FeatureBudgetPruner(RandomForestClassifier(3), refit=True).fit(X, y)
