@@ -14,6 +14,7 @@ from ensemble_simplify.cultivated import (
     CultivatedForestClassifier,
     ModuleTreeDisplay,
 )
+from ensemble_simplify.faithful_pruning import FaithfulPathDisplay, FaithfulPruner
 from ensemble_simplify.feature_budget import (
     BudgetForestClassifier,
     BudgetPathDisplay,
@@ -36,6 +37,8 @@ __all__ = [
     "DepthLeavesDisplay",
     "Domain",
     "Estimate",
+    "FaithfulPathDisplay",
+    "FaithfulPruner",
     "FeatureBudgetPruner",
     "GenesimClassifier",
     "InterpretableSingleModel",

@@ -184,6 +184,26 @@ class Inside:
                 "row or the domain."
             )
 
+    def contains(self, X):
+        """Which rows are inside.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+
+        Returns
+        -------
+        bool array of shape (n,)
+        """
+        low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)
+        inside = ((low <= X) & (X <= high) & (~self.integer | (X == np.floor(X)))).all(axis=1)
+        for clause in self.clauses:
+            held = np.zeros(len(X), dtype=bool)
+            for j, value in clause:
+                held |= X[:, j] == value
+            inside &= held
+        return inside
+
     def read(self, forest):
         """The forest with the thresholds that tell values in the domain apart, and no others."""
         j = np.maximum(forest.feature, 0)
