@@ -120,10 +120,8 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
     n_leaves_ : int
         Number of leaves of the trees kept.
     n_trees_lower_bound_, n_leaves_lower_bound_ : int
-        No trees of the ensemble, whatever their weights, that keep the promise are fewer, or have
-        fewer leaves. Weights count that lead at every promised point by at least one millionth
-        of their sum (times the largest vote of a tree). 1, or the leaves of the smallest tree,
-        with a tolerance.
+        No trees of the ensemble that keep the promise are fewer, or have fewer leaves, whatever
+        their weights. With a tolerance: 1, or the leaves of the smallest tree.
     status_ : {"optimal", "feasible"}
         ``"optimal"``: the objective is proven to be smallest; ``"feasible"``: the promise is kept,
         but fewer trees may keep it, too.

@@ -20,6 +20,7 @@ from ensemble_simplify.faithful_pruning._separable import (
     TooMany,
     answer_falls,
     both_lead,
+    near_ties,
 )
 
 # Leads of less than this, of weights that ask for 1, count as fallen.
@@ -146,6 +147,27 @@ class Everywhere:
         if cells is None:
             raise Stopped
         return cells
+
+    def is_same(self, weights, deadline=np.inf):
+        """Whether trees of these weights, whose votes are the same but for rounding, keep it.
+
+        Only points at which classes are all but tied can tell; they are listed, and known then.
+        """
+        if not self.tables.is_complete or self.outside is not None:
+            return False
+        sums = self.tables.sums(np.ones(len(weights)))
+        start, n_classes = self.votes.start, len(self.votes.start)
+        found = [self.known]
+        try:
+            for c in range(n_classes):
+                for k in range(c):
+                    lead = [part[:, c] - part[:, k] for part in sums]
+                    found.append(near_ties(lead, start[c] - start[k], 4.0 * self.slack))
+        except TooMany:
+            return False
+        self.known = np.unique(np.concatenate(found), axis=0)
+        near = NearRows(self.votes, self.axes, self.outside, self.known, 0)
+        return near.is_same(weights, deadline)
 
     def refuted(self, forest):
         """Demands at points at which a pruned ensemble, in its own arithmetic, differs.

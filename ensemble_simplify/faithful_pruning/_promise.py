@@ -51,8 +51,56 @@ class Votes:
         self.tie_upper = forest.linear_votes().tie_upper
         leaf = forest.left < 0
         # nodes that no path reaches are leaves of nothing
-        leaf &= np.isin(np.arange(forest.n_nodes), _reached(forest))
+        self.reached = _reached(forest)
+        leaf &= np.isin(np.arange(forest.n_nodes), self.reached)
         self.n_leaves = np.add.reduceat(leaf.astype(np.intp), forest.offsets[:-1])
+
+    def merged(self, price):
+        """Trees that say the same but for a factor become one.
+
+        Parameters
+        ----------
+        price : float64 array of shape (n_trees,)
+
+        Returns
+        -------
+        weights : float64 array of shape (n_trees,)
+            Of one tree of each kind, such that all votes are those of the forest.
+        usable : bool array of shape (n_trees,)
+            The cheapest tree of every kind, and of every kind that says the opposite.
+        """
+        forest = self.forest
+        weights, usable = np.zeros(forest.n_trees), np.zeros(forest.n_trees, dtype=bool)
+        kinds = {}
+        for t in range(forest.n_trees):
+            part = slice(forest.offsets[t], forest.offsets[t + 1])
+            leaf = forest.left[part] < 0
+            value = np.where(leaf[:, None], self.value[part], 0.0)
+            largest = np.abs(value).max()
+            if largest > 0:
+                entries = value.ravel()
+                sign = np.sign(entries[np.flatnonzero(np.abs(entries) > 1e-9 * largest)[0]])
+                factor = sign * largest
+            else:
+                factor = 1.0
+            said = np.round(value / factor, 12) + 0.0
+            key = [np.where(leaf, -1, forest.left[part] - part.start), forest.feature[part]]
+            key += [forest.threshold[part], said]
+            reached = said[leaf & np.isin(np.arange(part.start, part.stop), self.reached)]
+            if (reached == reached[0]).all():
+                # says one thing everywhere, wherever it splits
+                key = [reached[0]]
+            kinds.setdefault(b"".join(k.tobytes() for k in key), []).append((t, factor))
+        for members in kinds.values():
+            total = sum(factor for _, factor in members)
+            for sign in (-1.0, 1.0):
+                same = [(price[t], t, factor) for t, factor in members if factor * sign > 0]
+                if same:
+                    _, t, factor = min(same)
+                    usable[t] = True
+                    if total * sign > 0:
+                        weights[t] = total / factor
+        return weights, usable
 
     def weighted(self, weights):
         """The forest of the trees with a positive weight; their votes are sums in float64."""
@@ -176,6 +224,10 @@ class NearRows:
             row += part.start
             if len(row):
                 yield row, lines.cells_at(self.cells[row], position)
+
+    def is_same(self, weights, deadline=np.inf):
+        """Whether trees of these weights, whose votes are the same but for rounding, keep it."""
+        return not self.count(weights, deadline)
 
     def refuted(self, forest, n=64):
         """Demands, some at most, at points at which a forest answers otherwise."""

@@ -133,6 +133,58 @@ def both_lead(one, two, start, slack, deadline=np.inf):
     return cells
 
 
+def near_ties(parts, start, slack):
+    """Points at which a sum of functions of one feature each is all but zero.
+
+    The sums of one half of the axes, sorted, are looked up for each sum of the other half.
+
+    Parameters
+    ----------
+    parts : list of float64 arrays of shape (n_cells of the axis,)
+    start : float
+    slack : float
+        Largest size of a sum that counts.
+
+    Returns
+    -------
+    int32 array of shape (n, n_axes)
+
+    Raises
+    ------
+    TooMany
+    """
+    halves, sizes = ([], []), [1.0, 1.0]
+    for a in sorted(range(len(parts)), key=lambda a: -len(parts[a])):
+        smaller = int(sizes[1] < sizes[0])
+        halves[smaller].append(a)
+        sizes[smaller] *= len(parts[a])
+    if max(sizes) > MAX_SUMS * 4:
+        raise TooMany
+    sums = []
+    for half in halves:
+        total = np.zeros(1)
+        for a in half:
+            total = np.add.outer(total, parts[a]).ravel()
+        sums.append(total)
+    order = np.argsort(sums[0], kind="stable")
+    ascending = sums[0][order]
+    least = np.searchsorted(ascending, -sums[1] - start - slack, side="left")
+    most = np.searchsorted(ascending, -sums[1] - start + slack, side="right")
+    n_near = (most - least).sum()
+    if n_near > MAX_SUMS:
+        raise TooMany
+    second = np.repeat(np.arange(len(sums[1])), most - least)
+    begin = np.repeat(least - np.concatenate([[0], np.cumsum(most - least)[:-1]]), most - least)
+    first = order[np.arange(n_near) + begin]
+    cells = np.zeros((n_near, len(parts)), dtype=np.int32)
+    for half, numbers in zip(halves, (first, second), strict=True):
+        if half:
+            cells[:, half] = np.column_stack(
+                np.unravel_index(numbers, [len(parts[a]) for a in half])
+            )
+    return cells
+
+
 def _mixtures(one, two, start):
     """Weights of the first sum for which the bounds of both together are small."""
     widths = [sum(np.ptp(part) for part in parts) for parts in (one, two)]

@@ -26,9 +26,11 @@ SOFT = 1e-2
 REWEIGHTINGS = 6
 # New demands a round.
 BATCH = 300
-# A lower bound is about weights that lead everywhere by at least this share of their sum, times
-# the largest vote of a tree.
-LEAST_SHARE = 1e-6
+# Weights are looked for that lead everywhere by at least this share of their sum, times the largest
+# vote of a tree.
+LEAST_SHARE = 1e-5
+# How far below zero trees must lead in a mixture of demands, to be ruled out beyond rounding.
+RULED_OUT, ROUNDING = 1e-6, 1e-10
 
 
 class Unkept(Exception):
@@ -60,16 +62,22 @@ class Search:
 
     def __init__(self, promise, price, rng, deadline=np.inf, tell=lambda line: None):
         self.promise = promise
+        self.same, self.usable = promise.votes.merged(price)
         self.price = price
         self.rng = rng
         self.deadline = deadline
         self.tell = tell
         n_trees = len(price)
         self.weights = np.ones(n_trees)
-        self.bound = float(price.min())
+        self.bound = float(price[self.usable].min())
         self.demands = np.empty((0, n_trees + 1))
         # at least one tree, whatever is demanded
         self.program = LinearProgram(price, np.ones((1, n_trees)), row_lower=1e-3)
+        # weights, the scale of what is there without trees, and the least lead of all
+        cost = np.append(np.zeros(n_trees + 1), -1.0)
+        one = np.append(np.ones(n_trees + 1), 0.0)[None]
+        self.centre = LinearProgram(cost, one, row_upper=1.0)
+        self.has_start, self.largest = False, 0.0
 
     @property
     def cost(self):
@@ -90,14 +98,18 @@ class Search:
         if not len(demands):
             return
         self.demands = np.concatenate([self.demands, demands])
+        self.largest = max(self.largest, float(np.abs(demands).max()))
+        self.has_start |= bool(demands[:, -1].any())
         self.program.add_rows(demands[:, :-1], lower=LEAD - demands[:, -1])
+        self.centre.add_rows(np.column_stack([demands, np.full(len(demands), -1.0)]), lower=0.0)
 
     # ------------------------------------------------------------------ weights for some trees
 
     def _solve(self, cost, allowed=None):
         """Weights of least cost that meet the demands found so far."""
         seconds = self._seconds()
-        self.program.set_upper(np.inf if allowed is None else np.where(allowed, np.inf, 0.0))
+        allowed = self.usable if allowed is None else allowed
+        self.program.set_upper(np.where(allowed, np.inf, 0.0))
         self.program.set_cost(cost)
         solution = self.program.solve(seconds)
         if solution.status == "time_limit":
@@ -132,18 +144,47 @@ class Search:
         self.add(demands)
         return n_broken
 
-    def _kept(self, weights, allowed=None, *, sparse=True):
-        """Weights of trees, few if `sparse`, that keep the whole promise."""
-        if sparse:
+    def _kept(self, weights, allowed=None):
+        """Weights of few trees that keep the whole promise.
+
+        Raises
+        ------
+        Unkept
+            If no weights of the allowed trees do.
+        """
+        while True:
             weights = self._sparse(weights, allowed)
-        while n_broken := self._broken(weights):
-            found = self._solve(self.price / (weights / weights.max() + SOFT), allowed)
-            weights = self._sparse(found, allowed) if sparse else found
+            found = self._central(weights > 0)
+            if found is not None:
+                return found
+            weights = self._solve(self.price / (weights / weights.max() + SOFT), allowed)
+
+    def _central(self, allowed):
+        """Weights of some trees that keep the whole promise; None if there are none.
+
+        Among the weights that meet the demands so far, those that lead by most are the likeliest
+        to meet the others.
+        """
+        while True:
+            seconds = self._seconds()
+            self.centre.set_upper(np.append(np.where(allowed, np.inf, 0.0), [np.inf, np.inf]))
+            solution = self.centre.solve(seconds)
+            if solution.status == "time_limit":
+                raise Stopped
+            lead, scale = solution.x[-1], solution.x[-2]
+            if solution.status != "optimal" or lead <= LEAST_SHARE * self.largest:
+                return None
+            weights = solution.x[:-2] * (LEAD / lead)
+            if self.has_start:
+                weights = solution.x[:-2] / scale
+            weights[weights < NO_WEIGHT * weights.max()] = 0.0
+            n_broken = self._broken(weights)
+            if not n_broken:
+                return weights
             self.tell(
-                f"{np.count_nonzero(weights)} trees for {len(self.demands)} demands; "
-                f"{n_broken} points were broken"
+                f"{np.count_nonzero(weights)} trees for {len(self.demands)} demands, lead "
+                f"{lead:.2g}; {n_broken} points were broken"
             )
-        return weights
 
     # ------------------------------------------------------------------ few trees
 
@@ -161,6 +202,8 @@ class Search:
             When the time is up; `weights` are the best so far.
         """
         self.add(self.promise.own)
+        if self.usable.sum() < len(self.price) and self.promise.is_same(self.same, self.deadline):
+            self._better(self.same)
         try:
             weights = self._kept(self._solve(self.price))
         except Unkept:
@@ -192,8 +235,7 @@ class Search:
             allowed = weights > 0
             allowed[t] = False
             try:
-                found = self._kept(self._solve(self.price, allowed), allowed, sparse=False)
-                found = self._kept(found, found > 0)
+                found = self._kept(self._solve(self.price, allowed), allowed)
             except Unkept:
                 continue
             weights = found
@@ -203,12 +245,9 @@ class Search:
         """Weights for the same trees that meet further demands as well; whether there are any."""
         self.add(demands)
         allowed = self.weights > 0
-        try:
-            self.weights = self._kept(self._solve(self.price, allowed), allowed, sparse=False)
-        except Unkept:
-            self.weights = np.ones(len(self.price))
-            return False
-        return True
+        found = self._central(allowed)
+        self.weights = np.ones(len(self.price)) if found is None else found
+        return found is not None
 
     # ------------------------------------------------------------------ how few can be enough
 
@@ -229,8 +268,15 @@ class Search:
         Stopped
             When the time is up.
         """
-        n_trees = len(self.price)
-        clauses = [np.ones(n_trees)]
+        clauses = [self.usable.astype(float)]
+        if max_rounds:
+            # trees without which the others cannot do
+            for t in np.flatnonzero(self.weights > 0):
+                others = self.usable.copy()
+                others[t] = False
+                clause = self._clause(others)
+                if clause is not None:
+                    clauses.append(clause)
         for _ in range(max_rounds):
             if self.is_optimal:
                 return
@@ -238,7 +284,7 @@ class Search:
                 self.price,
                 np.array(clauses),
                 row_lower=1.0,
-                upper=1.0,
+                upper=self.usable.astype(float),
                 integer=True,
             )
             solution = cover.solve(self._seconds())
@@ -248,34 +294,35 @@ class Search:
             self.bound = max(self.bound, float(np.ceil(solution.bound - 1e-6)))
             chosen = solution.x > 0.5
             clause = self._clause(chosen)
-            while clause is None:
+            if clause is None:
                 # weights for them meet all demands so far: try them on the promise
-                try:
-                    weights = self._solve(self.price, chosen)
-                    if not self._broken(weights):
-                        self._better(weights)
-                        break
-                except Unkept:
-                    break
+                weights = self._central(chosen)
+                if weights is not None:
+                    self._better(weights)
+                    continue
                 clause = self._clause(chosen)
             if clause is None:
                 return
             clauses.append(clause)
 
     def _clause(self, chosen):
-        """Trees of which one must be added to some that cannot keep the promise; else None."""
-        columns = np.append(~chosen, False)
+        """Trees of which one must be added to some that cannot keep the promise; else None.
+
+        Whatever their weights: the mixture of their leads would be negative, and with it a lead.
+        """
+        others = np.flatnonzero(self.usable & ~chosen)
         n_demands = len(self.demands)
-        others = np.flatnonzero(columns)
-        # a mixture of demands: no chosen tree leads in it, others lead as little as can be
-        A = np.zeros((len(self.price) + 2, n_demands + len(others)))
-        demands = self.demands / np.abs(self.demands).max()
-        A[:-1, :n_demands] = demands.T
-        A[others, n_demands + np.arange(len(others))] = -1.0
-        A[-1, :n_demands] = 1.0
-        upper = np.zeros(len(A))
+        # a mixture of demands: every chosen tree falls back in it, others lead as little as can be
+        demands = self.demands / self.largest
+        used = np.append(chosen, self.has_start)
+        A = np.zeros((1 + used.sum() + len(others), n_demands + len(others)))
+        A[0, :n_demands] = 1.0
+        A[1 : 1 + used.sum(), :n_demands] = demands[:, used].T
+        A[1 + used.sum() :, :n_demands] = demands[:, others].T
+        A[1 + used.sum() + np.arange(len(others)), n_demands + np.arange(len(others))] = -1.0
+        upper = np.full(len(A), -RULED_OUT)
         lower = np.full(len(A), -np.inf)
-        upper[-1] = lower[-1] = 1.0
+        upper[0] = lower[0] = 1.0
         cost = np.concatenate([np.zeros(n_demands), np.ones(len(others))])
         program = LinearProgram(cost, A, row_lower=lower, row_upper=upper)
         solution = program.solve(self._seconds())
@@ -283,8 +330,8 @@ class Search:
             raise Stopped
         if solution.status != "optimal":
             return None
-        mixture = np.maximum(solution.x[:n_demands], 0.0)
-        leads = mixture @ demands / mixture.sum()
-        if (leads[~columns] > LEAST_SHARE).any():
+        leads = np.maximum(solution.x[:n_demands], 0.0) @ demands
+        if (leads[used] > -ROUNDING).any():
             return None
-        return (leads[:-1] > LEAST_SHARE).astype(float)
+        clause = (leads[:-1] > -ROUNDING) & self.usable
+        return clause.astype(float) if clause.any() else None
