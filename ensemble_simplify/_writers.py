@@ -41,7 +41,7 @@ def weights_can_be_written(estimator):
             "members, ensembles themselves, vote by their labels. Give trees as members, or "
             "voting='soft'."
         )
-    tree_estimators(_last_step(estimator))
+    tree_estimators(last_step(estimator))
 
 
 def reweighted(estimator, weights):
@@ -83,7 +83,9 @@ def reweighted(estimator, weights):
     return _voting(estimator, kept, weights)
 
 
-def _last_step(estimator):
+def last_step(estimator):
+    """What a pipeline ends in; another estimator itself."""
+    estimator = readable(estimator)
     while isinstance(estimator, Pipeline):
         estimator = readable(estimator.steps[-1][1])
     return estimator

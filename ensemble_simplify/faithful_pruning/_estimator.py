@@ -32,8 +32,9 @@ from ensemble_simplify._base import (
 )
 from ensemble_simplify._cells import Stopped
 from ensemble_simplify._domain import Domain, read_domain
+from ensemble_simplify._forest import tree_estimators
 from ensemble_simplify._verify import verify
-from ensemble_simplify._writers import reweighted, weights_can_be_written
+from ensemble_simplify._writers import last_step, reweighted, weights_can_be_written
 from ensemble_simplify.faithful_pruning._everywhere import Everywhere
 from ensemble_simplify.faithful_pruning._path import Step, find_path
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
@@ -478,7 +479,8 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Class labels.
         """
-        return self.pruned_estimator_.predict(self._rows(X))
+        X = self._rows(X)
+        return self.pruned_estimator_.predict(X)
 
     def predict_proba(self, X):
         """Predict class probabilities with the pruned ensemble.
@@ -494,11 +496,33 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        return self.pruned_estimator_.predict_proba(self._rows(X))
+        X = self._rows(X)
+        return self.pruned_estimator_.predict_proba(X)
 
     def _rows(self, X):
         check_is_fitted(self)
         return named_rows(X, validate_data(self, X, reset=False, dtype=[np.float64, np.float32]))
+
+    def get_depth(self):
+        """Depth of the deepest tree kept.
+
+        Returns
+        -------
+        int
+        """
+        check_is_fitted(self)
+        last = self.pruned_estimator_
+        return max(tree.get_depth() for tree, _ in tree_estimators(last_step(last)))
+
+    def get_n_leaves(self):
+        """Number of leaves of the trees kept.
+
+        Returns
+        -------
+        int
+        """
+        check_is_fitted(self)
+        return self.n_leaves_
 
     def covers(self, X):
         """Which rows the promise reaches.

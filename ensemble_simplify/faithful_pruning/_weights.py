@@ -152,11 +152,16 @@ class Search:
         Unkept
             If no weights of the allowed trees do.
         """
+        failed = np.zeros(len(self.price), dtype=bool)
         while True:
             weights = self._sparse(weights, allowed)
+            if not (weights > 0)[~failed].any():
+                # they lead by next to nothing
+                raise Unkept
             found = self._central(weights > 0)
             if found is not None:
                 return found
+            failed = weights > 0
             weights = self._solve(self.price / (weights / weights.max() + SOFT), allowed)
 
     def _central(self, allowed):
@@ -207,8 +212,9 @@ class Search:
         try:
             weights = self._kept(self._solve(self.price))
         except Unkept:
-            # ties that no weights tell apart: only the ensemble itself is known to keep them
-            self.tell("no weights lead clearly at every point; the ensemble stays as it is")
+            # ties that no weights tell apart, or next to it: begin with what is known to keep them
+            self.tell("no weights lead clearly at every point")
+            self._fewer(self.weights)
             return
         self._better(self._fewer(weights))
         for _ in range(n_starts):
