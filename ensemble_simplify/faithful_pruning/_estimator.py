@@ -122,7 +122,9 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
         Number of leaves of the trees kept.
     n_trees_lower_bound_, n_leaves_lower_bound_ : int
         No trees of the ensemble that keep the promise are fewer, or have fewer leaves, whatever
-        their weights. With a tolerance: 1, or the leaves of the smallest tree.
+        their weights; not counted are weights that leave a promised point to a tie, or lead
+        there by less than a millionth of their sum (times the largest vote of a tree). With a
+        tolerance: 1, or the leaves of the smallest tree.
     status_ : {"optimal", "feasible"}
         ``"optimal"``: the objective is proven to be smallest; ``"feasible"``: the promise is kept,
         but fewer trees may keep it, too.
@@ -166,6 +168,9 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
     The promise is about ``predict`` with ``n_jobs=None``. At points where the ensemble's classes
     are tied, the pruned one leads clearly with the class that the ensemble answers. Where no
     weights can do that, the ensemble is returned as it is.
+
+    Trees round rows to float32, and so a promise about rows that float32 represents is one about
+    all. A pipeline transforms rows before that: with one, the promise is about the former only.
 
     Where probabilities matter, note that those of the pruned ensemble differ: only the class is
     promised.

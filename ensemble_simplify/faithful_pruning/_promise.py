@@ -171,7 +171,8 @@ class NearRows:
         self.numbers = np.arange(votes.forest.n_classes)
         n_bytes = 2.0 * len(self.cells) * self.whole.n_positions
         self.labels = None
-        self.n_points = n_near(len(self.cells), axes.shape, self.max_changes)
+        n_points = n_near(len(self.cells), axes.shape, self.max_changes)
+        self.n_points = int(n_points) if n_points < 2**53 else n_points
         if self.max_changes == 0:
             self.n_points = len(self.cells)
         if self.max_changes == 1 and n_bytes <= KEPT_LABELS:

@@ -29,8 +29,9 @@ BATCH = 300
 # Weights are looked for that lead everywhere by at least this share of their sum, times the largest
 # vote of a tree.
 LEAST_SHARE = 1e-5
-# How far below zero trees must lead in a mixture of demands, to be ruled out beyond rounding.
-RULED_OUT, ROUNDING = 1e-6, 1e-10
+# How far trees must fall back in a mixture of demands to be ruled out even where ties are enough;
+# and how far they may lead in one, as a share of all weight, and still not lead clearly.
+RULED_OUT, UNCLEAR = 1e-6, 1e-6
 
 
 class Unkept(Exception):
@@ -71,6 +72,7 @@ class Search:
         self.weights = np.ones(n_trees)
         self.bound = float(price[self.usable].min())
         self.demands = np.empty((0, n_trees + 1))
+        self.seen = set()
         # at least one tree, whatever is demanded
         self.program = LinearProgram(price, np.ones((1, n_trees)), row_lower=1e-3)
         # weights, the scale of what is there without trees, and the least lead of all
@@ -94,7 +96,14 @@ class Search:
         return float(self.price[weights > 0].sum())
 
     def add(self, demands):
-        """Ask for more."""
+        """Ask for more, as far as it is new."""
+        new = []
+        for i, demand in enumerate(demands):
+            known = demand.tobytes()
+            if known not in self.seen:
+                self.seen.add(known)
+                new.append(i)
+        demands = demands[new]
         if not len(demands):
             return
         self.demands = np.concatenate([self.demands, demands])
@@ -181,11 +190,17 @@ class Search:
                 return None
             weights = solution.x[:-2] * (LEAD / lead)
             if self.has_start:
-                weights = solution.x[:-2] / scale
+                # a scale of nothing is raised by so much that half of the lead stays
+                start = np.abs(self.demands[:, -1]).max()
+                weights = solution.x[:-2] / max(scale, 0.5 * lead / start)
             weights[weights < NO_WEIGHT * weights.max()] = 0.0
+            n_known = len(self.demands)
             n_broken = self._broken(weights)
             if not n_broken:
                 return weights
+            if len(self.demands) == n_known:
+                # all of them are met, but for rounding
+                return None
             self.tell(
                 f"{np.count_nonzero(weights)} trees for {len(self.demands)} demands, lead "
                 f"{lead:.2g}; {n_broken} points were broken"
@@ -314,19 +329,36 @@ class Search:
     def _clause(self, chosen):
         """Trees of which one must be added to some that cannot keep the promise; else None.
 
-        Whatever their weights: the mixture of their leads would be negative, and with it a lead.
+        Whatever their weights: as the mixture of their leads is negative, one of the leads is. If
+        there is no such mixture, one in which they do not lead: then they do not lead clearly.
+        """
+        for most in (-RULED_OUT, 0.0):
+            leads = self._mixture(chosen, most)
+            if leads is None:
+                continue
+            limit = 0.0 if most < 0 else UNCLEAR
+            if (leads[np.append(chosen, self.has_start)] > limit).any():
+                continue
+            clause = (leads[:-1] > limit) & self.usable
+            return clause.astype(float) if clause.any() else None
+        return None
+
+    def _mixture(self, chosen, most):
+        """Leads of all trees in a mixture of demands in which some lead by no more than `most`.
+
+        The others lead as little as can be in all; None if there is no such mixture.
         """
         others = np.flatnonzero(self.usable & ~chosen)
         n_demands = len(self.demands)
-        # a mixture of demands: every chosen tree falls back in it, others lead as little as can be
         demands = self.demands / self.largest
         used = np.append(chosen, self.has_start)
-        A = np.zeros((1 + used.sum() + len(others), n_demands + len(others)))
+        n_used = np.count_nonzero(used)
+        A = np.zeros((1 + n_used + len(others), n_demands + len(others)))
         A[0, :n_demands] = 1.0
-        A[1 : 1 + used.sum(), :n_demands] = demands[:, used].T
-        A[1 + used.sum() :, :n_demands] = demands[:, others].T
-        A[1 + used.sum() + np.arange(len(others)), n_demands + np.arange(len(others))] = -1.0
-        upper = np.full(len(A), -RULED_OUT)
+        A[1 : 1 + n_used, :n_demands] = demands[:, used].T
+        A[1 + n_used :, :n_demands] = demands[:, others].T
+        A[1 + n_used + np.arange(len(others)), n_demands + np.arange(len(others))] = -1.0
+        upper = np.full(len(A), most)
         lower = np.full(len(A), -np.inf)
         upper[0] = lower[0] = 1.0
         cost = np.concatenate([np.zeros(n_demands), np.ones(len(others))])
@@ -336,8 +368,4 @@ class Search:
             raise Stopped
         if solution.status != "optimal":
             return None
-        leads = np.maximum(solution.x[:n_demands], 0.0) @ demands
-        if (leads[used] > -ROUNDING).any():
-            return None
-        clause = (leads[:-1] > -ROUNDING) & self.usable
-        return clause.astype(float) if clause.any() else None
+        return np.maximum(solution.x[:n_demands], 0.0) @ demands
