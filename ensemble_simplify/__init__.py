@@ -1,5 +1,6 @@
 """Turn fitted tree ensembles into something simpler, with a stated guarantee."""
 
+from ensemble_simplify._agreement import Agreement, agreement
 from ensemble_simplify._base import TimeLimitError
 from ensemble_simplify._domain import Domain
 from ensemble_simplify._verify import Verification, verify
@@ -30,6 +31,7 @@ from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
 
 __all__ = [
     "AbstentionDisplay",
+    "Agreement",
     "BornAgainClassifier",
     "BudgetForestClassifier",
     "BudgetPathDisplay",
@@ -48,6 +50,7 @@ __all__ = [
     "RepresenterTree",
     "TimeLimitError",
     "Verification",
+    "agreement",
     "estimate",
     "merge_trees",
     "verify",

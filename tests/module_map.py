@@ -36,6 +36,7 @@ GROUND = [
     "_neighbourhood",
     "_base",
     "_verify",
+    "_agreement",
 ]
 WINGS = {path.parent.name for path in ROOT.glob("*/__init__.py")}
 KERNELS = {path.stem for path in ROOT.rglob("*.pyx")}
