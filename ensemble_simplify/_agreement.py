@@ -57,6 +57,7 @@ class Agreement:
     predictions : list of pairs of labels
         What the models answer to them.
     confidence : float
+        Of the intervals.
     is_read : bool
         Whether both models could be read, so that the bounds on volume are proven.
     seconds : float
@@ -103,6 +104,7 @@ class Agreement:
         Returns
         -------
         pandas.DataFrame
+            A row each: its features, and the columns ``model_a`` and ``model_b``.
         """
         import pandas as pd
 

@@ -453,6 +453,7 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         n_trees : int
+            At least the fewest of the path.
 
         Returns
         -------
@@ -478,6 +479,7 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
@@ -495,6 +497,7 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
@@ -514,6 +517,7 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
         Returns
         -------
         int
+            0 if it has a single leaf.
         """
         check_is_fitted(self)
         last = self.pruned_estimator_
@@ -525,6 +529,7 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
         Returns
         -------
         int
+            All trees together.
         """
         check_is_fitted(self)
         return self.n_leaves_
@@ -535,6 +540,7 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
