@@ -117,6 +117,13 @@ TABLES = {
         "cultivated abstain", "Accuracy when rows are let go, Figure 4.", 3, DATA
     ),
     "cultivated.classes": Table("cultivated classes", "More than two classes.", 2, DATA),
+    "faithful.near": Table(
+        "faithful near", "Trees of default forests that keep every single-feature change.", 10, DATA
+    ),
+    "faithful.everywhere": Table(
+        "faithful everywhere --seconds 120", "Boosted stumps and shallow forests, every input.",
+        15, DATA,
+    ),
     "regression": Table(
         "regression", "Public calls beside those of another checkout.", 5,
         "--against DIR: that checkout, its kernels built",

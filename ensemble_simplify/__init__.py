@@ -1,5 +1,6 @@
 """Turn fitted tree ensembles into something simpler, with a stated guarantee."""
 
+from ensemble_simplify._agreement import Agreement, agreement
 from ensemble_simplify._base import TimeLimitError
 from ensemble_simplify._domain import Domain
 from ensemble_simplify._verify import Verification, verify
@@ -15,6 +16,7 @@ from ensemble_simplify.cultivated import (
     CultivatedForestClassifier,
     ModuleTreeDisplay,
 )
+from ensemble_simplify.faithful_pruning import FaithfulPathDisplay, FaithfulPruner
 from ensemble_simplify.feature_budget import (
     BudgetForestClassifier,
     BudgetPathDisplay,
@@ -30,6 +32,7 @@ from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
 
 __all__ = [
     "AbstentionDisplay",
+    "Agreement",
     "BornAgainClassifier",
     "BudgetForestClassifier",
     "BudgetPathDisplay",
@@ -38,6 +41,8 @@ __all__ = [
     "Domain",
     "Estimate",
     "ExceptionPathDisplay",
+    "FaithfulPathDisplay",
+    "FaithfulPruner",
     "FeatureBudgetPruner",
     "GenesimClassifier",
     "InterpretableSingleModel",
@@ -47,6 +52,7 @@ __all__ = [
     "RepresenterTree",
     "TimeLimitError",
     "Verification",
+    "agreement",
     "estimate",
     "merge_trees",
     "verify",

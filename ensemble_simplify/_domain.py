@@ -185,7 +185,16 @@ class Inside:
             )
 
     def contains(self, X):
-        """Which rows are inside, as a bool array; `X` of shape (n_rows, n_features)."""
+        """Which rows are inside.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+
+        Returns
+        -------
+        bool array of shape (n,)
+        """
         low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)
         inside = ((X >= low) & (X <= high) & (~self.integer | (np.floor(X) == X))).all(axis=1)
         for clause in self.clauses:

@@ -1,7 +1,8 @@
 """HiGHS: linear programs and integer programs, built from sparse arrays.
 
 The one module that knows highspy. A `LinearProgram` is stated once and solved with a time limit.
-It keeps its basis: add columns, solve again, and HiGHS goes on from where it was.
+It keeps its basis: add columns or rows, change costs, solve again, and HiGHS goes on from where
+it was.
 """
 
 from __future__ import annotations
@@ -138,6 +139,42 @@ class LinearProgram:
         )
         self._check(status, "addCols")
         self.n_columns += n_new
+
+    def add_rows(self, A, *, lower=-np.inf, upper=np.inf):
+        """Add rows; the basis stays.
+
+        Parameters
+        ----------
+        A : sparse array or array-like of shape (n_new, n_columns)
+        lower, upper : float or array-like of shape (n_new,)
+        """
+        A = sparse.csr_array(A)
+        n_new = A.shape[0]
+        status = self._highs.addRows(
+            n_new,
+            _spread(lower, n_new),
+            _spread(upper, n_new),
+            A.nnz,
+            A.indptr.astype(np.int32),
+            A.indices.astype(np.int32),
+            A.data.astype(np.float64),
+        )
+        self._check(status, "addRows")
+        self.n_rows += n_new
+
+    def set_cost(self, cost):
+        """Replace the cost of every column; the basis stays."""
+        columns = np.arange(self.n_columns, dtype=np.int32)
+        cost = _spread(cost, self.n_columns)
+        self._check(self._highs.changeColsCost(self.n_columns, columns, cost), "changeColsCost")
+
+    def set_upper(self, upper):
+        """Replace the upper bound of every column, over lower bounds of zero; the basis stays."""
+        columns = np.arange(self.n_columns, dtype=np.int32)
+        status = self._highs.changeColsBounds(
+            self.n_columns, columns, np.zeros(self.n_columns), _spread(upper, self.n_columns)
+        )
+        self._check(status, "changeColsBounds")
 
     def start_from(self, x):
         """Offer a feasible point to start an integer program from."""

@@ -666,6 +666,65 @@ def pruned_copy(tree_estimator, keep_split, value=None):
     return pruned
 
 
+def embedded_copy(
+    tree_estimator, *, n_features, n_classes, columns=None, classes=None, feature_names=None
+):
+    """Copy a fitted classification tree into a wider space of features and classes.
+
+    Parameters
+    ----------
+    tree_estimator : DecisionTreeClassifier or a subclass
+        Fitted tree; not changed.
+    n_features, n_classes : int
+        Features and classes of the copy; its classes are 0 to ``n_classes - 1``.
+    columns : array of int, shape (number of features of the tree,), or None
+        Which feature of the copy each of the tree's is; None: the same.
+    classes : array of int, shape (number of classes of the tree,), or None
+        Which class of the copy each of the tree's is; None: the same.
+    feature_names : sequence of str or None
+
+    Returns
+    -------
+    tree : estimator
+        Of the same type; nodes keep their ids.
+    """
+    _check_tree_estimator(tree_estimator)
+    tree = tree_estimator.tree_
+    state = tree.__getstate__()
+    records = state["nodes"].copy()
+    if set(records.dtype.names) != _KNOWN_NODE_FIELDS:
+        _node_dtype()
+    split = records["left_child"] >= 0
+    if columns is not None:
+        columns = _check_integers("columns", columns, (tree.n_features,))
+        records["feature"][split] = columns[records["feature"][split]]
+    if (records["feature"][split] >= n_features).any():
+        raise ValueError(f"n_features={n_features}, but the tree splits on later features.")
+    classes = np.arange(tree.value.shape[2]) if classes is None else classes
+    classes = _check_class_index("classes", classes, (tree.value.shape[2],), n_classes)
+    value = np.zeros((tree.node_count, 1, n_classes))
+    value[:, :, classes] = tree.value
+
+    attributes = {name: value for name, value in vars(tree_estimator).items() if name != "tree_"}
+    copied = type(tree_estimator).__new__(type(tree_estimator))
+    vars(copied).update(deepcopy(attributes))
+    names = _check_feature_names(feature_names, n_features)
+    vars(copied).pop("feature_names_in_", None)
+    if names is not None:
+        copied.feature_names_in_ = names
+    copied.n_features_in_ = int(n_features)
+    copied.n_classes_ = int(n_classes)
+    copied.classes_ = np.arange(n_classes)
+    copied.tree_ = _make_tree(
+        records,
+        value,
+        max_depth=int(tree.max_depth),
+        n_features=int(n_features),
+        n_classes=np.array([n_classes], dtype=np.intp),
+    )
+    return copied
+
+
 def _node_dtype():
     """Return scikit-learn's node layout, or refuse one that this module does not know."""
     fields = set(NODE_DTYPE.names)

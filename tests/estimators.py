@@ -8,6 +8,7 @@ from ensemble_simplify import (
     BornAgainClassifier,
     BudgetForestClassifier,
     CultivatedForestClassifier,
+    FaithfulPruner,
     FeatureBudgetPruner,
     GenesimClassifier,
     InterpretableSingleModel,
@@ -23,6 +24,7 @@ ESTIMATORS = {
         BornAgainClassifier(FOREST, random_state=0),
         BudgetForestClassifier(n_estimators=5, max_depth=4, random_state=0),
         CultivatedForestClassifier(max_depth=4),
+        FaithfulPruner(FOREST, max_changes=1, random_state=0),
         FeatureBudgetPruner(FOREST),
         GenesimClassifier(
             n_bootstraps=3,

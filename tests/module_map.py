@@ -22,6 +22,7 @@ GROUND = [
     "_pruning",
     "_cells",
     "_lines",
+    "_joint",
     "_dp_layout",
     "_dp",
     "_certify",
@@ -31,9 +32,11 @@ GROUND = [
     "_pipelines",
     "_readers",
     "_forest",
+    "_writers",
     "_neighbourhood",
     "_base",
     "_verify",
+    "_agreement",
 ]
 WINGS = {path.parent.name for path in ROOT.glob("*/__init__.py")}
 KERNELS = {path.stem for path in ROOT.rglob("*.pyx")}

@@ -43,6 +43,7 @@ EXPECTED_FAILURES = {
     for name in (
         "BornAgainClassifier",
         "BudgetForestClassifier",
+        "FaithfulPruner",
         "FeatureBudgetPruner",
         "InterpretableSingleModel",
         "RepresenterTree",
@@ -145,6 +146,7 @@ def test_rows_may_be_lists(estimator):
     [
         ensemble_simplify.BornAgainClassifier(FOREST, max_memory=1),
         ensemble_simplify.CultivatedForestClassifier(time_limit=1e-9),
+        ensemble_simplify.FaithfulPruner(FOREST, max_changes=1, time_limit=1e-9),
         ensemble_simplify.FeatureBudgetPruner(FOREST, lam=0.003, solver="highs", time_limit=1e-9),
         ensemble_simplify.GenesimClassifier(n_bootstraps=2, time_limit=1e-9),
         ensemble_simplify.RepresenterTree(FOREST, time_limit=1e-9),

@@ -1,0 +1,13 @@
+"""Fewer trees of an ensemble, with new weights, that answer as all of them do.
+
+`_estimator` (FaithfulPruner) reads the ensemble, has weights found, proves them in the ensemble's
+own arithmetic, and writes the rest. `_promise` and `_everywhere` find points that are still
+answered otherwise, near rows and in all of a domain; `_weights` finds weights for them by linear
+programs, and how few trees can be enough; `_path` gives up exceptions for fewer trees; `_display`
+(FaithfulPathDisplay) draws that.
+"""
+
+from ensemble_simplify.faithful_pruning._display import FaithfulPathDisplay
+from ensemble_simplify.faithful_pruning._estimator import FaithfulPruner
+
+__all__ = ["FaithfulPathDisplay", "FaithfulPruner"]

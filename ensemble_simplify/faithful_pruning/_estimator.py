@@ -1,0 +1,600 @@
+"""Fewer trees with new weights that answer as the whole ensemble does, proven."""
+
+from __future__ import annotations
+
+import copy
+from numbers import Integral, Real
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ensemble_simplify._axes import Axes
+from ensemble_simplify._base import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    all_or_nothing,
+    check_readable,
+    check_weights,
+    class_index,
+    deadline_after,
+    fit_context,
+    fit_or_unwrap,
+    named_rows,
+    read_classifier,
+    report,
+    safe_indexing,
+    warn_out_of_time,
+)
+from ensemble_simplify._cells import Stopped
+from ensemble_simplify._domain import Domain, read_domain
+from ensemble_simplify._forest import tree_estimators
+from ensemble_simplify._verify import verify
+from ensemble_simplify._writers import last_step, reweighted, weights_can_be_written
+from ensemble_simplify.faithful_pruning._everywhere import Everywhere
+from ensemble_simplify.faithful_pruning._path import Step, find_path
+from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
+from ensemble_simplify.faithful_pruning._weights import Search
+
+# Effort of method="auto": searches from other costs, and trees tried for a lower bound.
+STARTS, ROUNDS = 3, 30
+# Promised points whose exceptions are counted for every ensemble of the path.
+PATH_POINTS = 1 << 28
+# Distances between rows that are held at once.
+DISTANCES = 1 << 24
+
+
+class FaithfulPruner(ClassifierMixin, BaseEstimator):
+    """A part of a tree ensemble's trees, with new weights, that answers as the whole does.
+
+    Trees are dropped and the others weighed anew such that the class stays the same at every
+    point of a promised set: every finite input, the inputs of a domain, or all points that differ
+    from a training row in at most `max_changes` features. That the promise is kept is proven
+    before ``fit`` returns, in the arithmetic of the pruned ensemble's own ``predict``.
+
+    The weights solve linear programs that grow by the points still answered otherwise, until
+    there are none [1]_; programs are weighed anew so that few trees have a weight [2]_.
+
+    Read more in the :ref:`User Guide <faithful_pruning>`.
+
+    Parameters
+    ----------
+    estimator : estimator, FrozenEstimator or None, default=None
+        The ensemble of decision trees. An unfitted one is cloned and fitted on the training data;
+        a fitted one is used as it is when wrapped in :class:`~sklearn.frozen.FrozenEstimator`.
+        None means ``RandomForestClassifier(n_estimators=10, max_depth=2)``. Supported are random
+        forests, extra trees, bagged trees, AdaBoost over trees, gradient boosting, voting over
+        them, and a ``Pipeline`` of scalers, imputers or selectors of columns that ends in one of
+        these.
+    max_changes : int or None, default=None
+        The promise. None: every input. 0: the training rows. 1: also every point that differs
+        from some training row in one feature, whatever value that takes; 2: in two features, and
+        so on. Near rows, points are finitely many and looked at one by one, which works for
+        ensembles of any size; time grows with the number of cut points to this power. Over
+        every input the proof can take exponentially long, and is within reach for boosted stumps
+        and small forests.
+    domain : Domain, dict or None, default=None
+        Which inputs can occur: the promise is about them alone. Training rows must be inside.
+        See :class:`Domain`.
+    tolerance : float in [0, 1), default=0.0
+        Share of the promised points that may be answered otherwise: with a positive one, the
+        ensemble of fewest trees on `path_` with no more exceptions is taken. Only with
+        `max_changes`.
+    objective : {"trees", "leaves"}, default="trees"
+        What is to be few: the trees, or the leaves of all trees.
+    method : {"auto", "exact", "heuristic"}, default="auto"
+        ``"exact"`` goes on until no better choice of trees is possible, or `time_limit` is over,
+        which for ensembles of more than some tens of trees it will be. ``"heuristic"`` proves no
+        lower bound beyond the trivial one. ``"auto"`` makes a limited effort for it.
+    validation_fraction : float in [0, 1), default=0.0
+        Part of the rows set aside, from the ensemble if it is fitted here and from the promise, to
+        measure `fidelity_` and the agreement along `path_`.
+    time_limit : float or None, default=None
+        Time for the search, in seconds, without the fitting of the ensemble. When it is over,
+        the best ensemble proven so far (at worst the whole one) is returned with its bound and a
+        ``ConvergenceWarning``. None: no limit.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the default ensemble, which rows are set aside, and the starting points of the
+        search.
+    verbose : int, default=0
+        If positive, progress is printed.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted ensemble.
+    pruned_estimator_ : estimator
+        The pruned ensemble, an ordinary fitted object of scikit-learn: AdaBoost and gradient
+        boosting of the same type (gradient boosting with scaled leaves), a
+        ``VotingClassifier(voting="soft")`` of the trees where there were means of trees, for
+        these have a place for weights and a ``predict`` of their own. Where no tree can go, a
+        copy of the ensemble.
+    weights_ : ndarray of shape (n_trees of the ensemble,)
+        What each tree's vote is multiplied by; 0: dropped. Where only ratios count, the mean
+        is 1.
+    n_trees_ : int
+        Number of trees kept.
+    n_leaves_ : int
+        Number of leaves of the trees kept.
+    n_trees_lower_bound_, n_leaves_lower_bound_ : int
+        No trees of the ensemble that keep the promise are fewer, or have fewer leaves, whatever
+        their weights; not counted are weights that leave a promised point to a tie, or lead
+        there by less than a millionth of their sum (times the largest vote of a tree). With a
+        tolerance: 1, or the leaves of the smallest tree.
+    status_ : {"optimal", "feasible"}
+        ``"optimal"``: the objective is proven to be smallest; ``"feasible"``: the promise is kept,
+        but fewer trees may keep it, too.
+    n_points_ : int or float
+        Number of promised points: cells of the ensemble's cut points, each counted for every
+        row near which it is; rows in the same cell are one. ``inf`` without `max_changes`.
+    n_exceptions_ : int
+        At how many of them the pruned ensemble answers otherwise; 0 unless `tolerance` is
+        positive.
+    path_ : Bunch
+        From the fewest trees to the faithful ensemble: arrays ``n_trees``, ``n_leaves``,
+        ``n_exceptions`` (exact), ``agreement`` (on rows set aside; nan if none were) and
+        ``weights``. One entry only without `max_changes`, and for more promised points than
+        can be counted for each.
+    fidelity_ : float
+        Share of the rows set aside that both ensembles answer alike; nan if none were set aside.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if ``fit`` saw any.
+
+    Raises
+    ------
+    TypeError
+        If the ensemble is of a kind that cannot be read or written, or does not add up votes of
+        trees.
+    ValueError
+        If a parameter is out of range or does not go with the others, or a row is outside the
+        domain.
+
+    See Also
+    --------
+    BornAgainClassifier : One tree with the function of the ensemble.
+    verify : The proof, for any two models.
+    agreement : How often two models agree.
+
+    Notes
+    -----
+    The promise is about ``predict`` with ``n_jobs=None``. At points where the ensemble's classes
+    are tied, the pruned one leads clearly with the class that the ensemble answers. Where no
+    weights can do that, the ensemble is returned as it is.
+
+    Trees round rows to float32, and so a promise about rows that float32 represents is one about
+    all. A pipeline transforms rows before that: with one, the promise is about the former only.
+
+    Where probabilities matter, note that those of the pruned ensemble differ: only the class is
+    promised.
+
+    References
+    ----------
+    .. [1] Y. Emine, A. Forel, I. Malek, T. Vidal (2025). Free Lunch in the Forest:
+       Functionally-Identical Pruning of Boosted Tree Ensembles. AAAI 39(16), 16488-16495.
+       https://doi.org/10.1609/aaai.v39i16.33811
+    .. [2] E. J. Candes, M. B. Wakin, S. P. Boyd (2008). Enhancing Sparsity by Reweighted l1
+       Minimization. Journal of Fourier Analysis and Applications 14, 877-905.
+       https://doi.org/10.1007/s00041-008-9045-x
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import FaithfulPruner
+    >>> X, y = load_wine(return_X_y=True)
+    >>> forest = RandomForestClassifier(random_state=0)
+    >>> pruner = FaithfulPruner(forest, max_changes=1, random_state=0).fit(X, y)
+    >>> pruner.n_trees_ < 50, pruner.n_exceptions_
+    (True, 0)
+    >>> bool(pruner.verify())
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "max_changes": [Interval(Integral, 0, None, closed="left"), None],
+        "domain": [Domain, dict, None],
+        "tolerance": [Interval(Real, 0, 1, closed="left")],
+        "objective": [StrOptions({"trees", "leaves"})],
+        "method": [StrOptions({"auto", "exact", "heuristic"})],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        max_changes=None,
+        domain=None,
+        tolerance=0.0,
+        objective="trees",
+        method="auto",
+        validation_fraction=0.0,
+        time_limit=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.max_changes = max_changes
+        self.domain = domain
+        self.tolerance = tolerance
+        self.objective = objective
+        self.method = method
+        self.validation_fraction = validation_fraction
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Fit the ensemble, unless it is frozen, and prune it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows; with `max_changes`, the promise is about points near them.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights, used in fitting the ensemble. Nothing is promised near rows of weight zero.
+
+        Returns
+        -------
+        self : FaithfulPruner
+            The fitted estimator.
+        """
+        check_readable(self.estimator)
+        if self.tolerance > 0 and self.max_changes is None:
+            raise ValueError(
+                f"tolerance={self.tolerance} needs max_changes: exceptions are counted among the "
+                "points near training rows. Give max_changes, or tolerance=0."
+            )
+        given = X
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        weight = check_weights(sample_weight, X)
+        rng = check_random_state(self.random_state)
+        rows = named_rows(given, X)
+        used, aside = self._set_aside(weight, rng)
+        self.estimator_ = fit_or_unwrap(
+            self.estimator,
+            rows if not aside.size else safe_indexing(rows, used),
+            y[used],
+            None if sample_weight is None else weight[used],
+            default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
+        )
+        forest = read_classifier(self.estimator_)
+        self.classes_ = forest.classes
+        class_index(y, self.classes_)
+        weights_can_be_written(self.estimator_)
+        domain = self._domain()
+        if domain is not None:
+            domain.check_rows(X)
+            forest = domain.read(forest)
+        deadline = deadline_after(self.time_limit)
+        self._axes = Axes.of(forest)
+        promised = X[used[weight[used] > 0]].astype(np.float32)
+        self._cells = np.unique(self._axes.encode_rows(promised).T, axis=0)
+        steps = self._search(forest, domain, deadline, np.random.default_rng(rng.randint(1 << 31)))
+        self._set_path(steps, forest, X[aside])
+        self._choose(self._within_tolerance())
+        report(
+            self,
+            f"{self.n_trees_} of {forest.n_trees} trees (at least {self.n_trees_lower_bound_}), "
+            f"{self.n_exceptions_} exceptions, {self.status_}",
+        )
+        return self
+
+    def _set_aside(self, weight, rng):
+        """Numbers of the rows that are used and of those set aside."""
+        candidates = np.flatnonzero(weight > 0)
+        n_aside = int(self.validation_fraction * len(candidates))
+        aside = np.sort(rng.permutation(candidates)[:n_aside])
+        return np.setdiff1d(np.arange(len(weight)), aside), aside
+
+    def _domain(self):
+        names = getattr(self, "feature_names_in_", None)
+        return read_domain(self.domain, self.n_features_in_, names)
+
+    # ------------------------------------------------------------------ search
+
+    def _search(self, forest, domain, deadline, rng):
+        """Proven weights, and those of smaller ensembles with counted exceptions."""
+        votes = Votes(forest)
+        self._votes_start = votes.start
+        self._leaves_of_tree = votes.n_leaves
+        price = votes.n_leaves if self.objective == "leaves" else np.ones(forest.n_trees)
+        outside = None if domain is None else domain.outside(self._axes)
+        self.n_points_ = np.inf
+        self._bound, self._optimal = 0.0, False
+        try:
+            if self.max_changes is None:
+                promise = Everywhere(votes, self._axes, outside, self._cells)
+            else:
+                near = votes, self._axes, outside, self._cells, self.max_changes
+                promise = NearRows(*near, deadline)
+                self.n_points_ = promise.n_points
+        except Stopped:
+            self._tell_of_limit()
+            return [Step(np.ones(forest.n_trees), 0)]
+        report(self, f"{forest.n_trees} trees, {self.n_points_:,} promised points")
+        search = Search(promise, price.astype(float), rng, deadline, lambda s: report(self, s))
+        in_time = self._run(search)
+        weights = self._proven(search, promise, domain)
+        self._bound, self._optimal = search.bound, search.is_optimal
+        steps = [Step(weights, 0)]
+        if self.max_changes is not None and self.n_points_ <= PATH_POINTS and in_time:
+            path = find_path(promise, search.weights, search.demands, rng, deadline)
+            steps = [*self._counted(path[:-1], promise, domain), Step(weights, 0)]
+        if not in_time:
+            self._tell_of_limit()
+        return steps
+
+    def _run(self, search):
+        """Search and prove; whether it ended before the time was up."""
+        starts = 0 if self.method == "heuristic" else STARTS
+        rounds = {"heuristic": 0, "auto": ROUNDS, "exact": np.iinfo(np.int64).max}[self.method]
+        try:
+            search.run(starts)
+            if self.tolerance == 0:
+                search.prove(rounds)
+        except Stopped:
+            return False
+        return True
+
+    def _written(self, weights, domain):
+        """The ensemble that has some weights, read as a forest inside the domain."""
+        pruned = read_classifier(reweighted(self.estimator_, weights))
+        return pruned if domain is None else domain.read(pruned)
+
+    def _proven(self, search, promise, domain):
+        """The weights found, after a check in the arithmetic of the ensemble that has them."""
+        while True:
+            weights = search.weights
+            if (weights == 1).all():
+                return weights
+            weights = self._scaled(weights)
+            pruned = self._written(weights, domain)
+            broken = promise.refuted(pruned)
+            if not len(broken):
+                return weights
+            # a lead that rounding took away: ask for a clear one there
+            report(self, f"{len(broken)} points are answered otherwise after rounding")
+            search.mend(broken)
+
+    def _counted(self, steps, promise, domain):
+        """Steps whose exceptions are counted in the arithmetic of their own ensembles."""
+        counted = []
+        for step in steps:
+            weights = self._scaled(step.weights)
+            pruned = self._written(weights, domain)
+            n = sum(len(row) for row, _ in promise.differences(pruned))
+            if n and (not counted or n < counted[-1].n_exceptions):
+                counted.append(Step(weights, n))
+        return counted
+
+    def _scaled(self, weights):
+        """Weights whose mean is 1, where only their ratios count."""
+        if self._votes_start.any():
+            return weights
+        return weights * (len(weights) / weights.sum())
+
+    def _tell_of_limit(self):
+        warn_out_of_time(
+            f"time_limit={self.time_limit} seconds ended the search: the ensemble keeps the "
+            "promise, but fewer trees may do so, too."
+        )
+
+    # ------------------------------------------------------------------ the path
+
+    def _set_path(self, steps, forest, X_aside):
+        weights = np.array([step.weights for step in steps])
+        kept = weights > 0
+        agreement = np.full(len(steps), np.nan)
+        if len(X_aside):
+            own = forest.predict_index(X_aside)
+            for i, w in enumerate(weights):
+                pruned = read_classifier(reweighted(self.estimator_, w))
+                agreement[i] = np.mean(pruned.predict_index(X_aside) == own)
+        self.path_ = Bunch(
+            n_trees=kept.sum(axis=1),
+            n_leaves=kept @ self._leaves_of_tree,
+            n_exceptions=np.array([step.n_exceptions for step in steps]),
+            agreement=agreement,
+            weights=weights,
+        )
+
+    def _within_tolerance(self):
+        """The first entry of the path with no more exceptions than allowed."""
+        if self.tolerance == 0:
+            return len(self.path_.n_trees) - 1
+        return int(np.flatnonzero(self.path_.n_exceptions <= self.tolerance * self.n_points_)[0])
+
+    def _choose(self, i):
+        """Take an entry of the path."""
+        path = self.path_
+        self.weights_ = path.weights[i]
+        self.pruned_estimator_ = reweighted(self.estimator_, self.weights_)
+        self.n_trees_ = int(path.n_trees[i])
+        self.n_leaves_ = int(path.n_leaves[i])
+        self.n_exceptions_ = int(path.n_exceptions[i])
+        self.fidelity_ = float(path.agreement[i])
+        faithful = i == len(path.n_trees) - 1
+        bound = self._bound if faithful and self.tolerance == 0 else 0
+        smallest = np.sort(self._leaves_of_tree)
+        if self.objective == "leaves":
+            self.n_leaves_lower_bound_ = max(int(bound), int(smallest[0]))
+            sums = np.cumsum(smallest[::-1])
+            self.n_trees_lower_bound_ = 1 + int(np.count_nonzero(sums < bound))
+        else:
+            self.n_trees_lower_bound_ = max(int(bound), 1)
+            self.n_leaves_lower_bound_ = int(smallest[: self.n_trees_lower_bound_].sum())
+        value, least = (
+            (self.n_leaves_, self.n_leaves_lower_bound_)
+            if self.objective == "leaves"
+            else (self.n_trees_, self.n_trees_lower_bound_)
+        )
+        self.status_ = "optimal" if value <= least else "feasible"
+
+    def at(self, *, n_trees):
+        """The ensemble of the path with the most trees, but no more than `n_trees`.
+
+        Parameters
+        ----------
+        n_trees : int
+            At least the fewest of the path.
+
+        Returns
+        -------
+        FaithfulPruner
+            A fitted copy, with that ensemble's weights, exceptions and agreement.
+        """
+        check_is_fitted(self)
+        fits = np.flatnonzero(self.path_.n_trees <= n_trees)
+        if not fits.size:
+            raise ValueError(
+                f"n_trees={n_trees} is below the fewest trees on the path, "
+                f"{self.path_.n_trees[0]}. Ask for that many or more."
+            )
+        other = copy.copy(self)
+        other._choose(int(fits[-1]))
+        return other
+
+    # ------------------------------------------------------------------ use
+
+    def predict(self, X):
+        """Predict with the pruned ensemble.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+        """
+        X = self._rows(X)
+        return self.pruned_estimator_.predict(X)
+
+    def predict_proba(self, X):
+        """Predict class probabilities with the pruned ensemble.
+
+        Only the class is promised: probabilities differ from those of the whole ensemble.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        X = self._rows(X)
+        return self.pruned_estimator_.predict_proba(X)
+
+    def _rows(self, X):
+        check_is_fitted(self)
+        return named_rows(X, validate_data(self, X, reset=False, dtype=[np.float64, np.float32]))
+
+    def get_depth(self):
+        """Depth of the deepest tree kept.
+
+        Returns
+        -------
+        int
+            0 if it has a single leaf.
+        """
+        check_is_fitted(self)
+        last = self.pruned_estimator_
+        return max(tree.get_depth() for tree, _ in tree_estimators(last_step(last)))
+
+    def get_n_leaves(self):
+        """Number of leaves of the trees kept.
+
+        Returns
+        -------
+        int
+            All trees together.
+        """
+        check_is_fitted(self)
+        return self.n_leaves_
+
+    def covers(self, X):
+        """Which rows the promise reaches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples,)
+            Whether a row lies in a cell that differs from that of a promised training row on
+            at most `max_changes` features, and inside the domain. Values between the same
+            cut points of the ensemble count as equal.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float32)
+        domain = self._domain()
+        covered = np.ones(len(X), dtype=bool) if domain is None else domain.contains(X)
+        if self.max_changes is None:
+            return covered
+        cells = np.ascontiguousarray(self._axes.encode_rows(X).T)
+        step = max(1, DISTANCES // self._cells.size)
+        for i in range(0, len(X), step):
+            changes = (cells[i : i + step, None] != self._cells[None]).sum(axis=2)
+            covered[i : i + step] &= changes.min(axis=1) <= self.max_changes
+        return covered
+
+    def verify(self, X=None, *, time_limit=None):
+        """Prove that the pruned ensemble keeps the promise.
+
+        The proof is that of :func:`verify`: it shares no code with the search beyond the reading
+        of the ensembles and the walk along lines.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or None, default=None
+            Rows near which the promise is checked. None: the promised training rows, or one
+            row in each of their cells; without `max_changes`, every input.
+        time_limit : float or None, default=None
+            Seconds; None: no limit.
+
+        Returns
+        -------
+        Verification
+            True in a condition iff proven; else with a row on which the two differ, if one was
+            found.
+        """
+        check_is_fitted(self)
+        if self.max_changes is None:
+            near = {}
+        else:
+            if X is None:
+                domain = self._domain()
+                points = self._axes.points if domain is None else domain.points
+                X = points(self._cells) if domain is None else points(self._axes, self._cells)
+            near = dict(X=X, max_changes=self.max_changes)
+        return verify(
+            self.estimator_,
+            self.pruned_estimator_,
+            domain=self.domain,
+            time_limit=time_limit,
+            **near,
+        )

@@ -1,0 +1,179 @@
+"""Points, anywhere or in a domain, at which a pruned ensemble answers otherwise.
+
+Points found once are looked around first: all single-feature changes of them, and of the training
+rows, are walked along lines (`_lines`), which finds very many more points in no time. Where that
+finds nothing, a complete search decides: over sums of functions of one feature
+(`_separable`), or by branch and bound over boxes with bounds on both ensembles at once (`_joint`).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ensemble_simplify._cells import Stopped
+from ensemble_simplify._joint import JointSearch
+from ensemble_simplify.faithful_pruning._promise import NearRows
+from ensemble_simplify.faithful_pruning._separable import (
+    Tables,
+    TooMany,
+    answer_falls,
+    both_lead,
+    near_ties,
+)
+
+# Leads of less than this, of weights that ask for 1, count as fallen.
+CLEAR = 1e-6
+# Points around which is looked at once.
+AROUND = 400
+# Points that a search over boxes answers with at most.
+POINTS = 64
+
+
+class Everywhere:
+    """Every input, or those of a domain.
+
+    Parameters
+    ----------
+    votes : Votes
+    axes : Axes
+    outside : pair of int32 arrays or None
+        Regions outside the domain.
+    cells : int32 array of shape (n_rows, n_axes)
+        Cells to begin with, inside the domain.
+    """
+
+    def __init__(self, votes, axes, outside, cells):
+        self.votes = votes
+        self.axes = axes
+        self.outside = outside
+        self.rows = NearRows(votes, axes, outside, cells, 0)
+        self.known = self.rows.cells
+        trees = self.rows.whole.trees
+        self.tables = Tables(votes, trees, axes)
+        linear = votes.forest.linear_votes()
+        self.slack = 2.0 * linear.rounding
+        self.searches = {}
+
+    @cached_property
+    def own(self):
+        """Demands at the rows themselves."""
+        return self.rows.own
+
+    def demands(self, cells):
+        """See `NearRows.demands`."""
+        return self.rows.demands(cells)
+
+    def worst(self, weights, n, rng, deadline=np.inf):
+        """Demands that weights do not meet; see `NearRows.worst`.
+
+        Raises
+        ------
+        Stopped
+            When the time is up, or too many points are alike to tell.
+        """
+        cells = self._around(weights, rng, deadline)
+        if not len(cells):
+            cells = self._anywhere(weights, deadline)
+        if not len(cells):
+            return np.empty((0, len(weights) + 1)), 0
+        demands, at = self.demands(cells)
+        lead = demands @ np.append(weights, 1.0)
+        broken = np.flatnonzero(lead < CLEAR)
+        if not broken.size:
+            return np.empty((0, len(weights) + 1)), 0
+        broken = broken[np.argsort(lead[broken], kind="stable")]
+        chosen = np.unique(at[broken[:AROUND]])
+        self.known = np.unique(np.concatenate([self.known, cells[chosen]]), axis=0)
+        _, distinct = np.unique(demands[broken], axis=0, return_index=True)
+        return demands[broken[np.sort(distinct)[:n]]], len(np.unique(at[broken]))
+
+    def _around(self, weights, rng, deadline):
+        """Points that differ in one feature from known ones, and are answered otherwise."""
+        known = self.known
+        if len(known) > AROUND:
+            # the latest half, and others
+            recent = known[rng.choice(len(known), AROUND, replace=False)]
+            known = recent
+        near = NearRows(self.votes, self.axes, self.outside, known, 1, deadline)
+        return near.sample(weights, rng, deadline)[1]
+
+    def _anywhere(self, weights, deadline):
+        """Some points that are answered otherwise; none iff there are none at all."""
+        n_classes = len(self.votes.start)
+        pairs = [(c, k) for c in range(n_classes) for k in range(n_classes) if c != k]
+        if self.tables.is_complete and self.outside is None:
+            find = self._separable
+        else:
+            find = self._boxes
+        found = [find(weights, *pair, deadline) for pair in pairs]
+        return np.concatenate([self.known[:0], *found])
+
+    def _separable(self, weights, answer, other, deadline):
+        whole = self.tables.sums(np.ones(len(weights)))
+        pruned = self.tables.sums(weights)
+        start, slack = self.votes.start, (self.slack, CLEAR)
+        if len(start) > 2:
+            return answer_falls(whole, pruned, start, answer, other, slack, deadline)
+        lead = start[answer] - start[other]
+        try:
+            return both_lead(
+                [part[:, answer] - part[:, other] for part in whole],
+                [part[:, other] - part[:, answer] for part in pruned],
+                (lead, -lead),
+                slack,
+                deadline,
+            )
+        except TooMany:
+            return self._boxes(weights, answer, other, deadline)
+
+    def _boxes(self, weights, answer, other, deadline):
+        if answer not in self.searches:
+            votes, trees = self.votes, self.rows.whole.trees
+            rivals = np.delete(np.arange(len(votes.start)), answer)
+            self.searches[answer] = JointSearch(
+                self.axes.shape,
+                trees.nodes,
+                trees.offsets,
+                np.ascontiguousarray(votes.value[:, [answer]] - votes.value[:, rivals]),
+                votes.start[answer] - votes.start[rivals],
+            )
+        rival = other - (other > answer)
+        slack = self.slack, CLEAR
+        cells = self.searches[answer].find(
+            weights, rival, *slack, self.outside, POINTS, deadline
+        )
+        if cells is None:
+            raise Stopped
+        return cells
+
+    def is_same(self, weights, deadline=np.inf):
+        """Whether trees of these weights, whose votes are the same but for rounding, keep it.
+
+        Only points at which classes are all but tied can tell; they are listed, and known then.
+        """
+        if not self.tables.is_complete or self.outside is not None:
+            return False
+        sums = self.tables.sums(np.ones(len(weights)))
+        start, n_classes = self.votes.start, len(self.votes.start)
+        found = [self.known]
+        try:
+            for c in range(n_classes):
+                for k in range(c):
+                    lead = [part[:, c] - part[:, k] for part in sums]
+                    found.append(near_ties(lead, start[c] - start[k], 4.0 * self.slack))
+        except TooMany:
+            return False
+        self.known = np.unique(np.concatenate(found), axis=0)
+        near = NearRows(self.votes, self.axes, self.outside, self.known, 0)
+        return near.is_same(weights, deadline)
+
+    def refuted(self, forest):
+        """Demands at points at which a pruned ensemble, in its own arithmetic, differs.
+
+        Leads of less than `CLEAR` were asked to be larger, and rounding is far smaller: what is
+        left to look at are the points known.
+        """
+        near = NearRows(self.votes, self.axes, self.outside, self.known, 1)
+        return near.refuted(forest)

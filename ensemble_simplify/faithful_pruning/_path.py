@@ -1,0 +1,112 @@
+"""From the faithful ensemble down to fewer trees: the best weights for each, exceptions counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ensemble_simplify._cells import Stopped
+
+# Up to so many trees, each number has its ensemble; above, numbers fall by this factor.
+EACH, FALL = 24, 0.9
+# Fits for each number of trees, each followed by a count of all exceptions.
+FITS = 2
+# Demands that a fit looks at, at most.
+LOOKED_AT = 6000
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Weights of some trees, and at how many promised points they answer otherwise."""
+
+    weights: np.ndarray
+    n_exceptions: int
+
+
+def find_path(promise, faithful, demands, rng, deadline=np.inf):
+    """Weights for fewer and fewer trees.
+
+    A tree of little influence goes, the others' weights are fitted anew to demands that were
+    broken before, and all exceptions are counted.
+
+    Parameters
+    ----------
+    promise : NearRows
+    faithful : float64 array of shape (n_trees,)
+        Weights that keep the promise.
+    demands : float64 array of shape (n_demands, n_trees + 1)
+        Some that are hard to meet.
+    rng : Generator
+    deadline : float
+        On the clock of ``time.monotonic()``; the path may end early.
+
+    Returns
+    -------
+    list of Step
+        From the fewest trees to the faithful ones; none has as few trees as another with no more
+        exceptions.
+    """
+    steps = [Step(faithful, 0)]
+    weights, n_trees = faithful, np.count_nonzero(faithful)
+    hard = _chosen(demands, LOOKED_AT // 3, rng)
+    own = _chosen(promise.own, LOOKED_AT // 3, rng)
+    broken = hard[:0]
+    try:
+        while n_trees > 1:
+            n_trees = n_trees - 1 if n_trees <= EACH else int(FALL * n_trees)
+            allowed = _most_influential(weights, promise.own, n_trees)
+            best = None
+            for _ in range(FITS):
+                found = _fitted(np.concatenate([own, hard, broken]), weights, allowed)
+                row, cells, n = promise.sample(found, rng, deadline)
+                if best is None or n < best.n_exceptions:
+                    best = Step(found, n)
+                if not n:
+                    break
+                broken = _chosen(promise.demands(cells)[0], LOOKED_AT // 3, rng)
+            weights, n_trees = best.weights, np.count_nonzero(best.weights)
+            steps.append(best)
+    except Stopped:
+        pass
+    useful = []
+    for step in reversed(steps):
+        if not useful or step.n_exceptions < useful[-1].n_exceptions:
+            useful.append(step)
+    return useful
+
+
+def _chosen(demands, n, rng):
+    if len(demands) <= n:
+        return demands
+    return demands[rng.choice(len(demands), n, replace=False)]
+
+
+def _most_influential(weights, demands, n_trees):
+    """Which trees move the votes most."""
+    influence = weights * np.abs(demands[:, :-1]).mean(axis=0)
+    allowed = np.zeros(len(weights), dtype=bool)
+    allowed[np.argsort(-influence, kind="stable")[:n_trees]] = True
+    return allowed & (weights > 0)
+
+
+def _fitted(demands, weights, allowed):
+    """Weights of the allowed trees of least squared shortfall of the demands' leads from one."""
+    kept = np.flatnonzero(allowed)
+    leads, start = np.ascontiguousarray(demands[:, kept]), demands[:, -1]
+
+    def shortfall(w):
+        short = np.maximum(1.0 - start - leads @ w, 0.0)
+        return short @ short, -2.0 * (short @ leads)
+
+    begin = weights[kept]
+    result = minimize(
+        shortfall, begin, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(kept)
+    )
+    found = np.zeros(len(weights))
+    found[kept] = result.x
+    if not found.any():
+        found[kept] = begin
+    found[found < 1e-7 * found.max()] = 0.0
+    return found

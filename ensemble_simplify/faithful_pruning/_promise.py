@@ -1,0 +1,337 @@
+"""The points near rows at which a pruned ensemble must answer as the whole one.
+
+What is asked of the weights of trees at a point is a *demand*: the trees' votes for the class of
+the whole ensemble, less their votes for another class, must add up to more than nothing. Demands
+are rows of a matrix with a column for each tree; the points whose demands the weights of trees
+do not meet are found by walking all lines of the rows (`_lines`) in both ensembles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from ensemble_simplify._cells import FREE
+from ensemble_simplify._neighbourhood import Lines, differences, n_near
+from ensemble_simplify._regions import leaves_of_cells
+from ensemble_simplify._votes import Vote
+
+# Labels of the whole ensemble that are kept, in bytes; beyond, they are found anew each time.
+KEPT_LABELS = 1 << 28
+# Broken points from which the worst are chosen.
+LOOKED_AT = 1 << 14
+
+
+class Votes:
+    """What every tree of a forest says, as sums that weights can be put on.
+
+    Parameters
+    ----------
+    forest : Forest
+
+    Attributes
+    ----------
+    value : float64 array of shape (n_nodes, n_classes)
+        Votes of the leaves.
+    start : float64 array of shape (n_classes,)
+        Votes that are there without any tree.
+    n_leaves : intp array of shape (n_trees,)
+    """
+
+    def __init__(self, forest):
+        vote = forest.vote
+        self.start = np.zeros(forest.n_classes)
+        if vote.init is not None:
+            self.start[vote.n_scores == 1 :] = vote.init[: vote.n_scores]
+            vote = replace(vote, init=np.zeros_like(vote.init))
+        self.forest = forest
+        self.value = replace(forest, vote=vote).linear_votes().value
+        self.tie_upper = forest.linear_votes().tie_upper
+        leaf = forest.left < 0
+        # nodes that no path reaches are leaves of nothing
+        self.reached = _reached(forest)
+        leaf &= np.isin(np.arange(forest.n_nodes), self.reached)
+        self.n_leaves = np.add.reduceat(leaf.astype(np.intp), forest.offsets[:-1])
+
+    def merged(self, price):
+        """Trees that say the same but for a factor become one.
+
+        Parameters
+        ----------
+        price : float64 array of shape (n_trees,)
+
+        Returns
+        -------
+        weights : float64 array of shape (n_trees,)
+            Of one tree of each kind, such that all votes are those of the forest.
+        usable : bool array of shape (n_trees,)
+            The cheapest tree of every kind, and of every kind that says the opposite.
+        """
+        forest = self.forest
+        weights, usable = np.zeros(forest.n_trees), np.zeros(forest.n_trees, dtype=bool)
+        kinds = {}
+        for t in range(forest.n_trees):
+            part = slice(forest.offsets[t], forest.offsets[t + 1])
+            leaf = forest.left[part] < 0
+            value = np.where(leaf[:, None], self.value[part], 0.0)
+            largest = np.abs(value).max()
+            if largest > 0:
+                entries = value.ravel()
+                sign = np.sign(entries[np.flatnonzero(np.abs(entries) > 1e-9 * largest)[0]])
+                factor = sign * largest
+            else:
+                factor = 1.0
+            said = np.round(value / factor, 12) + 0.0
+            key = [np.where(leaf, -1, forest.left[part] - part.start), forest.feature[part]]
+            key += [forest.threshold[part], said]
+            reached = said[leaf & np.isin(np.arange(part.start, part.stop), self.reached)]
+            if (reached == reached[0]).all():
+                # says one thing everywhere, wherever it splits
+                key = [reached[0]]
+            kinds.setdefault(b"".join(k.tobytes() for k in key), []).append((t, factor))
+        for members in kinds.values():
+            total = sum(factor for _, factor in members)
+            for sign in (-1.0, 1.0):
+                same = [(price[t], t, factor) for t, factor in members if factor * sign > 0]
+                if same:
+                    _, t, factor = min(same)
+                    usable[t] = True
+                    if total * sign > 0:
+                        weights[t] = total / factor
+        return weights, usable
+
+    def weighted(self, weights):
+        """The forest of the trees with a positive weight; their votes are sums in float64."""
+        forest = self.forest
+        kept = np.flatnonzero(weights > 0)
+        parts = [np.arange(forest.offsets[t], forest.offsets[t + 1]) for t in kept]
+        nodes = np.concatenate(parts)
+        sizes = np.diff(forest.offsets)[kept]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        shift = np.repeat(offsets[:-1] - forest.offsets[kept], sizes)
+        inner = forest.left[nodes] >= 0
+        n_classes = forest.n_classes
+        return replace(
+            forest,
+            offsets=offsets,
+            left=np.where(inner, forest.left[nodes] + shift, -1),
+            right=np.where(inner, forest.right[nodes] + shift, -1),
+            feature=forest.feature[nodes],
+            threshold=forest.threshold[nodes],
+            value=self.value[nodes] * np.repeat(weights[kept], sizes)[:, None],
+            vote=Vote("additive", 0, len(kept), n_classes, init=self.start.copy()),
+        )
+
+
+def _reached(forest):
+    level, found = forest.offsets[:-1], []
+    while level.size:
+        found.append(level)
+        level = level[forest.left[level] >= 0]
+        level = np.concatenate([forest.left[level], forest.right[level]])
+    return np.concatenate(found)
+
+
+class NearRows:
+    """The points that differ from some row in at most so many features.
+
+    Parameters
+    ----------
+    votes : Votes
+    axes : Axes
+    outside : pair of int32 arrays or None
+        Regions outside the domain.
+    cells : int32 array of shape (n_rows, n_axes)
+        Cells of the rows, inside the domain.
+    max_changes : int
+    deadline : float
+        On the clock of ``time.monotonic()``, for the first walk.
+
+    Attributes
+    ----------
+    n_points : int or float
+        A point counts for each cell of rows near which it is; of more than one change, those
+        outside the domain count, too.
+
+    Raises
+    ------
+    Stopped
+        When the time is up.
+    """
+
+    def __init__(self, votes, axes, outside, cells, max_changes, deadline=np.inf):
+        self.votes = votes
+        self.axes = axes
+        self.cells = np.ascontiguousarray(np.unique(cells, axis=0), dtype=np.int32)
+        self.max_changes = min(max_changes, len(axes.shape))
+        self.outside = outside
+        self.whole = Lines(votes.forest, axes, outside)
+        self.numbers = np.arange(votes.forest.n_classes)
+        n_bytes = 2.0 * len(self.cells) * self.whole.n_positions
+        self.labels = None
+        n_points = n_near(len(self.cells), axes.shape, self.max_changes)
+        self.n_points = int(n_points) if n_points < 2**53 else n_points
+        if self.max_changes == 0:
+            self.n_points = len(self.cells)
+        if self.max_changes == 1 and n_bytes <= KEPT_LABELS:
+            self.labels = np.concatenate(
+                [part for _, part in self.whole.batches(self.cells, deadline)]
+            )
+            again = self._again(slice(None))
+            self.labels[again] = FREE
+            self.n_points = int(np.count_nonzero(self.labels != FREE))
+
+    def _again(self, part):
+        """Where rows stand on their own lines for the second time and later."""
+        cells = self.cells[part]
+        rows = np.repeat(np.arange(len(cells)), cells.shape[1] - 1)
+        return rows, (cells[:, 1:] + self.whole.first[1:-1]).ravel()
+
+    @cached_property
+    def own(self):
+        """Demands at the rows themselves, no two equal."""
+        return np.unique(self.demands(self.cells)[0], axis=0)
+
+    def differences(self, forest, deadline=np.inf):
+        """Batches of points at which a forest of the same classes answers otherwise.
+
+        Parameters
+        ----------
+        forest : Forest
+            Over the same axes, in its own arithmetic.
+        deadline : float
+
+        Yields
+        ------
+        row : intp array of shape (n,)
+        cells : int32 array of shape (n, n_axes)
+
+        Raises
+        ------
+        Stopped
+            When the time is up.
+        """
+        lines = Lines(forest, self.axes, self.outside)
+        if self.labels is None:
+            both = (self.whole, self.numbers), (lines, self.numbers)
+            shape, n = self.axes.shape, self.max_changes
+            yield from differences(*both, self.cells, shape, n, deadline)
+            return
+        for part, labels in lines.batches(self.cells, deadline):
+            labels[self._again(part)] = FREE
+            row, position = np.nonzero(labels != self.labels[part])
+            row += part.start
+            if len(row):
+                yield row, lines.cells_at(self.cells[row], position)
+
+    def is_same(self, weights, deadline=np.inf):
+        """Whether trees of these weights, whose votes are the same but for rounding, keep it."""
+        return not self.count(weights, deadline)
+
+    def refuted(self, forest, n=64):
+        """Demands, some at most, at points at which a forest answers otherwise."""
+        for _, cells in self.differences(forest):
+            if len(cells):
+                return self.demands(cells[:n])[0]
+        return np.empty((0, len(self.whole.trees) + 1))
+
+    def count(self, weights, deadline=np.inf):
+        """Number of points at which trees of these weights answer otherwise."""
+        forest = self.votes.weighted(weights)
+        return sum(len(row) for row, _ in self.differences(forest, deadline))
+
+    def worst(self, weights, n, rng, deadline=np.inf):
+        """Demands of points at which trees of these weights answer otherwise.
+
+        Parameters
+        ----------
+        weights : float64 array of shape (n_trees,)
+        n : int
+            Demands at most.
+        rng : Generator
+            Draws the points that are looked at where there are very many.
+        deadline : float
+
+        Returns
+        -------
+        demands : float64 array of shape (at most n, n_trees + 1)
+            No two equal; none iff the promise is kept in sums of float64.
+        n_broken : int
+            Points at which the answers differ; if `max_changes` exceeds 1, of those looked at.
+        """
+        row, cells, n_broken = self.sample(weights, rng, deadline, all_points=False)
+        if not n_broken:
+            return np.empty((0, len(weights) + 1)), 0
+        return self._worst_of(row, cells, weights, n), n_broken
+
+    def sample(self, weights, rng, deadline=np.inf, *, all_points=True):
+        """Points at which trees of these weights answer otherwise.
+
+        Returns
+        -------
+        row : intp array of shape (n,)
+        cells : int32 array of shape (n, n_axes)
+            Drawn evenly from all of them, where there are very many.
+        n_broken : int
+            How many there are; unless `all_points`, the walk may end early.
+        """
+        found, n_broken = [], 0
+        for row, cells in self.differences(self.votes.weighted(weights), deadline):
+            n_broken += len(row)
+            if len(row):
+                found.append(np.column_stack([row, cells, rng.integers(1 << 30, size=len(row))]))
+            if sum(map(len, found)) > 4 * LOOKED_AT:
+                if self.max_changes > 1 and not all_points:
+                    break
+                found = [_lowest(np.concatenate(found), LOOKED_AT)]
+        if not found:
+            return np.empty(0, dtype=np.intp), self.cells[:0], 0
+        found = _lowest(np.concatenate(found), LOOKED_AT)
+        return found[:, 0], np.ascontiguousarray(found[:, 1:-1], dtype=np.int32), n_broken
+
+    def _worst_of(self, row, cells, weights, n):
+        """The demands least met, those of different rows first."""
+        demands, at = self.demands(cells)
+        lead = demands @ np.append(weights, 1.0)
+        # of each point, the class that comes out before the answer by most
+        order = np.lexsort([lead, at])
+        chosen = order[np.unique(at[order], return_index=True)[1]]
+        _, distinct = np.unique(demands[chosen], axis=0, return_index=True)
+        chosen = chosen[distinct]
+        chosen = chosen[np.argsort(lead[chosen], kind="stable")]
+        first_of_row = np.zeros(len(chosen), dtype=bool)
+        first_of_row[np.unique(row[at[chosen]], return_index=True)[1]] = True
+        return demands[np.concatenate([chosen[first_of_row], chosen[~first_of_row]])[:n]]
+
+    def demands(self, cells):
+        """Demands at some cells: one for each class that is not the answer.
+
+        Returns
+        -------
+        demands : float64 array of shape (n_demands, n_trees + 1)
+            Lead of the answer over another class in every tree, and without any.
+        at : intp array of shape (n_demands,)
+            Which cell.
+        """
+        votes, trees = self.votes, self.whole.trees
+        n_classes = votes.value.shape[1]
+        leaves = np.empty((len(trees), len(cells)), dtype=np.intp)
+        leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)
+        answer = votes.forest.decide_at(leaves)
+        own = np.take_along_axis(votes.value[leaves], answer[None, :, None], axis=2)[:, :, 0]
+        demands = np.empty((len(cells), n_classes - 1, len(trees) + 1))
+        for k in range(n_classes - 1):
+            other = k + (k >= answer)
+            demands[:, k, :-1] = (own - votes.value[leaves, other]).T
+            demands[:, k, -1] = votes.start[answer] - votes.start[other]
+        at = np.repeat(np.arange(len(cells)), n_classes - 1)
+        return demands.reshape(-1, len(trees) + 1) + 0.0, at
+
+
+def _lowest(found, n):
+    """The rows with the lowest entries in the last column, at most so many."""
+    if len(found) <= n:
+        return found
+    return found[np.argpartition(found[:, -1], n)[:n]]

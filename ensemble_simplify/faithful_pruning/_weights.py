@@ -1,0 +1,371 @@
+"""Few trees, and weights for them, that keep a promise: cutting planes.
+
+The weights of trees meet all demands found so far by a linear program of least weighted sum;
+weighing small ones more the next time (reweighted l1, Candes, Wakin and Boyd) empties the
+columns of most trees. Points of the promise at which the trees left answer otherwise become new
+demands, until there are none. Then trees are left out one at a time, with all others' weights
+found anew. `cover_bound` proves how few trees can be enough.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ensemble_simplify._cells import Stopped
+from ensemble_simplify._lp import LinearProgram
+
+# What every demand must lead by; sums round at some 1e-13 of it.
+LEAD = 1.0
+# Below this share of the largest weight, a weight counts as none.
+NO_WEIGHT = 1e-7
+# Softening of the reweighting, as a share of the largest weight.
+SOFT = 1e-2
+# Rounds of reweighting on the same demands.
+REWEIGHTINGS = 6
+# New demands a round.
+BATCH = 300
+# Weights are looked for that lead everywhere by at least this share of their sum, times the largest
+# vote of a tree.
+LEAST_SHARE = 1e-5
+# How far trees must fall back in a mixture of demands to be ruled out even where ties are enough;
+# and how far they may lead in one, as a share of all weight, and still not lead clearly.
+RULED_OUT, UNCLEAR = 1e-6, 1e-6
+
+
+class Unkept(Exception):
+    """No weights meet all demands."""
+
+
+class Search:
+    """Search for few trees that keep a promise.
+
+    Parameters
+    ----------
+    promise : object
+        With ``own`` demands to begin with, and ``worst(weights, n, rng, deadline)``.
+    price : float64 array of shape (n_trees,)
+        What each tree costs.
+    rng : Generator
+    deadline : float
+        On the clock of ``time.monotonic()``.
+    tell : callable
+        Takes a line about the progress.
+
+    Attributes
+    ----------
+    weights : float64 array of shape (n_trees,)
+        The cheapest trees so far that keep the promise; at first all, with weight one.
+    bound : float
+        No trees that keep the promise cost less.
+    """
+
+    def __init__(self, promise, price, rng, deadline=np.inf, tell=lambda line: None):
+        self.promise = promise
+        self.same, self.usable = promise.votes.merged(price)
+        self.price = price
+        self.rng = rng
+        self.deadline = deadline
+        self.tell = tell
+        n_trees = len(price)
+        self.weights = np.ones(n_trees)
+        self.bound = float(price[self.usable].min())
+        self.demands = np.empty((0, n_trees + 1))
+        self.seen = set()
+        # at least one tree, whatever is demanded
+        self.program = LinearProgram(price, np.ones((1, n_trees)), row_lower=1e-3)
+        # weights, the scale of what is there without trees, and the least lead of all
+        cost = np.append(np.zeros(n_trees + 1), -1.0)
+        one = np.append(np.ones(n_trees + 1), 0.0)[None]
+        self.centre = LinearProgram(cost, one, row_upper=1.0)
+        self.has_start, self.largest = False, 0.0
+
+    @property
+    def cost(self):
+        """Price of the trees found so far."""
+        return self.cost_of(self.weights)
+
+    @property
+    def is_optimal(self):
+        """Whether no cheaper trees keep the promise."""
+        return self.cost <= self.bound
+
+    def cost_of(self, weights):
+        """Price of the trees with a positive weight."""
+        return float(self.price[weights > 0].sum())
+
+    def add(self, demands):
+        """Ask for more, as far as it is new."""
+        new = []
+        for i, demand in enumerate(demands):
+            known = demand.tobytes()
+            if known not in self.seen:
+                self.seen.add(known)
+                new.append(i)
+        demands = demands[new]
+        if not len(demands):
+            return
+        self.demands = np.concatenate([self.demands, demands])
+        self.largest = max(self.largest, float(np.abs(demands).max()))
+        self.has_start |= bool(demands[:, -1].any())
+        self.program.add_rows(demands[:, :-1], lower=LEAD - demands[:, -1])
+        self.centre.add_rows(np.column_stack([demands, np.full(len(demands), -1.0)]), lower=0.0)
+
+    # ------------------------------------------------------------------ weights for some trees
+
+    def _solve(self, cost, allowed=None):
+        """Weights of least cost that meet the demands found so far."""
+        seconds = self._seconds()
+        allowed = self.usable if allowed is None else allowed
+        self.program.set_upper(np.where(allowed, np.inf, 0.0))
+        self.program.set_cost(cost)
+        solution = self.program.solve(seconds)
+        if solution.status == "time_limit":
+            raise Stopped
+        if solution.status != "optimal":
+            raise Unkept
+        weights = solution.x.copy()
+        weights[weights < NO_WEIGHT * weights.max()] = 0.0
+        return weights
+
+    def _seconds(self):
+        if not np.isfinite(self.deadline):
+            return None
+        seconds = self.deadline - time.monotonic()
+        if seconds <= 0:
+            raise Stopped
+        return seconds
+
+    def _sparse(self, weights, allowed=None):
+        """Reweight until no more trees go, on the demands found so far."""
+        cost = self.cost_of(weights)
+        for _ in range(REWEIGHTINGS):
+            found = self._solve(self.price / (weights / weights.max() + SOFT), allowed)
+            if self.cost_of(found) >= cost:
+                return found if self.cost_of(found) == cost else weights
+            weights, cost = found, self.cost_of(found)
+        return weights
+
+    def _broken(self, weights):
+        """Demands that weights do not meet, now asked for; how many points were broken."""
+        demands, n_broken = self.promise.worst(weights, BATCH, self.rng, self.deadline)
+        self.add(demands)
+        return n_broken
+
+    def _kept(self, weights, allowed=None):
+        """Weights of few trees that keep the whole promise.
+
+        Raises
+        ------
+        Unkept
+            If no weights of the allowed trees do.
+        """
+        failed = np.zeros(len(self.price), dtype=bool)
+        while True:
+            weights = self._sparse(weights, allowed)
+            if not (weights > 0)[~failed].any():
+                # they lead by next to nothing
+                raise Unkept
+            found = self._central(weights > 0)
+            if found is not None:
+                return found
+            failed = weights > 0
+            weights = self._solve(self.price / (weights / weights.max() + SOFT), allowed)
+
+    def _central(self, allowed):
+        """Weights of some trees that keep the whole promise; None if there are none.
+
+        Among the weights that meet the demands so far, those that lead by most are the likeliest
+        to meet the others.
+        """
+        while True:
+            seconds = self._seconds()
+            self.centre.set_upper(np.append(np.where(allowed, np.inf, 0.0), [np.inf, np.inf]))
+            solution = self.centre.solve(seconds)
+            if solution.status == "time_limit":
+                raise Stopped
+            lead, scale = solution.x[-1], solution.x[-2]
+            if solution.status != "optimal" or lead <= LEAST_SHARE * self.largest:
+                return None
+            weights = solution.x[:-2] * (LEAD / lead)
+            if self.has_start:
+                # a scale of nothing is raised by so much that half of the lead stays
+                start = np.abs(self.demands[:, -1]).max()
+                weights = solution.x[:-2] / max(scale, 0.5 * lead / start)
+            weights[weights < NO_WEIGHT * weights.max()] = 0.0
+            n_known = len(self.demands)
+            n_broken = self._broken(weights)
+            if not n_broken:
+                return weights
+            if len(self.demands) == n_known:
+                # all of them are met, but for rounding
+                return None
+            self.tell(
+                f"{np.count_nonzero(weights)} trees for {len(self.demands)} demands, lead "
+                f"{lead:.2g}; {n_broken} points were broken"
+            )
+
+    # ------------------------------------------------------------------ few trees
+
+    def run(self, n_starts):
+        """Search until nothing more is found.
+
+        Parameters
+        ----------
+        n_starts : int
+            How often to begin anew from other costs of trees.
+
+        Raises
+        ------
+        Stopped
+            When the time is up; `weights` are the best so far.
+        """
+        self.add(self.promise.own)
+        if self.usable.sum() < len(self.price) and self.promise.is_same(self.same, self.deadline):
+            self._better(self.same)
+        try:
+            weights = self._kept(self._solve(self.price))
+        except Unkept:
+            # ties that no weights tell apart, or next to it: begin with what is known to keep them
+            self.tell("no weights lead clearly at every point")
+            self._fewer(self.weights)
+            return
+        self._better(self._fewer(weights))
+        for _ in range(n_starts):
+            if self.is_optimal:
+                break
+            cost = self.price * self.rng.exponential(size=len(self.price))
+            self._better(self._fewer(self._kept(self._solve(cost))))
+
+    def _better(self, weights):
+        if self.cost_of(weights) < self.cost:
+            self.weights = weights
+            self.tell(f"{np.count_nonzero(weights)} trees keep the promise")
+
+    def _fewer(self, weights):
+        """Leave trees out one at a time, those of least weight for their price first."""
+        self._better(weights)
+        tried = np.zeros(len(weights), dtype=bool)
+        while True:
+            candidates = np.flatnonzero((weights > 0) & ~tried)
+            if not candidates.size or len(np.flatnonzero(weights)) == 1:
+                return weights
+            t = candidates[np.argmin(weights[candidates] / self.price[candidates])]
+            tried[t] = True
+            allowed = weights > 0
+            allowed[t] = False
+            try:
+                found = self._kept(self._solve(self.price, allowed), allowed)
+            except Unkept:
+                continue
+            weights = found
+            self._better(weights)
+
+    def mend(self, demands):
+        """Weights for the same trees that meet further demands as well; whether there are any."""
+        self.add(demands)
+        allowed = self.weights > 0
+        found = self._central(allowed)
+        self.weights = np.ones(len(self.price)) if found is None else found
+        return found is not None
+
+    # ------------------------------------------------------------------ how few can be enough
+
+    def prove(self, max_rounds):
+        """Raise `bound`, and find the cheapest trees, by covering.
+
+        Trees that cannot keep the promise, whatever their weights, say so by a mixture of
+        demands in which none of them leads; one of the trees that do must be there. The cheapest
+        trees that satisfy all these clauses are a lower bound, and tried next.
+
+        Parameters
+        ----------
+        max_rounds : int
+            Trees tried at most.
+
+        Raises
+        ------
+        Stopped
+            When the time is up.
+        """
+        clauses = [self.usable.astype(float)]
+        if max_rounds:
+            # trees without which the others cannot do
+            for t in np.flatnonzero(self.weights > 0):
+                others = self.usable.copy()
+                others[t] = False
+                clause = self._clause(others)
+                if clause is not None:
+                    clauses.append(clause)
+        for _ in range(max_rounds):
+            if self.is_optimal:
+                return
+            cover = LinearProgram(
+                self.price,
+                np.array(clauses),
+                row_lower=1.0,
+                upper=self.usable.astype(float),
+                integer=True,
+            )
+            solution = cover.solve(self._seconds())
+            if solution.status != "optimal":
+                raise Stopped
+            # prices are whole numbers
+            self.bound = max(self.bound, float(np.ceil(solution.bound - 1e-6)))
+            chosen = solution.x > 0.5
+            clause = self._clause(chosen)
+            if clause is None:
+                # weights for them meet all demands so far: try them on the promise
+                weights = self._central(chosen)
+                if weights is not None:
+                    self._better(weights)
+                    continue
+                clause = self._clause(chosen)
+            if clause is None:
+                return
+            clauses.append(clause)
+
+    def _clause(self, chosen):
+        """Trees of which one must be added to some that cannot keep the promise; else None.
+
+        Whatever their weights: as the mixture of their leads is negative, one of the leads is. If
+        there is no such mixture, one in which they do not lead: then they do not lead clearly.
+        """
+        for most in (-RULED_OUT, 0.0):
+            leads = self._mixture(chosen, most)
+            if leads is None:
+                continue
+            limit = 0.0 if most < 0 else UNCLEAR
+            if (leads[np.append(chosen, self.has_start)] > limit).any():
+                continue
+            clause = (leads[:-1] > limit) & self.usable
+            return clause.astype(float) if clause.any() else None
+        return None
+
+    def _mixture(self, chosen, most):
+        """Leads of all trees in a mixture of demands in which some lead by no more than `most`.
+
+        The others lead as little as can be in all; None if there is no such mixture.
+        """
+        others = np.flatnonzero(self.usable & ~chosen)
+        n_demands = len(self.demands)
+        demands = self.demands / self.largest
+        used = np.append(chosen, self.has_start)
+        n_used = np.count_nonzero(used)
+        A = np.zeros((1 + n_used + len(others), n_demands + len(others)))
+        A[0, :n_demands] = 1.0
+        A[1 : 1 + n_used, :n_demands] = demands[:, used].T
+        A[1 + n_used :, :n_demands] = demands[:, others].T
+        A[1 + n_used + np.arange(len(others)), n_demands + np.arange(len(others))] = -1.0
+        upper = np.full(len(A), most)
+        lower = np.full(len(A), -np.inf)
+        upper[0] = lower[0] = 1.0
+        cost = np.concatenate([np.zeros(n_demands), np.ones(len(others))])
+        program = LinearProgram(cost, A, row_lower=lower, row_upper=upper)
+        solution = program.solve(self._seconds())
+        if solution.status == "time_limit":
+            raise Stopped
+        if solution.status != "optimal":
+            return None
+        return np.maximum(solution.x[:n_demands], 0.0) @ demands

@@ -1,0 +1,342 @@
+"""FaithfulPruner: the promise by probing and brute force, the fewest trees by trying all."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from ensemble_simplify import Domain, FaithfulPathDisplay, FaithfulPruner, verify
+from ensemble_simplify._axes import Axes
+from ensemble_simplify._forest import read_forest
+
+STUMP = DecisionTreeClassifier(max_depth=1)
+ENSEMBLES = {
+    "forest": RandomForestClassifier(20, random_state=0),
+    "extra": ExtraTreesClassifier(15, max_depth=4, random_state=0),
+    "bagging": BaggingClassifier(DecisionTreeClassifier(), 12, random_state=0),
+    "subspaces": BaggingClassifier(
+        DecisionTreeClassifier(), 12, max_features=0.5, max_samples=12, random_state=1
+    ),
+    "forests in a bag": BaggingClassifier(
+        RandomForestClassifier(3, max_depth=3, random_state=0), 4, random_state=0
+    ),
+    "adaboost": AdaBoostClassifier(n_estimators=20, random_state=0),
+    "deep adaboost": AdaBoostClassifier(
+        DecisionTreeClassifier(max_depth=2), n_estimators=10, random_state=0
+    ),
+    "gradient boosting": GradientBoostingClassifier(n_estimators=8, max_depth=2, random_state=0),
+    "soft vote": VotingClassifier(
+        [
+            ("forest", RandomForestClassifier(6, max_depth=3, random_state=0)),
+            ("tree", DecisionTreeClassifier(random_state=0)),
+        ],
+        voting="soft",
+        weights=[2, 1],
+    ),
+    "hard vote": VotingClassifier(
+        [(f"tree{i}", ExtraTreesClassifier(1, max_depth=3, random_state=i)) for i in range(7)],
+        weights=[1, 2, 1, 1, 3, 1, 1],
+    ),
+    "pipeline": make_pipeline(StandardScaler(), RandomForestClassifier(10, random_state=0)),
+}
+
+
+def probes(forest, X, max_changes, n, rng):
+    """Rows with values next to cut points in at most so many features."""
+    cuts = Axes.of(forest).by_feature
+    split = [j for j, values in enumerate(cuts) if len(values)]
+    rows = X[rng.integers(len(X), size=n)].astype(np.float32)
+    for _ in range(max_changes):
+        for i in range(n):
+            j = split[rng.integers(len(split))]
+            value = np.float32(cuts[j][rng.integers(len(cuts[j]))])
+            rows[i, j] = np.nextafter(value, np.float32(rng.choice([-np.inf, value, np.inf])))
+    return rows.astype(np.float64)
+
+
+@pytest.mark.parametrize("max_changes", [0, 1, 2])
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_the_promise_is_kept_next_to_cut_points(name, max_changes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::3], np.array(["a", "b", "c"])[y[::3]]
+    pruner = FaithfulPruner(
+        ENSEMBLES[name], max_changes=max_changes, method="heuristic", random_state=0
+    ).fit(X, y)
+    forest = read_forest(pruner.estimator_)
+    rows = probes(forest, X, max_changes, 3000, np.random.default_rng(0))
+    assert pruner.covers(rows).all()
+    np.testing.assert_array_equal(
+        pruner.pruned_estimator_.predict(rows), pruner.estimator_.predict(rows)
+    )
+    assert pruner.verify()
+    assert verify(pruner.estimator_, pruner, X=X, max_changes=max_changes)
+    assert pruner.n_trees_ == np.count_nonzero(pruner.weights_) <= forest.n_trees
+    assert pruner.n_exceptions_ == 0
+    assert 1 <= pruner.n_trees_lower_bound_ <= pruner.n_trees_
+
+
+@pytest.mark.parametrize(
+    "name", ["forest", "adaboost", "deep adaboost", "gradient boosting", "pipeline", "hard vote"]
+)
+def test_results_are_native_and_survive_a_pickle(name):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    # a pipeline is read for numbers that float32 represents
+    X = X.astype(np.float32).astype(np.float64)
+    pruner = FaithfulPruner(ENSEMBLES[name], max_changes=0, random_state=0).fit(X, y)
+    pruned, whole = pruner.pruned_estimator_, pruner.estimator_
+    assert type(pruned).__module__.startswith("sklearn.")
+    if name in ("adaboost", "deep adaboost", "gradient boosting", "pipeline"):
+        assert type(pruned) is type(whole)
+    assert pruner.n_trees_ < len(pruner.weights_)
+    assert list(pruner.feature_names_in_) == list(X.columns)
+    if name != "pipeline":
+        assert list(pruned.feature_names_in_) == list(X.columns)
+    again = pickle.loads(pickle.dumps(pruner))
+    np.testing.assert_array_equal(again.predict(X), whole.predict(X))
+    np.testing.assert_array_equal(pruned.predict(X), whole.predict(X))
+    assert clone(pruner).get_params()["max_changes"] == 0
+    # leaves that were kept are those of the trees in the object
+    assert pruner.get_n_leaves() == pruner.n_leaves_ > pruner.get_depth() > 0
+
+
+def all_cells(axes):
+    return np.array(list(product(*(range(n) for n in axes.shape))), dtype=np.int32)
+
+
+def leads(estimator, points):
+    """Lead of the answer over each other class, tree by tree, from the trees' own answers."""
+    answers = np.searchsorted(estimator.classes_, estimator.predict(points))
+    if isinstance(estimator, AdaBoostClassifier):
+        votes = [
+            np.where(
+                np.arange(len(estimator.classes_)) == tree.predict(points).astype(int)[:, None],
+                weight,
+                -weight / (len(estimator.classes_) - 1),
+            )
+            for tree, weight in zip(
+                estimator.estimators_, estimator.estimator_weights_, strict=False
+            )
+        ]
+    else:
+        votes = [tree.predict_proba(points) for tree in estimator.estimators_]
+    votes = np.array(votes)
+    found = []
+    for k in range(votes.shape[2]):
+        other = answers != k
+        own = votes[:, np.arange(len(points)), answers]
+        found.append((own - votes[:, :, k])[:, other].T)
+    return np.unique(np.concatenate(found), axis=0)
+
+
+def can_lead(demands):
+    """Whether some weights lead in every demand, by a linear program."""
+    n = demands.shape[1]
+    result = linprog(
+        np.append(np.zeros(n), -1.0),
+        A_ub=np.column_stack([-demands, np.ones(len(demands))]),
+        b_ub=np.zeros(len(demands)),
+        A_eq=[np.append(np.ones(n), 0.0)],
+        b_eq=[1.0],
+        bounds=[(0, None)] * n + [(None, None)],
+    )
+    return -result.fun > 1e-7
+
+
+def fewest_by_trying_all(demands, price):
+    """Least price of trees that can lead everywhere; None if not even all can."""
+    n = demands.shape[1]
+    best = None
+    for size in range(1, n + 1):
+        for chosen in combinations(range(n), size):
+            cost = price[list(chosen)].sum()
+            if (best is None or cost < best) and can_lead(demands[:, list(chosen)]):
+                best = cost
+    return best
+
+
+@pytest.mark.parametrize("objective", ["trees", "leaves"])
+@pytest.mark.parametrize("max_changes", [None, 0, 1])
+@pytest.mark.parametrize("seed", range(5))
+def test_fewest_trees_are_those_that_trying_all_finds(seed, max_changes, objective):
+    kind = [
+        RandomForestClassifier(7, max_depth=2, random_state=seed),
+        AdaBoostClassifier(n_estimators=8, random_state=seed),
+    ][seed % 2]
+    X, y = make_classification(
+        60, 3, n_informative=3, n_redundant=0, n_classes=2, random_state=seed
+    )
+    pruner = FaithfulPruner(
+        kind, max_changes=max_changes, objective=objective, method="exact", random_state=0
+    ).fit(X, y)
+    axes = Axes.of(read_forest(pruner.estimator_))
+    cells = all_cells(axes)
+    if max_changes is not None:
+        own = axes.encode_rows(X.astype(np.float32)).T
+        changes = (cells[:, None] != own[None]).sum(axis=2).min(axis=1)
+        cells = cells[changes <= max_changes]
+    points = axes.points(cells)
+    np.testing.assert_array_equal(pruner.predict(points), pruner.estimator_.predict(points))
+    leaves = np.array([tree.get_n_leaves() for tree in pruner.estimator_.estimators_])
+    price = leaves if objective == "leaves" else np.ones(len(leaves))
+    fewest = fewest_by_trying_all(leads(pruner.estimator_, points), price)
+    assert fewest is not None
+    found = pruner.n_leaves_ if objective == "leaves" else pruner.n_trees_
+    assert pruner.status_ == "optimal"
+    assert found == fewest
+    assert pruner.n_trees_lower_bound_ <= pruner.n_trees_
+    assert pruner.n_leaves_lower_bound_ <= pruner.n_leaves_
+
+
+@pytest.mark.parametrize(
+    "ensemble",
+    [
+        AdaBoostClassifier(n_estimators=40, random_state=0),
+        GradientBoostingClassifier(n_estimators=15, max_depth=1, random_state=0),
+        RandomForestClassifier(6, max_depth=3, random_state=0),
+    ],
+)
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
+def test_everywhere_means_everywhere(ensemble, load):
+    X, y = load(return_X_y=True)
+    X = X[:, :6]
+    pruner = FaithfulPruner(ensemble, method="heuristic", random_state=0).fit(X, y)
+    rng = np.random.default_rng(0)
+    rows = probes(read_forest(pruner.estimator_), X, 6, 5000, rng)
+    np.testing.assert_array_equal(pruner.predict(rows), pruner.estimator_.predict(rows))
+    assert pruner.verify(time_limit=60)
+
+
+def test_exceptions_are_those_that_counting_finds():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(15, max_depth=3, random_state=0).fit(X, y)
+    pruner = FaithfulPruner(FrozenEstimator(forest), max_changes=1, random_state=0).fit(X, y)
+    axes = Axes.of(read_forest(forest))
+    own = np.unique(axes.encode_rows(X.astype(np.float32)).T, axis=0)
+    near = [own]
+    for a, n in enumerate(axes.shape):
+        changed = np.repeat(own, n, axis=0)
+        changed[:, a] = np.tile(np.arange(n), len(own))
+        near.append(changed[changed[:, a] != np.repeat(own[:, a], n)])
+    points = axes.points(np.concatenate(near))
+    assert pruner.n_points_ == len(points)
+    path = pruner.path_
+    assert (np.diff(path.n_trees) > 0).all() and (np.diff(path.n_exceptions) < 0).all()
+    assert path.n_exceptions[-1] == 0 and len(path.n_trees) > 2
+    whole = forest.predict(points)
+    for n_trees, n_exceptions in zip(path.n_trees, path.n_exceptions, strict=True):
+        step = pruner.at(n_trees=n_trees)
+        assert step.n_trees_ == n_trees
+        assert step.n_exceptions_ == n_exceptions == np.sum(step.predict(points) != whole)
+    assert pruner.at(n_trees=path.n_trees[1] + 0).n_trees_ == path.n_trees[1]
+    with pytest.raises(ValueError, match="n_trees=0"):
+        pruner.at(n_trees=0)
+    tolerance = path.n_exceptions[1] / len(points)
+    tolerant = clone(pruner).set_params(tolerance=tolerance).fit(X, y)
+    assert tolerant.n_exceptions_ <= tolerance * len(points)
+    assert tolerant.n_trees_ <= path.n_trees[1] + 1
+
+
+def test_rows_set_aside_measure_agreement():
+    X, y = load_wine(return_X_y=True)
+    pruner = FaithfulPruner(
+        ENSEMBLES["forest"], max_changes=0, validation_fraction=0.3, random_state=0
+    ).fit(X, y)
+    same = pruner.predict(X) == pruner.estimator_.predict(X)
+    aside = ~pruner.covers(X)
+    # rows in the cell of a promised one are covered, though they were set aside
+    n_aside = int(0.3 * len(X))
+    assert 0 < aside.sum() <= n_aside
+    assert pruner.fidelity_ == 1.0 - np.sum(~same) / n_aside
+    assert pruner.path_.agreement[-1] == pruner.fidelity_
+
+
+def test_domain_is_what_is_promised():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 2, (200, 3)), rng.normal(size=(200, 1))])
+    X[:, 1] = np.where(X[:, 0] == 1, 0, X[:, 1])
+    y = (X[:, 0] + X[:, 2] * (X[:, 3] > 0) > 0.5).astype(int)
+    domain = Domain(at_most_one=[[0, 1]], bounds={3: (-4, 4)}, integers=[2])
+    for max_changes in (None, 1):
+        pruner = FaithfulPruner(
+            RandomForestClassifier(8, max_depth=3, random_state=0),
+            domain=domain,
+            max_changes=max_changes,
+            random_state=0,
+        ).fit(X, y)
+        assert pruner.verify()
+    inside = pruner.covers(X)
+    assert inside.all()
+    outside = X[:5].copy()
+    outside[:, :2] = 1
+    assert not pruner.covers(outside).any()
+
+
+def test_time_limit_leaves_the_ensemble():
+    X, y = make_classification(400, 20, random_state=0)
+    forest = RandomForestClassifier(60, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        pruner = FaithfulPruner(forest, time_limit=0.5, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(pruner.predict(X), pruner.estimator_.predict(X))
+    assert pruner.status_ == "feasible"
+
+
+def test_one_class_and_one_tree():
+    X, _ = load_iris(return_X_y=True)
+    y = np.ones(len(X))
+    pruner = FaithfulPruner(RandomForestClassifier(5), max_changes=1, random_state=0).fit(X, y)
+    assert pruner.n_trees_ == 1 and pruner.status_ == "optimal"
+    tree = FaithfulPruner(DecisionTreeClassifier(), max_changes=1).fit(*load_iris(return_X_y=True))
+    assert tree.n_trees_ == 1 and tree.status_ == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("ensemble", "error", "match"),
+    [
+        (
+            VotingClassifier([("a", RandomForestClassifier(2)), ("b", RandomForestClassifier(2))]),
+            TypeError,
+            "does not add up votes",
+        ),
+        (AdaBoostClassifier(RandomForestClassifier(2), n_estimators=2), TypeError, "add up votes"),
+    ],
+)
+def test_votes_that_do_not_add_up_are_refused(ensemble, error, match):
+    with pytest.raises(error, match=match):
+        FaithfulPruner(ensemble, max_changes=0).fit(*load_iris(return_X_y=True))
+
+
+def test_tolerance_needs_points_to_count():
+    with pytest.raises(ValueError, match="needs max_changes"):
+        FaithfulPruner(tolerance=0.1).fit(*load_iris(return_X_y=True))
+
+
+def test_display_draws_both_shares():
+    pytest.importorskip("matplotlib")
+    X, y = load_wine(return_X_y=True)
+    forest = RandomForestClassifier(20, random_state=0).fit(X[::2], y[::2])
+    pruner = FaithfulPruner(FrozenEstimator(forest), max_changes=1, random_state=0)
+    pruner.fit(X[::2], y[::2])
+    display = FaithfulPathDisplay.from_estimator(pruner, X[1::2])
+    shares = display.lines_[0].get_ydata()
+    np.testing.assert_allclose(shares, pruner.path_.n_exceptions / pruner.n_points_)
+    last = np.mean(pruner.predict(X[1::2]) != forest.predict(X[1::2]))
+    assert display.lines_[1].get_ydata()[-1] == last
