@@ -295,8 +295,8 @@ class Neighbourhood:
         0: the rows' own cells only.
     cells : int32 array of shape (n_rows, n_axes)
         The distinct cells of the rows.
-    counts : intp array of shape (n_rows,)
-        Rows in each.
+    weights : float64 array of shape (n_rows,)
+        Of the rows in each.
     labels : int32 array of shape (n_rows,)
         Classes of these cells; -1 outside the domain.
     own_first, own_last : int32 arrays of shape (n_rows, n_axes)
@@ -310,7 +310,7 @@ class Neighbourhood:
 
     max_changes: int
     cells: np.ndarray
-    counts: np.ndarray
+    weights: np.ndarray
     labels: np.ndarray
     own_first: np.ndarray
     own_last: np.ndarray
@@ -318,7 +318,7 @@ class Neighbourhood:
     runs: np.ndarray
 
     @classmethod
-    def of(cls, lines, cells, max_changes, counts=None, deadline=np.inf):
+    def of(cls, lines, cells, max_changes, weights=None, deadline=np.inf):
         """The neighbourhood of rows.
 
         Parameters
@@ -327,8 +327,8 @@ class Neighbourhood:
         cells : int32 array of shape (n, n_axes)
             Cells of the rows, inside the domain.
         max_changes : {0, 1}
-        counts : int array of shape (n,) or None
-            Rows in each cell; None: 1.
+        weights : array of shape (n,) or None
+            Of the rows; None: 1.
         deadline : float
 
         Raises
@@ -338,12 +338,12 @@ class Neighbourhood:
         """
         cells, place = np.unique(cells, axis=0, return_inverse=True)
         cells = np.ascontiguousarray(cells, dtype=np.int32)
-        counts = np.bincount(place.ravel(), counts, len(cells)).astype(np.intp)
+        weights = np.bincount(place.ravel(), weights, len(cells)).astype(np.float64)
         own_first, own_last = cells.copy(), cells.copy()
         joined, runs = np.zeros(cells.shape, dtype=np.uint8), np.empty((0, 6), dtype=np.int32)
         if max_changes == 0:
             labels = _common(lines.classes_of(cells), range(lines.n_classes))
-            return cls(0, cells, counts, labels, own_first, own_last, joined, runs)
+            return cls(0, cells, weights, labels, own_first, own_last, joined, runs)
         labels = np.empty(len(cells), dtype=np.int32)
         found = []
         for part, on_lines in lines.batches(cells, deadline):
@@ -354,7 +354,7 @@ class Neighbourhood:
             )
             runs[:, 0] += part.start
             found.append(runs)
-        return cls(1, cells, counts, labels, own_first, own_last, joined, np.concatenate(found))
+        return cls(1, cells, weights, labels, own_first, own_last, joined, np.concatenate(found))
 
     @cached_property
     def n_points(self):
@@ -372,7 +372,7 @@ class Neighbourhood:
         runs[:, 0] = place[runs[:, 0]]
         rows = [
             np.ascontiguousarray(getattr(self, name)[kept])
-            for name in ("cells", "counts", "labels", "own_first", "own_last", "own_joined")
+            for name in ("cells", "weights", "labels", "own_first", "own_last", "own_joined")
         ]
         return Neighbourhood(self.max_changes, *rows, np.ascontiguousarray(runs))
 
@@ -382,6 +382,6 @@ class Neighbourhood:
         runs[:, 0] += len(self.cells)
         both = [
             np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in ("cells", "counts", "labels", "own_first", "own_last", "own_joined")
+            for name in ("cells", "weights", "labels", "own_first", "own_last", "own_joined")
         ]
         return Neighbourhood(self.max_changes, *both, np.concatenate([self.runs, runs]))

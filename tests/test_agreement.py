@@ -46,7 +46,9 @@ def volume_by_counting(one, two, low, high, integer):
             middles.append(values)
             widths.append(np.full(len(values), 1 / len(values)))
             continue
-        ends = np.unique(np.concatenate([[low[j], high[j]], cuts[(low[j] < cuts) & (cuts < high[j])]]))
+        ends = np.unique(
+            np.concatenate([[low[j], high[j]], cuts[(low[j] < cuts) & (cuts < high[j])]])
+        )
         middles.append((ends[1:] + ends[:-1]) / 2)
         widths.append(np.diff(ends) / (high[j] - low[j]))
     points = np.stack(np.meshgrid(*middles, indexing="ij"), axis=-1).reshape(-1, len(low))

@@ -70,7 +70,10 @@ each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=E
 each_simplifier = pytest.mark.parametrize("estimator", SIMPLIFIERS, ids=_name)
 
 
-@parametrize_with_checks(list(ESTIMATORS.values()), expected_failed_checks=_expected_failures)
+NEAR = ensemble_simplify.BornAgainClassifier(FOREST, max_changes=1, random_state=0)
+
+
+@parametrize_with_checks([*ESTIMATORS.values(), NEAR], expected_failed_checks=_expected_failures)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

@@ -196,7 +196,7 @@ def test_runs_hold_every_point_once(seed):
     found = Neighbourhood.of(lines, cells, 1)
     unique, counts = np.unique(cells, axis=0, return_counts=True)
     np.testing.assert_array_equal(found.cells, unique)
-    np.testing.assert_array_equal(found.counts, counts)
+    np.testing.assert_array_equal(found.weights, counts)
     assert found.n_points == n_near(len(unique), axes.shape, 1)
     labels = lines.labels(unique)
     told = np.full(labels.shape, -1)
@@ -214,7 +214,7 @@ def test_runs_hold_every_point_once(seed):
     # some rows only
     kept = np.arange(0, len(unique), 2)
     part, alone = found.of_rows(kept), Neighbourhood.of(lines, unique[kept], 1, counts[kept])
-    for name in ("cells", "counts", "labels", "own_first", "own_last", "own_joined", "runs"):
+    for name in ("cells", "weights", "labels", "own_first", "own_last", "own_joined", "runs"):
         np.testing.assert_array_equal(getattr(part, name), getattr(alone, name))
     both = part.joined_with(found.of_rows(np.arange(1, len(unique), 2)))
     assert both.n_points == found.n_points

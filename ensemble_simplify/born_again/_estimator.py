@@ -134,7 +134,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         smaller of the two. None: no limit.
     row_share : float, default=0.5
         With ``max_changes=1``: share of the training rows in the weight of all promised points,
-        below 1; the other points share the rest equally.
+        below 1; the other points share the rest equally. Among the rows, `sample_weight` counts.
     voting : {"estimator", "hard"}, default="estimator"
         Whose function the tree has: ``"estimator"``, what the ensemble's own ``predict``
         answers (with ``n_jobs=None``, where its sums do not depend on the timing of threads);
@@ -400,7 +400,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         if self.max_changes is not None:
             training = Training.of(X.astype(np.float32), y_index, weight, cells)
             seconds = self._seconds_left(begin, forest, len(X), WRITING_SECONDS)
-            self._fit_near(problem, training, cells[counted], seconds, rng)
+            self._fit_near(problem, training, cells[counted], weight[counted], seconds, rng)
             return self
         seconds = self._seconds_left(begin, forest, len(X))
         found = self._search(problem, cells[counted], rng, seconds)
@@ -440,9 +440,9 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self._tell()
         return self
 
-    def _fit_near(self, problem, training, cells, seconds, rng):
+    def _fit_near(self, problem, training, cells, weight, seconds, rng):
         """Find and write a tree that keeps the promise near the training rows, and its path."""
-        search = self._search_near(problem, cells, seconds, rng)
+        search = self._search_near(problem, cells, weight, seconds, rng)
         self.n_points_, self.n_rows_ = _whole(search.n_points), len(cells)
         self.n_cells_, self.n_regions_ = _cells(problem.trees.shape), n_regions(problem.axes.shape)
         steps = search.path()
@@ -461,7 +461,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             )
         self._tell_near()
 
-    def _search_near(self, problem, cells, seconds, rng):
+    def _search_near(self, problem, cells, weight, seconds, rng):
         """The search for a tree near the training rows, ended; or an error that says what to do."""
         name = f"estimator={type(self.estimator_).__name__}(...)"
         try:
@@ -469,6 +469,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 Lines(problem.forest, problem.axes, problem.trees.outside),
                 problem.axes.shape,
                 cells,
+                weight,
                 self.max_changes,
                 row_share=self.row_share,
                 seconds=seconds,

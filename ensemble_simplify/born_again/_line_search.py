@@ -33,9 +33,9 @@ NO_ERRORS = 1e-7
 WIDTH, AN_AXIS, FIRST_WIDTH = 12, 3, 3
 # Units of work (a nanosecond or two each) without a time limit: for looking ahead, and for
 # searching parts again, as a multiple of what looking ahead took, between two ends.
-FIRST_WORK, LOOK_WORK, IMPROVE_TIMES, IMPROVE_WORK = 3e8, 1e10, 15.0, (1e8, 4e9)
+FIRST_WORK, LOOK_WORK, IMPROVE_TIMES, IMPROVE_WORK = 3e8, 1e10, 15.0, (2e7, 4e9)
 # The same for each price on the path of exceptions: looking ahead, and searching again.
-PATH_WORK, PATH_TIMES, PATH_IMPROVE = 1e9, 5.0, (2e7, 3e8)
+PATH_WORK, PATH_TIMES, PATH_IMPROVE = 1e9, 5.0, (2e6, 3e8)
 # For the proofs, and for the bound.
 PROOF_WORK, BOUND_LOOKS = 5e8, 1e8
 # Prices of a leaf on the path, from a share of the weight of all points to another.
@@ -118,6 +118,8 @@ class LineSearch:
     shape : tuple
         Cells on each axis.
     cells : int32 array of shape (n_rows, n_axes)
+    weights : float64 array of shape (n_rows,)
+        Of the rows; positive.
     max_changes : int
     row_share : float
         Share that rows have in the weight of all points, from 0 to 1.
@@ -136,6 +138,8 @@ class LineSearch:
         The smallest tree so far that keeps the promise.
     leaves_bound : int
         No such tree has fewer leaves.
+    counts : intp array of shape (n_distinct,)
+        Rows in each distinct cell.
     fronts : pair of Front, or None
         Trees with exceptions: for all rows, and for those that are not kept aside.
     """
@@ -145,6 +149,7 @@ class LineSearch:
         lines,
         shape,
         cells,
+        weights,
         max_changes,
         *,
         row_share,
@@ -160,13 +165,13 @@ class LineSearch:
         self.rng, self.report = rng, report
         self.nodes, self.leaves_bound = None, 1
         self.fronts = None
-        cells, counts = np.unique(cells, axis=0, return_counts=True)
-        self.n_points = n_near(len(cells), shape, max_changes)
-        self.check_memory(cells)
+        distinct, self.counts = np.unique(cells, axis=0, return_counts=True)
+        self.n_points = n_near(len(distinct), shape, max_changes)
+        self.check_memory(distinct)
         if self.n_points > MAX_POINTS and not np.isfinite(seconds):
             raise TooManyPoints(self.n_points)
         try:
-            self.near = Neighbourhood.of(lines, cells, min(max_changes, 1), counts, self.at(1.0))
+            self.near = Neighbourhood.of(lines, cells, min(max_changes, 1), weights, self.at(1.0))
         except Stopped:
             raise NoTreeInTime from None
         if max_changes <= 1:
@@ -238,7 +243,7 @@ class LineSearch:
 
     def labelled_grid(self, deadline):
         """A table of all cells: the classes of promised points, others free."""
-        strides = np.append(np.cumprod(self.shape[:0:-1])[::-1], 1)
+        strides = np.append(np.cumprod(self.shape[:0:-1], dtype=np.intp)[::-1], 1)
         labels = np.full(np.prod(self.shape), FREE, dtype=np.uint16)
         labels[self.rows @ strides] = self.lines.classes_of(self.rows)
         first = self.lines.first
@@ -416,7 +421,7 @@ class LineSearch:
         trees, steps = self.trees(), []
         for m in spread(front.sizes()):
             nodes = front.tree(m)
-            n_wrong, rows_wrong, weight = trees.wrong(nodes, self.near.counts, before)
+            n_wrong, rows_wrong, weight = trees.wrong(nodes, self.counts, before)
             steps.append(
                 Step(
                     nodes,
@@ -464,7 +469,7 @@ class LineSearch:
             return np.nan
         tree = TreeLines(self.fronts[1].tree(m), self.n_classes, self.lines)
         right = tree.classes_of(self.near.cells[self.aside]) == self.near.labels[self.aside]
-        return float(np.average(right, weights=self.near.counts[self.aside]))
+        return float(np.average(right, weights=self.near.weights[self.aside]))
 
     def least_leaves(self, tolerance):
         """Leaves that are needed to stay within a tolerance, as far as that is known: 1 to 3."""
@@ -479,7 +484,7 @@ class LineSearch:
         near = self.near
         before = []
         for a, n in enumerate(self.shape):
-            rows = np.bincount(near.cells[:, a], near.counts, n)
+            rows = np.bincount(near.cells[:, a], self.counts, n)
             before.append(np.concatenate([[0.0], np.cumsum(rows)]))
         total = 0.0
         for a, sums in enumerate(before):
@@ -497,6 +502,7 @@ def forecast_near(lines, shape, cells, max_changes, *, seconds, rng):
             lines,
             shape,
             cells,
+            np.ones(len(cells)),
             max_changes,
             row_share=0.5,
             seconds=seconds,
@@ -521,9 +527,9 @@ def row_weights(near, share):
     """
     others = near.n_points - len(near.cells)
     if share >= 1.0 or others == 0:
-        return np.maximum(near.counts, 1).astype(float)
-    a_row = others / near.counts.sum() * share / (1.0 - share)
-    return np.maximum(np.rint(near.counts * a_row), 1.0)
+        return np.maximum(np.rint(near.weights), 1.0)
+    a_row = others / near.weights.sum() * share / (1.0 - share)
+    return np.maximum(np.rint(near.weights * a_row), 1.0)
 
 
 def total_weight(near, share):

@@ -139,9 +139,10 @@ def test_exceptions_are_counted(seed, max_changes, price):
     assert trees.wrong_weight(nodes) == error
     held = [np.arange(n) + 1.0 for n in grid.shape]
     before = np.concatenate([np.concatenate([[0.0], np.cumsum(h)]) for h in held])
-    found = trees.wrong(nodes, near.counts, before)
+    counts = near.weights.astype(np.intp)
+    found = trees.wrong(nodes, counts, before)
     assert found[0] == len(rows) + len(others)
-    assert found[1] == near.counts[rows].sum()
+    assert found[1] == counts[rows].sum()
     assert found[2] == pytest.approx(sum(held[a][value] for a, value in others))
     better = trees.improve(nodes, price, 4, 2, 1e6)
     leaves = [(len(n) + 1) / 2 for n in (better, nodes)]
