@@ -48,8 +48,8 @@ TREE_SHARE, PATH_SHARE, ASIDE_SHARE = 0.5, 0.2, 0.1
 GRID_CELLS, GRID_WORK = 1 << 16, 1e9
 # Promised points that are written into such a grid.
 GRID_POINTS = 1e8
-# Numbers of leaves on the path are at least this factor apart, up to so many leaves and above.
-PATH_STEPS, MANY_LEAVES = (1.12, 1.3), 64
+# From so many leaves on, numbers of leaves on the path are at least this factor apart.
+MANY_LEAVES, PATH_STEP = 64, 1.2
 # Cells added at a time where the tree is wrong, two changes away or more.
 MAX_ADDED = 2000
 # Trees compared on all points once there is one that is right.
@@ -541,7 +541,7 @@ def spread(sizes):
     """Some of the numbers of leaves, each a good step from the one before, and the last."""
     kept = []
     for m in sizes:
-        if not kept or m <= 8 or m >= PATH_STEPS[int(m > MANY_LEAVES)] * kept[-1]:
+        if not kept or m <= MANY_LEAVES or m >= PATH_STEP * kept[-1]:
             kept.append(int(m))
     if kept[-1] != sizes[-1]:
         kept.append(int(sizes[-1]))
