@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -44,6 +45,8 @@ from ensemble_simplify.faithful_pruning._weights import Search
 STARTS, ROUNDS = 3, 30
 # Promised points whose exceptions are counted for every ensemble of the path.
 PATH_POINTS = 1 << 28
+# Part of the time that is kept for the proof where that takes long.
+PROOF_SHARE = 0.25
 # Distances between rows that are held at once.
 DISTANCES = 1 << 24
 
@@ -329,14 +332,19 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
             self._tell_of_limit()
             return [Step(np.ones(forest.n_trees), 0)]
         report(self, f"{forest.n_trees} trees, {self.n_points_:,} promised points")
-        search = Search(promise, price.astype(float), rng, deadline, lambda s: report(self, s))
+        # the proof at the end takes a walk through all points, too
+        early = deadline
+        if (self.max_changes or 0) > 1 and self.time_limit is not None:
+            early -= PROOF_SHARE * self.time_limit
+        search = Search(promise, price.astype(float), rng, early, lambda s: report(self, s))
         in_time = self._run(search)
-        weights = self._proven(search, promise, domain)
+        weights = self._proven(search, promise, domain, deadline)
         self._bound, self._optimal = search.bound, search.is_optimal
         steps = [Step(weights, 0)]
         if self.max_changes is not None and self.n_points_ <= PATH_POINTS and in_time:
             path = find_path(promise, search.weights, search.demands, rng, deadline)
-            steps = [*self._counted(path[:-1], promise, domain), Step(weights, 0)]
+            steps = [*self._counted(path[:-1], promise, domain, deadline), Step(weights, 0)]
+            in_time = time.monotonic() < deadline
         if not in_time:
             self._tell_of_limit()
         return steps
@@ -358,31 +366,41 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
         pruned = read_classifier(reweighted(self.estimator_, weights))
         return pruned if domain is None else domain.read(pruned)
 
-    def _proven(self, search, promise, domain):
+    def _proven(self, search, promise, domain, deadline):
         """The weights found, after a check in the arithmetic of the ensemble that has them."""
+        if self.max_changes is None or self.max_changes < 2:
+            # the check takes moments, and without it nothing is known
+            deadline = np.inf
         while True:
             weights = search.weights
             if (weights == 1).all():
                 return weights
             weights = self._scaled(weights)
             pruned = self._written(weights, domain)
-            broken = promise.refuted(pruned)
+            try:
+                broken = promise.refuted(pruned, deadline)
+            except Stopped:
+                search.weights = np.ones(len(weights))
+                continue
             if not len(broken):
                 return weights
             # a lead that rounding took away: ask for a clear one there
             report(self, f"{len(broken)} points are answered otherwise after rounding")
             search.mend(broken)
 
-    def _counted(self, steps, promise, domain):
+    def _counted(self, steps, promise, domain, deadline):
         """Steps whose exceptions are counted in the arithmetic of their own ensembles."""
         counted = []
-        for step in steps:
-            weights = self._scaled(step.weights)
-            pruned = self._written(weights, domain)
-            n = sum(len(row) for row, _ in promise.differences(pruned))
-            if n and (not counted or n < counted[-1].n_exceptions):
-                counted.append(Step(weights, n))
-        return counted
+        try:
+            for step in reversed(steps):
+                weights = self._scaled(step.weights)
+                pruned = self._written(weights, domain)
+                n = sum(len(row) for row, _ in promise.differences(pruned, deadline))
+                if n > (counted[-1].n_exceptions if counted else 0):
+                    counted.append(Step(weights, n))
+        except Stopped:
+            pass
+        return counted[::-1]
 
     def _scaled(self, weights):
         """Weights whose mean is 1, where only their ratios count."""

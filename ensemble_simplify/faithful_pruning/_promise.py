@@ -230,9 +230,9 @@ class NearRows:
         """Whether trees of these weights, whose votes are the same but for rounding, keep it."""
         return not self.count(weights, deadline)
 
-    def refuted(self, forest, n=64):
+    def refuted(self, forest, deadline=np.inf, n=64):
         """Demands, some at most, at points at which a forest answers otherwise."""
-        for _, cells in self.differences(forest):
+        for _, cells in self.differences(forest, deadline):
             if len(cells):
                 return self.demands(cells[:n])[0]
         return np.empty((0, len(self.whole.trees) + 1))

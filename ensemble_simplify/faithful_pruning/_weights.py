@@ -263,12 +263,16 @@ class Search:
             self._better(weights)
 
     def mend(self, demands):
-        """Weights for the same trees that meet further demands as well; whether there are any."""
-        self.add(demands)
+        """Find weights for the same trees that meet further demands as well, or give them up."""
         allowed = self.weights > 0
-        found = self._central(allowed)
-        self.weights = np.ones(len(self.price)) if found is None else found
-        return found is not None
+        self.weights = np.ones(len(self.price))
+        self.add(demands)
+        try:
+            found = self._central(allowed)
+        except Stopped:
+            return
+        if found is not None:
+            self.weights = found
 
     # ------------------------------------------------------------------ how few can be enough
 
