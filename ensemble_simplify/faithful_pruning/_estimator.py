@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from functools import partial
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -45,8 +46,9 @@ from ensemble_simplify.faithful_pruning._weights import Search
 STARTS, ROUNDS = 3, 30
 # Promised points whose exceptions are counted for every ensemble of the path.
 PATH_POINTS = 1 << 28
-# Part of the time that is kept for the proof where that takes long.
-PROOF_SHARE = 0.25
+# When the first search, others and the lower bound have to end, as shares of the time: the rest is
+# for the path, or for the proof where that takes long.
+WITH_PATH, WITHOUT_PATH = (0.5, 0.6, 0.75), (0.7, 0.8, 1.0)
 # Distances between rows that are held at once.
 DISTANCES = 1 << 24
 
@@ -126,8 +128,8 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
     n_trees_lower_bound_, n_leaves_lower_bound_ : int
         No trees of the ensemble that keep the promise are fewer, or have fewer leaves, whatever
         their weights; not counted are weights that leave a promised point to a tie, or lead
-        there by less than a millionth of their sum (times the largest vote of a tree). With a
-        tolerance: 1, or the leaves of the smallest tree.
+        there by less than a millionth of their sum (times the largest vote of a tree), unless no
+        weights lead everywhere. With a tolerance: 1, or the leaves of the smallest tree.
     status_ : {"optimal", "feasible"}
         ``"optimal"``: the objective is proven to be smallest; ``"feasible"``: the promise is kept,
         but fewer trees may keep it, too.
@@ -332,34 +334,37 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
             self._tell_of_limit()
             return [Step(np.ones(forest.n_trees), 0)]
         report(self, f"{forest.n_trees} trees, {self.n_points_:,} promised points")
-        # the proof at the end takes a walk through all points, too
-        early = deadline
-        if (self.max_changes or 0) > 1 and self.time_limit is not None:
-            early -= PROOF_SHARE * self.time_limit
-        search = Search(promise, price.astype(float), rng, early, lambda s: report(self, s))
-        in_time = self._run(search)
+        counts = self.max_changes is not None and self.n_points_ <= PATH_POINTS
+        search = Search(promise, price.astype(float), rng, deadline, lambda s: report(self, s))
+        in_time = self._run(search, deadline, WITH_PATH if counts else WITHOUT_PATH)
         weights = self._proven(search, promise, domain, deadline)
         self._bound, self._optimal = search.bound, search.is_optimal
         steps = [Step(weights, 0)]
-        if self.max_changes is not None and self.n_points_ <= PATH_POINTS and in_time:
+        if counts and time.monotonic() < deadline:
             path = find_path(promise, search.weights, search.demands, rng, deadline)
             steps = [*self._counted(path[:-1], promise, domain, deadline), Step(weights, 0)]
-            in_time = time.monotonic() < deadline
+            in_time &= time.monotonic() < deadline
         if not in_time:
             self._tell_of_limit()
         return steps
 
-    def _run(self, search):
-        """Search and prove; whether it ended before the time was up."""
+    def _run(self, search, deadline, shares):
+        """Search and prove, each within its share of the time; whether all came to their ends."""
         starts = 0 if self.method == "heuristic" else STARTS
         rounds = {"heuristic": 0, "auto": ROUNDS, "exact": np.iinfo(np.int64).max}[self.method]
-        try:
-            search.run(starts)
-            if self.tolerance == 0:
-                search.prove(rounds)
-        except Stopped:
-            return False
-        return True
+        if self.tolerance > 0:
+            rounds = 0
+        parts = [search.run, partial(search.again, starts), partial(search.prove, rounds)]
+        in_time = True
+        for part, share in zip(parts, shares, strict=True):
+            if self.time_limit is not None:
+                search.deadline = deadline - (1.0 - share) * self.time_limit
+            try:
+                part()
+            except Stopped:
+                in_time = False
+        search.deadline = deadline
+        return in_time
 
     def _written(self, weights, domain):
         """The ensemble that has some weights, read as a forest inside the domain."""

@@ -191,8 +191,11 @@ class NearRows:
 
     @cached_property
     def own(self):
-        """Demands at the rows themselves, no two equal."""
-        return np.unique(self.demands(self.cells)[0], axis=0)
+        """At each row, the demand that trees of equal weights meet least; no two equal."""
+        demands, at = self.demands(self.cells)
+        least = np.lexsort([demands.sum(axis=1), at])
+        least = least[np.unique(at[least], return_index=True)[1]]
+        return np.unique(demands[least], axis=0)
 
     def differences(self, forest, deadline=np.inf):
         """Batches of points at which a forest of the same classes answers otherwise.

@@ -206,6 +206,33 @@ def test_fewest_trees_are_those_that_trying_all_finds(seed, max_changes, objecti
     assert pruner.n_leaves_lower_bound_ <= pruner.n_leaves_
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_ties_are_kept_and_bounds_hold_among_small_whole_weights(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 3, (40, 2)).astype(float), rng.integers(0, 2, 40)
+    # trees grown to the end on noise: many a point has as many votes for each class
+    forest = ExtraTreesClassifier(4, bootstrap=True, random_state=seed).fit(X, y)
+    pruner = FaithfulPruner(FrozenEstimator(forest), max_changes=1, method="exact", random_state=0)
+    pruner.fit(X, y)
+    axes = Axes.of(read_forest(forest))
+    own = axes.encode_rows(X.astype(np.float32)).T
+    cells = all_cells(axes)
+    near = (cells[:, None] != own[None]).sum(axis=2).min(axis=1) <= 1
+    points = axes.points(cells[near])
+    whole = forest.predict(points)
+    np.testing.assert_array_equal(pruner.predict(points), whole)
+    votes = np.array([tree.predict_proba(points) for tree in forest.estimators_])
+    enough = [
+        np.count_nonzero(weights)
+        for weights in product(range(4), repeat=4)
+        if any(weights)
+        and (np.average(votes, axis=0, weights=weights).argmax(axis=1) == whole).all()
+    ]
+    if not can_lead(leads(forest, points)):
+        assert pruner.n_trees_lower_bound_ <= min(enough)
+    assert pruner.n_trees_ >= pruner.n_trees_lower_bound_
+
+
 @pytest.mark.parametrize(
     "ensemble",
     [
