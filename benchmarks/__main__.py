@@ -91,8 +91,8 @@ TABLES = {
         "faithful near", "Trees of default forests that keep every single-feature change.", 10, DATA
     ),
     "faithful.everywhere": Table(
-        "faithful everywhere --seconds 120 --probes 200000", "Boosted stumps and shallow forests, every input.",
-        15, DATA,
+        "faithful everywhere --seconds 120 --probes 200000",
+        "Boosted stumps and shallow forests, every input.", 15, DATA,
     ),
     "faithful.fipe": Table(
         "faithful fipe --seconds 60 --probes 100000", "The same on FIPE's own data.", 10,

@@ -78,7 +78,11 @@ def n_differences(pruner, X, n, changes, rng):
     for begin in range(0, n, 50_000):
         rows = X[rng.integers(len(X), size=min(50_000, n - begin))].astype(np.float32)
         for change in range(len(split) if changes is None else changes):
-            at = np.full(len(rows), split[change]) if changes is None else rng.choice(split, len(rows))
+            at = (
+                np.full(len(rows), split[change])
+                if changes is None
+                else rng.choice(split, len(rows))
+            )
             for j in np.unique(at):
                 here = np.flatnonzero(at == j)
                 value = rng.choice(cuts[j], len(here)).astype(np.float32)
@@ -145,8 +149,8 @@ def main():
     if options.fipe:
         options.seed = 42
     print(environment("highspy"))
-    print(f"\n{options.rows:.0%} of the rows, seed {options.seed}, time limit {options.seconds:g} s, "
-          f"{options.probes:,} probes.\n")  # fmt: skip
+    print(f"\n{options.rows:.0%} of the rows, seed {options.seed}, ", end="")
+    print(f"time limit {options.seconds:g} s, {options.probes:,} probes.\n")
     print(
         "| set | ensemble | promised points | trees | at least | s | trees at 1 % exceptions | "
         "agreement on unseen rows | accuracy, whole / pruned | size | time | probes that differ |"

@@ -23,7 +23,13 @@ from ensemble_simplify._forest import read_forest, readable, tree_estimators
 from ensemble_simplify._sklearn_tree import embedded_copy, pruned_copy
 
 # Fitted attributes that tell how the trees of an ensemble were grown, one entry for each.
-_HISTORY = ("train_score_", "oob_improvement_", "oob_scores_", "oob_score_", "oob_decision_function_")
+_HISTORY = (
+    "train_score_",
+    "oob_improvement_",
+    "oob_scores_",
+    "oob_score_",
+    "oob_decision_function_",
+)
 
 
 def weights_can_be_written(estimator):

@@ -149,9 +149,7 @@ class Everywhere:
             )
         rival = other - (other > answer)
         slack = self.slack, self._clear(weights)
-        cells = self.searches[answer].find(
-            weights, rival, *slack, self.outside, POINTS, deadline
-        )
+        cells = self.searches[answer].find(weights, rival, *slack, self.outside, POINTS, deadline)
         if cells is None:
             raise Stopped
         return cells

@@ -266,8 +266,10 @@ def test_exceptions_are_those_that_counting_finds():
     points = axes.points(np.concatenate(near))
     assert pruner.n_points_ == len(points)
     path = pruner.path_
-    assert (np.diff(path.n_trees) > 0).all() and (np.diff(path.n_exceptions) < 0).all()
-    assert path.n_exceptions[-1] == 0 and len(path.n_trees) > 2
+    assert (np.diff(path.n_trees) > 0).all()
+    assert (np.diff(path.n_exceptions) < 0).all()
+    assert path.n_exceptions[-1] == 0
+    assert len(path.n_trees) > 2
     whole = forest.predict(points)
     for n_trees, n_exceptions in zip(path.n_trees, path.n_exceptions, strict=True):
         step = pruner.at(n_trees=n_trees)
@@ -330,9 +332,11 @@ def test_one_class_and_one_tree():
     X, _ = load_iris(return_X_y=True)
     y = np.ones(len(X))
     pruner = FaithfulPruner(RandomForestClassifier(5), max_changes=1, random_state=0).fit(X, y)
-    assert pruner.n_trees_ == 1 and pruner.status_ == "optimal"
+    assert pruner.n_trees_ == 1
+    assert pruner.status_ == "optimal"
     tree = FaithfulPruner(DecisionTreeClassifier(), max_changes=1).fit(*load_iris(return_X_y=True))
-    assert tree.n_trees_ == 1 and tree.status_ == "optimal"
+    assert tree.n_trees_ == 1
+    assert tree.status_ == "optimal"
 
 
 @pytest.mark.parametrize(
