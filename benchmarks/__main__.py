@@ -90,6 +90,11 @@ TABLES = {
     "faithful.near": Table(
         "faithful near", "Trees of default forests that keep every single-feature change.", 10, DATA
     ),
+    "faithful.models": Table(
+        "faithful near --sets wine wdbc ionosphere --models extra bagged adaboost boosting"
+        " --probes 100000 --seconds 30",
+        "The same for other ensembles of 100 trees.", 6, DATA,
+    ),
     "faithful.everywhere": Table(
         "faithful everywhere --seconds 120 --probes 200000",
         "Boosted stumps and shallow forests, every input.", 15, DATA,
