@@ -120,9 +120,22 @@ TABLES = {
     "faithful.near": Table(
         "faithful near", "Trees of default forests that keep every single-feature change.", 10, DATA
     ),
+    "faithful.models": Table(
+        "faithful near --sets wine wdbc ionosphere --models extra bagged adaboost"
+        " --probes 100000 --seconds 30",
+        "The same for other ensembles of 100 trees.", 4, DATA,
+    ),
+    "faithful.boosting": Table(
+        "faithful near --sets wine wdbc ionosphere --models boosting --probes 100000 --seconds 30",
+        "The same for gradient boosting, 100 stages of depth 3.", 2, DATA,
+    ),
     "faithful.everywhere": Table(
-        "faithful everywhere --seconds 120", "Boosted stumps and shallow forests, every input.",
-        15, DATA,
+        "faithful everywhere --seconds 120 --probes 200000",
+        "Boosted stumps and shallow forests, every input.", 15, DATA,
+    ),
+    "faithful.fipe": Table(
+        "faithful fipe --seconds 60 --probes 100000", "The same on FIPE's own data.", 10,
+        "--data DIR: the datasets of a checkout of eminyous/fipe-experiments",
     ),
     "regression": Table(
         "regression", "Public calls beside those of another checkout.", 5,

@@ -2,9 +2,10 @@
 
     near        100 trees of default depth, every single-feature change of a row promised
     everywhere  boosted stumps and shallow forests, every input promised
+    fipe        the same on the data of eminyous/fipe-experiments, 80 % of the rows, seed 42
 
 Each pruned ensemble is put to random probes within the promise: values next to cut points.
-``--data DIR`` holds CSV files, last column ``target``.
+``--data DIR`` holds CSV files, last column ``target``; for ``fipe``, the checkout's datasets.
 """
 
 from __future__ import annotations
@@ -47,12 +48,23 @@ STUMPS = [
     *[(name, 100) for name in ("breast_cancer_683", "ionosphere", "wdbc", "spambase")],
 ]
 SHALLOW = ["seeds", "pima_diabetes"]
+FIPE_STUMPS = [
+    *[(name, 50) for name in ("Seeds", "HTRU2", "Pima-Diabetes", "FICO")],
+    *[
+        (name, 100)
+        for name in ("PoL", "ELEC2", "Breast-Cancer-Wisconsin", "Ionosphere", "Spambase")
+    ],
+]
+FIPE_SHALLOW = ["Seeds", "Pima-Diabetes", "COMPAS-ProPublica", "FICO", "HTRU2"]
 
 
 def load(name, directory):
     if name == "digits":
         return load_digits(return_X_y=True)
-    with open(Path(directory) / f"{name}.csv", encoding="utf-8") as file:
+    path = Path(directory) / f"{name}.csv"
+    if not path.exists():
+        path = Path(directory) / name / f"{name}.full.csv"
+    with open(path, encoding="utf-8") as file:
         rows = [line.strip().split(",") for line in file][1:]
     X = np.array([[float(v) for v in row[:-1]] for row in rows])
     return X, np.unique([row[-1] for row in rows], return_inverse=True)[1]
@@ -66,7 +78,11 @@ def n_differences(pruner, X, n, changes, rng):
     for begin in range(0, n, 50_000):
         rows = X[rng.integers(len(X), size=min(50_000, n - begin))].astype(np.float32)
         for change in range(len(split) if changes is None else changes):
-            at = np.full(len(rows), split[change]) if changes is None else rng.choice(split, len(rows))
+            at = (
+                np.full(len(rows), split[change])
+                if changes is None
+                else rng.choice(split, len(rows))
+            )
             for j in np.unique(at):
                 here = np.flatnonzero(at == j)
                 value = rng.choice(cuts[j], len(here)).astype(np.float32)
@@ -88,7 +104,7 @@ def seconds_of(predict, X):
 
 def line(name, kind, model, X, y, seed, options, *, changes):
     train, test, y_train, y_test = train_test_split(
-        X, y, train_size=0.7, random_state=seed, stratify=y
+        X, y, train_size=options.rows, random_state=seed, stratify=None if options.fipe else y
     )
     model.fit(train, y_train)
     begin = time.perf_counter()
@@ -120,7 +136,7 @@ def line(name, kind, model, X, y, seed, options, *, changes):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["near", "everywhere"])
+    parser.add_argument("part", choices=["near", "everywhere", "fipe"])
     parser.add_argument("--data", required=True, help="directory of CSV files")
     parser.add_argument("--sets", nargs="+", help="only these data sets")
     parser.add_argument("--models", nargs="+", default=["forest"], choices=MODELS)
@@ -128,9 +144,13 @@ def main():
     parser.add_argument("--seconds", type=float, default=60.0, help="time limit of each")
     parser.add_argument("--probes", type=int, default=1_000_000)
     options = parser.parse_args()
+    options.fipe = options.part == "fipe"
+    options.rows = 0.8 if options.fipe else 0.7
+    if options.fipe:
+        options.seed = 42
     print(environment("highspy"))
-    print(f"\n70 % of the rows, seed {options.seed}, time limit {options.seconds:g} s, "
-          f"{options.probes:,} probes.\n")  # fmt: skip
+    print(f"\n{options.rows:.0%} of the rows, seed {options.seed}, ", end="")
+    print(f"time limit {options.seconds:g} s, {options.probes:,} probes.\n")
     print(
         "| set | ensemble | promised points | trees | at least | s | trees at 1 % exceptions | "
         "agreement on unseen rows | accuracy, whole / pruned | size | time | probes that differ |"
@@ -143,12 +163,12 @@ def main():
                 X, y = load(name, options.data)
                 line(name, kind, model, X, y, options.seed, options, changes=1)
         return
-    for name, n_trees in STUMPS:
+    for name, n_trees in FIPE_STUMPS if options.fipe else STUMPS:
         if not options.sets or name in options.sets:
             model = AdaBoostClassifier(n_estimators=n_trees, random_state=options.seed)
             X, y = load(name, options.data)
             line(name, "stumps", model, X, y, options.seed, options, changes=None)
-    for name in SHALLOW:
+    for name in FIPE_SHALLOW if options.fipe else SHALLOW:
         if not options.sets or name in options.sets:
             model = RandomForestClassifier(50, max_depth=2, random_state=options.seed)
             X, y = load(name, options.data)

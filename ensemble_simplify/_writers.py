@@ -125,6 +125,8 @@ def _reweighted_gradient_boosting(estimator, kept, weights):
     columns = [[t // n_scores for t in kept if t % n_scores == k] for k in range(n_scores)]
     n_stages = max(len(column) for column in columns)
     written = np.empty((n_stages, n_scores), dtype=object)
+    # one generator for all trees, as in the ensemble: copies of it would outweigh small trees
+    random_state = copy.deepcopy(stages[0, 0].random_state)
     for k, column in enumerate(columns):
         for i in range(n_stages):
             tree = stages[column[i] if i < len(column) else 0, k]
@@ -132,6 +134,7 @@ def _reweighted_gradient_boosting(estimator, kept, weights):
             weight = weights[column[i] * n_scores + k] if i < len(column) else 0.0
             keep = np.full(size, weight > 0)
             written[i, k] = pruned_copy(tree, keep, tree.tree_.value[:, :, 0] * weight)
+            written[i, k].random_state = random_state
     return _with(estimator, estimators_=written, n_estimators=n_stages, n_estimators_=n_stages)
 
 

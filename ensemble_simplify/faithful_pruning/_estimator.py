@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import time
+from functools import partial
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -44,6 +46,9 @@ from ensemble_simplify.faithful_pruning._weights import Search
 STARTS, ROUNDS = 3, 30
 # Promised points whose exceptions are counted for every ensemble of the path.
 PATH_POINTS = 1 << 28
+# When the first search, others and the lower bound have to end, as shares of the time: the rest is
+# for the path, or for the proof where that takes long.
+WITH_PATH, WITHOUT_PATH = (0.5, 0.6, 0.75), (0.7, 0.8, 1.0)
 # Distances between rows that are held at once.
 DISTANCES = 1 << 24
 
@@ -123,8 +128,8 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
     n_trees_lower_bound_, n_leaves_lower_bound_ : int
         No trees of the ensemble that keep the promise are fewer, or have fewer leaves, whatever
         their weights; not counted are weights that leave a promised point to a tie, or lead
-        there by less than a millionth of their sum (times the largest vote of a tree). With a
-        tolerance: 1, or the leaves of the smallest tree.
+        there by less than a millionth of their sum (times the largest vote of a tree), unless no
+        weights lead everywhere. With a tolerance: 1, or the leaves of the smallest tree.
     status_ : {"optimal", "feasible"}
         ``"optimal"``: the objective is proven to be smallest; ``"feasible"``: the promise is kept,
         but fewer trees may keep it, too.
@@ -329,60 +334,78 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
             self._tell_of_limit()
             return [Step(np.ones(forest.n_trees), 0)]
         report(self, f"{forest.n_trees} trees, {self.n_points_:,} promised points")
+        counts = self.max_changes is not None and self.n_points_ <= PATH_POINTS
         search = Search(promise, price.astype(float), rng, deadline, lambda s: report(self, s))
-        in_time = self._run(search)
-        weights = self._proven(search, promise, domain)
+        in_time = self._run(search, deadline, WITH_PATH if counts else WITHOUT_PATH)
+        weights = self._proven(search, promise, domain, deadline)
         self._bound, self._optimal = search.bound, search.is_optimal
         steps = [Step(weights, 0)]
-        if self.max_changes is not None and self.n_points_ <= PATH_POINTS and in_time:
+        if counts and time.monotonic() < deadline:
             path = find_path(promise, search.weights, search.demands, rng, deadline)
-            steps = [*self._counted(path[:-1], promise, domain), Step(weights, 0)]
+            steps = [*self._counted(path[:-1], promise, domain, deadline), Step(weights, 0)]
+            in_time &= time.monotonic() < deadline
         if not in_time:
             self._tell_of_limit()
         return steps
 
-    def _run(self, search):
-        """Search and prove; whether it ended before the time was up."""
+    def _run(self, search, deadline, shares):
+        """Search and prove, each within its share of the time; whether all came to their ends."""
         starts = 0 if self.method == "heuristic" else STARTS
         rounds = {"heuristic": 0, "auto": ROUNDS, "exact": np.iinfo(np.int64).max}[self.method]
-        try:
-            search.run(starts)
-            if self.tolerance == 0:
-                search.prove(rounds)
-        except Stopped:
-            return False
-        return True
+        if self.tolerance > 0:
+            rounds = 0
+        parts = [search.run, partial(search.again, starts), partial(search.prove, rounds)]
+        in_time = True
+        for part, share in zip(parts, shares, strict=True):
+            if self.time_limit is not None:
+                search.deadline = deadline - (1.0 - share) * self.time_limit
+            try:
+                part()
+            except Stopped:
+                in_time = False
+        search.deadline = deadline
+        return in_time
 
     def _written(self, weights, domain):
         """The ensemble that has some weights, read as a forest inside the domain."""
         pruned = read_classifier(reweighted(self.estimator_, weights))
         return pruned if domain is None else domain.read(pruned)
 
-    def _proven(self, search, promise, domain):
+    def _proven(self, search, promise, domain, deadline):
         """The weights found, after a check in the arithmetic of the ensemble that has them."""
+        if self.max_changes is None or self.max_changes < 2:
+            # the check takes moments, and without it nothing is known
+            deadline = np.inf
         while True:
             weights = search.weights
             if (weights == 1).all():
                 return weights
             weights = self._scaled(weights)
             pruned = self._written(weights, domain)
-            broken = promise.refuted(pruned)
+            try:
+                broken = promise.refuted(pruned, deadline)
+            except Stopped:
+                search.weights = np.ones(len(weights))
+                continue
             if not len(broken):
                 return weights
             # a lead that rounding took away: ask for a clear one there
             report(self, f"{len(broken)} points are answered otherwise after rounding")
             search.mend(broken)
 
-    def _counted(self, steps, promise, domain):
+    def _counted(self, steps, promise, domain, deadline):
         """Steps whose exceptions are counted in the arithmetic of their own ensembles."""
         counted = []
-        for step in steps:
-            weights = self._scaled(step.weights)
-            pruned = self._written(weights, domain)
-            n = sum(len(row) for row, _ in promise.differences(pruned))
-            if n and (not counted or n < counted[-1].n_exceptions):
-                counted.append(Step(weights, n))
-        return counted
+        try:
+            for step in reversed(steps):
+                weights = self._scaled(step.weights)
+                pruned = self._written(weights, domain)
+                n = sum(len(row) for row, _ in promise.differences(pruned, deadline))
+                if n > (counted[-1].n_exceptions if counted else 0):
+                    counted.append(Step(weights, n))
+        except Stopped:
+            pass
+        return counted[::-1]
 
     def _scaled(self, weights):
         """Weights whose mean is 1, where only their ratios count."""

@@ -54,6 +54,8 @@ class Everywhere:
         self.tables = Tables(votes, trees, axes)
         linear = votes.forest.linear_votes()
         self.slack = 2.0 * linear.rounding
+        largest = np.abs(votes.value).max(axis=1)
+        self.largest = np.maximum.reduceat(largest, votes.forest.offsets[:-1])
         self.searches = {}
 
     @cached_property
@@ -80,7 +82,7 @@ class Everywhere:
             return np.empty((0, len(weights) + 1)), 0
         demands, at = self.demands(cells)
         lead = demands @ np.append(weights, 1.0)
-        broken = np.flatnonzero(lead < CLEAR)
+        broken = np.flatnonzero(lead < self._clear(weights))
         if not broken.size:
             return np.empty((0, len(weights) + 1)), 0
         broken = broken[np.argsort(lead[broken], kind="stable")]
@@ -88,6 +90,12 @@ class Everywhere:
         self.known = np.unique(np.concatenate([self.known, cells[chosen]]), axis=0)
         _, distinct = np.unique(demands[broken], axis=0, return_index=True)
         return demands[broken[np.sort(distinct)[:n]]], len(np.unique(at[broken]))
+
+    def _clear(self, weights):
+        """Leads of less may have fallen, or be made by rounding."""
+        total = weights @ self.largest + np.abs(self.votes.start).max()
+        rounding = 8.0 * (len(weights) + 16) * np.finfo(np.float64).eps * total
+        return max(CLEAR, 4.0 * rounding)
 
     def _around(self, weights, rng, deadline):
         """Points that differ in one feature from known ones, and are answered otherwise."""
@@ -113,7 +121,7 @@ class Everywhere:
     def _separable(self, weights, answer, other, deadline):
         whole = self.tables.sums(np.ones(len(weights)))
         pruned = self.tables.sums(weights)
-        start, slack = self.votes.start, (self.slack, CLEAR)
+        start, slack = self.votes.start, (self.slack, self._clear(weights))
         if len(start) > 2:
             return answer_falls(whole, pruned, start, answer, other, slack, deadline)
         lead = start[answer] - start[other]
@@ -140,7 +148,7 @@ class Everywhere:
                 votes.start[answer] - votes.start[rivals],
             )
         rival = other - (other > answer)
-        slack = self.slack, CLEAR
+        slack = self.slack, self._clear(weights)
         cells = self.searches[answer].find(weights, rival, *slack, self.outside, POINTS, deadline)
         if cells is None:
             raise Stopped
@@ -167,11 +175,11 @@ class Everywhere:
         near = NearRows(self.votes, self.axes, self.outside, self.known, 0)
         return near.is_same(weights, deadline)
 
-    def refuted(self, forest):
+    def refuted(self, forest, deadline=np.inf):
         """Demands at points at which a pruned ensemble, in its own arithmetic, differs.
 
-        Leads of less than `CLEAR` were asked to be larger, and rounding is far smaller: what is
-        left to look at are the points known.
+        Clear leads were asked for, beyond all rounding: what is left to look at are the points
+        known, among them those at which classes are all but tied.
         """
         near = NearRows(self.votes, self.axes, self.outside, self.known, 1)
-        return near.refuted(forest)
+        return near.refuted(forest, deadline)

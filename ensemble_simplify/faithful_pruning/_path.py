@@ -60,7 +60,7 @@ def find_path(promise, faithful, demands, rng, deadline=np.inf):
             best = None
             for _ in range(FITS):
                 found = _fitted(np.concatenate([own, hard, broken]), weights, allowed)
-                row, cells, n = promise.sample(found, rng, deadline)
+                _row, cells, n = promise.sample(found, rng, deadline)
                 if best is None or n < best.n_exceptions:
                     best = Step(found, n)
                 if not n:

@@ -191,8 +191,11 @@ class NearRows:
 
     @cached_property
     def own(self):
-        """Demands at the rows themselves, no two equal."""
-        return np.unique(self.demands(self.cells)[0], axis=0)
+        """At each row, the demand that trees of equal weights meet least; no two equal."""
+        demands, at = self.demands(self.cells)
+        least = np.lexsort([demands.sum(axis=1), at])
+        least = least[np.unique(at[least], return_index=True)[1]]
+        return np.unique(demands[least], axis=0)
 
     def differences(self, forest, deadline=np.inf):
         """Batches of points at which a forest of the same classes answers otherwise.
@@ -230,9 +233,9 @@ class NearRows:
         """Whether trees of these weights, whose votes are the same but for rounding, keep it."""
         return not self.count(weights, deadline)
 
-    def refuted(self, forest, n=64):
+    def refuted(self, forest, deadline=np.inf, n=64):
         """Demands, some at most, at points at which a forest answers otherwise."""
-        for _, cells in self.differences(forest):
+        for _, cells in self.differences(forest, deadline):
             if len(cells):
                 return self.demands(cells[:n])[0]
         return np.empty((0, len(self.whole.trees) + 1))

@@ -73,6 +73,10 @@ class Search:
         self.bound = float(price[self.usable].min())
         self.demands = np.empty((0, n_trees + 1))
         self.seen = set()
+        # whether no weights lead at every point
+        self.needs_ties = False
+        # whether a search came to its end
+        self.is_clear = False
         # at least one tree, whatever is demanded
         self.program = LinearProgram(price, np.ones((1, n_trees)), row_lower=1e-3)
         # weights, the scale of what is there without trees, and the least lead of all
@@ -208,13 +212,8 @@ class Search:
 
     # ------------------------------------------------------------------ few trees
 
-    def run(self, n_starts):
-        """Search until nothing more is found.
-
-        Parameters
-        ----------
-        n_starts : int
-            How often to begin anew from other costs of trees.
+    def run(self):
+        """Search once, and leave trees out until none can go.
 
         Raises
         ------
@@ -229,11 +228,22 @@ class Search:
         except Unkept:
             # ties that no weights tell apart, or next to it: begin with what is known to keep them
             self.tell("no weights lead clearly at every point")
+            self.needs_ties = True
             self._fewer(self.weights)
             return
         self._better(self._fewer(weights))
+        self.is_clear = True
+
+    def again(self, n_starts):
+        """Search from other costs of trees.
+
+        Raises
+        ------
+        Stopped
+            When the time is up.
+        """
         for _ in range(n_starts):
-            if self.is_optimal:
+            if self.is_optimal or not self.is_clear:
                 break
             cost = self.price * self.rng.exponential(size=len(self.price))
             self._better(self._fewer(self._kept(self._solve(cost))))
@@ -247,11 +257,12 @@ class Search:
         """Leave trees out one at a time, those of least weight for their price first."""
         self._better(weights)
         tried = np.zeros(len(weights), dtype=bool)
+        rank = self._rank(weights)
         while True:
             candidates = np.flatnonzero((weights > 0) & ~tried)
             if not candidates.size or len(np.flatnonzero(weights)) == 1:
                 return weights
-            t = candidates[np.argmin(weights[candidates] / self.price[candidates])]
+            t = candidates[np.argmin(rank[candidates])]
             tried[t] = True
             allowed = weights > 0
             allowed[t] = False
@@ -259,16 +270,28 @@ class Search:
                 found = self._kept(self._solve(self.price, allowed), allowed)
             except Unkept:
                 continue
-            weights = found
+            weights, rank = found, self._rank(found)
             self._better(weights)
 
+    def _rank(self, weights):
+        """Weights, for their price, of the same trees in a program that wants few of them."""
+        try:
+            least = self._solve(self.price / (weights / weights.max() + SOFT), weights > 0)
+        except Unkept:
+            least = weights
+        return (least + 1e-9 * weights) / self.price
+
     def mend(self, demands):
-        """Weights for the same trees that meet further demands as well; whether there are any."""
-        self.add(demands)
+        """Find weights for the same trees that meet further demands as well, or give them up."""
         allowed = self.weights > 0
-        found = self._central(allowed)
-        self.weights = np.ones(len(self.price)) if found is None else found
-        return found is not None
+        self.weights = np.ones(len(self.price))
+        self.add(demands)
+        try:
+            found = self._central(allowed)
+        except Stopped:
+            return
+        if found is not None:
+            self.weights = found
 
     # ------------------------------------------------------------------ how few can be enough
 
@@ -292,12 +315,17 @@ class Search:
         clauses = [self.usable.astype(float)]
         if max_rounds:
             # trees without which the others cannot do
+            needed = 0.0
             for t in np.flatnonzero(self.weights > 0):
                 others = self.usable.copy()
                 others[t] = False
                 clause = self._clause(others)
-                if clause is not None:
-                    clauses.append(clause)
+                if clause is None:
+                    continue
+                clauses.append(clause)
+                if clause.sum() == 1:
+                    needed += self.price[t]
+                    self.bound = max(self.bound, needed)
         for _ in range(max_rounds):
             if self.is_optimal:
                 return
@@ -332,7 +360,7 @@ class Search:
         Whatever their weights: as the mixture of their leads is negative, one of the leads is. If
         there is no such mixture, one in which they do not lead: then they do not lead clearly.
         """
-        for most in (-RULED_OUT, 0.0):
+        for most in (-RULED_OUT,) if self.needs_ties else (-RULED_OUT, 0.0):
             leads = self._mixture(chosen, most)
             if leads is None:
                 continue

@@ -206,6 +206,33 @@ def test_fewest_trees_are_those_that_trying_all_finds(seed, max_changes, objecti
     assert pruner.n_leaves_lower_bound_ <= pruner.n_leaves_
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_ties_are_kept_and_bounds_hold_among_small_whole_weights(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 3, (40, 2)).astype(float), rng.integers(0, 2, 40)
+    # trees grown to the end on noise: many a point has as many votes for each class
+    forest = ExtraTreesClassifier(4, bootstrap=True, random_state=seed).fit(X, y)
+    pruner = FaithfulPruner(FrozenEstimator(forest), max_changes=1, method="exact", random_state=0)
+    pruner.fit(X, y)
+    axes = Axes.of(read_forest(forest))
+    own = axes.encode_rows(X.astype(np.float32)).T
+    cells = all_cells(axes)
+    near = (cells[:, None] != own[None]).sum(axis=2).min(axis=1) <= 1
+    points = axes.points(cells[near])
+    whole = forest.predict(points)
+    np.testing.assert_array_equal(pruner.predict(points), whole)
+    votes = np.array([tree.predict_proba(points) for tree in forest.estimators_])
+    enough = [
+        np.count_nonzero(weights)
+        for weights in product(range(4), repeat=4)
+        if any(weights)
+        and (np.average(votes, axis=0, weights=weights).argmax(axis=1) == whole).all()
+    ]
+    if not can_lead(leads(forest, points)):
+        assert pruner.n_trees_lower_bound_ <= min(enough)
+    assert pruner.n_trees_ >= pruner.n_trees_lower_bound_
+
+
 @pytest.mark.parametrize(
     "ensemble",
     [
@@ -239,8 +266,10 @@ def test_exceptions_are_those_that_counting_finds():
     points = axes.points(np.concatenate(near))
     assert pruner.n_points_ == len(points)
     path = pruner.path_
-    assert (np.diff(path.n_trees) > 0).all() and (np.diff(path.n_exceptions) < 0).all()
-    assert path.n_exceptions[-1] == 0 and len(path.n_trees) > 2
+    assert (np.diff(path.n_trees) > 0).all()
+    assert (np.diff(path.n_exceptions) < 0).all()
+    assert path.n_exceptions[-1] == 0
+    assert len(path.n_trees) > 2
     whole = forest.predict(points)
     for n_trees, n_exceptions in zip(path.n_trees, path.n_exceptions, strict=True):
         step = pruner.at(n_trees=n_trees)
@@ -303,9 +332,11 @@ def test_one_class_and_one_tree():
     X, _ = load_iris(return_X_y=True)
     y = np.ones(len(X))
     pruner = FaithfulPruner(RandomForestClassifier(5), max_changes=1, random_state=0).fit(X, y)
-    assert pruner.n_trees_ == 1 and pruner.status_ == "optimal"
+    assert pruner.n_trees_ == 1
+    assert pruner.status_ == "optimal"
     tree = FaithfulPruner(DecisionTreeClassifier(), max_changes=1).fit(*load_iris(return_X_y=True))
-    assert tree.n_trees_ == 1 and tree.status_ == "optimal"
+    assert tree.n_trees_ == 1
+    assert tree.status_ == "optimal"
 
 
 @pytest.mark.parametrize(
