@@ -203,17 +203,17 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         or `merge_thresholds` changed its function, for no rows are kept aside to measure that:
         see `volume_fidelity_`, and :func:`verify`. With ``max_changes=0`` or 1, agreement on a
         fifth of the training rows, of a tree of this size that was found without them.
-    n_points_ : int or float
-        With `max_changes`, the promised points: distinct rows, and cells that differ from a row in
+    n_points_ : int, float or None
+        With `max_changes` (else None, like the next four), the promised points: distinct rows, and cells that differ from a row in
         at most so many features. A point near several rows counts for each.
-    n_rows_ : int
+    n_rows_ : int or None
         With `max_changes`, the training rows of positive weight.
-    n_exceptions_ : int
+    n_exceptions_ : int or None
         With `max_changes`, how many of the `n_points_` it answers otherwise; 0 but for
         `tolerance` or `max_leaf_nodes`.
-    n_row_exceptions_ : int
+    n_row_exceptions_ : int or None
         With `max_changes`, how many of the `n_rows_` training rows it answers otherwise.
-    path_ : Bunch
+    path_ : Bunch or None
         With ``max_changes=0`` or 1, the trees from a single leaf to one without exceptions, as
         arrays: ``n_leaves``; ``n_exceptions`` and ``n_row_exceptions``, as above;
         ``weighted_share``, what `tolerance` bounds; ``held_share``, the share of exceptions among
@@ -402,6 +402,8 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             seconds = self._seconds_left(begin, forest, len(X), WRITING_SECONDS)
             self._fit_near(problem, training, cells[counted], weight[counted], seconds, rng)
             return self
+        for name in ("n_points_", "n_rows_", "n_exceptions_", "n_row_exceptions_", "path_"):
+            setattr(self, name, None)
         seconds = self._seconds_left(begin, forest, len(X))
         found = self._search(problem, cells[counted], rng, seconds)
         tree, nodes = found.tree, problem.axes.decode(found.tree.nodes)
