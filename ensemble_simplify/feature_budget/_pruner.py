@@ -433,7 +433,7 @@ class FeatureBudgetPruner(BaseEstimator):
             envelope=Bunch(costs=costs[lowest], errors=errors[lowest], candidates=of[lowest]),
         )
 
-    def _state(self, estimator, X, y, weight, errors, deadline):
+    def _state(self, estimator, X, y, weight, errors, deadline, like=None, held_out=None):
         """State the pruning of an ensemble on some rows."""
         return state_case(
             estimator,
@@ -447,6 +447,8 @@ class FeatureBudgetPruner(BaseEstimator):
             shared=self.sharing == "ensemble",
             deadline=deadline,
             with_path=self.solver == "min_cut",
+            like=like,
+            held_out=held_out,
         )
 
     def _take(self, case):
