@@ -370,8 +370,6 @@ class BudgetForestClassifier(BaggingClassifier):
 
 
     def _check_purchases(self):
-        if not np.isfinite(self.penalty):
-            raise ValueError(f"penalty={self.penalty!r} is not finite. Give a number, zero or more.")
         if self.purchases == "split":
             return
         for name, default in (("impurity", "threshold_pairs"), ("alpha", 0.0), ("power", 2.0)):
