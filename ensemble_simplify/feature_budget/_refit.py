@@ -231,13 +231,15 @@ def importances(model, features):
 
 
 def judged_prunings(case):
-    """Some prunings of a path, evenly by cost, and -1 for the unpruned ensemble."""
-    path, unpruned_cost = case.path, case.problem.cost_scale
+    """Some prunings of a path, evenly by cost, and -1 for the unpruned ensemble.
+
+    That may cost no more than the first of the path, whose single trees err less, but it can vote
+    better.
+    """
+    path = case.path
     wanted = np.linspace(0, path.costs[0], _MAX_JUDGED)
     nearest = np.unique(np.searchsorted(-path.costs, -wanted).clip(0, len(path.costs) - 1))
-    if unpruned_cost > path.costs[0]:
-        nearest = np.append(-1, nearest)
-    return nearest
+    return np.append(-1, nearest)
 
 
 def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
