@@ -46,7 +46,20 @@ class Case:
 
 
 def state_case(
-    estimator, X, y, weight, prices, *, loss, labels, errors, shared, deadline, with_path=True, like=None, held_out=None
+    estimator,
+    X,
+    y,
+    weight,
+    prices,
+    *,
+    loss,
+    labels,
+    errors,
+    shared,
+    deadline,
+    with_path=True,
+    like=None,
+    held_out=None,
 ):
     """Read an ensemble and state its pruning on some rows.
 

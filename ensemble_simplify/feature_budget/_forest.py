@@ -169,10 +169,11 @@ class BudgetForestClassifier(BaggingClassifier):
         its bootstrap sample buy at most a share ``1 / penalty`` of all there is to buy with it. 0:
         prices do not matter.
     impurity : {"threshold_pairs", "powers"}, default="threshold_pairs"
-        For ``purchases="split"``: ``F`` as a function of the class counts ``n_i``. "threshold_pairs": the sum over pairs of
-        different classes of ``[[n_i - alpha]+ [n_j - alpha]+ - alpha^2]+``, the paper's choice;
-        "powers": ``(sum n_i)^power - sum n_i^power``. (Entropy and Gini impurity are not
-        admissible: they are not supermodular.)
+        For ``purchases="split"``: ``F`` as a function of the class counts ``n_i``.
+        "threshold_pairs": the sum over pairs of different classes of
+        ``[[n_i - alpha]+ [n_j - alpha]+ - alpha^2]+``, the paper's choice; "powers":
+        ``(sum n_i)^power - sum n_i^power``. (Entropy and Gini impurity are not admissible: they
+        are not supermodular.)
     alpha : float, default=0.0
         Threshold of "threshold_pairs": classes with no more rows than this count as noise, which
         stops growing early. With 0, nodes are split until pure.
@@ -367,7 +368,6 @@ class BudgetForestClassifier(BaggingClassifier):
             f"{len(self.estimators_)} trees with {n_leaves} leaves: cost {self.cost_:.6g} a row",
         )
         return self
-
 
     def _check_purchases(self):
         if self.purchases == "split":

@@ -523,7 +523,7 @@ class CandidateSearch:
             self.n_jobs,
             self.names,
         )
-        held_out = held_out_rows(model, len(self.X), len(model.estimators_))
+        held_out = held_out_rows(model, len(self.X), model.n_estimators)
         case = self.state(model, self.X, self.y, self.weight, "oob", held_out=held_out)
         index = judged_prunings(case)
         halves = self._halves(case, held_out)
@@ -553,9 +553,7 @@ class CandidateSearch:
         if any((weight @ held_out <= 0).any() for weight in weights):
             return None
         return tuple(
-            self.state(
-                case.estimator, self.X, self.y, weight, "oob", like=case, held_out=held_out
-            )
+            self.state(case.estimator, self.X, self.y, weight, "oob", like=case, held_out=held_out)
             for weight in weights
         )
 

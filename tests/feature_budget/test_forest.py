@@ -180,10 +180,7 @@ def test_same_seed_same_forest_and_any_number_of_jobs(purchases):
     X, y = load_iris(return_X_y=True)
     options = {"n_estimators": 4, "purchases": purchases, "random_state": 1}
     with joblib.parallel_config("threading"):
-        a, b = (
-            BudgetForestClassifier(**options, n_jobs=jobs).fit(X, y)
-            for jobs in (None, 2)
-        )
+        a, b = (BudgetForestClassifier(**options, n_jobs=jobs).fit(X, y) for jobs in (None, 2))
     assert np.array_equal(a.predict_proba(X), b.set_params(n_jobs=None).predict_proba(X))
     names = np.array(["one", "two", "three"])[y]
     assert set(BudgetForestClassifier(n_estimators=2).fit(X, names).predict(X)) <= set(names)
@@ -315,9 +312,7 @@ def test_extreme_penalties(purchases):
     nothing = BudgetForestClassifier(penalty=1e6, **options).fit(X, y)
     assert nothing.cost_ == 0
     free = BudgetForestClassifier(penalty=0.0, **options).fit(X, y)
-    other = BudgetForestClassifier(
-        penalty=0.0, feature_costs=[1, 50, 3, 9], **options
-    ).fit(X, y)
+    other = BudgetForestClassifier(penalty=0.0, feature_costs=[1, 50, 3, 9], **options).fit(X, y)
     np.testing.assert_array_equal(free.predict_proba(X), other.predict_proba(X))
     for tree, sample in zip(free.estimators_, free.estimators_samples_, strict=True):
         assert tree.score(X[sample], y[sample]) == 1.0
