@@ -52,6 +52,9 @@ _TRIAL_TREES = 25
 _N_KEPT = 2
 _N_BUDGETS = 10
 
+# Where unpruned ensembles are the best, they are grown with so many times the trees, too.
+_LARGER = 2
+
 # Penalties of forests with shared purchases.
 _PENALTIES = {"rows": (0.1, 0.3, 1.0, 2.0), "forest": (0.05, 0.1, 0.2, 0.3, 0.5)}
 
@@ -461,7 +464,7 @@ class CandidateSearch:
             for model in shared_purchases(self.prices, n_trees):
                 self._try("grown with prices", model, every)
         feature_sets(self.prices, lambda features: self._grow_all(ensembles, features))
-        self._grow_the_best()
+        self._grow_larger(self._grow_the_best())
         return self.found
 
     def _grow_all(self, ensembles, features):
@@ -491,8 +494,13 @@ class CandidateSearch:
         return model
 
     def _grow_the_best(self):
-        """Grow those in full whose trials were among the best within some budget."""
-        order = []
+        """Grow those in full whose trials were among the best within some budget.
+
+        Returns
+        -------
+        list of (Candidate, unfitted ensemble)
+        """
+        order, grown = [], []
         highest = max([one.costs.max() for one, _ in self.trials], default=0.0)
         for budget in np.linspace(0, highest, _N_BUDGETS + 1)[:0:-1]:
             lowest = [
@@ -510,6 +518,27 @@ class CandidateSearch:
                 self.is_complete = False
                 found = trial
             self._keep(found)
+            grown.append((found, ensemble))
+        return grown
+
+    def _grow_larger(self, grown):
+        """Those that are best within some budget as they are vote better with more trees."""
+        costs = np.concatenate([one.costs for one in self.found])
+        scores = np.concatenate([one.scores for one in self.found])
+        of = np.repeat(np.arange(len(self.found)), [len(one.costs) for one in self.found])
+        unpruned = np.concatenate([one.index for one in self.found]) < 0
+        best = lower_envelope(costs, scores)
+        best = {int(of[i]) for i in best if unpruned[i]}
+        for candidate, ensemble in grown:
+            if not any(candidate is self.found[i] for i in best):
+                continue
+            if monotonic() >= self.deadline:
+                self.is_complete = False
+                return
+            larger = clone(ensemble).set_params(n_estimators=_LARGER * ensemble.n_estimators)
+            _, found = self._add(candidate.name, larger, candidate.features)
+            if found is not None:
+                self._keep(found)
 
     def _add(self, name, ensemble, features):
         """Grow an ensemble, and judge it if there is time."""

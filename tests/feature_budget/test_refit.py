@@ -89,13 +89,31 @@ def test_trials_of_few_trees_decide_which_ensembles_are_grown(data, monkeypatch)
     forest = RandomForestClassifier(20, random_state=0)
     pruner = FeatureBudgetPruner(forest, feature_costs=prices, budget=5, random_state=0).fit(X, y)
     sizes = [ensemble.n_estimators for _, ensemble, _ in lines]
-    n_full = sizes.count(20)
-    assert set(sizes) == {5, 20}
-    assert sizes == [5] * (len(sizes) - n_full) + [20] * n_full
+    n_full, n_large = sizes.count(20), sizes.count(40)
+    assert sizes == [5] * (len(sizes) - n_full - n_large) + [20] * n_full + [40] * n_large
     assert 0 < n_full < len(sizes) / 2
-    assert len(pruner.candidates_.names) == 1 + n_full
+    assert len(pruner.candidates_.names) == 1 + n_full + n_large
     assert pruner.cost_ <= 5 * (1 + 1e-9)
-    assert pruner._forest.n_trees == 20
+    assert pruner._forest.n_trees in (20, 40)
+    # Larger are those that were the best within some budget without being pruned.
+    found = pruner._candidates[: 1 + n_full]
+    points = [
+        (score, cost, i, k)
+        for i, one in enumerate(found)
+        for k, cost, score in zip(one.index, one.costs, one.scores, strict=True)
+    ]
+    best = {
+        point[2]
+        for point in points
+        if point[3] < 0
+        and not any(
+            other[:2] != point[:2] and other[0] <= point[0] and other[1] <= point[1]
+            for other in points
+        )
+    } - {0}
+    assert n_large == len(best)
+    again = [found[i].features.tolist() for i in sorted(best)]
+    assert again == [args[2].tolist() for args in lines[len(lines) - n_large :]]
 
 
 def test_sets_leave_out_the_least_worth_for_its_price_and_groups_at_once():
