@@ -213,9 +213,11 @@ def read(directory, name):
 def ensembles(n_trees, seed):
     """The inputs of Table 1."""
     return {
-        "BudgetRF, alpha=0": BudgetForestClassifier(n_estimators=n_trees, random_state=seed),
+        "BudgetRF, alpha=0": BudgetForestClassifier(
+            n_estimators=n_trees, purchases="split", random_state=seed
+        ),
         "BudgetRF, alpha=1": BudgetForestClassifier(
-            n_estimators=n_trees, alpha=1.0, random_state=seed
+            n_estimators=n_trees, purchases="split", alpha=1.0, random_state=seed
         ),
         "bagged, leaf 3": RandomForestClassifier(
             n_trees, max_features=None, min_samples_leaf=3, random_state=seed
@@ -274,7 +276,9 @@ def magic(directory):
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, random_state=0)
     lams = np.concatenate(([0.0], np.geomspace(1e-5, 1.0, 150)))
     models = {
-        "BudgetRF, alpha=4": BudgetForestClassifier(n_estimators=40, alpha=4.0, random_state=0),
+        "BudgetRF, alpha=4": BudgetForestClassifier(
+            n_estimators=40, purchases="split", alpha=4.0, random_state=0
+        ),
         "bagged, leaf 5": RandomForestClassifier(
             40, max_features=None, min_samples_leaf=5, random_state=0
         ),

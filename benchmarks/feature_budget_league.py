@@ -440,10 +440,11 @@ def main():
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--first", type=int, default=100, help="random state of the first split")
     parser.add_argument("--sets", nargs="*", help="only these sets")
+    parser.add_argument("--without", nargs="*", default=[], help="packages of peers to leave out")
     parser.add_argument("--frozen", action="store_true", help="prunings of the same forests only")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    installed = {name for name in ("lightgbm", "pystreed") if find_spec(name)}
+    installed = {name for name in ("lightgbm", "pystreed") if find_spec(name)} - set(args.without)
     print(f"{environment('lightgbm', 'pystreed')}\n")
     sets = [(f"{name} (prices)", args.streed, name) for name in PRICED if args.streed]
     sets += [(name, args.data, name) for name in PLAIN if args.data or name == "digits"]

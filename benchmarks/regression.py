@@ -144,7 +144,10 @@ def budget_forest():
     from ensemble_simplify import BudgetForestClassifier
 
     X, y = load_breast_cancer(return_X_y=True)
-    return lambda: BudgetForestClassifier(n_estimators=20, random_state=0).fit(X, y)
+    options = {"n_estimators": 20, "random_state": 0}
+    if "purchases" in BudgetForestClassifier().get_params():
+        options["purchases"] = "split"  # as it always was
+    return lambda: BudgetForestClassifier(**options).fit(X, y)
 
 
 def cultivated(n_rows, **options):

@@ -22,6 +22,8 @@ class Case:
     estimator : fitted ensemble
     forest : Forest
         What was read of it, with the node values of the pruned trees.
+    read : Forest
+        The same with its own values.
     problem : PruningProblem
     target : ndarray of shape (n_rows,)
         Class indices, or values for regression.
@@ -31,6 +33,7 @@ class Case:
 
     estimator: object
     forest: Forest
+    read: Forest
     problem: PruningProblem
     target: np.ndarray
     path: BudgetPath | None
@@ -43,7 +46,20 @@ class Case:
 
 
 def state_case(
-    estimator, X, y, weight, prices, *, loss, labels, errors, shared, deadline, with_path=True
+    estimator,
+    X,
+    y,
+    weight,
+    prices,
+    *,
+    loss,
+    labels,
+    errors,
+    shared,
+    deadline,
+    with_path=True,
+    like=None,
+    held_out=None,
 ):
     """Read an ensemble and state its pruning on some rows.
 
@@ -61,22 +77,28 @@ def state_case(
         Whether trees share what they buy.
     deadline : float
     with_path : bool, default=True
+    like : Case or None, default=None
+        The same ensemble on the same rows with other weights, if it has been read before.
+    held_out : ndarray of uint8, shape (n_rows, n_trees), or None
+        For ``errors="oob"``, if it is known which rows each tree was not grown on.
 
     Returns
     -------
     Case
     """
-    forest = read_forest(estimator)
+    forest = read_forest(estimator) if like is None else like.read
     if forest.vote.rule != "mean" or forest.vote.members:
         raise TypeError(
             f"estimator={type(estimator).__name__}(...) does not average single trees, "
             "so their mean error says nothing about it. Use a forest, or bagging of trees."
         )
     target = y if forest.classes is None else class_index(y, forest.classes)
-    leaf = forest.apply(X)
+    leaf = forest.apply(X) if like is None else like.problem.leaf_of_rows()
     counted = np.empty((0, 0), dtype=np.uint8)  # all rows
     if errors == "oob":
-        counted = held_out_rows(estimator, len(X), forest.n_trees)
+        counted = held_out
+        if counted is None:
+            counted = held_out_rows(estimator, len(X), forest.n_trees)
     loss_of_node, unit, value = node_losses(
         forest, leaf, target, weight, counted, loss=_loss_of(forest, loss), labels=labels
     )
@@ -93,7 +115,7 @@ def state_case(
         resources=prices.resources,
     )
     path = find_path(problem, shared=shared, deadline=deadline) if with_path else None
-    return Case(estimator, replace(forest, value=value), problem, target, path)
+    return Case(estimator, replace(forest, value=value), forest, problem, target, path)
 
 
 def has_held_out_rows(estimator):

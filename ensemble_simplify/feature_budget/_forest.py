@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import ClassVar
 
+import joblib
 import numpy as np
 from sklearn.ensemble import BaggingClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -20,8 +21,8 @@ from ensemble_simplify._base import (
     report,
 )
 from ensemble_simplify._sklearn_tree import TreeNodes, apply_nodes, node_counts, write_classifier
-from ensemble_simplify.feature_budget._grow import POWERS, THRESHOLD_PAIRS, grow
-from ensemble_simplify.feature_budget._prices import read_feature_costs
+from ensemble_simplify.feature_budget._grow import POWERS, THRESHOLD_PAIRS, Ledger, grow
+from ensemble_simplify.feature_budget._prices import Prices, read_feature_costs
 
 _KINDS = {"threshold_pairs": THRESHOLD_PAIRS, "powers": POWERS}
 
@@ -30,7 +31,10 @@ _NEARLY_FREE = 1e-6
 
 
 class _BudgetTree(DecisionTreeClassifier):
-    """One tree of a `BudgetForestClassifier`; parameters as there, `costs` an array."""
+    """One tree of a `BudgetForestClassifier`; parameters as there, `costs` an array.
+
+    With a ledger, splits are judged by what the rows have not bought yet; it is changed by `fit`.
+    """
 
     def __init__(
         self,
@@ -41,6 +45,7 @@ class _BudgetTree(DecisionTreeClassifier):
         power=2.0,
         max_depth=None,
         min_samples_leaf=1,
+        ledger=None,
         random_state=None,
     ):
         super().__init__(
@@ -50,6 +55,7 @@ class _BudgetTree(DecisionTreeClassifier):
         self.impurity = impurity
         self.alpha = alpha
         self.power = power
+        self.ledger = ledger
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -95,12 +101,16 @@ class _BudgetTree(DecisionTreeClassifier):
             float(shape),
             np.iinfo(np.intp).max if self.max_depth is None else self.max_depth,
             self.min_samples_leaf,
+            self.ledger,
             left,
             right,
             feature,
             threshold,
         )
         nodes = TreeNodes(left[:n_nodes], right[:n_nodes], feature[:n_nodes], threshold[:n_nodes])
+        if self.ledger is not None:
+            # The rows that the tree was not grown on pay as well.
+            self.ledger.walk(X, nodes.left, nodes.right, nodes.feature, nodes.threshold)
         leaf = apply_nodes(nodes, X)
         _, counts = node_counts(nodes, leaf, y, len(classes), weight)
         written = write_classifier(
@@ -120,13 +130,23 @@ class _BudgetTree(DecisionTreeClassifier):
 
 
 class BudgetForestClassifier(BaggingClassifier):
-    """Bagged trees that weigh impurity against the cost of features (BudgetRF).
+    """Bagged trees that weigh impurity against the cost of features (BudgetRF and lazy prices).
 
-    Each tree is grown on a bootstrap sample of the rows. A split of the rows ``S`` by feature
-    ``k`` into ``S_1`` and ``S_2`` is judged by its worst outcome,
-    ``(F(S) - max(F(S_1), F(S_2))) / cost[k]``, where ``F`` is an *admissible* impurity [1]_; all
-    features compete for every split. A price counts at every split, also where the feature was
-    bought further up. Meant as the input of :class:`FeatureBudgetPruner`.
+    Each tree is grown on a bootstrap sample of the rows; all features compete for every split.
+    `purchases` says which rows pay for it; that of BudgetRF is "split".
+
+    With ``purchases="split"``, a split of the rows ``S`` by feature ``k`` into ``S_1`` and ``S_2``
+    is judged by its worst outcome, ``(F(S) - max(F(S_1), F(S_2))) / cost[k]``, where ``F`` is an
+    *admissible* impurity [1]_. A price counts at every split, also where the feature was bought
+    further up.
+
+    With ``purchases="rows"``, trees are grown one after the other, and a row pays for a feature
+    with the first split that asks for it, in any tree [2]_ [3]_. A split is judged by the drop of
+    the Gini impurity, summed over ``S``, less `penalty` times what the rows of ``S`` have yet to
+    pay; it is made only if that is above zero. With ``purchases="forest"``, the first split of all
+    on a feature pays for all rows, and later ones are free.
+
+    Meant as the input of :class:`FeatureBudgetPruner`.
 
     Parameters
     ----------
@@ -135,11 +155,25 @@ class BudgetForestClassifier(BaggingClassifier):
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Price of each feature. A dict goes by column name (or index); columns it does not name
         cost nothing. None: 1 each. Free features are used wherever they help at all.
+    groups : dict or None, default=None
+        Features that share a price besides their own: ``{group: list of columns}``. Shared
+        purchases pay it once, with ``purchases="split"`` it is added to the price of each member.
+    group_costs : float, dict or None, default=None
+        Price of every group, or of each of them by name. Needed with `groups`.
+    purchases : {"split", "rows", "forest"}, default="rows"
+        Who need not pay for a split: nobody; a row that has bought the feature before; any row,
+        once the feature has been bought for all.
+    penalty : float, default=0.3
+        For shared purchases: the Gini impurity of a row that paying for all features would have to
+        save. A tree lowers the impurity by less than one, so with ``purchases="rows"`` the rows of
+        its bootstrap sample buy at most a share ``1 / penalty`` of all there is to buy with it. 0:
+        prices do not matter.
     impurity : {"threshold_pairs", "powers"}, default="threshold_pairs"
-        ``F`` as a function of the class counts ``n_i``. "threshold_pairs": the sum over pairs of
-        different classes of ``[[n_i - alpha]+ [n_j - alpha]+ - alpha^2]+``, the paper's choice;
-        "powers": ``(sum n_i)^power - sum n_i^power``. (Entropy and Gini impurity are not
-        admissible: they are not supermodular.)
+        For ``purchases="split"``: ``F`` as a function of the class counts ``n_i``.
+        "threshold_pairs": the sum over pairs of different classes of
+        ``[[n_i - alpha]+ [n_j - alpha]+ - alpha^2]+``, the paper's choice; "powers":
+        ``(sum n_i)^power - sum n_i^power``. (Entropy and Gini impurity are not admissible: they
+        are not supermodular.)
     alpha : float, default=0.0
         Threshold of "threshold_pairs": classes with no more rows than this count as noise, which
         stops growing early. With 0, nodes are split until pure.
@@ -152,7 +186,7 @@ class BudgetForestClassifier(BaggingClassifier):
     max_samples : int or float, default=1.0
         Rows drawn, with replacement, for each tree: a number or a share.
     n_jobs : int or None, default=None
-        Trees grown in parallel.
+        Trees grown in parallel; shared purchases are made by one tree after the other.
     verbose : int, default=0
         Print lines on the progress if above 0; joblib adds its own.
     random_state : int, RandomState instance or None, default=None
@@ -163,7 +197,9 @@ class BudgetForestClassifier(BaggingClassifier):
     estimators_ : list of fitted trees
         Subclass of ``DecisionTreeClassifier``.
     feature_costs_ : ndarray of shape (n_features,)
-        The prices.
+        The prices, without those of groups.
+    cost_ : float
+        What a row of `fit` pays on average for all features that some tree asks it for.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     n_classes_ : int
@@ -182,6 +218,13 @@ class BudgetForestClassifier(BaggingClassifier):
     .. [1] F. Nan, J. Wang and V. Saligrama, "Feature-budgeted random forest", ICML 2015.
        https://doi.org/10.48550/arXiv.1502.05925
 
+    .. [2] Z. Xu, K. Weinberger and O. Chapelle, "The greedy miser: learning under test-time
+       budgets", ICML 2012. https://doi.org/10.48550/arXiv.1206.6451
+
+    .. [3] S. Peter, F. Diego, F. A. Hamprecht and B. Nadler, "Cost efficient gradient boosting",
+       NeurIPS 2017.
+       https://proceedings.neurips.cc/paper/2017/hash/4fac9ba115140ac4f1c22da82aa0bc7f-Abstract.html
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -190,11 +233,18 @@ class BudgetForestClassifier(BaggingClassifier):
     >>> forest = BudgetForestClassifier(n_estimators=10, random_state=0).fit(X, y)
     >>> forest.score(X, y) > 0.95
     True
+    >>> alone = BudgetForestClassifier(n_estimators=10, purchases="split", random_state=0)
+    >>> forest.cost_ < alone.fit(X, y).cost_
+    True
     """
 
     _parameter_constraints: ClassVar[dict] = {
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "feature_costs": ["array-like", dict, None],
+        "groups": [dict, None],
+        "group_costs": [Interval(Real, 0, None, closed="left"), dict, None],
+        "purchases": [StrOptions({"split", "rows", "forest"})],
+        "penalty": [Interval(Real, 0, None, closed="left")],
         "impurity": [StrOptions(set(_KINDS))],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "power": [Interval(Real, 1, None, closed="neither")],
@@ -214,6 +264,10 @@ class BudgetForestClassifier(BaggingClassifier):
         *,
         n_estimators=40,
         feature_costs=None,
+        groups=None,
+        group_costs=None,
+        purchases="rows",
+        penalty=0.3,
         impurity="threshold_pairs",
         alpha=0.0,
         power=2.0,
@@ -232,6 +286,10 @@ class BudgetForestClassifier(BaggingClassifier):
             random_state=random_state,
         )
         self.feature_costs = feature_costs
+        self.groups = groups
+        self.group_costs = group_costs
+        self.purchases = purchases
+        self.penalty = penalty
         self.impurity = impurity
         self.alpha = alpha
         self.power = power
@@ -247,12 +305,13 @@ class BudgetForestClassifier(BaggingClassifier):
     def _get_estimator(self):
         # Bagging asks for the tree to clone once the prices are known.
         return _BudgetTree(
-            costs=getattr(self, "feature_costs_", None),
+            costs=getattr(self, "_alone", None),
             impurity=self.impurity,
             alpha=self.alpha,
             power=self.power,
             max_depth=self.max_depth,
             min_samples_leaf=self.min_samples_leaf,
+            ledger=getattr(self, "_ledger", None),
         )
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -274,20 +333,64 @@ class BudgetForestClassifier(BaggingClassifier):
         self : BudgetForestClassifier
             The fitted estimator.
         """
+        self._check_purchases()
         # Finite, dense rows; bagging itself would let anything through to the trees.
         checked, _ = validate_data(self, X, y, dtype=np.float32)
         names = getattr(self, "feature_names_in_", None)
         self.feature_costs_ = read_feature_costs(self.feature_costs, checked.shape[1], names)
-        if not self.feature_costs_.any():
-            raise ValueError(
-                "feature_costs are all zero. Give at least one feature a positive price, or use "
-                "a random forest."
-            )
+        prices = Prices.read(
+            self.feature_costs, self.groups, self.group_costs, checked.shape[1], names
+        )
+        self._alone = prices.alone()
         if sample_weight is not None:
             # `alpha` counts rows.
             sample_weight = check_weights(sample_weight, checked, mean_one=True)
         report(self, f"growing {self.n_estimators} trees on {len(checked)} rows")
-        super().fit(X, y, sample_weight=sample_weight)
+        if self.purchases == "split":
+            super().fit(X, y, sample_weight=sample_weight)
+        else:
+            self._ledger = _open_ledger(
+                prices,
+                self.penalty / prices.of_set(np.arange(checked.shape[1])),
+                len(checked) if self.purchases == "rows" else 1,
+            )
+            # A tree needs to know what those before it have bought.
+            with joblib.parallel_config("sequential"):
+                super().fit(X, y, sample_weight=sample_weight)
+            del self._ledger
+            for tree in (self.estimator_, *self.estimators_):
+                tree.ledger = None
+        del self._alone
+        self.cost_ = _mean_cost(self.estimators_, np.ascontiguousarray(checked), prices)
         n_leaves = sum(tree.get_n_leaves() for tree in self.estimators_)
-        report(self, f"{len(self.estimators_)} trees with {n_leaves} leaves")
+        report(
+            self,
+            f"{len(self.estimators_)} trees with {n_leaves} leaves: cost {self.cost_:.6g} a row",
+        )
         return self
+
+    def _check_purchases(self):
+        if self.purchases == "split":
+            return
+        for name, default in (("impurity", "threshold_pairs"), ("alpha", 0.0), ("power", 2.0)):
+            if (value := getattr(self, name)) != default:
+                raise ValueError(
+                    f"{name}={value!r} has no effect with purchases={self.purchases!r}, which "
+                    "goes by the Gini impurity. Set purchases='split', or leave it out."
+                )
+
+
+def _open_ledger(prices, unit, n_rows):
+    """A ledger in which nothing has been bought; `unit` is what a price of one is worth."""
+    words = np.zeros((n_rows, -(-len(prices.price) // 64)), dtype=np.uint64)
+    return Ledger(prices.price * unit, prices.resources, words, n_rows > 1)
+
+
+def _mean_cost(trees, X, prices):
+    """What each row pays on average for what any of the trees asks for."""
+    ledger = _open_ledger(prices, 1.0, len(X))
+    for tree in trees:
+        names = ("children_left", "children_right", "feature", "threshold")
+        ledger.walk(X, *(np.ascontiguousarray(getattr(tree.tree_, name)) for name in names))
+    bits = np.unpackbits(ledger.bits.view(np.uint8), axis=1, bitorder="little")
+    return float(bits[:, : len(prices.price)].mean(axis=0) @ prices.price)

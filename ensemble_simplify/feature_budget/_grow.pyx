@@ -9,13 +9,25 @@ F is a function of the (weighted) class counts n_1, ..., n_C:
 
     threshold pairs   sum over i != j of [[n_i - a]+ [n_j - a]+ - a^2]+
     powers            (sum n_i)^p - sum n_i^p
+
+Where purchases are shared, a split is worth the drop of the Gini impurity that it brings, summed over
+its rows, less a penalty times what these rows have yet to pay for the feature and its group. A row
+remembers what it has bought, in this tree or an earlier one, as a set of bits; or all rows together
+do.
 """
 
 from libc.math cimport INFINITY, pow
 from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
 
-from ensemble_simplify._typedefs cimport float32_t, float64_t, intp_t, should_stop
+from ensemble_simplify._typedefs cimport (
+    float32_t,
+    float64_t,
+    int32_t,
+    intp_t,
+    should_stop,
+    uint64_t,
+)
 
 cpdef enum:
     THRESHOLD_PAIRS = 0
@@ -125,6 +137,154 @@ cdef void scan_feature(
             ) / 2.0
 
 
+cdef void scan_gini(
+    const Rule& rule,
+    const vector[Entry]& entries,   # sorted by value
+    intp_t size,
+    const intp_t[::1] y,
+    const float64_t[::1] weight,
+    const vector[float64_t]& counts,
+    float64_t total,                # summed Gini impurity of the node
+    intp_t feature,
+    float64_t charge,               # what the split costs, in units of summed impurity
+    vector[float64_t]& low,         # scratch: class counts of the two sides
+    vector[float64_t]& high,        # scratch
+    Split* best,                    # IN / OUT
+) noexcept nogil:
+    # As scan_feature, for the drop of the summed Gini impurity less the charge.
+    cdef intp_t i, c
+    cdef float64_t w, drop
+    cdef float64_t n_low = 0.0, n_high = 0.0, squares_low = 0.0, squares_high = 0.0
+    low.assign(rule.n_classes, 0.0)
+    high = counts
+    for c in range(rule.n_classes):
+        n_high += high[c]
+        squares_high += high[c] * high[c]
+    for i in range(size - 1):
+        c = y[entries[i].row]
+        w = weight[entries[i].row]
+        squares_low += w * (2.0 * low[c] + w)
+        squares_high -= w * (2.0 * high[c] - w)
+        low[c] += w
+        high[c] -= w
+        n_low += w
+        n_high -= w
+        if entries[i].value == entries[i + 1].value or n_high <= 0.0:
+            continue
+        if i + 1 < rule.min_samples_leaf or size - i - 1 < rule.min_samples_leaf:
+            continue
+        drop = total - (n_low - squares_low / n_low) - (n_high - squares_high / n_high)
+        if drop > 1e-9 * total and drop - charge > best.score + 1e-12 * total:
+            best.score = drop - charge
+            best.feature = feature
+            best.threshold = (
+                <float64_t>entries[i].value + <float64_t>entries[i + 1].value
+            ) / 2.0
+
+
+cdef float64_t gini_of(const vector[float64_t]& counts) noexcept nogil:
+    # Summed over the rows; 0 for a pure node.
+    cdef float64_t n = 0.0, squares = 0.0, most = 0.0
+    cdef size_t c
+    for c in range(counts.size()):
+        n += counts[c]
+        squares += counts[c] * counts[c]
+        most = max(most, counts[c])
+    if most >= n:
+        return 0.0
+    return n - squares / n
+
+
+cdef class Ledger:
+    """Who has bought which resources (features, and groups of them).
+
+    Parameters
+    ----------
+    price : ndarray of float64, shape (n_resources,)
+        In units of summed Gini impurity, a row.
+    resources : ndarray of int32, shape (n_features, 2)
+        Resource of each feature, and of its group; -1 where there is none to pay for.
+    bought : ndarray of uint64, shape (n_rows, n_words) or (1, n_words)
+        IN / OUT, a bit a resource; one line if what one row buys is free for all.
+    """
+
+    cdef readonly object prices
+    cdef readonly object table
+    cdef readonly object bits
+    cdef const float64_t[::1] price
+    cdef const int32_t[:, ::1] resources
+    cdef uint64_t[:, ::1] bought
+    cdef bint per_row
+
+    def __init__(self, price, resources, bought, bint per_row):
+        self.prices, self.table, self.bits = price, resources, bought
+        self.price, self.resources, self.bought = price, resources, bought
+        self.per_row = per_row
+
+    def __reduce__(self):
+        return Ledger, (self.prices, self.table, self.bits, self.per_row)
+
+    def __sklearn_clone__(self):
+        # Clones of a tree write into one ledger.
+        return self
+
+    cdef float64_t charge(self, intp_t feature, const vector[intp_t]& rows, intp_t first,
+                          intp_t last, const float64_t[::1] weight,
+                          float64_t everyone) noexcept nogil:
+        # What a split on the feature costs these rows, or everyone.
+        cdef float64_t total = 0.0
+        cdef float64_t unpaid
+        cdef intp_t i, j, word
+        cdef int32_t resource
+        cdef uint64_t bit
+        for j in range(2):
+            resource = self.resources[feature, j]
+            if resource < 0:
+                continue
+            word = resource >> 6
+            bit = (<uint64_t>1) << (resource & 63)
+            unpaid = 0.0
+            if self.per_row:
+                for i in range(first, last):
+                    if not self.bought[rows[i], word] & bit:
+                        unpaid += weight[rows[i]]
+            elif not self.bought[0, word] & bit:
+                unpaid = everyone
+            total += self.price[resource] * unpaid
+        return total
+
+    cdef void buy(self, intp_t feature, intp_t row) noexcept nogil:
+        # `row` does not matter where all rows buy together.
+        cdef intp_t j
+        cdef int32_t resource
+        for j in range(2):
+            resource = self.resources[feature, j]
+            if resource >= 0:
+                self.bought[row if self.per_row else 0, resource >> 6] |= (
+                    (<uint64_t>1) << (resource & 63)
+                )
+
+    def walk(
+        self,
+        const float32_t[:, ::1] X,
+        const intp_t[::1] left,
+        const intp_t[::1] right,
+        const intp_t[::1] feature,
+        const float64_t[::1] threshold,
+    ):
+        """Let all rows buy what they need on their way through a tree."""
+        cdef intp_t row, node
+        with nogil:
+            for row in range(X.shape[0]):
+                node = 0
+                while left[node] >= 0:
+                    self.buy(feature[node], row)
+                    if <float64_t>X[row, feature[node]] <= threshold[node]:
+                        node = left[node]
+                    else:
+                        node = right[node]
+
+
 cdef intp_t partition(
     const float32_t[:, ::1] X,
     const Split& best,
@@ -154,12 +314,16 @@ def grow(
     float64_t shape,
     intp_t max_depth,
     intp_t min_samples_leaf,
+    Ledger ledger,            # IN / OUT, or None: a price counts at every split
     intp_t[::1] left,         # OUT (2 n_rows - 1,): the first n_nodes are used
     intp_t[::1] right,        # OUT likewise
     intp_t[::1] feature,      # OUT likewise
     float64_t[::1] threshold, # OUT likewise
 ):
     """Grow one tree, nodes in pre-order. Rows of weight zero are left out.
+
+    With a ledger, `cost`, `kind` and `shape` are not used: splits are judged by the drop of the
+    Gini impurity less what the rows have yet to pay, which they then have paid.
 
     A node of n rows costs O(n_features * n * (log n + n_classes ** 2)) with threshold pairs,
     O(n_features * n * (log n + n_classes)) with powers.
@@ -182,6 +346,9 @@ def grow(
     cdef intp_t i, k, node, size, middle
     cdef intp_t work = 0
     cdef float64_t total
+    cdef float64_t charge = 0.0
+    cdef float64_t everyone = 0.0
+    cdef bint shares = ledger is not None
     rule.kind = kind
     rule.shape = shape
     rule.n_classes = n_classes
@@ -190,6 +357,7 @@ def grow(
         for i in range(X.shape[0]):
             if weight[i] > 0.0:
                 rows.push_back(i)
+                everyone += weight[i]
         entries.resize(rows.size())
         task.first = 0
         task.last = <intp_t>rows.size()
@@ -215,7 +383,10 @@ def grow(
             counts.assign(n_classes, 0.0)
             for i in range(task.first, task.last):
                 counts[y[rows[i]]] += weight[rows[i]]
-            total = impurity_of(counts.data(), n_classes, kind, shape)
+            if shares:
+                total = gini_of(counts)
+            else:
+                total = impurity_of(counts.data(), n_classes, kind, shape)
             if total <= 0.0 or task.depth >= max_depth or size < 2 * min_samples_leaf:
                 continue
             best.score = 0.0
@@ -226,11 +397,22 @@ def grow(
                 if work >= POLL:
                     work = 0
                     should_stop(INFINITY)
+                if shares:
+                    charge = ledger.charge(k, rows, task.first, task.last, weight, everyone)
+                    # No split is worth more than the impurity of the node.
+                    if total - charge <= best.score:
+                        continue
                 for i in range(size):
                     entries[i].row = rows[task.first + i]
                     entries[i].value = X[entries[i].row, k]
                 sort(entries.begin(), entries.begin() + size, before)
-                if entries[0].value < entries[size - 1].value:
+                if entries[0].value >= entries[size - 1].value:
+                    continue
+                if shares:
+                    scan_gini(
+                        rule, entries, size, y, weight, counts, total, k, charge, low, high, &best
+                    )
+                else:
                     scan_feature(
                         rule, entries, size, y, weight, counts, total, k, cost[k], low, high, &best
                     )
@@ -238,6 +420,9 @@ def grow(
                 continue
             feature[node] = best.feature
             threshold[node] = best.threshold
+            if shares:
+                for i in range(task.first, task.last):
+                    ledger.buy(best.feature, rows[i])
             middle = partition(X, best, task.first, task.last, rows)
             task.parent = node
             task.depth += 1

@@ -95,6 +95,20 @@ class Prices:
         used = np.unique(self.resources[features])
         return float(self.price[used[used >= 0]].sum())
 
+    def as_parameters(self):
+        """The same prices as `feature_costs`, `groups` and `group_costs`."""
+        priced = np.append(self.price, 0.0)  # -1: nothing to pay for
+        groups = {
+            int(g): np.flatnonzero(self.resources[:, 1] == g).tolist()
+            for g in np.unique(self.resources[:, 1])
+            if g >= 0
+        }
+        return {
+            "feature_costs": priced[self.resources[:, 0]],
+            "groups": groups or None,
+            "group_costs": {g: float(self.price[g]) for g in groups} or None,
+        }
+
     def alone(self):
         """What each feature costs if it is the only one, its group included."""
         return np.array([self.of_set([k]) for k in range(len(self.resources))])

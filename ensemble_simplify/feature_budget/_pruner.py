@@ -154,13 +154,15 @@ class FeatureBudgetPruner(BaseEstimator):
         "auto": where a `budget` is given and the ensemble is not frozen, other ensembles are
         fitted as well: forests, bagged trees, extra trees and trees of the kind that the
         ensemble holds, on smaller and smaller sets of features (the least gain for its price is
-        left out first, groups at once), and a :class:`BudgetForestClassifier`. All are
-        bootstrapped, and pruned along their whole path by out-of-bag errors. The pruning within
-        the budget that does best by its out-of-bag votes is taken (an ensemble without
-        bootstrapping is judged by cross-validation). Fits 20 to 60 ensembles; with more than a
-        million rows times trees 5 to 20, of trees of the given kind. Without a budget,
-        and with other solvers than "min_cut" or ``sharing="tree"``, only the ensemble as given
-        is pruned; False: so it is always.
+        left out first, groups at once), and :class:`BudgetForestClassifier` with shared
+        purchases. All are bootstrapped, tried with a quarter of their trees (25 at least), grown
+        in full if they are among the best for some budget (with twice as many trees, too, where
+        they are the best unpruned), and pruned along their whole path by out-of-bag errors. The
+        pruning within the budget that does best by its out-of-bag votes is taken (an ensemble
+        without bootstrapping is judged by cross-validation). Tries 20 to 60 ensembles; with more
+        than a million rows times trees 5 to 20, of trees of the given kind. Without a budget, and
+        with other solvers than "min_cut" or ``sharing="tree"``, only the ensemble as given is
+        pruned; False: so it is always.
     time_limit : float or None, default=None
         Seconds for the search; what is found until then is returned with what is proven.
     n_jobs : int or None, default=None
@@ -433,7 +435,7 @@ class FeatureBudgetPruner(BaseEstimator):
             envelope=Bunch(costs=costs[lowest], errors=errors[lowest], candidates=of[lowest]),
         )
 
-    def _state(self, estimator, X, y, weight, errors, deadline):
+    def _state(self, estimator, X, y, weight, errors, deadline, like=None, held_out=None):
         """State the pruning of an ensemble on some rows."""
         return state_case(
             estimator,
@@ -447,6 +449,8 @@ class FeatureBudgetPruner(BaseEstimator):
             shared=self.sharing == "ensemble",
             deadline=deadline,
             with_path=self.solver == "min_cut",
+            like=like,
+            held_out=held_out,
         )
 
     def _take(self, case):

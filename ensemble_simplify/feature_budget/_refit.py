@@ -44,6 +44,20 @@ _MANY = 1e6
 # Trees of a candidate, unless the estimator says how many.
 _N_TREES = 100
 
+# Each ensemble is first tried with this share of its trees, but not with fewer than so many.
+_TRIAL_SHARE = 0.25
+_TRIAL_TREES = 25
+
+# Of the trials, so many are grown in full for each of so many budgets.
+_N_KEPT = 2
+_N_BUDGETS = 10
+
+# Where unpruned ensembles are the best, they are grown with so many times the trees, too.
+_LARGER = 2
+
+# Penalties of forests with shared purchases.
+_PENALTIES = {"rows": (0.1, 0.3, 1.0, 2.0), "forest": (0.05, 0.1, 0.2, 0.3, 0.5)}
+
 # Prunings of a path that are judged.
 _MAX_JUDGED = 24
 
@@ -171,6 +185,17 @@ def families(estimator, n_trees):
     return {name: bag(member, n_estimators=n_trees) for name, member in members.items()}
 
 
+def shared_purchases(prices, n_trees):
+    """Unfitted forests in which rows, or all of them together, pay for a feature once."""
+    return [
+        BudgetForestClassifier(
+            n_estimators=n_trees, purchases=purchases, penalty=penalty, **prices.as_parameters()
+        )
+        for purchases, penalties in _PENALTIES.items()
+        for penalty in penalties
+    ]
+
+
 def _member_of(estimator):
     """A tree grown as those of an ensemble; None if that cannot be told."""
     if isinstance(estimator, _FORESTS):
@@ -209,13 +234,15 @@ def importances(model, features):
 
 
 def judged_prunings(case):
-    """Some prunings of a path, evenly by cost, and -1 for the unpruned ensemble."""
-    path, unpruned_cost = case.path, case.problem.cost_scale
+    """Some prunings of a path, evenly by cost, and -1 for the unpruned ensemble.
+
+    That may cost no more than the first of the path, whose single trees err less, but it can vote
+    better.
+    """
+    path = case.path
     wanted = np.linspace(0, path.costs[0], _MAX_JUDGED)
     nearest = np.unique(np.searchsorted(-path.costs, -wanted).clip(0, len(path.costs) - 1))
-    if unpruned_cost > path.costs[0]:
-        nearest = np.append(-1, nearest)
-    return nearest
+    return np.append(-1, nearest)
 
 
 def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
@@ -252,7 +279,7 @@ def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
     return np.array(points).T
 
 
-def judge_crosswise(case, halves, is_first, index, weight, *, ties, drop):
+def judge_crosswise(case, halves, is_first, index, weight, held_out, *, ties, drop):
     """As `judge`, for trees pruned by their out-of-bag errors on the very same rows.
 
     Each half of the rows is judged by prunings that were found on the other half, of about the
@@ -267,6 +294,8 @@ def judge_crosswise(case, halves, is_first, index, weight, *, ties, drop):
     index : ndarray of intp
         Prunings on the path of `case`; -1: not pruned.
     weight : ndarray of shape (n_rows,)
+    held_out : ndarray of uint8, shape (n_rows, n_trees)
+        Which rows each tree was not grown on.
     ties : {"keep", "prune"}
     drop : bool
 
@@ -274,7 +303,6 @@ def judge_crosswise(case, halves, is_first, index, weight, *, ties, drop):
     -------
     errors, scores : ndarray of shape (n_prunings,)
     """
-    held_out = held_out_rows(case.estimator, case.problem.n_rows, case.forest.n_trees)
     leaf = case.problem.leaf_of_rows()
     votes = np.zeros((len(index), case.problem.n_rows, case.forest.n_scores))
     counts = np.zeros((len(index), case.problem.n_rows))
@@ -405,7 +433,7 @@ class CandidateSearch:
         self.ties, self.drop = ties, drop
         self.seed, self.n_jobs = seed, n_jobs
         self.deadline, self.progress = deadline, progress
-        self.found = []
+        self.found, self.trials = [], []
         self.is_complete = True
         self.is_first = np.random.default_rng(seed).permutation(len(X)) % 2 == 0
 
@@ -432,28 +460,88 @@ class CandidateSearch:
         if len(self.X) * n_trees > _MANY:
             kind = next(iter(ensembles))
             ensembles = {kind: ensembles[kind]}
-        elif own.forest.classes is not None and not isinstance(unfitted, BudgetForestClassifier):
-            model = BudgetForestClassifier(
-                n_estimators=n_trees, feature_costs=self.prices.alone(), alpha=1.0
-            )
-            self._add("grown with prices", model, every)
+        elif own.forest.classes is not None:
+            for model in shared_purchases(self.prices, n_trees):
+                self._try("grown with prices", model, every)
         feature_sets(self.prices, lambda features: self._grow_all(ensembles, features))
+        self._grow_larger(self._grow_the_best())
         return self.found
 
     def _grow_all(self, ensembles, features):
-        """Candidates of every kind on some features; what these are worth to the first kind."""
+        """Trials of every kind on some features; what these are worth to the first kind."""
         worth = None
         for k, (name, ensemble) in enumerate(ensembles.items()):
             # The first leads the way; the others go along where there is time.
             if monotonic() >= self.deadline:
                 self.is_complete = False
                 return None
-            model = self._add(name, ensemble, features)
+            model = self._try(name, ensemble, features)
             if k == 0:
                 worth = importances(model, features)
         return worth
 
+    def _try(self, name, ensemble, features):
+        """Judge an ensemble by some of its trees; all, if it has few."""
+        n_trees = ensemble.n_estimators
+        few = min(n_trees, max(_TRIAL_TREES, round(_TRIAL_SHARE * n_trees)))
+        part = ensemble if few == n_trees else clone(ensemble).set_params(n_estimators=few)
+        model, candidate = self._add(name, part, features)
+        if candidate is not None:
+            if few == n_trees:
+                self._keep(candidate)
+            else:
+                self.trials.append((candidate, ensemble))
+        return model
+
+    def _grow_the_best(self):
+        """Grow those in full whose trials were among the best within some budget.
+
+        Returns
+        -------
+        list of (Candidate, unfitted ensemble)
+        """
+        order, grown = [], []
+        highest = max([one.costs.max() for one, _ in self.trials], default=0.0)
+        for budget in np.linspace(0, highest, _N_BUDGETS + 1)[:0:-1]:
+            lowest = [
+                one.scores[one.costs <= budget * (1 + 1e-9)].min(initial=np.inf)
+                for one, _ in self.trials
+            ]
+            order += np.argsort(lowest, kind="stable")[:_N_KEPT].tolist()
+        for i in dict.fromkeys(order):
+            trial, ensemble = self.trials[i]
+            found = None
+            if monotonic() < self.deadline:
+                _, found = self._add(trial.name, ensemble, trial.features)
+            if found is None:
+                # Out of time: the few trees are there.
+                self.is_complete = False
+                found = trial
+            self._keep(found)
+            grown.append((found, ensemble))
+        return grown
+
+    def _grow_larger(self, grown):
+        """Those that are best within some budget as they are vote better with more trees."""
+        costs = np.concatenate([one.costs for one in self.found])
+        scores = np.concatenate([one.scores for one in self.found])
+        of = np.repeat(np.arange(len(self.found)), [len(one.costs) for one in self.found])
+        unpruned = np.concatenate([one.index for one in self.found]) < 0
+        best = lower_envelope(costs, scores)
+        best = {int(of[i]) for i in best if unpruned[i]}
+        for candidate, ensemble in grown:
+            if not any(candidate is self.found[i] for i in best):
+                continue
+            if monotonic() >= self.deadline:
+                self.is_complete = False
+                return
+            larger = clone(ensemble).set_params(n_estimators=_LARGER * ensemble.n_estimators)
+            _, found = self._add(candidate.name, larger, candidate.features)
+            if found is not None:
+                self._keep(found)
+
     def _add(self, name, ensemble, features):
+        """Grow an ensemble, and judge it if there is time."""
         model = fit_on(
             ensemble,
             features,
@@ -464,34 +552,46 @@ class CandidateSearch:
             self.n_jobs,
             self.names,
         )
-        case = self.state(model, self.X, self.y, self.weight, "oob")
-        halves = self._halves(model, case)
+        held_out = held_out_rows(model, len(self.X), model.n_estimators)
+        case = self.state(model, self.X, self.y, self.weight, "oob", held_out=held_out)
+        index = judged_prunings(case)
+        halves = self._halves(case, held_out)
         if monotonic() >= self.deadline:
             # A path may have been cut short.
             self.is_complete = False
-        elif halves is None:
-            self._judge(name, case, features)
+            return model, None
+        if halves is None:
+            keeps = [case.kept(k, self.ties) for k in index]
+            points = judge(case, keeps, self.weight, drop=self.drop, held_out=held_out)
         else:
-            index = judged_prunings(case)
             points = judge_crosswise(
-                case, halves, self.is_first, index, self.weight, ties=self.ties, drop=self.drop
+                case,
+                halves,
+                self.is_first,
+                index,
+                self.weight,
+                held_out,
+                ties=self.ties,
+                drop=self.drop,
             )
-            self._note(name, case, features, index, points)
-        return model
+        return model, self._candidate(name, case, features, index, points)
 
-    def _halves(self, model, case):
+    def _halves(self, case, held_out):
         """The pruning of an ensemble on either half of the rows; None if they are too few."""
-        held_out = held_out_rows(model, len(self.X), case.forest.n_trees)
         weights = [self.weight * half for half in (self.is_first, ~self.is_first)]
         if any((weight @ held_out <= 0).any() for weight in weights):
             return None
-        return tuple(self.state(model, self.X, self.y, weight, "oob") for weight in weights)
+        return tuple(
+            self.state(case.estimator, self.X, self.y, weight, "oob", like=case, held_out=held_out)
+            for weight in weights
+        )
 
     def _judge(self, name, case, features):
         """Judge an ensemble of bootstrapped trees by their out-of-bag votes."""
         index = judged_prunings(case)
         keeps = [case.kept(k, self.ties) for k in index]
-        self._note(name, case, features, index, judge(case, keeps, self.weight, drop=self.drop))
+        points = judge(case, keeps, self.weight, drop=self.drop)
+        self._keep(self._candidate(name, case, features, index, points))
 
     def _cross_judge(self, name, case, unfitted):
         """Judge an ensemble whose trees were grown on all rows by cross-validation."""
@@ -520,21 +620,25 @@ class CandidateSearch:
             # Means of probabilities add up to one whatever number of trees voted.
             counts = vote.sum(axis=1) if forest.classes is not None else np.ones(len(vote))
             points.append(errors_of_votes(forest, vote, counts, case.target, self.weight))
-        self._note(name, case, np.arange(self.X.shape[1]), index, np.array(points).T)
+        every = np.arange(self.X.shape[1])
+        self._keep(self._candidate(name, case, every, index, np.array(points).T))
 
-    def _note(self, name, case, features, index, points):
+    def _candidate(self, name, case, features, index, points):
         costs = np.where(index < 0, case.problem.cost_scale, case.path.costs[index])
         errors, scores = points
-        self.found.append(Candidate(name, case.estimator, features, index, costs, errors, scores))
+        self.progress(
+            f"{name} on {len(features)} features, {case.forest.n_trees} trees: cost "
+            f"{costs.max():.6g} a row, error on rows not grown on {errors.min():.4f}"
+        )
+        return Candidate(name, case.estimator, features, index, costs, errors, scores)
+
+    def _keep(self, candidate):
+        self.found.append(candidate)
         # What is not the best for any budget is remembered by its figures alone.
         best = best_candidates(self.found)
         for candidate in self.found[1:]:
             if candidate not in best:
                 candidate.estimator = None
-        self.progress(
-            f"{name} on {len(features)} features: cost {costs.max():.6g} a row, error on rows "
-            f"not grown on {errors.min():.4f}"
-        )
 
 
 def best_candidates(candidates):

@@ -27,9 +27,9 @@ lams = np.concatenate(([0.0], np.geomspace(1e-5, 1.0, 150)))
 curves = {"ensemble": [], "tree": []}
 unpruned = []
 for train, test in StratifiedKFold(10, shuffle=True, random_state=0).split(X, y):
-    forest = BudgetForestClassifier(n_estimators=90, alpha=1.0, random_state=0).fit(
-        X[train], y[train]
-    )
+    forest = BudgetForestClassifier(
+        n_estimators=90, purchases="split", alpha=1.0, random_state=0
+    ).fit(X[train], y[train])
     pruner = FeatureBudgetPruner(FrozenEstimator(forest)).fit(X[train], y[train])
     for sharing, curve in curves.items():
         scores = pruner.path_scores(X[test], y[test], sharing=sharing)

@@ -138,12 +138,14 @@ def test_integer_weights_equal_repeated_rows():
     assert export_text(a) == export_text(b)
 
 
-def test_dear_features_are_avoided():
+@pytest.mark.parametrize("purchases", ["split", "rows", "forest"])
+def test_dear_features_are_avoided(purchases):
     X, y = load_breast_cancer(return_X_y=True)
     cost = np.ones(30)
     cost[::2] = 50.0
-    cheap = BudgetForestClassifier(n_estimators=10, feature_costs=cost, random_state=0).fit(X, y)
-    plain = BudgetForestClassifier(n_estimators=10, random_state=0).fit(X, y)
+    options = {"n_estimators": 10, "purchases": purchases, "random_state": 0}
+    cheap = BudgetForestClassifier(feature_costs=cost, **options).fit(X, y)
+    plain = BudgetForestClassifier(**options).fit(X, y)
     assert cheap.score(X, y) > 0.95
 
     def mean_cost(forest):
@@ -173,16 +175,177 @@ def test_is_an_input_of_the_pruner():
     assert oob.unpruned_error_ > 0.02
 
 
-def test_same_seed_same_forest_and_any_number_of_jobs():
+@pytest.mark.parametrize("purchases", ["split", "rows", "forest"])
+def test_same_seed_same_forest_and_any_number_of_jobs(purchases):
     X, y = load_iris(return_X_y=True)
+    options = {"n_estimators": 4, "purchases": purchases, "random_state": 1}
     with joblib.parallel_config("threading"):
-        a, b = (
-            BudgetForestClassifier(n_estimators=4, random_state=1, n_jobs=jobs).fit(X, y)
-            for jobs in (None, 2)
-        )
+        a, b = (BudgetForestClassifier(**options, n_jobs=jobs).fit(X, y) for jobs in (None, 2))
     assert np.array_equal(a.predict_proba(X), b.set_params(n_jobs=None).predict_proba(X))
     names = np.array(["one", "two", "three"])[y]
     assert set(BudgetForestClassifier(n_estimators=2).fit(X, names).predict(X)) <= set(names)
+
+
+# ------------------------------------------------------------------- shared purchases
+
+
+def paid(trees, X, prices):
+    """What each row pays, looked up on its path through each tree; once a feature and a group."""
+    total = np.zeros(len(X))
+    for i, row in enumerate(X):
+        bought = set()
+        for tree in trees:
+            t, node = tree.tree_, 0
+            while t.children_left[node] >= 0:
+                bought.add(("feature", t.feature[node]))
+                for g, part in prices["groups"].items():
+                    if t.feature[node] in part:
+                        bought.add(("group", g))
+                goes_left = np.float32(row[t.feature[node]]) <= t.threshold[node]
+                node = (t.children_left if goes_left else t.children_right)[node]
+        for kind, name in bought:
+            total[i] += prices["feature_costs" if kind == "feature" else "group_costs"][name]
+    return total
+
+
+def some_prices(rng):
+    """Six features, two groups, one feature in none of them, one for nothing."""
+    costs = rng.uniform(0.5, 3.0, 6)
+    costs[5] = 0.0
+    groups = {"a": [0, 1], "b": [2, 3, 5]}
+    return {
+        "feature_costs": costs,
+        "groups": groups,
+        "group_costs": {"a": float(rng.uniform(0.5, 3)), "b": float(rng.uniform(0.5, 3))},
+    }
+
+
+def some_rows(rng):
+    n = int(rng.integers(6, 40))
+    X = rng.integers(0, 4, (n, 6)).astype(float)
+    y = (X[:, 0] + X[:, 2] + rng.integers(0, 2, n) > 3).astype(int) + (X[:, 4] > 2)
+    y[:2] = 0, 1
+    return X, y
+
+
+def price_of_everything(prices):
+    return prices["feature_costs"].sum() + sum(prices["group_costs"].values())
+
+
+@pytest.mark.parametrize("purchases", ["split", "rows", "forest"])
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.05, 0.3, 1.0, 3.0]))
+def test_cost_is_what_the_rows_pay_on_their_paths(purchases, seed, penalty):
+    rng = np.random.default_rng(seed)
+    (X, y), prices = some_rows(rng), some_prices(rng)
+    options = {"n_estimators": 4, "penalty": penalty, "random_state": seed}
+    forest = BudgetForestClassifier(purchases=purchases, **prices, **options).fit(X, y)
+    together = paid(forest.estimators_, X, prices)
+    assert forest.cost_ == pytest.approx(together.mean())
+    # Paying once is never dearer than each tree by itself.
+    alone = sum(paid([tree], X, prices) for tree in forest.estimators_)
+    assert (together <= alone + 1e-9).all()
+
+
+def summed_gini(labels, weight):
+    n = np.array([weight[labels == c].sum() for c in np.unique(labels)])
+    return n.sum() - (n**2).sum() / n.sum() if n.sum() else 0.0
+
+
+@pytest.mark.parametrize("purchases", ["rows", "forest"])
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.05, 0.3, 1.0, 3.0]))
+def test_every_shared_purchase_is_the_best_at_its_time(purchases, seed, penalty):
+    """All splits of all trees in the order in which they were made, beside all others."""
+    rng = np.random.default_rng(seed)
+    (X, y), prices = some_rows(rng), some_prices(rng)
+    options = {"n_estimators": 3, "penalty": penalty, "random_state": seed}
+    forest = BudgetForestClassifier(purchases=purchases, **prices, **options).fit(X, y)
+    rate = penalty / price_of_everything(prices)
+    names = [("feature", k) for k in range(6)] + [("group", g) for g in prices["groups"]]
+    price = np.append(prices["feature_costs"], list(prices["group_costs"].values()))
+    bought = np.zeros((len(X), len(names)), dtype=bool)
+    for tree, sample in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+        weight = np.bincount(sample, minlength=len(X)).astype(float)
+        paths = tree.decision_path(X.astype(np.float32)).toarray() > 0
+        t = tree.tree_
+        gain = spent = 0.0
+        for node in range(t.node_count):
+            here = paths[:, node]
+            inside = here & (weight > 0)
+            worth = {}
+            for k in range(6):
+                asked = [k] + [
+                    6 + j for j, part in enumerate(prices["groups"].values()) if k in part
+                ]
+                if purchases == "rows":
+                    due = sum(price[r] * weight[inside & ~bought[:, r]].sum() for r in asked)
+                else:
+                    due = sum(price[r] * weight.sum() for r in asked if not bought[0, r])
+                for cut in np.unique(X[inside, k])[:-1]:
+                    low = inside & (X[:, k] <= cut)
+                    drop = summed_gini(y[inside], weight[inside])
+                    drop -= summed_gini(y[low], weight[low])
+                    drop -= summed_gini(y[inside & ~low], weight[inside & ~low])
+                    if drop > 1e-9:
+                        worth[k, cut] = drop - rate * due, drop, rate * due, asked
+            best = max((value[0] for value in worth.values()), default=0.0)
+            if t.children_left[node] < 0:
+                assert best <= 1e-6
+                continue
+            k = t.feature[node]
+            cut = X[inside & (X[:, k] <= t.threshold[node]), k].max()
+            value, drop, due, asked = worth[k, cut]
+            assert value >= best - 1e-6
+            assert value > -1e-6
+            gain, spent = gain + drop, spent + due
+            rows = here if purchases == "rows" else slice(None)
+            for r in asked:
+                bought[rows, r] = True
+        # What a tree buys anew has paid for itself.
+        assert spent <= gain + 1e-6
+        assert gain <= summed_gini(y, weight) + 1e-6
+
+
+@pytest.mark.parametrize("purchases", ["rows", "forest"])
+def test_extreme_penalties(purchases):
+    X, y = load_iris(return_X_y=True)
+    options = {"n_estimators": 5, "purchases": purchases, "random_state": 0}
+    nothing = BudgetForestClassifier(penalty=1e6, **options).fit(X, y)
+    assert nothing.cost_ == 0
+    free = BudgetForestClassifier(penalty=0.0, **options).fit(X, y)
+    other = BudgetForestClassifier(penalty=0.0, feature_costs=[1, 50, 3, 9], **options).fit(X, y)
+    np.testing.assert_array_equal(free.predict_proba(X), other.predict_proba(X))
+    for tree, sample in zip(free.estimators_, free.estimators_samples_, strict=True):
+        assert tree.score(X[sample], y[sample]) == 1.0
+
+
+def test_trees_use_again_what_was_bought_and_the_first_pays_for_itself():
+    X, y = load_breast_cancer(return_X_y=True)
+    for penalty in (0.1, 0.3, 1.0):
+        options = {"penalty": penalty, "random_state": 0}
+        forest = BudgetForestClassifier(n_estimators=6, **options).fit(X, y)
+        total = paid(forest.estimators_, X, {"feature_costs": np.ones(30), "groups": {}})
+        alone = [
+            paid([tree], X, {"feature_costs": np.ones(30), "groups": {}})
+            for tree in forest.estimators_
+        ]
+        assert total.mean() < 0.8 * np.sum(alone, axis=0).mean()
+        first = forest.estimators_samples_[0]
+        share = alone[0][first].mean() / 30
+        assert share <= summed_gini(y[first], np.ones(len(first))) / len(first) / penalty
+
+
+def test_more_than_64_resources_and_pickling():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 150))
+    y = (X[:, 70] + X[:, 140] > 0).astype(int)
+    forest = BudgetForestClassifier(n_estimators=3, random_state=0).fit(X, y)
+    no_groups = {"feature_costs": np.ones(150), "groups": {}}
+    assert forest.cost_ == pytest.approx(paid(forest.estimators_, X, no_groups).mean())
+    again = pickle.loads(pickle.dumps(forest))
+    np.testing.assert_array_equal(again.predict_proba(X), forest.predict_proba(X))
+    # What was bought while growing is not kept, nor is it known to the next fit.
+    assert all(tree.ledger is None for tree in again.estimators_)
+    np.testing.assert_array_equal(again.fit(X, y).predict_proba(X), forest.predict_proba(X))
 
 
 @pytest.mark.parametrize(
@@ -195,6 +358,15 @@ def test_same_seed_same_forest_and_any_number_of_jobs():
         ({"power": 1.0}, "power"),
         ({"alpha": -1.0}, "alpha"),
         ({"impurity": "pairs"}, "impurity"),
+        ({"purchases": "tree"}, "purchases"),
+        ({"penalty": -1.0}, "penalty"),
+        ({"penalty": np.inf}, "penalty"),
+        ({"alpha": 1.0}, r"alpha=1.0 has no effect .* purchases='split'"),
+        ({"purchases": "forest", "impurity": "powers"}, "impurity='powers' has no effect"),
+        ({"power": 3.0}, "power=3.0 has no effect"),
+        ({"groups": {"g": ["a"]}}, "have no prices"),
+        ({"groups": {"g": ["e"]}, "group_costs": 1.0}, "e"),
+        ({"group_costs": 1.0}, "needs groups"),
     ],
     ids=str,
 )

@@ -160,10 +160,11 @@ def test_unit_of_the_weights_where_ensembles_are_fitted(cancer):
     assert_same(one, other)
 
 
+@pytest.mark.parametrize("options", [{"purchases": "split", "alpha": 2.0}, {"purchases": "rows"}])
 @pytest.mark.parametrize("scale", [1e-300, 1e-3])
-def test_unit_of_the_weights_of_a_forest_grown_with_prices(cancer, scale):
+def test_unit_of_the_weights_of_a_forest_grown_with_prices(cancer, scale, options):
     X, y = cancer
-    options = {"n_estimators": 3, "alpha": 2.0, "random_state": 0}
+    options = {"n_estimators": 3, "random_state": 0} | options
     one = BudgetForestClassifier(**options).fit(X, y, np.ones(len(X)))
     other = BudgetForestClassifier(**options).fit(X, y, np.full(len(X), scale))
     assert max(tree.get_n_leaves() for tree in one.estimators_) > 2
@@ -248,7 +249,7 @@ def test_verbose_names_every_candidate(cancer, capsys):
     pruner = fit(X[:, :6], y, estimator=model, **options)
     lines = capsys.readouterr().out.splitlines()
     for name, features in zip(pruner.candidates_.names, pruner.candidates_.features, strict=True):
-        start = f"[FeatureBudgetPruner] {name} on {len(features)} features: cost "
+        start = f"[FeatureBudgetPruner] {name} on {len(features)} features, "
         assert any(line.startswith(start) for line in lines)
 
 
@@ -265,3 +266,15 @@ def test_verbose(cancer, forest, capsys):
     assert "round 1 of the decomposition" in capsys.readouterr().out
     BudgetForestClassifier(n_estimators=2, random_state=0, verbose=1).fit(*cancer)
     assert "[BudgetForestClassifier] 2 trees with" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("purchases", ["rows", "forest"])
+@pytest.mark.parametrize("scale", [2.0**-40, 2.0**40])
+def test_unit_of_the_prices_of_shared_purchases(cancer, scale, purchases):
+    X, y = cancer
+    prices = np.random.default_rng(0).uniform(1, 5, X.shape[1])
+    options = {"n_estimators": 3, "purchases": purchases, "random_state": 0}
+    one = BudgetForestClassifier(feature_costs=prices, **options).fit(X, y)
+    other = BudgetForestClassifier(feature_costs=scale * prices, **options).fit(X, y)
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+    assert other.cost_ == pytest.approx(scale * one.cost_, rel=1e-12)
