@@ -204,8 +204,9 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         see `volume_fidelity_`, and :func:`verify`. With ``max_changes=0`` or 1, agreement on a
         fifth of the training rows, of a tree of this size that was found without them.
     n_points_ : int, float or None
-        With `max_changes` (else None, like the next four), the promised points: distinct rows, and cells that differ from a row in
-        at most so many features. A point near several rows counts for each.
+        With `max_changes` (else None, like the next four), the promised points: distinct rows,
+        and cells that differ from a row in at most so many features. A point near several rows
+        counts for each.
     n_rows_ : int or None
         With `max_changes`, the training rows of positive weight.
     n_exceptions_ : int or None
