@@ -30,8 +30,13 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_sp
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks._record import environment
-from ensemble_simplify import GenesimClassifier, InterpretableSingleModel
-from ensemble_simplify.genesim._inducers import C45Tree, GuideTree, QuestTree
+from ensemble_simplify import (
+    C45Tree,
+    GenesimClassifier,
+    GuideTree,
+    InterpretableSingleModel,
+    QuestTree,
+)
 
 # name: (file, first row lost by the paper's loader, classes kept)
 SETS = {

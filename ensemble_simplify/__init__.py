@@ -21,9 +21,12 @@ from ensemble_simplify.feature_budget import (
     FeatureBudgetPruner,
 )
 from ensemble_simplify.genesim import (
+    C45Tree,
     GenesimClassifier,
+    GuideTree,
     InterpretableSingleModel,
     ParetoFrontDisplay,
+    QuestTree,
     merge_trees,
 )
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
@@ -33,6 +36,7 @@ __all__ = [
     "BornAgainClassifier",
     "BudgetForestClassifier",
     "BudgetPathDisplay",
+    "C45Tree",
     "CultivatedForestClassifier",
     "DepthLeavesDisplay",
     "Domain",
@@ -40,10 +44,12 @@ __all__ = [
     "ExceptionPathDisplay",
     "FeatureBudgetPruner",
     "GenesimClassifier",
+    "GuideTree",
     "InterpretableSingleModel",
     "ModuleTreeDisplay",
     "ParetoFrontDisplay",
     "PruningPathDisplay",
+    "QuestTree",
     "RepresenterTree",
     "TimeLimitError",
     "Verification",
