@@ -159,8 +159,8 @@ class _Inducer(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Non-negative. Taken for numbers of rows, by the tests and by `min_samples_leaf`; weights that average
-            below one are scaled up to one.
+            Non-negative. Taken for numbers of rows, by the tests and by `min_samples_leaf`; weights
+            that average below one are scaled up to one.
 
         Returns
         -------
@@ -273,8 +273,8 @@ class C45Tree(_Inducer):
     feature pays ``log2(distinct values - 1) / n`` of its gain for the choice of its threshold.
     C4.5's subtree raising is left out.
 
-    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where that
-    does not raise the upper confidence limits of its errors, added up.
+    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
+    that does not raise the upper confidence limits of its errors, added up.
 
     References
     ----------
@@ -346,8 +346,8 @@ class QuestTree(_Inducer):
     are joined into two groups by 2-means of their means. Where no such split is possible, the best
     Gini split of the feature is taken. This is not the QUEST program, which prunes otherwise.
 
-    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where that
-    does not raise the upper confidence limits of its errors, added up.
+    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
+    that does not raise the upper confidence limits of its errors, added up.
 
     References
     ----------
@@ -443,8 +443,8 @@ class GuideTree(_Inducer):
     The split point is the best one by Gini impurity. This is not the GUIDE program, which prunes
     otherwise and has further tests.
 
-    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where that
-    does not raise the upper confidence limits of its errors, added up.
+    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
+    that does not raise the upper confidence limits of its errors, added up.
 
     References
     ----------

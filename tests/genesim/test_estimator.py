@@ -200,9 +200,10 @@ def test_forest_chooses_by_its_votes_the_rows_and_the_leaves(fitness, weighted):
         voted = right = 0
         answers = tree.predict(X[kept])
         for row, answer in enumerate(answers):
-            voted += weight[kept][row] * forest.oob_decision_function_[row][
-                list(forest.classes_).index(answer)
-            ]
+            voted += (
+                weight[kept][row]
+                * forest.oob_decision_function_[row][list(forest.classes_).index(answer)]
+            )
             right += weight[kept][row] * (answer == y[kept][row])
         merits.append(0.5 * voted / n + 0.5 * right / n - 0.5 * tree.get_n_leaves() / n)
     np.testing.assert_allclose(front.merit, merits, atol=1e-12)
