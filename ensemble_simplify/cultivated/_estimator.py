@@ -655,8 +655,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
             raise ValueError(
-                f"y has the label {y[unknown].tolist()[0]!r}, but the tree was fitted on the classes "
-                f"{self.classes_.tolist()}; calibrate on rows of these classes."
+                f"y has the label {y[unknown].tolist()[0]!r}, but the tree was fitted on the "
+                f"classes {self.classes_.tolist()}; calibrate on rows of these classes."
             )
         other = copy(self)
         of_row = np.searchsorted(self.classes_, y)
