@@ -110,9 +110,9 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     selection : {"auto", "forest", "best", "one_se"}, default="auto"
         Which tree of `pareto_front_` is the result.
 
-        - ``"forest"``: the one with the largest mean of two shares less its size: of the
-          out-of-bag votes of a random forest of 200 trees that go to the tree's answers, and of
-          the rows that it labels well, less the number of its leaves by the number of rows.
+        - ``"forest"``: the one with the largest ``(v + a - n_leaves / n_samples) / 2``, where
+          `v` is the share of the out-of-bag votes of a random forest of 200 trees that go to the
+          tree's answers, and `a` the share of the rows that it labels well.
         - ``"best"``: the fittest, as in the paper.
         - ``"one_se"``: the smallest whose fitness is within one standard error (of the score on
           the validation rows) of the best.
