@@ -104,7 +104,16 @@ TABLES = {
     "genesim_time.large": Table(
         "genesim_time --parts large", "100,000 rows and 100 trees fitted before.", 1
     ),
+    "genesim_small_trees": Table(
+        "genesim_small_trees --repeats 2", "Small accurate trees on ten other sets.", 15, DATA
+    ),
     "cultivated.table1": Table("cultivated table1", "AUC, the paper's Table 1.", 120, DATA),
+    "cultivated.leaves": Table(
+        "cultivated_small leaves", "Small trees beside the whole one, ten sets.", 2, DATA
+    ),
+    "cultivated.reliability": Table(
+        "cultivated_small reliability", "Which scores rank errors, and coverage of sets.", 1, DATA
+    ),
     "cultivated.speed": Table(
         "cultivated speed", "Time as a ratio to a forest of 500 trees.", 10, DATA
     ),
@@ -151,7 +160,9 @@ FILES = {
     "born_again_sizes": "born_again",
     "feature_budget_league": "feature_budget",
     "fuzz": "robustness",
+    "genesim_small_trees": "genesim",
     "genesim_time": "genesim",
+    "cultivated_small": "cultivated",
 }
 
 

@@ -23,9 +23,12 @@ from ensemble_simplify.feature_budget import (
     FeatureBudgetPruner,
 )
 from ensemble_simplify.genesim import (
+    C45Tree,
     GenesimClassifier,
+    GuideTree,
     InterpretableSingleModel,
     ParetoFrontDisplay,
+    QuestTree,
     merge_trees,
 )
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
@@ -36,6 +39,7 @@ __all__ = [
     "BornAgainClassifier",
     "BudgetForestClassifier",
     "BudgetPathDisplay",
+    "C45Tree",
     "CultivatedForestClassifier",
     "DepthLeavesDisplay",
     "Domain",
@@ -45,10 +49,12 @@ __all__ = [
     "FaithfulPruner",
     "FeatureBudgetPruner",
     "GenesimClassifier",
+    "GuideTree",
     "InterpretableSingleModel",
     "ModuleTreeDisplay",
     "ParetoFrontDisplay",
     "PruningPathDisplay",
+    "QuestTree",
     "RepresenterTree",
     "TimeLimitError",
     "Verification",

@@ -21,17 +21,19 @@ from strategies import edge_points
 from ensemble_simplify import (
     BornAgainClassifier,
     BudgetForestClassifier,
+    C45Tree,
     CultivatedForestClassifier,
     FeatureBudgetPruner,
     GenesimClassifier,
+    GuideTree,
     InterpretableSingleModel,
+    QuestTree,
     RepresenterTree,
     estimate,
     merge_trees,
     verify,
 )
 from ensemble_simplify._forest import read_forest, readable, tree_estimators
-from ensemble_simplify.genesim._inducers import C45Tree, GuideTree, QuestTree
 
 pytestmark = [
     # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.

@@ -221,9 +221,9 @@ class AbstentionDisplay:
 class ModuleTreeDisplay:
     """Drawing of a tree of modules.
 
-    Each module lists its options as "x_j <= about t"; a row goes left ("yes") as far as they
-    hold. Lines are as thick as the share of the node's mass that takes them. Leaves are coloured
-    by their most frequent class, the stronger the purer.
+    Each module lists its options as "x_j <= about t", under the number of those that vote; a row
+    goes left ("yes") as far as they hold. Lines are as thick as the share of the node's mass that
+    takes them. Leaves are coloured by their most frequent class, the stronger the purer.
 
     Use :meth:`from_estimator`.
 
@@ -325,7 +325,9 @@ class ModuleTreeDisplay:
                     max_options=max_options,
                     ranges=ranges,
                 )
-                labels[node] = "\n".join(decisions)
+                n_options = len(tree.options(node))
+                vote = [f"vote of {n_options}:"] if n_options > 1 else []
+                labels[node] = "\n".join(vote + decisions)
                 edges += [
                     (node, child, tree.mass[child] / tree.mass[node]) for child in (left, right)
                 ]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from math import inf
+import warnings
+from copy import copy
+from math import ceil, inf
 from numbers import Integral, Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import gen_even_slices
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import Bunch, check_random_state, gen_even_slices
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -33,6 +36,8 @@ from ensemble_simplify.cultivated._tree import ModuleTree
 
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
 ROWS_PER_TASK = 1024  # prediction is not shared out below this
+CV_FOLDS = 5  # of ccp_alpha="cv"
+CV_ALPHAS = 50  # most values that it compares
 
 # Versions that the paper compares.
 PRESETS = {
@@ -89,6 +94,13 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     max_depth : int or None, default=14
         Most modules on a path. Without a limit (None) fractions are divided until
         `min_samples_split` stops them; do not make both small.
+    max_leaf_nodes : int or None, default=None
+        Grow the tree best first to at most so many leaves: the module that lowers the impurity
+        of its mass most comes first. ``max_leaf_nodes=15, max_options=5`` is small enough to read.
+    ccp_alpha : float or "cv", default=0.0
+        Cost of a leaf in minimal cost-complexity pruning, in units of Gini impurity, as in
+        scikit-learn's trees; 0 prunes nothing. "cv" takes the value with the best accuracy in
+        five shuffled, stratified folds, of equal ones the largest.
     min_samples_split : float, default=6
         Nodes with less mass (sum of fractions times sample weights) are leaves.
     min_fraction : float, default=0.01
@@ -115,6 +127,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Threads that share out the features of a node when fitting and the rows when
         predicting. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Controls the folds of ``ccp_alpha="cv"``; nothing else is random.
     verbose : int, default=0
         If positive, the size of the grown tree is printed.
 
@@ -132,6 +146,10 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Most modules on a path from the root.
     splitter_ : {"exact", "histogram"}
         What `splitter` came to.
+    ccp_alpha_ : float
+        What `ccp_alpha` came to.
+    calibration_scores_ : ndarray of shape (n_calibration_samples,) or None
+        What :meth:`calibrate` has found; None before it was called.
     feature_importances_ : ndarray of shape (n_features,)
         Decrease of impurity owed to each feature, summing to one.
     n_features_in_ : int
@@ -176,6 +194,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         "max_options": [Interval(Integral, 1, None, closed="left"), None],
         "k": [StrOptions({"sqrt"}), Interval(Real, 0, None, closed="neither"), callable],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "ccp_alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"})],
         "min_samples_split": [Interval(Real, 0, None, closed="neither")],
         "min_fraction": [Interval(Real, 0, 0.5, closed="left")],
         "trivial_threshold": ["boolean"],
@@ -184,6 +204,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both"), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
 
@@ -196,6 +217,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         max_options=None,
         k="sqrt",
         max_depth=14,
+        max_leaf_nodes=None,
+        ccp_alpha=0.0,
         min_samples_split=6,
         min_fraction=0.01,
         trivial_threshold=True,
@@ -204,6 +227,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         max_bins=None,
         time_limit=None,
         n_jobs=None,
+        random_state=None,
         verbose=0,
     ):
         self.option_threshold = option_threshold
@@ -212,6 +236,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         self.max_options = max_options
         self.k = k
         self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.ccp_alpha = ccp_alpha
         self.min_samples_split = min_samples_split
         self.min_fraction = min_fraction
         self.trivial_threshold = trivial_threshold
@@ -220,6 +246,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         self.max_bins = max_bins
         self.time_limit = time_limit
         self.n_jobs = n_jobs
+        self.random_state = random_state
         self.verbose = verbose
 
     @classmethod
@@ -278,17 +305,21 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         self.splitter_ = self.splitter
         if self.splitter == "auto":
             self.splitter_ = "exact" if len(X) <= EXACT_ROWS else "histogram"
-        codes = encode(X, weight, self._max_bins(len(X)), self.n_jobs)
-        grown = self._grow(codes, y, weight, deadline - time.monotonic())
-        timed_out = grown.pop("timed_out")
-        self.modules_ = ModuleTree.from_codes(grown, codes)
         self._min_fraction = float(self.min_fraction)
+        tree, timed_out = self._tree(X, y, weight, deadline)
+        self.ccp_alpha_ = self.ccp_alpha
+        if self.ccp_alpha == "cv":
+            self.ccp_alpha_ = self._best_alpha(tree, X, y, weight, deadline)
+            timed_out |= time.monotonic() >= deadline
+        self.modules_ = tree.pruned(self.ccp_alpha_)
+        self.calibration_scores_ = None
         self.n_leaves_ = self.modules_.n_leaves
         self.n_modules_ = self.modules_.n_modules
         self.depth_ = int(self.modules_.depth.max())
         if timed_out:
             warn_out_of_time(
-                f"time_limit={self.time_limit} seconds passed before the tree was fully grown; "
+                f"time_limit={self.time_limit} seconds passed before the tree was fully grown"
+                f"{' and pruned' if self.ccp_alpha == 'cv' else ''}; "
                 "its remaining nodes became leaves. Raise time_limit, or lower max_depth."
             )
         report(
@@ -344,6 +375,69 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             n_threads=effective_n_jobs(self.n_jobs),
             seconds=seconds,
         )
+
+    def _tree(self, X, y, weight, deadline):
+        """The tree before pruning, and whether time was out before it was grown."""
+        codes = encode(X, weight, self._max_bins(len(X)), self.n_jobs)
+        grown = self._grow(codes, y, weight, deadline - time.monotonic())
+        timed_out = grown.pop("timed_out")
+        tree = ModuleTree.from_codes(grown, codes)
+        if self.max_leaf_nodes is not None:
+            tree = tree.best_first(self.max_leaf_nodes)
+        return tree, timed_out
+
+    def _best_alpha(self, tree, X, y, weight, deadline):
+        """The price of a leaf with the best accuracy on held-out folds; 0 if there is no time."""
+        alphas = np.unique(tree.pruning_path()[1])
+        # Between two trees of the path; the last one leaves only the root.
+        alphas = np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])
+        if len(alphas) > CV_ALPHAS:
+            alphas = alphas[np.linspace(0, len(alphas) - 1, CV_ALPHAS).astype(int)]
+        n_folds = min(CV_FOLDS, int(np.bincount(y).max()))
+        if n_folds < 2:
+            return 0.0
+        folds = StratifiedKFold(
+            n_folds, shuffle=True, random_state=check_random_state(self.random_state)
+        )
+        right = np.zeros(len(alphas))
+        with warnings.catch_warnings():
+            # rare classes may be missing in a fold
+            warnings.filterwarnings("ignore", message="The least populated class")
+            parts = list(folds.split(X, y))
+        for train, test in parts:
+            part, timed_out = self._tree(X[train], y[train], weight[train], deadline)
+            if timed_out:
+                return 0.0
+            rows = np.ascontiguousarray(X[test])
+            for i, alpha in enumerate(alphas):
+                proba = np.zeros((len(test), len(self.classes_)))
+                part.pruned(alpha).router(self._min_fraction).mean(rows, proba)
+                right[i] += weight[test] @ (proba.argmax(axis=1) == y[test])
+        # sums of weights that differ by rounding alone are equal
+        return float(alphas[np.flatnonzero(right >= right.max() * (1 - 1e-12))[-1]])
+
+    def cost_complexity_pruning_path(self, X, y, sample_weight=None):
+        """The trees of minimal cost-complexity pruning of the tree that would be grown.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows; NaN means missing.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        path : Bunch
+            ``ccp_alphas``: the values of `ccp_alpha` from which on each tree is the result, rising
+            from 0; ``impurities``: mean Gini impurity of its leaves, weighted with their masses;
+            ``n_leaves``: number of its leaves. The last tree is a single leaf.
+        """
+        whole = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
+        _, alphas, n_leaves, impurities = whole.modules_.pruning_path()
+        return Bunch(ccp_alphas=alphas, impurities=impurities, n_leaves=n_leaves)
 
     def _tabulate_k(self, mass):
         """Table of k against the mass of a node; empty for the square root."""
@@ -473,15 +567,35 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         )
         return LeafSet(weights, self.modules_.value[leaves], leaves)
 
-    def predict_with_abstention(self, X, max_spread, *, abstain_label=None):
-        """Predict only rows about which the leaves agree.
+    def predict_margin(self, X):
+        """How far the most probable class of each row is ahead of the second.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows; NaN means missing.
-        max_spread : float
-            Rows with a larger `predict_spread` get the abstain label.
+
+        Returns
+        -------
+        margin : ndarray of shape (n_samples,)
+            Between 0 and 1; 1 with a single class.
+        """
+        return _margin(self.predict_proba(X))
+
+    def predict_with_abstention(self, X, *, min_margin=0.5, max_spread=None, abstain_label=None):
+        """Predict only rows that the tree is sure about.
+
+        Errors are ranked better by the margin than by the spread, and no combination of the two
+        that was tried ranks them better than the margin alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN means missing.
+        min_margin : float, default=0.5
+            Rows with a smaller `predict_margin` get the abstain label; 0 keeps all.
+        max_spread : float or None, default=None
+            Rows with a larger `predict_spread` get it, too; None keeps all.
         abstain_label : label, default=None
             None means ``"abstain"`` for string classes and -1 for others.
 
@@ -504,13 +618,96 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
                 f"abstain_label={abstain_label!r} is one of the classes {list(self.classes_)}; "
                 "pass an abstain_label that is not."
             )
-        labels = self.predict(X)
+        proba = self.predict_proba(X)
+        labels = self.classes_[np.argmax(proba, axis=1)]
         if texts == isinstance(abstain_label, str):
             labels = labels.astype(np.result_type(labels, np.asarray(abstain_label)))
         else:
             labels = labels.astype(object)
-        labels[self.predict_spread(X) > max_spread] = abstain_label
+        unsure = _margin(proba) < min_margin
+        if max_spread is not None:
+            unsure |= self.predict_spread(X) > max_spread
+        labels[unsure] = abstain_label
         return labels
+
+    def calibrate(self, X, y):
+        """The same classifier with what :meth:`predict_label_set` needs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows that the tree was not fitted on.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        CultivatedForestClassifier
+            A fitted copy with `calibration_scores_`: one less the probability of the true class of
+            every row, ascending.
+        """
+        proba = self.predict_proba(X)
+        y = np.asarray(y)
+        if y.shape != proba.shape[:1]:
+            raise ValueError(
+                f"y has the shape {y.shape}, but X has {len(proba)} rows; give a label for each."
+            )
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise ValueError(
+                f"y has the label {y[unknown].tolist()[0]!r}, but the tree was fitted on the "
+                f"classes {self.classes_.tolist()}; calibrate on rows of these classes."
+            )
+        other = copy(self)
+        of_row = np.searchsorted(self.classes_, y)
+        other.calibration_scores_ = np.sort(1.0 - proba[np.arange(len(y)), of_row])
+        return other
+
+    def predict_label_set(self, X, *, confidence=0.9):
+        """Sets of classes that hold the true one with a stated probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN means missing.
+        confidence : float, default=0.9
+            Least probability that the set of a row holds its class, between 0 and 1.
+
+        Returns
+        -------
+        member : ndarray of bool, shape (n_samples, n_classes)
+            Whether the set holds each of `classes_`. A row unlike all others may get none.
+
+        Notes
+        -----
+        Split conformal prediction [1]_: with n calibration rows, a class belongs to the set if one
+        less its probability is at most the ``ceil((n + 1) * confidence)``-th smallest of the
+        calibration scores; if there are fewer, all classes do. If the calibration rows and a new
+        row can be exchanged (drawn from one law, in any order, and unseen in `fit`), the set
+        holds the true class with at least this probability, on average over calibration sets and
+        rows; not for every class or region by itself.
+
+        References
+        ----------
+        .. [1] M. Sadinle, J. Lei and L. Wasserman, "Least ambiguous set-valued classifiers with
+           bounded error levels", Journal of the American Statistical Association 114, 2019.
+           https://doi.org/10.1080/01621459.2017.1395341
+        """
+        check_is_fitted(self)
+        if self.calibration_scores_ is None:
+            raise ValueError(
+                "The tree is not calibrated. Call predict_label_set of what calibrate(X, y) "
+                "returns, on rows that the tree was not fitted on."
+            )
+        if not isinstance(confidence, Real) or not 0 < confidence < 1:
+            raise ValueError(f"confidence={confidence!r} must be a number between 0 and 1.")
+        proba = self.predict_proba(X)
+        scores = self.calibration_scores_
+        # the product may be too large by its rounding
+        place = ceil((len(scores) + 1) * confidence - 1e-9)
+        if place > len(scores):
+            return np.ones(proba.shape, dtype=bool)
+        return 1.0 - proba <= scores[place - 1]
 
     # -- reading the tree ---------------------------------------------------------------------
 
@@ -677,6 +874,14 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         """
         text = self._text(feature_names, decimals=decimals, max_options=max_options, ranges=ranges)
         return text.whole(inf if max_depth is None else max_depth)
+
+
+def _margin(proba):
+    """Largest less second largest probability of every row."""
+    if proba.shape[1] < 2:
+        return np.ones(len(proba))
+    best_two = np.partition(proba, -2, axis=1)[:, -2:]
+    return best_two[:, 1] - best_two[:, 0]
 
 
 def _are_texts(classes):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 
 import numpy as np
 
+from ensemble_simplify._pruning import weakest_links
 from ensemble_simplify.cultivated._route import Router
 
 
@@ -103,6 +105,112 @@ class ModuleTree:
         deeper = self.depth[node + 1 :] > self.depth[node]
         size = len(deeper) if deeper.all() else int(np.argmin(deeper))
         return int(np.count_nonzero(self.left[node : node + 1 + size] < 0))
+
+    @property
+    def sizes(self):
+        """Number of nodes of every subtree, its root counted."""
+        size = np.ones(self.n_nodes, dtype=np.intp)
+        for node in np.flatnonzero(self.left >= 0)[::-1]:
+            size[node] += size[self.left[node]] + size[self.right[node]]
+        return size
+
+    @property
+    def decrease(self):
+        """Decrease of the mass times Gini impurity that every module brings; 0 in leaves."""
+        loss = self.mass * self.impurity
+        inner = self.left >= 0
+        below = loss[self.left] + loss[self.right]
+        return np.where(inner, loss - below, 0.0)
+
+    def best_first(self, max_leaf_nodes):
+        """The tree that has grown best first to so many leaves.
+
+        A module depends on the rows in it alone, so that every order of growth finds the same
+        modules: the tree that is grown best first is a part of the whole one. Of equal decreases
+        the first in pre-order is taken.
+        """
+        decrease, is_leaf = self.decrease, np.ones(self.n_nodes, dtype=bool)
+        waiting, n_leaves = [], 1
+        if self.left[0] >= 0:
+            heappush(waiting, (-decrease[0], 0))
+        while waiting and n_leaves < max_leaf_nodes:
+            _, node = heappop(waiting)
+            is_leaf[node] = False
+            n_leaves += 1
+            for child in (int(self.left[node]), int(self.right[node])):
+                if self.left[child] >= 0:
+                    heappush(waiting, (-decrease[child], child))
+        return self.cut_back(is_leaf)
+
+    def pruning_path(self):
+        """The trees of weakest-link pruning, from this one to its root.
+
+        Costs are in units of Gini impurity: mean impurity of the leaves plus a price for each.
+
+        Returns
+        -------
+        pruned_at : ndarray of intp, shape (n_nodes,)
+            Node i is a module in tree k of the path iff ``pruned_at[i] > k``.
+        alphas : ndarray of float64, shape (n_trees,)
+            The price from which on each tree is the best, rising from 0.
+        n_leaves : ndarray of intp, shape (n_trees,)
+        impurities : ndarray of float64, shape (n_trees,)
+            Mean impurity of the leaves, weighted with their masses.
+        """
+        nodes = np.zeros((self.n_nodes, 3), dtype=np.int32)
+        nodes[:, 2] = self.sizes
+        cost = self.mass * self.impurity / self.mass[0]
+        pruned_at, alphas, n_leaves, impurities = weakest_links(nodes, cost)
+        return pruned_at, np.maximum(alphas, 0.0), n_leaves, impurities
+
+    def pruned(self, alpha):
+        """The tree that is best where every leaf costs `alpha`, see `pruning_path`."""
+        if alpha <= 0:
+            return self
+        pruned_at, alphas, _, _ = self.pruning_path()
+        return self.cut_back(pruned_at < np.searchsorted(alphas, alpha, side="right"))
+
+    def cut_back(self, is_leaf):
+        """The tree in which some nodes are leaves, and all nodes below them are gone.
+
+        Parameters
+        ----------
+        is_leaf : ndarray of bool, shape (n_nodes,)
+            Leaves of this tree, and nodes below others that are marked, may be marked or not.
+        """
+        is_leaf = is_leaf | (self.left < 0)
+        sizes, kept, node = self.sizes, np.zeros(self.n_nodes, dtype=bool), 0
+        while node < self.n_nodes:
+            kept[node] = True
+            node += sizes[node] if is_leaf[node] else 1
+        number = np.cumsum(kept) - 1
+        inner = kept & ~is_leaf
+        options = np.repeat(inner, np.diff(self.option_start))
+        n_cuts = np.diff(self.cut_start)
+        cuts = np.repeat(options, n_cuts)
+        n_options = np.where(inner, np.diff(self.option_start), 0)[kept]
+        return replace(
+            self,
+            left=np.where(inner, number[self.left], -1)[kept],
+            right=np.where(inner, number[self.right], -1)[kept],
+            depth=self.depth[kept],
+            mass=self.mass[kept],
+            value=self.value[kept],
+            option_start=np.concatenate([[0], np.cumsum(n_options)]),
+            cut_start=np.concatenate([[0], np.cumsum(n_cuts[options])]),
+            **{
+                name: getattr(self, name)[cuts if name.startswith("cut") else options]
+                for name in (
+                    "option_feature",
+                    "option_flip",
+                    "option_threshold",
+                    "option_impurity",
+                    "option_missing",
+                    "cut_threshold",
+                    "cut_suffix",
+                )
+            },
+        )
 
     def router(self, min_fraction):
         """The compiled router of this tree."""

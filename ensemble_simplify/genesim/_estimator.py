@@ -32,9 +32,10 @@ from ensemble_simplify._sklearn_tree import write_counted
 from ensemble_simplify.genesim._evolution import Evolution
 from ensemble_simplify.genesim._first_trees import (
     grow_trees,
-    out_of_bag_labels,
+    out_of_bag_votes,
     random_seed,
     read_models,
+    voted_labels,
 )
 from ensemble_simplify.genesim._population import Population
 from ensemble_simplify.genesim._rows import Rows
@@ -88,6 +89,9 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         ``"holdout"``: score on held-out rows. ``"oob"``: all rows are training rows, and trees
         are scored by their agreement with the out-of-bag votes of a random forest; trees
         come out larger.
+    training_weight : float, default=0.3
+        So many times its score on the training rows is added to the fitness of a tree. The
+        held-out rows alone (0, as in the paper) are few enough to be fitted by chance.
     validation_fraction : float, default=0.5
         Fraction of the rows of each class held out for ``fitness="holdout"``.
     scoring : str or callable, default="accuracy"
@@ -103,9 +107,16 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         Training rows that a leaf has at least.
     max_leaf_nodes : int or None, default=None
         Larger trees are cut back along their cost-complexity path.
-    selection : {"best", "one_se"}, default="best"
-        ``"best"``: the tree with the best score; ``"one_se"``: the smallest tree whose score
-        is within one standard error of it.
+    selection : {"auto", "forest", "best", "one_se"}, default="auto"
+        Which tree of `pareto_front_` is the result.
+
+        - ``"forest"``: the one with the largest ``(v + a - n_leaves / n_samples) / 2``, where
+          `v` is the share of the out-of-bag votes of a random forest of 200 trees that go to the
+          tree's answers, and `a` the share of the rows that it labels well.
+        - ``"best"``: the fittest, as in the paper.
+        - ``"one_se"``: the smallest whose fitness is within one standard error (of the score on
+          the validation rows) of the best.
+        - ``"auto"``: ``"forest"`` if ``scoring="accuracy"``, else ``"best"``.
     n_iter_no_change : int or None, default=None
         Stop after so many iterations in which the best score did not rise.
     time_limit : float or None, default=None
@@ -128,11 +139,13 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     pareto_front_ : Bunch
-        The best tree of every size met on the way: ``n_leaves`` and ``score`` (on the
-        validation rows), both rising, and ``trees``, a list of `DecisionTreeClassifier`.
+        The fittest tree of every size met on the way: ``n_leaves`` and ``fitness``, both rising;
+        ``score``, on the validation rows alone; ``merit``, by which ``selection="forest"``
+        chooses (NaN with another selection); and ``trees``, a list of `DecisionTreeClassifier`.
     history_ : Bunch
-        Arrays over the iterations, the first entry being the first population: ``best_score``,
-        ``mean_score``, ``n_leaves`` of the best tree and ``population_size``.
+        Arrays over the iterations, the first entry being the first population: ``best_score``
+        and ``mean_score``, of the fitness; ``n_leaves`` of the fittest tree and
+        ``population_size``.
     ensemble_score_ : float
         Score, on the validation rows, of the first population voting together with
         their class fractions; of the trees that were reached before `time_limit`.
@@ -156,9 +169,11 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    For ``scoring="accuracy"``, the tree is never worse on the validation rows than the best
-    tree of the first population: survival is elitist, and counting the validation rows into
-    the leaves at the end cannot lower their accuracy.
+    Survival is elitist: the fittest tree met is in `pareto_front_`. With ``training_weight=0``,
+    ``selection="best"`` and ``scoring="accuracy"``, the tree is never worse on the validation
+    rows than the best tree of the first population, since counting the validation rows into the
+    leaves at the end cannot lower their accuracy. The paper's setting is
+    ``GenesimClassifier("paper", n_crossovers=10, training_weight=0, selection="best")``.
 
     A frozen ensemble may have seen the rows that are held out here. Its splits then
     know them, and scores on them are too good; give rows the ensemble has not seen, or use
@@ -203,13 +218,14 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         "tournament_size": [Interval(Integral, 1, None, closed="left")],
         "mutation_prob": [Interval(Real, 0, 1, closed="both")],
         "fitness": [StrOptions({"holdout", "oob"})],
+        "training_weight": [Interval(Real, 0, None, closed="left")],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "scoring": [StrOptions(set(metrics.get_scorer_names())), callable],
         "merge_order": [StrOptions({"random", "gain"})],
         "prune": [StrOptions({"ccp", "reduced_error"}), None],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
-        "selection": [StrOptions({"best", "one_se"})],
+        "selection": [StrOptions({"auto", "forest", "best", "one_se"})],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
@@ -230,13 +246,14 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         tournament_size=10,
         mutation_prob=0.25,
         fitness="holdout",
+        training_weight=0.3,
         validation_fraction=0.5,
         scoring="accuracy",
         merge_order="random",
         prune="ccp",
         min_samples_leaf=3,
         max_leaf_nodes=None,
-        selection="best",
+        selection="auto",
         n_iter_no_change=None,
         time_limit=None,
         n_jobs=None,
@@ -253,6 +270,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self.tournament_size = tournament_size
         self.mutation_prob = mutation_prob
         self.fitness = fitness
+        self.training_weight = training_weight
         self.validation_fraction = validation_fraction
         self.scoring = scoring
         self.merge_order = merge_order
@@ -314,13 +332,26 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         n_threads = effective_n_jobs(self.n_jobs)
         if len(rows.train) * len(trees) < _WORK_FOR_THREADS:
             n_threads = 1
-        scorer = Scorer(self.scoring, self.classes_, X, rows, sample_weight is not None)
+        scorer = Scorer(
+            self.scoring,
+            self.classes_,
+            X,
+            y_index,
+            weight,
+            rows,
+            weighted=sample_weight is not None,
+            training_weight=self.training_weight,
+        )
         population = self._population(axes, X, y_index, weight, rows, scorer, n_threads)
         evolution = Evolution(self, population, scorer, n_threads, deadline)
         evolution.settle(trees)
         evolution.breed(random_seed(random_state))
         self._set_history(evolution)
-        self._set_front(population, axes, rows.held_out)
+        self._set_front(population, scorer, axes, rows.held_out)
+        if self._selection() == "forest":
+            self.pareto_front_.merit = _merits(
+                self.pareto_front_.trees, X[rows.kept], y_index[rows.kept], weight, rows
+            )
         self._choose(population, scorer)
         return self
 
@@ -370,12 +401,20 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     def _divide(self, X, y_index, weight, random_state, deadline=np.inf):
         """Choose training and validation rows, and what validation rows are scored against."""
         kept = np.flatnonzero(weight > 0)
+        votes = None
+        # Drawn in any case, so that the front does not depend on the selection.
+        seed = random_state.randint(np.iinfo(np.int32).max)
+        if self.fitness == "oob" or self._selection() == "forest":
+            votes = out_of_bag_votes(self, X[kept], y_index[kept], weight[kept], seed, deadline)
         if self.fitness == "oob":
-            target = out_of_bag_labels(
-                self, X[kept], y_index[kept], weight[kept], random_state, deadline
-            )
             return Bunch(
-                train=kept, val=kept, target=target, val_weight=weight[kept], held_out=False
+                kept=kept,
+                votes=votes,
+                train=kept,
+                val=kept,
+                target=voted_labels(votes, y_index[kept]),
+                val_weight=weight[kept],
+                held_out=False,
             )
         train, val = [], []
         for index, label in enumerate(self.classes_.tolist()):
@@ -399,8 +438,20 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         if not held_out:
             val = train
         return Bunch(
-            train=train, val=val, target=y_index[val], val_weight=weight[val], held_out=held_out
+            kept=kept,
+            votes=votes,
+            train=train,
+            val=val,
+            target=y_index[val],
+            val_weight=weight[val],
+            held_out=held_out,
         )
+
+    def _selection(self):
+        """How the tree is chosen from the front."""
+        if self.selection == "auto":
+            return "forest" if self.scoring == "accuracy" else "best"
+        return self.selection
 
     def _population(self, axes, X, y_index, weight, rows, scorer, n_threads):
         """The empty population on the rows."""
@@ -419,6 +470,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             min_samples_leaf=self.min_samples_leaf,
             max_leaf_nodes=self.max_leaf_nodes or 0,
             metric=scorer.kernel_metric,
+            training_weight=self.training_weight,
             prune=self.prune or "none",
             n_threads=n_threads,
             keep_paths=not scorer.slow,
@@ -435,14 +487,13 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 f"n_iter={self.n_iter} iterations. Raise it, or lower n_bootstraps or n_iter."
             )
 
-    def _set_front(self, population, axes, held_out):
+    def _set_front(self, population, scorer, axes, held_out):
         """Count all rows into the trees of the front, and write them."""
-        front = Bunch(n_leaves=[], score=[], trees=[])
-        scores, _ = population.describe("front")
-        for i, score in enumerate(scores):
+        front = Bunch(n_leaves=[], fitness=[], score=[], trees=[])
+        for i, (fitness, score) in enumerate(zip(*scorer.front_scores(population), strict=True)):
             nodes, n_rows, weights = population.label_front(i, validation=held_out)
             n_leaves = (len(nodes) + 1) // 2
-            # Counting all rows may join leaves: of two trees of one size, the later scored better.
+            # Counting all rows may join leaves: of two trees of one size, the later is fitter.
             while front.n_leaves and front.n_leaves[-1] >= n_leaves:
                 for column in front.values():
                     column.pop()
@@ -455,21 +506,29 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 feature_names=getattr(self, "feature_names_in_", None),
             )
             front.n_leaves.append(n_leaves)
+            front.fitness.append(fitness)
             front.score.append(score)
             front.trees.append(tree)
         self.pareto_front_ = Bunch(
-            n_leaves=np.array(front.n_leaves), score=np.array(front.score), trees=front.trees
+            n_leaves=np.array(front.n_leaves),
+            fitness=np.array(front.fitness),
+            score=np.array(front.score),
+            merit=np.full(len(front.trees), np.nan),
+            trees=front.trees,
         )
 
     def _choose(self, population, scorer):
-        """Choose a tree of the front: the one with the best score, or a smaller one near it."""
-        score = self.pareto_front_.score
-        least = score[-1]
-        if self.selection == "one_se":
+        """Choose a tree of the front."""
+        front, selection = self.pareto_front_, self._selection()
+        if selection == "forest":
+            self._set_tree(int(np.argmax(front.merit)))  # the smallest of equals
+            return
+        least = front.fitness[-1]
+        if selection == "one_se":
             n_trees = len(population.describe("front")[0])
             best = population.nodes(n_trees - 1, "front")
             least = least - scorer.standard_error(population, best)
-        self._set_tree(int(np.argmax(score >= least)))
+        self._set_tree(int(np.argmax(front.fitness >= least)))
 
     def _set_tree(self, i):
         """Answer with tree `i` of the front from now on."""
@@ -478,3 +537,25 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self.validation_score_ = float(front.score[i])
         self.n_leaves_ = int(front.n_leaves[i])
         self.n_nodes_ = 2 * self.n_leaves_ - 1
+
+
+def _merits(trees, X, y_index, weight, rows):
+    """What ``selection="forest"`` makes of trees.
+
+    Weights count as rows; those that average below one are scaled up to one.
+    """
+    weight = check_weights(weight, weight[:, None], mean_one=True)[rows.kept]
+    share = weight / weight.sum()
+    known = np.isfinite(rows.votes).all(axis=1)
+    of_known = np.where(known, share, 0.0)
+    if known.any():
+        of_known = of_known / of_known.sum()
+    votes = np.where(known[:, None], rows.votes, 0.0)
+    merits = []
+    for tree in trees:
+        leaf = tree.tree_.apply(X)
+        label = tree.tree_.value[:, 0].argmax(axis=1)[leaf]
+        voted = of_known @ votes[np.arange(len(label)), label]
+        right = share @ (label == y_index)
+        merits.append(0.5 * (voted + right - tree.get_n_leaves() / weight.sum()))
+    return np.array(merits)

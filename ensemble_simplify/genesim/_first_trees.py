@@ -30,7 +30,7 @@ from ensemble_simplify._base import (
 from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._sklearn_tree import read_nodes
 from ensemble_simplify.genesim._evolution import in_threads
-from ensemble_simplify.genesim._inducers import C45Tree, GuideTree, QuestTree
+from ensemble_simplify.genesim._inducers import C45Tree, GuideTree, QuestTree, splits_of_bags
 from ensemble_simplify.genesim._merge_trees import common_features
 
 # The CART set-ups that are bagged for estimators="auto".
@@ -44,8 +44,9 @@ _CART_SETUPS = (
 # The inducers of estimators="paper" grow bags together up to so many rows.
 _BAGGED_ROWS = 20_000
 
-# Trees of the forest whose out-of-bag votes are the target of fitness="oob".
+# Trees of the forest whose out-of-bag votes are asked, and the most rows in the bag of each.
 _OOB_TREES = 200
+_OOB_ROWS = 20_000
 
 # Under a time limit, the time that a tree takes is measured on so many rows, if there are more.
 _TRIAL_ROWS = 10_000
@@ -171,7 +172,7 @@ def _fit_task(task, X, y, deadline, whatever_time):
         return []
     if isinstance(model, DecisionTreeClassifier):
         return [read_forest(_fit_cart(model, X, y, bag)) for bag in bags]
-    return [model.splits_of_bags(X, y, np.array(bags))]
+    return [splits_of_bags(model, X, y, np.array(bags))]
 
 
 def _fit_cart(model, X, y, weight):
@@ -217,30 +218,35 @@ def _boost(X, y, weight, n_trees, seed, deadline):
     return trees
 
 
-def out_of_bag_labels(model, X, y_index, weight, random_state, deadline):
+def out_of_bag_votes(model, X, y_index, weight, seed, deadline):
     """What the trees of a random forest that did not see a row say about it.
 
     The forest may take half of the time left: it is grown in steps, and on fewer rows a tree if
     they are many.
+
+    Returns
+    -------
+    votes : float64 array of shape (n_rows, n_classes)
+        Means of the class fractions of these trees; NaN for rows that every tree saw.
     """
     forest = RandomForestClassifier(
         min_samples_leaf=2,
         n_jobs=model.n_jobs,
-        random_state=random_state.randint(np.iinfo(np.int32).max),
+        random_state=seed,
         warm_start=True,
     )
-    step = _OOB_TREES
+    step, n_rows = _OOB_TREES, len(X)
     if deadline < np.inf:
         deadline = (time.monotonic() + deadline) / 2
         trial = DecisionTreeClassifier(min_samples_leaf=2, max_features="sqrt", random_state=0)
         step = effective_n_jobs(model.n_jobs)
         n_rows = _affordable_rows([trial] * step, X, y_index, weight, deadline)
-        if n_rows < len(X):
-            forest.set_params(max_samples=n_rows)
     elif model.verbose:
         step = _OOB_TREES // 10
+    if min(n_rows, _OOB_ROWS) < len(X):
+        forest.set_params(max_samples=min(n_rows, _OOB_ROWS))
     with warnings.catch_warnings():
-        # Rows that every tree saw keep their own label below.
+        # Rows that every tree saw are marked below.
         warnings.filterwarnings("ignore", message="Some inputs do not have OOB scores")
         warnings.filterwarnings("ignore", message="Warm-start fitting without increasing")
         warnings.filterwarnings("ignore", category=RuntimeWarning)
@@ -251,10 +257,18 @@ def out_of_bag_labels(model, X, y_index, weight, random_state, deadline):
             if time.monotonic() >= deadline:
                 break
         forest.set_params(oob_score=True).fit(X, y_index, sample_weight=weight)
-    votes = forest.oob_decision_function_
-    known = np.isfinite(votes).all(axis=1) & (votes.sum(axis=1) > 0)
+    given = forest.oob_decision_function_
+    given[~(given.sum(axis=1) > 0)] = np.nan
+    votes = np.zeros((len(X), len(model.classes_)))
+    votes[:, forest.classes_] = given
+    return votes
+
+
+def voted_labels(votes, y_index):
+    """Class with the most votes of every row; its own where there are none."""
+    known = np.isfinite(votes).all(axis=1)
     labels = y_index.copy()
-    labels[known] = forest.classes_[votes[known].argmax(axis=1)]
+    labels[known] = votes[known].argmax(axis=1)
     return labels
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
 from scipy import special, stats
@@ -18,7 +20,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ensemble_simplify._axes import Splits
-from ensemble_simplify._base import HoldsClassifierTree, check_weights
+from ensemble_simplify._base import (
+    HoldsClassifierTree,
+    Interval,
+    all_or_nothing,
+    check_weights,
+    fit_context,
+)
 from ensemble_simplify._sklearn_tree import TreeNodes, write_classifier
 from ensemble_simplify._thresholds import float32_floor
 from ensemble_simplify.genesim._statistics import (
@@ -126,42 +134,38 @@ def error_limit(errors, total, confidence):
 
 
 class _Inducer(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
-    """Top-down induction; a subclass chooses the split of a node.
+    """Top-down induction; a subclass chooses the split of a node and documents the parameters."""
 
-    Parameters
-    ----------
-    min_samples_leaf : int, default=2
-        Weight that both sides of a split have at least.
-    max_depth : int or None, default=None
-    confidence : float or None, default=0.25
-        Confidence of the pessimistic error that prunes the tree; smaller prunes more. None: the
-        tree is not pruned.
-
-    Attributes
-    ----------
-    decision_tree_ : DecisionTreeClassifier
-    classes_ : ndarray of shape (n_classes,)
-    """
+    _parameter_constraints: ClassVar[dict] = {
+        "min_samples_leaf": [Interval(Real, 0, None, closed="neither")],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "confidence": [Interval(Real, 0, 1, closed="neither"), None],
+    }
 
     def __init__(self, *, min_samples_leaf=2, max_depth=None, confidence=0.25):
         self.min_samples_leaf = min_samples_leaf
         self.max_depth = max_depth
         self.confidence = confidence
 
+    @fit_context(prefer_skip_nested_validation=True)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Grow and prune a tree.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Training rows, finite. Values are cast to float32, as scikit-learn's trees do.
         y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,) or None
-            Taken for numbers of rows, by the tests and by `min_samples_leaf`; weights that average
-            below one are scaled up to one.
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative. Taken for numbers of rows, by the tests and by `min_samples_leaf`; weights
+            that average below one are scaled up to one.
 
         Returns
         -------
         self : estimator
+            Fitted.
         """
         X, y = validate_data(self, X, y, dtype=np.float32, order="C")
         check_classification_targets(y)
@@ -180,22 +184,6 @@ class _Inducer(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             sample_weight=weight[row],
         )
         return self
-
-    def splits_of_bags(self, X, y, weights):
-        """Grow and prune a tree for each of many weightings of the same rows, all at once.
-
-        Parameters
-        ----------
-        X : float32 array of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        weights : float64 array of shape (n_bags, n_samples)
-
-        Returns
-        -------
-        splits : Splits
-        """
-        classes, label = np.unique(y, return_inverse=True)
-        return self._induce(X, label, weights, len(classes))[0]
 
     def _induce(self, X, label, weights, n_classes):
         """Splits, class totals of their nodes, and row and leaf of every entry of the bags."""
@@ -247,10 +235,60 @@ class _Inducer(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
 
 
 class C45Tree(_Inducer):
-    """C4.5-like: gain ratio among the features of at least average gain.
+    """Decision tree in the manner of C4.5: gain ratio, and pruning by pessimistic error.
 
-    A numeric feature pays ``log2(distinct values - 1) / n`` of its gain for the choice of its
-    threshold. Pruning replaces subtrees by leaves; C4.5's subtree raising is left out.
+    The gain ratio does not favour features of many values as the gain itself does.
+
+    Read more in the :ref:`User Guide <genesim_inducers>`.
+
+    Parameters
+    ----------
+    min_samples_leaf : float, default=2
+        Weight (rows, without weights) that both sides of a split have at least.
+    max_depth : int or None, default=None
+        Largest depth of the tree; None: no limit.
+    confidence : float or None, default=0.25
+        Confidence of the pessimistic error that prunes the tree, between 0 and 1; smaller values
+        prune more. None: the tree is not pruned.
+
+    Attributes
+    ----------
+    decision_tree_ : DecisionTreeClassifier
+        The tree, a real scikit-learn tree.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
+
+    See Also
+    --------
+    GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.
+    GuideTree : Feature by chi-square tests.
+
+    Notes
+    -----
+    The split has the largest gain ratio among the features of at least average gain. A numeric
+    feature pays ``log2(distinct values - 1) / n`` of its gain for the choice of its threshold.
+    C4.5's subtree raising is left out.
+
+    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
+    that does not raise the upper confidence limits of its errors, added up.
+
+    References
+    ----------
+    J. R. Quinlan, "Improved use of continuous attributes in C4.5", Journal of Artificial
+    Intelligence Research 4, 1996. https://doi.org/10.1613/jair.279
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ensemble_simplify import C45Tree
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = C45Tree(confidence=0.1).fit(X, y)
+    >>> int(tree.get_n_leaves())
+    3
     """
 
     def _split(self, nodes):
@@ -267,12 +305,63 @@ class C45Tree(_Inducer):
 
 
 class QuestTree(_Inducer):
-    """QUEST-like: feature by analysis of variance, split by quadratic discriminant analysis.
+    """Decision tree in the manner of QUEST: feature by analysis of variance.
 
+    A significance test picks the feature, without regard to how many split points it offers; then
+    quadratic discriminant analysis picks the split point. Fast, and without a preference for
+    features of many values.
+
+    Read more in the :ref:`User Guide <genesim_inducers>`.
+
+    Parameters
+    ----------
+    min_samples_leaf : float, default=2
+        Weight (rows, without weights) that both sides of a split have at least.
+    max_depth : int or None, default=None
+        Largest depth of the tree; None: no limit.
+    confidence : float or None, default=0.25
+        Confidence of the pessimistic error that prunes the tree, between 0 and 1; smaller values
+        prune more. None: the tree is not pruned.
+
+    Attributes
+    ----------
+    decision_tree_ : DecisionTreeClassifier
+        The tree, a real scikit-learn tree.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
+
+    See Also
+    --------
+    GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.
+    GuideTree : Feature by chi-square tests.
+
+    Notes
+    -----
     The feature has the smallest p-value of the F test for unequal class means (a chi-square test
     if it has two values); if none is significant, of Levene's test for unequal spreads. Classes
-    are joined into two groups by 2-means of their means. Where no such split is possible,
-    the best Gini split of the feature is taken.
+    are joined into two groups by 2-means of their means. Where no such split is possible, the best
+    Gini split of the feature is taken. This is not the QUEST program, which prunes otherwise.
+
+    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
+    that does not raise the upper confidence limits of its errors, added up.
+
+    References
+    ----------
+    W.-Y. Loh and Y.-S. Shih, "Split selection methods for classification trees", Statistica
+    Sinica 7, 815-840, 1997.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ensemble_simplify import QuestTree
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = QuestTree(confidence=0.1).fit(X, y)
+    >>> int(tree.get_n_leaves())
+    3
     """
 
     def _split(self, nodes):
@@ -312,12 +401,64 @@ class QuestTree(_Inducer):
 
 
 class GuideTree(_Inducer):
-    """GUIDE-like: feature by chi-square tests of classes against groups of its values.
+    """Decision tree in the manner of GUIDE: feature by chi-square tests.
 
+    A significance test picks the feature, without regard to how many split points it offers; then
+    the best split point is looked for. With ``confidence=0.03`` it gives small trees that are about
+    as accurate as CART with cross-validated pruning, at a small part of the time.
+
+    Read more in the :ref:`User Guide <genesim_inducers>`.
+
+    Parameters
+    ----------
+    min_samples_leaf : float, default=2
+        Weight (rows, without weights) that both sides of a split have at least.
+    max_depth : int or None, default=None
+        Largest depth of the tree; None: no limit.
+    confidence : float or None, default=0.25
+        Confidence of the pessimistic error that prunes the tree, between 0 and 1; smaller values
+        prune more. None: the tree is not pruned.
+
+    Attributes
+    ----------
+    decision_tree_ : DecisionTreeClassifier
+        The tree, a real scikit-learn tree.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
+
+    See Also
+    --------
+    GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.
+    C45Tree : Split by gain ratio.
+
+    Notes
+    -----
     Curvature tests cross the classes with the quartile groups of a feature. Where none is
-    significant, interaction tests cross them with the quadrants (above and below the
-    medians) of each pair of features; of a significant pair, the feature with the better
-    Gini split is taken. The split point is the best one by Gini impurity.
+    significant, interaction tests cross them with the quadrants (above and below the medians) of
+    each pair of features; of a significant pair, the feature with the better Gini split is taken.
+    The split point is the best one by Gini impurity. This is not the GUIDE program, which prunes
+    otherwise and has further tests.
+
+    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
+    that does not raise the upper confidence limits of its errors, added up.
+
+    References
+    ----------
+    W.-Y. Loh, "Improving the precision of classification trees", The Annals of Applied
+    Statistics 3(4), 2009. https://doi.org/10.1214/09-AOAS260
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ensemble_simplify import GuideTree
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = GuideTree(confidence=0.1).fit(X, y)
+    >>> int(tree.get_n_leaves())
+    3
     """
 
     def _split(self, nodes):
@@ -342,6 +483,25 @@ class GuideTree(_Inducer):
             significant &= possible[unsure, better]
             best[unsure[significant]] = better[significant]
         return _chosen(best, cut, possible.any(axis=1))
+
+
+def splits_of_bags(inducer, X, y, weights):
+    """Grow and prune a tree for each of many weightings of the same rows, all at once.
+
+    Parameters
+    ----------
+    inducer : C45Tree, QuestTree or GuideTree
+        Only its parameters are read.
+    X : float32 array of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+    weights : float64 array of shape (n_bags, n_samples)
+
+    Returns
+    -------
+    splits : Splits
+    """
+    classes, label = np.unique(y, return_inverse=True)
+    return inducer._induce(X, label, weights, len(classes))[0]
 
 
 def _first_least(values):

@@ -21,6 +21,7 @@ class Population:
         min_samples_leaf: int = 1,
         max_leaf_nodes: int = 0,
         metric: Literal["accuracy", "balanced_accuracy", "neg_log_loss", "f1_macro"] = "accuracy",
+        training_weight: float = ...,
         prune: Literal["ccp", "reduced_error", "none"] = "ccp",
         n_threads: int = 1,
         cache_bytes: int = ...,

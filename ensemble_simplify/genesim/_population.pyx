@@ -121,6 +121,8 @@ cdef class Population:
         Larger trees are cut back along their cost-complexity path; 0 for no limit.
     metric : {"accuracy", "balanced_accuracy", "neg_log_loss", "f1_macro"}
         By which trees are scored on the validation rows.
+    training_weight : float
+        So many times the score on the training rows is added.
     prune : {"ccp", "reduced_error", "none"}
         How the pruned copy of every tree is made.
     n_threads : int
@@ -146,6 +148,7 @@ cdef class Population:
         intp_t min_samples_leaf=1,
         intp_t max_leaf_nodes=0,
         str metric="accuracy",
+        double training_weight=0.0,
         str prune="ccp",
         intp_t n_threads=1,
         intp_t cache_bytes=1 << 28,
@@ -153,7 +156,7 @@ cdef class Population:
         bint keep_paths=True,
     ):
         self.rows = rows
-        scorer = Scorer(rows, metric)
+        scorer = Scorer(rows, metric, training_weight)
         self.breeders = [
             Breeder(
                 rows,

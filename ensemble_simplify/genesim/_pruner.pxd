@@ -13,9 +13,13 @@ cdef class Scorer:
     cdef int metric
     cdef intp_t n_classes
     cdef double total                # sum of a tree without errors, not yet divided
-    cdef vector[double] val_total    # validation weight of every class
+    cdef double training_weight      # what the score on the training rows counts
+    cdef double training_share       # the same for what a leaf adds, before the division
+    cdef vector[double] val_total    # weight of every class among the validation rows
+    cdef vector[double] train_total  # and among the training rows
 
     cdef double hits(self, const double *weights, int32_t label) noexcept nogil
+    cdef double train_hits(self, const double *weights, int32_t label) noexcept nogil
     cdef double leaf_value(self, const double *weights, int32_t label) noexcept nogil
     cdef double from_sum(self, double sum_of_values) noexcept nogil
     cdef double f1(self, const double *hits, const double *calls) noexcept nogil
@@ -44,7 +48,7 @@ cdef class Pruner:
     cdef vector[Step] steps
     cdef vector[int32_t] path_leaves
     cdef vector[double] path_score
-    # Validation weight by class: labelled well, and labelled so.
+    # Weight of training, then of validation rows by class: labelled well, and labelled so.
     cdef vector[double] hits
     cdef vector[double] calls
 

@@ -7,6 +7,7 @@ class Scorer:
         self,
         rows: Rows,
         metric: Literal["accuracy", "balanced_accuracy", "neg_log_loss", "f1_macro"],
+        training_weight: float = ...,
     ) -> None: ...
 
 class Pruner:

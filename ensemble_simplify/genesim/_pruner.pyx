@@ -1,4 +1,4 @@
-"""Scores of counted trees on the validation rows, and their pruned copies.
+"""Scores of counted trees on the rows, and their pruned copies.
 
 A `Scorer` knows the metric. A `Pruner` makes of a tree that was merged the trees that are offered
 to the population: itself, cut back to the largest size allowed; its best pruned copy, on the
@@ -60,6 +60,19 @@ cdef inline uint64_t label_mark(int32_t label) noexcept nogil:
     return scramble(<uint64_t> label + 1) | 1
 
 
+cdef double macro_f1(
+    const vector[double] &total, const double *hits, const double *calls
+) noexcept nogil:
+    """Mean of the F1 scores of the classes that occur or are predicted."""
+    cdef intp_t c, present = 0
+    cdef double sum_of_scores = 0.0
+    for c in range(<intp_t> total.size()):
+        if total[c] + calls[c] > TIE:
+            present += 1
+            sum_of_scores += 2.0 * hits[c] / (total[c] + calls[c])
+    return sum_of_scores / present if present else 0.0
+
+
 cdef bint earlier(const Step &a, const Step &b) noexcept nogil:
     if a.price != b.price:
         return a.price < b.price
@@ -70,29 +83,45 @@ cdef bint earlier(const Step &a, const Step &b) noexcept nogil:
 
 @cython.final
 cdef class Scorer:
-    """A metric on the validation rows; all but F1 are sums over the leaves.
+    """A metric on the validation rows, and in part on the training rows.
+
+    All metrics but F1 are sums over the leaves.
 
     Parameters
     ----------
     rows : Rows
     metric : {"accuracy", "balanced_accuracy", "neg_log_loss", "f1_macro"}
+    training_weight : float
+        So many times the score on the training rows is added to that on the validation rows.
     """
 
-    def __init__(self, Rows rows, str metric):
+    def __init__(self, Rows rows, str metric, double training_weight=0.0):
         cdef intp_t i, place
+        cdef double train_total = 0.0
         self.metric = {"accuracy": ACCURACY, "balanced_accuracy": BALANCED_ACCURACY,
                        "neg_log_loss": LOG_LOSS, "f1_macro": F1_MACRO}[metric]
         self.n_classes = rows.n_classes
         self.val_total.resize(rows.n_classes)
+        self.train_total.resize(rows.n_classes)
         self.total = 0.0
-        for i in range(rows.n_train, rows.n_train + rows.n_val):
+        for i in range(rows.n_train + rows.n_val):
             place = rows.place[i]
-            self.val_total[rows.rows[place].label] += rows.rows[place].weight
-            self.total += rows.rows[place].weight
+            if i < rows.n_train:
+                self.train_total[rows.rows[place].label] += rows.rows[place].weight
+                train_total += rows.rows[place].weight
+            else:
+                self.val_total[rows.rows[place].label] += rows.rows[place].weight
+                self.total += rows.rows[place].weight
         if self.metric == BALANCED_ACCURACY:
             self.total = 0.0
+            train_total = 0.0
             for i in range(rows.n_classes):
                 self.total += self.val_total[i] > 0.0
+                train_total += self.train_total[i] > 0.0
+        self.training_weight = training_weight
+        self.training_share = 0.0
+        if training_weight > 0.0 and train_total > 0.0:
+            self.training_share = training_weight * self.total / train_total
 
     cdef double hits(self, const double *weights, int32_t label) noexcept nogil:
         """Validation weight that a leaf labels well, by class if classes count alike."""
@@ -101,17 +130,24 @@ cdef class Scorer:
             return hits / self.val_total[label]
         return hits
 
+    cdef double train_hits(self, const double *weights, int32_t label) noexcept nogil:
+        """The same of the training rows."""
+        if self.metric == BALANCED_ACCURACY and weights[label] > 0.0:
+            return weights[label] / self.train_total[label]
+        return weights[label]
+
     cdef double leaf_value(self, const double *weights, int32_t label) noexcept nogil:
         """What a leaf adds to the score (an F1 score is not a sum; see `f1`)."""
         cdef intp_t c
-        cdef double weight = 0.0, value = 0.0
+        cdef double weight = 0.0, value = 0.0, counts
         if self.metric != LOG_LOSS:
-            return self.hits(weights, label)
+            return self.hits(weights, label) + self.training_share * self.train_hits(weights, label)
         for c in range(self.n_classes):
             weight += weights[c]
         for c in range(self.n_classes):
-            if weights[self.n_classes + c] > 0.0:
-                value += weights[self.n_classes + c] * log_of(weights[c] / weight)
+            counts = weights[self.n_classes + c] + self.training_share * weights[c]
+            if counts > 0.0:
+                value += counts * log_of(weights[c] / weight)
         return value
 
     cdef double from_sum(self, double sum_of_values) noexcept nogil:
@@ -119,14 +155,12 @@ cdef class Scorer:
         return rounded(sum_of_values / self.total) if self.total > 0.0 else 0.0
 
     cdef double f1(self, const double *hits, const double *calls) noexcept nogil:
-        """Macro F1 from true positives and predicted weights by class."""
-        cdef intp_t c, present = 0
-        cdef double total = 0.0
-        for c in range(self.n_classes):
-            if self.val_total[c] + calls[c] > TIE:
-                present += 1
-                total += 2.0 * hits[c] / (self.val_total[c] + calls[c])
-        return rounded(total / present) if present else 0.0
+        """Macro F1 from true positives and predicted weights, both by part and class."""
+        cdef intp_t k = self.n_classes
+        cdef double score = macro_f1(self.val_total, hits + k, calls + k)
+        if self.training_weight > 0.0:
+            score += self.training_weight * macro_f1(self.train_total, hits, calls)
+        return rounded(score)
 
 
 # --------------------------------------------------------------------- pruning
@@ -303,8 +337,8 @@ cdef class Pruner:
         """Scores of the steps of the path by F1."""
         cdef intp_t i, n = tree.nodes.size()
         cdef int32_t step
-        self.hits.assign(self.n_classes, 0.0)
-        self.calls.assign(self.n_classes, 0.0)
+        self.hits.assign(2 * self.n_classes, 0.0)
+        self.calls.assign(2 * self.n_classes, 0.0)
         for i in range(n):
             if tree.nodes[i].axis < 0:
                 self.count_calls(tree, i, 1.0)
@@ -317,11 +351,12 @@ cdef class Pruner:
     cdef void count_calls(
         self, const CountedTree *tree, intp_t node, double sign
     ) noexcept nogil:
-        cdef intp_t c, k = self.n_classes
+        cdef intp_t part, c, k = self.n_classes, label = self.label[node]
         cdef const double *weights = &tree.weights[node * 2 * k]
-        self.hits[self.label[node]] += sign * weights[k + self.label[node]]
-        for c in range(k):
-            self.calls[self.label[node]] += sign * weights[k + c]
+        for part in range(2):
+            self.hits[part * k + label] += sign * weights[part * k + label]
+            for c in range(k):
+                self.calls[part * k + label] += sign * weights[part * k + c]
 
     cdef void drop_calls_below(
         self, const CountedTree *tree, intp_t node, int32_t step
@@ -377,8 +412,8 @@ cdef class Pruner:
         cdef ScoredTree copy
         cdef bint known = self.make_room(n_leaves, copy)
         if self.scorer.metric == F1_MACRO:
-            self.hits.assign(self.n_classes, 0.0)
-            self.calls.assign(self.n_classes, 0.0)
+            self.hits.assign(2 * self.n_classes, 0.0)
+            self.calls.assign(2 * self.n_classes, 0.0)
         while i < n:
             node = tree.nodes[i]
             if self.is_leaf[i]:

@@ -1,4 +1,4 @@
-"""Scores of trees on the validation rows, by the kernel's metrics or any scorer of scikit-learn."""
+"""Scores of trees on held-out and training rows, by the kernel's metrics or any scorer."""
 
 from __future__ import annotations
 
@@ -20,13 +20,17 @@ class Scorer:
     scoring : str or callable
     classes : ndarray of shape (n_classes,)
     X : ndarray of shape (n_rows, n_features)
+    y_index : int array of shape (n_rows,)
+    weight : float64 array of shape (n_rows,)
     rows : Bunch
-        With `val`, `target` and `val_weight`.
+        With `train`, `val`, `target` and `val_weight`.
     weighted : bool
         Whether the user gave weights, which scorers are then given.
+    training_weight : float
+        So many times the score on the training rows is added in the fitness of a tree.
     """
 
-    def __init__(self, scoring, classes, X, rows, weighted):
+    def __init__(self, scoring, classes, X, y_index, weight, rows, *, weighted, training_weight):
         self.scoring = scoring
         self.classes = classes
         self.target = rows.target
@@ -35,14 +39,17 @@ class Scorer:
         self.kernel_metric = "accuracy" if self.slow else scoring
         if self.slow:
             self.scorer = metrics.get_scorer(scoring) if isinstance(scoring, str) else scoring
-            self.X = X[rows.val]
-            self.y = classes[self.target]
-            self.options = {"sample_weight": self.val_weight} if weighted else {}
+            self.parts = {
+                "val": (X[rows.val], classes[self.target], self.val_weight),
+                "train": (X[rows.train], classes[y_index[rows.train]], weight[rows.train]),
+            }
+            self.weighted = weighted
+        self.training_weight = training_weight
 
     def score(self, proba):
         """Score class probabilities of the validation rows."""
         if self.slow:
-            return self._ask_scorer(proba)
+            return self._ask_scorer(proba, "val")
         options = {"sample_weight": self.val_weight}
         if self.scoring == "neg_log_loss":
             return float(np.average(self._log_likelihood(proba), weights=self.val_weight))
@@ -57,11 +64,27 @@ class Scorer:
         return float(metrics.accuracy_score(self.target, labels, **options))
 
     def rescore(self, population, candidates):
-        """Replace the kernel's scores by those of a scorer it does not know."""
-        if self.slow:
-            for i in range(len(candidates)):
-                nodes = candidates.nodes(i)
-                candidates.set_score(i, self.score(validation_proba(population, nodes)))
+        """Replace the kernel's fitness by that of a scorer it does not know."""
+        if not self.slow:
+            return
+        for i in range(len(candidates)):
+            nodes = candidates.nodes(i)
+            fitness = self._ask_scorer(validation_proba(population, nodes), "val")
+            if self.training_weight > 0:
+                proba = validation_proba(population, nodes, validation=False)
+                fitness += self.training_weight * self._ask_scorer(proba, "train")
+            candidates.set_score(i, fitness)
+
+    def front_scores(self, population):
+        """Fitness of the trees of the front, and their scores on the validation rows alone."""
+        fitness, _ = population.describe("front")
+        if self.training_weight == 0:
+            return fitness, fitness
+        scores = [
+            self.score(validation_proba(population, population.nodes(i, "front")))
+            for i in range(len(fitness))
+        ]
+        return fitness, np.array(scores)
 
     def standard_error(self, population, nodes):
         """Standard error of the mean accuracy (or log loss) of a tree on the validation rows."""
@@ -78,11 +101,14 @@ class Scorer:
         picked = proba[np.arange(len(self.target)), self.target]
         return np.log(np.maximum(picked, np.finfo(np.float64).eps))
 
-    def _ask_scorer(self, proba):
-        score = self.scorer(_Answers(self.classes, proba), self.X, self.y, **self.options)
+    def _ask_scorer(self, proba, part):
+        X, y, weight = self.parts[part]
+        options = {"sample_weight": weight} if self.weighted else {}
+        score = self.scorer(_Answers(self.classes, proba), X, y, **options)
         if not isinstance(score, Real) or not np.isfinite(score):
+            rows = "validation" if part == "val" else "training"
             raise ValueError(
-                f"scoring={self.scoring!r} gave {score!r} for a tree on the validation rows. "
+                f"scoring={self.scoring!r} gave {score!r} for a tree on the {rows} rows. "
                 "Use a scorer that returns a finite number, or give more rows."
             )
         return float(score)
@@ -108,8 +134,10 @@ class _Answers(ClassifierMixin, BaseEstimator):
         return self.proba
 
 
-def validation_proba(population, nodes):
-    """Class fractions of the training rows in the leaf of each validation row."""
+def validation_proba(population, nodes, *, validation=True):
+    """Class fractions of the training rows in the leaf of each validation (or training) row."""
     nodes, _, weights = population.label_tree(nodes)
     train = weights[:, : weights.shape[1] // 2]
-    return (train / train.sum(axis=1, keepdims=True))[population.apply(nodes)]
+    return (train / train.sum(axis=1, keepdims=True))[
+        population.apply(nodes, validation=validation)
+    ]

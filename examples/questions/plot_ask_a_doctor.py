@@ -74,7 +74,7 @@ plt.show()
 
 new = np.arange(len(X)) % 10 == 0
 clf = CultivatedForestClassifier(max_options=3, max_depth=4).fit(X[~new], y[~new])
-print(clf.predict_with_abstention(X[new], max_spread=0.2, abstain_label="ask a doctor"))
+print(clf.predict_with_abstention(X[new], min_margin=0.5, abstain_label="ask a doctor"))
 
 doubtful = X[new].iloc[[clf.predict_spread(X[new]).argmax()]]
 for share in clf.explain(doubtful, n_leaves=3, max_options=2)[0]:

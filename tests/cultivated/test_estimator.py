@@ -1,16 +1,17 @@
 """CultivatedForestClassifier: what it promises, seen from outside."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import (
@@ -321,7 +322,7 @@ def test_abstaining(labels, given_label, expected):
     X, index = noisy_data()
     y = np.array(labels)[index]
     clf = CultivatedForestClassifier().fit(X, y)
-    answer = clf.predict_with_abstention(X, 0.2, abstain_label=given_label)
+    answer = clf.predict_with_abstention(X, min_margin=0, max_spread=0.2, abstain_label=given_label)
     unsure = clf.predict_spread(X) > 0.2
     assert 0 < unsure.sum() < len(X)
     assert all(answer[unsure] == expected)
@@ -332,7 +333,7 @@ def test_abstain_label_must_not_be_a_class():
     X, y = noisy_data()
     clf = CultivatedForestClassifier().fit(X, 2 * y - 1)
     with pytest.raises(ValueError, match=r"abstain_label=-1 is one of the classes"):
-        clf.predict_with_abstention(X, 0.2)
+        clf.predict_with_abstention(X)
 
 
 def test_keeping_the_agreed_rows_raises_accuracy():
@@ -562,3 +563,181 @@ def test_better_than_one_sharp_tree():
     ]
     assert auc[0] > 0.985
     assert auc[0] > auc[1] + 0.03
+
+
+# ------------------------------------------------------------------ small trees
+
+
+def greedy_leaves(tree, n_leaves):
+    """Leaves of the tree grown best first, by searching all leaves for the best module."""
+    loss = tree.mass * (1 - np.square(tree.value).sum(axis=1))
+    leaves = {0}
+    while len(leaves) < n_leaves:
+        modules = [node for node in sorted(leaves) if tree.left[node] >= 0]
+        if not modules:
+            break
+        best = max(modules, key=lambda i: loss[i] - loss[tree.left[i]] - loss[tree.right[i]])
+        leaves = leaves - {best} | {int(tree.left[best]), int(tree.right[best])}
+    return sorted(leaves)
+
+
+@pytest.mark.parametrize("n_leaves", [2, 5, 11, 10_000])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_best_first_is_a_part_of_the_whole_tree(n_leaves, n_classes):
+    X, y = make_classification(
+        300, 6, n_informative=4, n_classes=n_classes, n_clusters_per_class=1, flip_y=0.2,
+        random_state=1,
+    )  # fmt: skip
+    whole = CultivatedForestClassifier(min_fraction=0).fit(X, y)
+    small = CultivatedForestClassifier(min_fraction=0, max_leaf_nodes=n_leaves).fit(X, y)
+    leaves = greedy_leaves(whole.modules_, n_leaves)
+    assert small.n_leaves_ == len(leaves) == min(n_leaves, whole.n_leaves_)
+    np.testing.assert_array_equal(
+        small.modules_.value[small.modules_.leaves], whole.modules_.value[leaves]
+    )
+    # What goes to a leaf of the small tree is what passes that node of the whole one.
+    weights = small.predict_set(X).weights.toarray()
+    in_whole = whole.predict_set(X).weights.toarray()
+    number = {int(node): i for i, node in enumerate(whole.modules_.leaves)}
+    sizes = whole.modules_.sizes
+    for column, node in enumerate(leaves):
+        below = [number[i] for i in range(node, node + sizes[node]) if i in number]
+        np.testing.assert_allclose(weights[:, column], in_whole[:, below].sum(axis=1), atol=1e-12)
+    assert small.export_text(max_depth=None).count("class:") == len(leaves)
+
+
+SHARP = {
+    "option_modules": False, "robust_splits": False, "max_depth": None, "min_samples_split": 2,
+}  # fmt: skip
+
+
+def test_small_sharp_trees_are_scikit_learns():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(250, 5))
+    y = (X[:, 0] + 0.5 * X[:, 1] ** 2 + rng.normal(scale=0.7, size=250) > 0.3).astype(int)
+    weight = rng.uniform(1, 2, size=250)  # no two splits are equally good
+
+    def probabilities(model):
+        return model.fit(X, y, sample_weight=weight).predict_proba(X)
+
+    for n_leaves in (2, 6, 17):
+        ours = CultivatedForestClassifier(**SHARP, max_leaf_nodes=n_leaves)
+        theirs = DecisionTreeClassifier(max_leaf_nodes=n_leaves, random_state=0)
+        np.testing.assert_allclose(probabilities(ours), probabilities(theirs), atol=1e-12)
+    want = DecisionTreeClassifier(random_state=0).cost_complexity_pruning_path(X, y, weight)
+    path = CultivatedForestClassifier(**SHARP).cost_complexity_pruning_path(X, y, weight)
+    positive = path.ccp_alphas > 1e-9, want.ccp_alphas > 1e-9  # scikit-learn's 0 are many
+    for name in ("ccp_alphas", "impurities"):
+        ours, theirs = path[name][positive[0]], want[name][positive[1]]
+        np.testing.assert_allclose(ours, theirs, atol=1e-12)
+    assert len(ours) > 15
+    assert path.n_leaves[-1] == 1
+    between = (path.ccp_alphas[:-1] + path.ccp_alphas[1:]) / 2
+    for alpha, n_leaves in zip(between, path.n_leaves, strict=False):
+        ours = CultivatedForestClassifier(**SHARP, ccp_alpha=alpha)
+        theirs = DecisionTreeClassifier(ccp_alpha=alpha, random_state=0)
+        np.testing.assert_allclose(probabilities(ours), probabilities(theirs), atol=1e-12)
+        assert ours.n_leaves_ == theirs.get_n_leaves() == n_leaves
+        assert ours.ccp_alpha_ == alpha
+
+
+@pytest.mark.parametrize("max_leaf_nodes", [None, 12])
+def test_cross_validated_alpha_is_the_best_of_the_folds(max_leaf_nodes):
+    X, y = make_classification(240, 6, n_informative=3, flip_y=0.3, random_state=5)
+    weight = np.random.default_rng(0).integers(1, 4, 240).astype(float)
+    options = {"max_options": 2, "max_leaf_nodes": max_leaf_nodes, "max_depth": 5}
+    clf = CultivatedForestClassifier(**options, ccp_alpha="cv", random_state=3)
+    clf.fit(X, y, sample_weight=weight)
+    plain = CultivatedForestClassifier(**options)
+    whole = np.unique(plain.cost_complexity_pruning_path(X, y, weight).ccp_alphas)
+    tried = np.append(np.sqrt(whole[:-1] * whole[1:]), whole[-1])
+    right = np.zeros(len(tried))
+    folds = StratifiedKFold(5, shuffle=True, random_state=np.random.RandomState(3))
+    for train, test in folds.split(X, y):
+        for i, alpha in enumerate(tried):
+            part = clone(plain).set_params(ccp_alpha=alpha)
+            part.fit(X[train], y[train], sample_weight=weight[train])
+            right[i] += weight[test] @ (part.predict(X[test]) == y[test])
+    assert len(tried) < 50
+    assert clf.ccp_alpha_ == tried[right == right.max()][-1]
+    chosen = clone(plain).set_params(ccp_alpha=clf.ccp_alpha_).fit(X, y, sample_weight=weight)
+    assert clf.n_leaves_ == chosen.n_leaves_
+    if max_leaf_nodes is None:
+        assert 1 < clf.n_leaves_ < plain.fit(X, y, sample_weight=weight).n_leaves_
+
+
+def test_cross_validation_of_rare_classes_and_without_time():
+    X, y = make_classification(60, 4, random_state=0)
+    y[:2] = 2
+    clf = CultivatedForestClassifier(ccp_alpha="cv", random_state=0).fit(X, y)
+    assert clf.predict_proba(X).shape == (60, 3)
+    assert CultivatedForestClassifier(ccp_alpha="cv").fit(X[:3], [0, 1, 2]).ccp_alpha_ == 0
+    X, y = make_classification(3000, 20, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="and pruned"):
+        clf = CultivatedForestClassifier(ccp_alpha="cv", time_limit=1e-9).fit(X, y)
+    assert clf.ccp_alpha_ == 0
+
+
+# ------------------------------------------------------------------ margins and sets
+
+
+def test_margin_and_abstention_by_it():
+    X, y = noisy_data()
+    clf = CultivatedForestClassifier().fit(X, y)
+    proba = clf.predict_proba(X)
+    np.testing.assert_allclose(clf.predict_margin(X), np.abs(proba[:, 1] - proba[:, 0]), atol=1e-15)
+    labels = clf.predict_with_abstention(X)
+    np.testing.assert_array_equal(labels == -1, np.abs(proba[:, 1] - proba[:, 0]) < 0.5)
+    both = clf.predict_with_abstention(X, min_margin=0.3, max_spread=0.2)
+    unsure = (clf.predict_margin(X) < 0.3) | (clf.predict_spread(X) > 0.2)
+    np.testing.assert_array_equal(both == -1, unsure)
+    assert 0 < unsure.sum() < len(X)
+    assert (clf.predict_with_abstention(X, min_margin=0) == clf.predict(X)).all()
+    one_class = CultivatedForestClassifier().fit(X, np.zeros(len(X)))
+    assert (one_class.predict_margin(X) == 1).all()
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.9, 0.97])
+def test_sets_hold_the_class_as_often_as_they_say(confidence):
+    """Whichever of n + 1 rows is the new one: at least this share of them is covered."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(460, 4))
+    y = (X[:, 0] + rng.normal(size=460) > 0).astype(int) + (X[:, 1] > 1)
+    clf = CultivatedForestClassifier(max_leaf_nodes=12).fit(X[:400], y[:400])
+    X, y = X[400:], y[400:]
+    held = []
+    for i in range(60):
+        others = np.arange(60) != i
+        member = clf.calibrate(X[others], y[others]).predict_label_set(
+            X[i : i + 1], confidence=confidence
+        )
+        assert member.shape == (1, 3)
+        held.append(member[0, y[i]])
+    place = int(np.ceil(60 * confidence))
+    assert np.mean(held) >= confidence
+    # equal scores are covered together; without them the share is exact
+    scores = np.sort(1 - clf.predict_proba(X)[np.arange(60), y])
+    assert np.sum(held) == np.sum(scores <= scores[place - 1])
+    assert clf.calibration_scores_ is None
+
+
+def test_sets_grow_with_the_confidence_and_errors_are_clear():
+    X, y = noisy_data()
+    clf = CultivatedForestClassifier().fit(X[::2], y[::2])
+    with pytest.raises(ValueError, match="not calibrated"):
+        clf.predict_label_set(X)
+    ready = clf.calibrate(X[1::2], y[1::2])
+    sets = [ready.predict_label_set(X, confidence=c) for c in (0.2, 0.7, 0.9, 0.99)]
+    for small, large in pairwise(sets):
+        assert (small <= large).all()
+    assert sets[0].sum() < sets[-1].sum()
+    few = clf.calibrate(X[1:5], y[1:5])  # four rows cannot promise 0.9
+    assert few.predict_label_set(X, confidence=0.9).all()
+    for bad in (0, 1, "0.9"):
+        with pytest.raises(ValueError, match=r"confidence="):
+            ready.predict_label_set(X, confidence=bad)
+    with pytest.raises(ValueError, match="has the label 7"):
+        clf.calibrate(X[:3], [0, 1, 7])
+    with pytest.raises(ValueError, match="shape"):
+        clf.calibrate(X[:3], [0, 1])
+    assert ready.fit(X, y).calibration_scores_ is None

@@ -56,13 +56,16 @@ def same_trees(a, b):
 @pytest.mark.parametrize("fitness", ["holdout", "oob"])
 def test_history_front_and_result_agree(prune, fitness):
     X, y = load_wine(return_X_y=True)
-    model = GenesimClassifier(**SMALL, prune=prune, fitness=fitness).fit(X, y)
+    options = {"prune": prune, "fitness": fitness, "selection": "best"}
+    model = GenesimClassifier(**SMALL, **options).fit(X, y)
     assert np.all(np.diff(model.history_.best_score) >= 0)
     assert len(model.history_.best_score) == model.n_iter_ + 1 == 5
-    assert model.validation_score_ == model.history_.best_score[-1]
     front = model.pareto_front_
+    assert front.fitness[-1] == model.history_.best_score[-1]
     assert np.all(np.diff(front.n_leaves) > 0)
-    assert np.all(np.diff(front.score) > 0)
+    assert np.all(np.diff(front.fitness) > 0)
+    assert np.all((front.fitness > front.score) & (front.fitness <= front.score + 0.3))
+    assert np.isnan(front.merit).all()
     assert front.trees[-1] is model.decision_tree_
     assert [tree.get_n_leaves() for tree in front.trees] == front.n_leaves.tolist()
     assert model.n_nodes_ == model.decision_tree_.tree_.node_count == 2 * model.n_leaves_ - 1
@@ -87,7 +90,10 @@ def test_result_is_not_worse_than_the_best_first_tree_on_validation_rows():
     """Counting the validation rows in at the end cannot lower their accuracy."""
     X, y = load_breast_cancer(return_X_y=True)
     for seed in range(4):
-        model = GenesimClassifier(**{**SMALL, "random_state": seed}).fit(X, y)
+        options = {"training_weight": 0, "selection": "best", "random_state": seed}
+        model = GenesimClassifier(**{**SMALL, **options}).fit(X, y)
+        np.testing.assert_array_equal(model.pareto_front_.fitness, model.pareto_front_.score)
+        assert model.validation_score_ == model.history_.best_score[-1]
         rows = model._divide(
             X.astype(np.float32),
             y.astype(np.int32),
@@ -139,7 +145,7 @@ def test_ensemble_score_is_that_of_the_mean_of_the_first_trees():
 
 def test_callable_accuracy_finds_the_same_tree():
     X, y = load_wine(return_X_y=True)
-    fast = GenesimClassifier(**SMALL).fit(X, y)
+    fast = GenesimClassifier(**SMALL, selection="best").fit(X, y)
     slow = GenesimClassifier(**SMALL, scoring=metrics.make_scorer(metrics.accuracy_score))
     slow.fit(X, y)
     np.testing.assert_allclose(fast.history_.best_score, slow.history_.best_score, atol=1e-11)
@@ -158,13 +164,59 @@ def test_log_loss_and_probability_scorers():
 
 def test_one_standard_error_gives_the_smallest_tree_within_it():
     X, y = load_breast_cancer(return_X_y=True)
-    best = GenesimClassifier(**SMALL).fit(X, y)
+    best = GenesimClassifier(**SMALL, selection="best").fit(X, y)
     small = GenesimClassifier(**SMALL, selection="one_se").fit(X, y)
-    np.testing.assert_array_equal(best.pareto_front_.score, small.pareto_front_.score)
+    front = best.pareto_front_
+    np.testing.assert_array_equal(front.fitness, small.pareto_front_.fitness)
     score = best.validation_score_
     se = np.sqrt(score * (1 - score) / 284)
-    within = best.pareto_front_.score >= score - se
-    assert small.n_leaves_ == best.pareto_front_.n_leaves[within][0] <= best.n_leaves_
+    within = front.fitness >= front.fitness[-1] - se
+    assert small.n_leaves_ == front.n_leaves[within][0] <= best.n_leaves_
+
+
+@pytest.mark.parametrize("fitness", ["holdout", "oob"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_forest_chooses_by_its_votes_the_rows_and_the_leaves(fitness, weighted):
+    """The front is that of any selection; merits are those of a forest fitted here."""
+    X, y = make_classification(
+        200, 6, n_informative=4, n_classes=3, n_clusters_per_class=1, flip_y=0.2, random_state=2
+    )
+    y = np.array(["b", "c", "a"])[y]
+    weight = np.random.default_rng(0).integers(0, 3, 200) if weighted else np.ones(200, dtype=int)
+    given = weight if weighted else None
+    options = {**SMALL, "fitness": fitness}
+    model = GenesimClassifier(**options).fit(X, y, sample_weight=given)
+    best = GenesimClassifier(**options, selection="best").fit(X, y, sample_weight=given)
+    front = model.pareto_front_
+    np.testing.assert_array_equal(front.fitness, best.pareto_front_.fitness)
+
+    kept = weight > 0
+    seed = np.random.RandomState(0).randint(np.iinfo(np.int32).max)
+    forest = RandomForestClassifier(200, min_samples_leaf=2, oob_score=True, random_state=seed)
+    forest.fit(X[kept].astype(np.float32), y[kept], sample_weight=weight[kept])
+    n = weight.sum()
+    merits = []
+    for tree in front.trees:
+        voted = right = 0
+        answers = tree.predict(X[kept])
+        for row, answer in enumerate(answers):
+            voted += (
+                weight[kept][row]
+                * forest.oob_decision_function_[row][list(forest.classes_).index(answer)]
+            )
+            right += weight[kept][row] * (answer == y[kept][row])
+        merits.append(0.5 * voted / n + 0.5 * right / n - 0.5 * tree.get_n_leaves() / n)
+    np.testing.assert_allclose(front.merit, merits, atol=1e-12)
+    assert len(merits) > 2
+    assert model.decision_tree_ is front.trees[int(np.argmax(merits))]
+    assert model.validation_score_ == front.score[int(np.argmax(merits))]
+
+
+def test_auto_asks_the_forest_for_accuracy_only():
+    X, y = load_iris(return_X_y=True)
+    for scoring in ("accuracy", "balanced_accuracy"):
+        merit = GenesimClassifier(**SMALL, scoring=scoring).fit(X, y).pareto_front_.merit
+        assert np.isnan(merit).all() == (scoring != "accuracy")
 
 
 def test_limits_are_kept():
@@ -469,7 +521,7 @@ def test_weights_that_sum_to_one_are_not_numbers_of_rows(estimators):
 @pytest.mark.parametrize("fitness", ["holdout", "oob"])
 def test_first_population_is_told_of(fitness, capsys):
     X, y = load_iris(return_X_y=True)
-    options = {**SMALL, "fitness": fitness}
+    options = {**SMALL, "fitness": fitness, "selection": "best"}
     loud = GenesimClassifier(**options, verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("[GenesimClassifier] ") for line in lines)

@@ -6,11 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.ensemble import BaggingClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from ensemble_simplify import C45Tree, GenesimClassifier, GuideTree, QuestTree
 from ensemble_simplify.genesim import _inducers
-from ensemble_simplify.genesim._inducers import C45Tree, GuideTree, QuestTree, error_limit
+from ensemble_simplify.genesim._inducers import error_limit, splits_of_bags
 from ensemble_simplify.genesim._statistics import quartile_groups
 
 INDUCERS = [C45Tree, QuestTree, GuideTree]
@@ -213,7 +215,7 @@ def test_bags_grown_together_are_those_grown_alone(inducer):
     y = rng.integers(0, 3, 120) + (X[:, 1] > 0)
     bags = rng.multinomial(120, np.full(120, 1 / 120), size=6).astype(np.float64)
     bags[2] = np.where(y == 1, bags[2], 0.0)  # a tree that is a leaf
-    splits = inducer().splits_of_bags(X, y, bags)
+    splits = splits_of_bags(inducer(), X, y, bags)
     assert splits.n_nodes == splits.offsets[-1]
     for i, bag in enumerate(bags):
         tree = inducer().fit(X, y, sample_weight=bag).decision_tree_.tree_
@@ -247,3 +249,37 @@ def test_of_equal_features_the_first_is_taken(inducer, alike):
             X = np.column_stack([x, copy])[order]
             tree = inducer(max_depth=1, confidence=None).fit(X, y[order]).decision_tree_.tree_
             assert tree.feature[0] in (0, -2)
+
+
+@pytest.mark.parametrize("inducer", INDUCERS)
+def test_weights_are_numbers_of_rows(inducer):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(90, 4)).round(1)
+    y = rng.integers(0, 3, 90) + 2 * (X[:, 0] > 0)
+    times = rng.integers(0, 4, 90)
+    weighted = inducer(confidence=0.5).fit(X, y, sample_weight=times)
+    # a class without a row of positive weight would still be one of the classes
+    assert set(y[times > 0]) == set(y)
+    repeated = inducer(confidence=0.5).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.get_n_leaves() == repeated.get_n_leaves() > 2
+    np.testing.assert_array_equal(weighted.predict_proba(X), repeated.predict_proba(X))
+    # Weights that sum to one count as their rows.
+    positive = np.maximum(times, 1).astype(float)
+    light = inducer().fit(X, y, sample_weight=np.full(90, 1 / 90))
+    np.testing.assert_array_equal(light.predict(X), inducer().fit(X, y).predict(X))
+    for bad in (-positive, positive * np.nan):
+        with pytest.raises(ValueError, match=r"[Nn]egative|NaN"):
+            inducer().fit(X, y, sample_weight=bad)
+
+
+@pytest.mark.parametrize("inducer", INDUCERS)
+@pytest.mark.parametrize("estimators", ["one", "list", "bag"])
+def test_genesim_breeds_inducers_given_alone_in_lists_and_in_bags(inducer, estimators):
+    X, y = load_iris(return_X_y=True)
+    given = {
+        "one": inducer(),
+        "list": [inducer(), inducer(confidence=None)],
+        "bag": BaggingClassifier(inducer(), n_estimators=4, random_state=0),
+    }[estimators]
+    model = GenesimClassifier(given, n_iter=3, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9

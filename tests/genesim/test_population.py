@@ -223,6 +223,35 @@ def test_scores_equal_scikit_learn(metric, weighted):
             assert population.describe()[0][i] == pytest.approx(want, abs=1e-11)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "f1_macro", "neg_log_loss"])
+def test_scores_on_training_rows_are_added_in_their_share(metric, weighted):
+    scores = {
+        "accuracy": metrics.accuracy_score,
+        "balanced_accuracy": metrics.balanced_accuracy_score,
+        "f1_macro": lambda y, p, **w: metrics.f1_score(y, p, average="macro", **w),
+    }
+    for seed in range(5):
+        world = World(seed, weighted=weighted)
+        population = world.make(metric=metric, prune="ccp", training_weight=0.7)
+        population.select([population.clean(world.trees(seed, 20))], size=30)
+        assert len(population) >= 3
+        for i in range(len(population)):
+            tree = population.nodes(i)
+            want = 0.0
+            for part, (code, share) in enumerate([(world.train, 0.7), (world.val, 1.0)]):
+                y, options = world.labels[part], {"sample_weight": world.weights[part]}
+                if metric == "neg_log_loss":
+                    _, _, weights = population.label_tree(tree)
+                    proba = weights[:, : world.n_classes]
+                    proba = proba / proba.sum(axis=1, keepdims=True)
+                    leaf = [leaf_of(tree, row) for row in code.T]
+                    want -= share * metrics.log_loss(y, proba[leaf], labels=range(3), **options)
+                else:
+                    want += share * scores[metric](y, world.predict(tree, code), **options)
+            assert population.describe()[0][i] == pytest.approx(want, abs=1e-11)
+
+
 def weakest_links(tree, train_counts):
     """Pruning sequence by repeated search over all nodes: a set of leaves after each step."""
     weight = train_counts.sum(axis=1)
@@ -253,14 +282,21 @@ def weakest_links(tree, train_counts):
     return sequence
 
 
+@pytest.mark.parametrize("training_weight", [0.0, 0.3])
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "f1_macro"])
-def test_pruned_copy_is_the_best_of_the_cost_complexity_path(metric):
+def test_pruned_copy_is_the_best_of_the_cost_complexity_path(metric, training_weight):
     score = {
         "accuracy": metrics.accuracy_score,
         "balanced_accuracy": metrics.balanced_accuracy_score,
         "f1_macro": lambda y, p: metrics.f1_score(y, p, average="macro"),
     }[metric]
+
+    def fitness(world, on_train, on_val):
+        on_train = training_weight * score(world.labels[0], on_train) if training_weight else 0.0
+        return score(world.labels[1], on_val) + on_train
+
     improved = 0
+    options = {"metric": metric, "training_weight": training_weight}
     for seed in range(25):
         world = World(seed, prune="none")
         tree = world.population.clean(world.trees(seed, 1, depth=6)).nodes(0)
@@ -272,19 +308,24 @@ def test_pruned_copy_is_the_best_of_the_cost_complexity_path(metric):
             owner = np.empty(len(tree), dtype=int)
             for at in leaves:
                 owner[at : at + tree[at, 2]] = at
-            answers.append(labels[owner[[leaf_of(tree, row) for row in world.val.T]]])
-        path = [score(world.labels[1], answer) for answer in answers]
-        candidates = world.make(prune="ccp", metric=metric, keep_paths=False).clean([tree])
+            answers.append(
+                [
+                    labels[owner[[leaf_of(tree, row) for row in code.T]]]
+                    for code in (world.train, world.val)
+                ]
+            )
+        path = [fitness(world, *answer) for answer in answers]
+        candidates = world.make(prune="ccp", keep_paths=False, **options).clean([tree])
         pruned = candidates.nodes(len(candidates) - 1)
-        got = score(world.labels[1], world.predict(pruned, world.val))
+        got = fitness(world, *(world.predict(pruned, code) for code in (world.train, world.val)))
         assert got == pytest.approx(max(path))
         improved += max(path) > path[0]
         # What else the path offers to the front is on the path, too.
-        offered = world.make(prune="ccp", metric=metric).clean([tree])
-        met = {answer.tobytes() for answer in answers}
+        offered = world.make(prune="ccp", **options).clean([tree])
+        met = {answer.tobytes() for _, answer in answers}
         for i in range(len(offered)):
             answer = world.predict(offered.nodes(i), world.val)
-            assert answer.astype(answers[0].dtype).tobytes() in met
+            assert answer.astype(labels.dtype).tobytes() in met
     assert improved > 3
 
 
