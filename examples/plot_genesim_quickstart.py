@@ -3,7 +3,8 @@ A small tree bred from many
 ===========================
 
 :class:`~ensemble_simplify.GenesimClassifier` starts from an ensemble of trees and breeds one
-small tree. Here it learns which tumours are malignant, and is drawn beside a pruned CART tree and a random forest.
+small tree. Here it learns which tumours are malignant, and is drawn beside a pruned CART tree and
+a random forest.
 """
 
 # %%
