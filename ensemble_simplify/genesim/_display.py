@@ -66,8 +66,8 @@ class ParetoFrontDisplay:
         estimator : GenesimClassifier
             Fitted.
         X : array-like of shape (n_samples, n_features), default=None
-            Rows to measure accuracy on. None draws the scores on the validation rows, by which
-            the trees were chosen, with the score of the first population voting together.
+            Rows to measure accuracy on. None draws the scores on the validation rows, which had a
+            part in the choice of the trees, with the score of the first population voting together.
         y : array-like of shape (n_samples,), default=None
             Their labels.
         others : dict of str to estimator, default=None

@@ -288,7 +288,7 @@ class C45Tree(_Inducer):
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = C45Tree(confidence=0.1).fit(X, y)
     >>> int(tree.get_n_leaves())
-    3
+    4
     """
 
     def _split(self, nodes):
@@ -361,7 +361,7 @@ class QuestTree(_Inducer):
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = QuestTree(confidence=0.1).fit(X, y)
     >>> int(tree.get_n_leaves())
-    3
+    4
     """
 
     def _split(self, nodes):
@@ -458,7 +458,7 @@ class GuideTree(_Inducer):
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = GuideTree(confidence=0.1).fit(X, y)
     >>> int(tree.get_n_leaves())
-    3
+    4
     """
 
     def _split(self, nodes):
