@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import copy
 import heapq
 import itertools
 import time
-import warnings
 from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
-from scipy.stats import beta
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._base import Interval, read_classifier, unwrap, validate_params
+from ensemble_simplify._axes import cell_shares
+from ensemble_simplify._base import (
+    Interval,
+    binomial_interval,
+    read_classifier,
+    unwrap,
+    validate_params,
+)
 from ensemble_simplify._domain import Domain, read_domain
-from ensemble_simplify._verify import Space
+from ensemble_simplify._verify import Space, names_of, own_answers
 
 # Points drawn from the box, and rounds of halving, without a time limit.
 SAMPLES, BOXES = 100_000, 20_000
@@ -210,7 +214,7 @@ def agreement(
     models = [unwrap(model) for model in (model_a, model_b)]
     forests = _read_both(models)
     n_features = _n_features(models, forests)
-    inside = read_domain(domain, n_features, _names(models))
+    inside = read_domain(domain, n_features, names_of(models))
     if inside is not None and inside.clauses:
         raise ValueError(
             "domain has groups or implications, which agreement does not support. Leave them out, "
@@ -226,7 +230,7 @@ def agreement(
             )
         if inside is not None:
             inside.check_rows(rows)
-        answers = [_answers(model, rows) for model in models]
+        answers = [own_answers(model, rows) for model in models]
     low, high, integer = _box(rows, inside, n_features)
     different = np.zeros(0, dtype=bool) if answers is None else answers[0] != answers[1]
     shown = [rows[different][:SHOWN]]
@@ -235,15 +239,15 @@ def agreement(
     half = end if forests is None else begin + (end - begin) / 2
     while n_drawn < SAMPLES and (time.perf_counter() < half or not n_drawn):
         points = _drawn(low, high, integer, BATCH, rng)
-        drawn = [_answers(model, points) for model in models]
+        drawn = [own_answers(model, points) for model in models]
         apart = drawn[0] != drawn[1]
         n_drawn, n_apart = n_drawn + len(points), n_apart + int(apart.sum())
         room = SHOWN - sum(map(len, shown))
         shown.append(points[apart][:room])
         told += _pairs(drawn, apart)[:room]
     n_rows, n_different = len(rows), int(different.sum())
-    interval = _clopper_pearson(n_rows - n_different, n_rows, confidence)
-    volume_interval = _clopper_pearson(n_drawn - n_apart, n_drawn, confidence)
+    interval = _interval(n_rows - n_different, n_rows, confidence)
+    volume_interval = _interval(n_drawn - n_apart, n_drawn, confidence)
     volume = volume_interval
     if forests is not None:
         volume = _proven_volume(forests, inside, low, high, integer, end)
@@ -272,23 +276,6 @@ def _read_both(models):
         for model in models:
             check_is_fitted(model)
         return None
-
-
-def _names(models):
-    for model in models:
-        if hasattr(model, "feature_names_in_"):
-            return list(model.feature_names_in_)
-    return None
-
-
-def _answers(model, X):
-    """What a model predicts when its trees are added up in order."""
-    if getattr(model, "n_jobs", None) not in (None, 1):
-        model = copy.copy(model)
-        model.n_jobs = None
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return np.asarray(model.predict(X))
 
 
 def _n_features(models, forests):
@@ -336,13 +323,9 @@ def _pairs(answers, different):
     return [tuple(answer[i] for answer in answers) for i in chosen]
 
 
-def _clopper_pearson(n_alike, n, confidence):
-    """Interval of a probability from the number of successes."""
-    if not n:
-        return 0.0, 1.0
-    tail = (1.0 - confidence) / 2.0
-    low = beta.ppf(tail, n_alike, n - n_alike + 1) if n_alike else 0.0
-    high = beta.ppf(1.0 - tail, n_alike + 1, n - n_alike) if n_alike < n else 1.0
+def _interval(n_alike, n, confidence):
+    """Ends, as plain numbers, of the interval of a probability."""
+    low, high = binomial_interval(n_alike, n, confidence)
     return float(low), float(high)
 
 
@@ -380,16 +363,8 @@ def _shares(axes, low, high, integer):
     """For every axis, the share of the box before each of its cells, and 1 at the end."""
     shares = []
     for j, cuts in zip(axes.features, axes.cuts, strict=True):
-        ends = np.concatenate([[low[j]], np.clip(cuts, low[j], high[j]), [high[j]]])
-        if integer[j]:
-            ends = np.floor(ends)
-            ends[0] = low[j] - 1.0
-        width = np.maximum(np.diff(ends), 0.0)
-        if not width.any():
-            # a box of one value on this axis
-            width[np.searchsorted(cuts, low[j])] = 1.0
-        shares.append(np.append(np.concatenate([[0.0], np.cumsum(width)])[:-1], width.sum()))
-        shares[-1] /= width.sum()
+        before = np.cumsum(cell_shares(cuts, low[j], high[j], integer[j]))
+        shares.append(np.concatenate([[0.0], before / before[-1]]))
     return shares
 
 

@@ -258,6 +258,22 @@ class Axes:
         return self._decimals[axis, cut]
 
 
+def cell_shares(cuts, low, high, integer):
+    """Probability of each cell of an axis for numbers drawn uniformly from low..high.
+
+    Integers are drawn if `integer`; where low equals high, it is the one number.
+    """
+    if integer:
+        edges = np.floor(np.clip(np.concatenate([[low - 1], cuts, [high]]), low - 1, high))
+    else:
+        edges = np.clip(np.concatenate([[low], cuts, [high]]), low, high)
+    if edges[-1] > edges[0]:
+        return np.diff(edges) / (edges[-1] - edges[0])
+    weights = np.zeros(len(cuts) + 1)
+    weights[np.searchsorted(cuts, low)] = 1.0
+    return weights
+
+
 def children(nodes):
     """Left and right children of the nodes of trees over axes, -1 in leaves."""
     left = np.where(nodes[:, 0] >= 0, np.arange(1, len(nodes) + 1), -1)

@@ -17,6 +17,7 @@ from numbers import Integral
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import beta
 from sklearn.base import _fit_context as fit_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -54,6 +55,7 @@ __all__ = [
     "TimeLimitError",
     "all_or_nothing",
     "available_memory",
+    "binomial_interval",
     "check_readable",
     "check_weights",
     "class_index",
@@ -403,6 +405,33 @@ class HoldsClassifierTree(HoldsTree):
         """
         X = fitted_rows(self, X)
         return self.decision_tree_.predict_proba(X, check_input=False)
+
+
+# ------------------------------------------------------------------- intervals
+
+
+def binomial_interval(hits, n, confidence=0.95):
+    """Clopper and Pearson's interval of a probability.
+
+    Parameters
+    ----------
+    hits : ndarray of shape (n_probabilities,) or float
+        Successes; need not be whole, if `n` is an effective number.
+    n : float
+        Trials; of none nothing is known.
+    confidence : float, default=0.95
+
+    Returns
+    -------
+    low, high : ndarrays of the shape of `hits`
+    """
+    tail = (1.0 - confidence) / 2.0
+    hits = np.asarray(hits, dtype=np.float64)
+    misses = n - hits
+    some, not_all = hits > 1e-9, misses > 1e-9
+    low = beta.ppf(tail, np.where(some, hits, 1.0), misses + 1.0)
+    high = beta.ppf(1.0 - tail, hits + 1.0, np.where(not_all, misses, 1.0))
+    return np.where(some, low, 0.0), np.where(not_all, high, 1.0)
 
 
 # ------------------------------------------------------------------- time, memory, messages

@@ -181,6 +181,32 @@ def n_near(n_rows, shape, max_changes):
     return float(n_rows * ways.sum())
 
 
+def within(cells, known, max_changes):
+    """Which cells differ from one of some known cells on at most so many axes.
+
+    O(cells * known * axes).
+
+    Parameters
+    ----------
+    cells : int array of shape (n, n_axes)
+    known : int array of shape (n_known, n_axes)
+    max_changes : int
+
+    Returns
+    -------
+    bool array of shape (n,)
+    """
+    found = np.zeros(len(cells), dtype=bool)
+    step = max(1, BATCH_CELLS // len(known))
+    for i in range(0, len(cells), step):
+        part = cells[i : i + step]
+        changes = np.zeros((len(part), len(known)), dtype=np.int32)
+        for a in range(known.shape[1]):
+            changes += part[:, a, None] != known[None, :, a]
+        found[i : i + step] = changes.min(axis=1) <= max_changes
+    return found
+
+
 def walks(cells, shape, max_changes):
     """Lines that together hold every point near some rows once.
 

@@ -189,7 +189,7 @@ def verify(
             f"model_a was fitted on {forests[0].n_features} features, but model_b on "
             f"{forests[1].n_features}. Compare models of the same columns."
         )
-    inside = read_domain(domain, forests[0].n_features, _names(models))
+    inside = read_domain(domain, forests[0].n_features, names_of(models))
     if (X is None) != (max_changes is None):
         raise ValueError(
             f"max_changes={max_changes} {'needs' if X is None else 'was given with'} the rows X. "
@@ -211,7 +211,7 @@ def verify(
         if voting == "hard":
             predictions = tuple(f.classes[f.predict_index(row[None])[0]] for f in forests)
         else:
-            predictions = tuple(_own_prediction(model, row) for model in models)
+            predictions = tuple(own_answers(model, row[None]).tolist()[0] for model in models)
         if predictions[0] == predictions[1]:
             raise RuntimeError(
                 f"The trees of the models differ at {_shown(row)}, but their own predict answers "
@@ -243,12 +243,8 @@ def _compare_near(forests, inside, X, max_changes, end):
         forests = [inside.read(forest) for forest in forests]
     axes = Axes.of(*forests)
     outside = None if inside is None else inside.outside(axes)
-    labels = list(dict.fromkeys(c for forest in forests for c in forest.classes.tolist()))
-    place = {label: i for i, label in enumerate(labels)}
-    models = [
-        (Lines(forest, axes, outside), np.array([place[c] for c in forest.classes.tolist()]))
-        for forest in forests
-    ]
+    _, columns = _common_labels(forests)
+    models = [(Lines(f, axes, outside), c) for f, c in zip(forests, columns, strict=True)]
     cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
     _, first = np.unique(cells, axis=0, return_index=True)
     first.sort()
@@ -266,6 +262,16 @@ def _compare_near(forests, inside, X, max_changes, end):
     except Stopped:
         return None, None, None
     return True, None, None
+
+
+def _common_labels(forests):
+    """All class labels of some forests, and the places of each forest's own among them."""
+    labels = list(dict.fromkeys(c for forest in forests for c in forest.classes.tolist()))
+    place = {label: i for i, label in enumerate(labels)}
+    columns = [
+        np.array([place[c] for c in forest.classes.tolist()], dtype=np.intp) for forest in forests
+    ]
+    return labels, columns
 
 
 def _moved(x, cell, target, axes, inside):
@@ -416,12 +422,7 @@ class Space:
         self.axes = Axes.of(*forests) if axes is None else axes
         self.outside = None if domain is None else domain.outside(self.axes)
         self.whole = self.axes.whole
-        self.labels = list(dict.fromkeys(c for forest in forests for c in forest.classes.tolist()))
-        place = {label: i for i, label in enumerate(self.labels)}
-        self.columns = [
-            np.array([place[c] for c in forest.classes.tolist()], dtype=np.intp)
-            for forest in forests
-        ]
+        self.labels, self.columns = _common_labels(forests)
         n_labels = max(2, len(self.labels))
         units = []
         unit_of, value = [], []
@@ -703,7 +704,7 @@ def _stacked(arrays):
     return np.concatenate([np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in arrays])
 
 
-def _names(models):
+def names_of(models):
     for model in models:
         if hasattr(model, "feature_names_in_"):
             return list(model.feature_names_in_)
@@ -717,15 +718,14 @@ def _read(model, voting):
     return forest
 
 
-def _own_prediction(model, row):
-    """What ``model.predict`` answers to a row when its trees are added up in order."""
+def own_answers(model, X):
+    """What ``model.predict`` answers when its trees are added up in order."""
     if getattr(model, "n_jobs", None) not in (None, 1):
         model = copy.copy(model)
         model.n_jobs = None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        label = model.predict(row.reshape(1, -1))[0]
-    return label.item() if isinstance(label, np.generic) else label
+        return np.asarray(model.predict(X))
 
 
 def _shown(row):

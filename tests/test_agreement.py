@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import Domain, agreement
-from ensemble_simplify._agreement import _clopper_pearson
 from ensemble_simplify._axes import Axes
+from ensemble_simplify._base import binomial_interval
 from ensemble_simplify._forest import read_forest
 
 X, Y = load_iris(return_X_y=True)
@@ -27,7 +27,7 @@ def models():
 @pytest.mark.parametrize("n", [1, 7, 40])
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_interval_covers_the_truth_as_often_as_it_says(n, confidence):
-    intervals = np.array([_clopper_pearson(k, n, confidence) for k in range(n + 1)])
+    intervals = np.array([binomial_interval(k, n, confidence) for k in range(n + 1)])
     assert (intervals[:, 0] <= np.arange(n + 1) / n).all()
     assert (intervals[:, 1] >= np.arange(n + 1) / n).all()
     for p in np.linspace(0.01, 0.99, 60):

@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import fitted_classifiers
 
 from ensemble_simplify import BornAgainClassifier, Domain, verify
-from ensemble_simplify._axes import Axes
+from ensemble_simplify._axes import Axes, cell_shares
 from ensemble_simplify._domain import read_domain
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._thresholds import cut_points, merged_thresholds
@@ -35,7 +35,6 @@ from ensemble_simplify.born_again import _fidelity as fidelity_module
 from ensemble_simplify.born_again import _fooling as fooling_module
 from ensemble_simplify.born_again import _heuristic as heuristic_module
 from ensemble_simplify.born_again import _planner as planner_module
-from ensemble_simplify.born_again._fidelity import edge_weights
 from ensemble_simplify.born_again._grid import Grid
 from ensemble_simplify.born_again._planner import _bound_on, _starts_anywhere
 from ensemble_simplify.born_again._search import CellTree, solve
@@ -463,11 +462,11 @@ def test_fidelity_counts_integers_and_the_domain():
 
 def test_weights_of_cells():
     cuts = np.array([1.0, 2.5, 9.0])
-    np.testing.assert_allclose(edge_weights(cuts, 0.0, 4.0, False), [0.25, 0.375, 0.375, 0])
-    np.testing.assert_allclose(edge_weights(cuts, 0.0, 4.0, True), [0.4, 0.2, 0.4, 0])
-    np.testing.assert_allclose(edge_weights(cuts, 2.0, 2.0, True), [0, 1, 0, 0])
-    np.testing.assert_allclose(edge_weights(cuts, 9.0, 9.0, False), [0, 0, 1, 0])
-    np.testing.assert_allclose(edge_weights(cuts, 10.0, 11.0, False), [0, 0, 0, 1])
+    np.testing.assert_allclose(cell_shares(cuts, 0.0, 4.0, False), [0.25, 0.375, 0.375, 0])
+    np.testing.assert_allclose(cell_shares(cuts, 0.0, 4.0, True), [0.4, 0.2, 0.4, 0])
+    np.testing.assert_allclose(cell_shares(cuts, 2.0, 2.0, True), [0, 1, 0, 0])
+    np.testing.assert_allclose(cell_shares(cuts, 9.0, 9.0, False), [0, 0, 1, 0])
+    np.testing.assert_allclose(cell_shares(cuts, 10.0, 11.0, False), [0, 0, 0, 1])
 
 
 def test_fidelity_is_estimated_where_cells_are_many(monkeypatch):

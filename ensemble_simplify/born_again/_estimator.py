@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ensemble_simplify._axes import Axes, Splits
+from ensemble_simplify._axes import Axes, Splits, cell_shares
 from ensemble_simplify._base import (
     HasMethods,
     HoldsClassifierTree,
@@ -40,7 +40,7 @@ from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._neighbourhood import Lines
 from ensemble_simplify._sklearn_tree import write_classifier
 from ensemble_simplify._verify import verify
-from ensemble_simplify.born_again._fidelity import edge_weights, fidelity
+from ensemble_simplify.born_again._fidelity import fidelity
 from ensemble_simplify.born_again._grid import CellTrees, n_cells
 from ensemble_simplify.born_again._line_search import (
     LineSearch,
@@ -420,26 +420,8 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             whole.forest.threshold, problem.forest.threshold
         )
         self._set_fidelity(changed, whole.forest, domain, tree, nodes, X[counted], rng)
-        self.decision_tree_ = write_classifier(
-            nodes,
-            tree.nodes[nodes.leaves, 1],
-            leaf_probabilities(
-                self.estimator_,
-                whole if whole.forest is forest else Problem.of(forest),
-                tree,
-                problem.axes,
-                leaf_of_row,
-                rows,
-                weight,
-                rng,
-            ),
-            leaf_of_row,
-            y_index,
-            self.classes_,
-            n_features=self.n_features_in_,
-            feature_names=getattr(self, "feature_names_in_", None),
-            sample_weight=weight,
-        )
+        read = whole if whole.forest is forest else Problem.of(forest)
+        self._write(read, problem.axes, tree, nodes, leaf_of_row, rows, y_index, weight, rng)
         self._tell()
         return self
 
@@ -532,25 +514,36 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             NEAR_EFFORT,
         )
         leaf_of_row = tree.apply(training.cells)
+        rows = _as_frame(rows, self.estimator_)
+        self._write(
+            problem,
+            problem.axes,
+            tree,
+            nodes,
+            leaf_of_row,
+            rows,
+            training.y_index,
+            training.weight,
+            rng,
+        )
+
+    def _write(self, problem, axes, tree, nodes, leaf_of_row, rows, y_index, weight, rng):
+        """Set the scikit-learn tree of a tree over `axes`, with `nodes` over features.
+
+        Its leaves hold the probabilities of the ensemble as `problem` has it.
+        """
         self.decision_tree_ = write_classifier(
             nodes,
             tree.nodes[nodes.leaves, 1],
             leaf_probabilities(
-                self.estimator_,
-                problem,
-                tree,
-                problem.axes,
-                leaf_of_row,
-                _as_frame(rows, self.estimator_),
-                training.weight,
-                rng,
+                self.estimator_, problem, tree, axes, leaf_of_row, rows, weight, rng
             ),
             leaf_of_row,
-            training.y_index,
+            y_index,
             self.classes_,
             n_features=self.n_features_in_,
             feature_names=getattr(self, "feature_names_in_", None),
-            sample_weight=training.weight,
+            sample_weight=weight,
         )
 
     def _tell_near(self):
@@ -588,7 +581,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         weights = []
         for j, cuts in zip(axes.features, axes.cuts, strict=True):
             integer = domain is not None and domain.integer[j]
-            weights.append(edge_weights(cuts, X[:, j].min(), X[:, j].max(), integer))
+            weights.append(cell_shares(cuts, X[:, j].min(), X[:, j].max(), integer))
         self.volume_fidelity_, self.volume_fidelity_error_ = fidelity(
             CellTrees.of(forest, axes, outside),
             CellTree(coded),

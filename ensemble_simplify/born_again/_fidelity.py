@@ -50,22 +50,6 @@ def fidelity(trees, tree, weights, rng, effort=1.0):
     return float(min(agree / total, 1.0)), 0.0
 
 
-def edge_weights(cuts, low, high, integer):
-    """Probability of each cell of an axis for numbers drawn uniformly from low..high.
-
-    Integers are drawn if `integer`; where low equals high, it is the one number.
-    """
-    if integer:
-        edges = np.floor(np.clip(np.concatenate([[low - 1], cuts, [high]]), low - 1, high))
-    else:
-        edges = np.clip(np.concatenate([[low], cuts, [high]]), low, high)
-    if edges[-1] > edges[0]:
-        return np.diff(edges) / (edges[-1] - edges[0])
-    weights = np.zeros(len(cuts) + 1)
-    weights[np.searchsorted(cuts, low)] = 1.0
-    return weights
-
-
 def _leaf_parts(trees, tree, weights, max_cells):
     """For each leaf, the forest restricted to it and weights; None if there are too many cells."""
     whole = np.array(trees.shape, dtype=np.int32) - 1

@@ -8,9 +8,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ensemble_simplify._axes import Axes
-
-# Numbers that are compared at once.
-BATCH = 1 << 22
+from ensemble_simplify._neighbourhood import within
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,17 +60,8 @@ class Promise:
 
     def covers(self, X):
         """Which rows lie in a cell that differs from a training row's on few enough axes."""
-        new = np.ascontiguousarray(self.axes.encode_rows(X).T)
         known = np.unique(self.training.cells, axis=0)
-        found = np.zeros(len(new), dtype=bool)
-        step = max(1, BATCH // len(known))
-        for i in range(0, len(new), step):
-            part = new[i : i + step]
-            changes = np.zeros((len(part), len(known)), dtype=np.int16)
-            for a in range(known.shape[1]):
-                changes += part[:, a, None] != known[None, :, a]
-            found[i : i + step] = changes.min(axis=1) <= self.max_changes
-        return found
+        return within(self.axes.encode_rows(X).T, known, self.max_changes)
 
 
 def check_promise(model):

@@ -35,6 +35,7 @@ from ensemble_simplify._base import (
 from ensemble_simplify._cells import Stopped
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._forest import tree_estimators
+from ensemble_simplify._neighbourhood import within
 from ensemble_simplify._verify import verify
 from ensemble_simplify._writers import last_step, reweighted, weights_can_be_written
 from ensemble_simplify.faithful_pruning._everywhere import Everywhere
@@ -49,8 +50,6 @@ PATH_POINTS = 1 << 28
 # When the first search, others and the lower bound have to end, as shares of the time: the rest is
 # for the path, or for the proof where that takes long.
 WITH_PATH, WITHOUT_PATH = (0.5, 0.6, 0.75), (0.7, 0.8, 1.0)
-# Distances between rows that are held at once.
-DISTANCES = 1 << 24
 
 
 class FaithfulPruner(ClassifierMixin, BaseEstimator):
@@ -578,12 +577,7 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
         covered = np.ones(len(X), dtype=bool) if domain is None else domain.contains(X)
         if self.max_changes is None:
             return covered
-        cells = np.ascontiguousarray(self._axes.encode_rows(X).T)
-        step = max(1, DISTANCES // self._cells.size)
-        for i in range(0, len(X), step):
-            changes = (cells[i : i + step, None] != self._cells[None]).sum(axis=2)
-            covered[i : i + step] &= changes.min(axis=1) <= self.max_changes
-        return covered
+        return covered & within(self._axes.encode_rows(X).T, self._cells, self.max_changes)
 
     def verify(self, X=None, *, time_limit=None):
         """Prove that the pruned ensemble keeps the promise.

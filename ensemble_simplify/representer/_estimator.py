@@ -27,6 +27,7 @@ from ensemble_simplify._base import (
     Interval,
     StrOptions,
     all_or_nothing,
+    binomial_interval,
     check_weights,
     deadline_after,
     fit_context,
@@ -41,7 +42,6 @@ from ensemble_simplify.representer._fidelity import (
     RowsAside,
     agreement,
     agreement_by_class,
-    binomial_interval,
     stability,
     warn_of_lost_classes,
 )
@@ -731,8 +731,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         path.fidelity = 1.0 - infidelity
         path.fidelity_low, path.fidelity_high = np.full((2, path.fidelity.size), np.nan)
         if aside.n_rows and aside.target != "value":
+            n = aside.effective_size
             path.fidelity_low, path.fidelity_high = binomial_interval(
-                path.fidelity, aside.effective_size
+                np.clip(path.fidelity, 0.0, 1.0) * n, n
             )
         path.selected = 0
         if chosen_here:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import beta
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch
 
 from ensemble_simplify._base import warn
-
-# Of the intervals on the path.
-_CONFIDENCE = 0.95
 
 # Two splits are the same if they send this part of a node's training rows the same way.
 _SAME = 0.95
@@ -81,28 +77,6 @@ def agreement_by_class(decisions, answers, classes, sample_weight=None):
         if mine.any():
             shares[k] = weight[mine] @ (answers[mine] == c) / weight[mine].sum()
     return shares
-
-
-def binomial_interval(share, n):
-    """Clopper and Pearson's interval of a probability, from shares of `n` trials.
-
-    Parameters
-    ----------
-    share : ndarray of shape (n_shares,)
-    n : float
-        Trials, or an effective number of them.
-
-    Returns
-    -------
-    low, high : ndarray of shape (n_shares,)
-    """
-    tail = (1.0 - _CONFIDENCE) / 2.0
-    hits = np.clip(share, 0.0, 1.0) * n
-    misses = n - hits
-    some, not_all = hits > 1e-9, misses > 1e-9
-    low = beta.ppf(tail, np.where(some, hits, 1.0), misses + 1.0)
-    high = beta.ppf(1.0 - tail, hits + 1.0, np.where(not_all, misses, 1.0))
-    return np.where(some, low, 0.0), np.where(not_all, high, 1.0)
 
 
 def warn_of_lost_classes(decisions, answers, classes):
