@@ -214,20 +214,15 @@ def agreement(
     models = [unwrap(model) for model in (model_a, model_b)]
     forests = _read_both(models)
     n_features = _n_features(models, forests)
-    inside = read_domain(domain, n_features, names_of(models))
+    rows = np.empty((0, n_features)) if X is None else _checked_rows(X, n_features)
+    inside = read_domain(domain, n_features, names_of(models), np.isnan(rows).any(axis=0))
     if inside is not None and inside.clauses:
         raise ValueError(
             "domain has groups or implications, which agreement does not support. Leave them out, "
             "or give their features integers and bounds."
         )
-    answers, rows = None, np.empty((0, n_features))
+    answers = None
     if X is not None:
-        rows = check_array(X, dtype=np.float64)
-        if rows.shape[1] != n_features:
-            raise ValueError(
-                f"X has {rows.shape[1]} features, but the models were fitted on {n_features}. "
-                "Pass the columns they were fitted on."
-            )
         if inside is not None:
             inside.check_rows(rows)
         answers = [own_answers(model, rows) for model in models]
@@ -291,6 +286,16 @@ def _n_features(models, forests):
     return numbers[0]
 
 
+def _checked_rows(X, n_features):
+    rows = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+    if rows.shape[1] != n_features:
+        raise ValueError(
+            f"X has {rows.shape[1]} features, but the models were fitted on {n_features}. Pass the "
+            "columns they were fitted on."
+        )
+    return rows
+
+
 def _box(rows, inside, n_features):
     """Ends of the box, and which features are whole numbers."""
     low, high = np.full(n_features, -np.inf), np.full(n_features, np.inf)
@@ -298,8 +303,11 @@ def _box(rows, inside, n_features):
     if inside is not None:
         low, high, integer = inside.low.copy(), inside.high.copy(), inside.integer
     if len(rows):
-        low = np.where(np.isfinite(low), low, rows.min(axis=0))
-        high = np.where(np.isfinite(high), high, rows.max(axis=0))
+        known = ~np.isnan(rows)
+        least = rows.min(axis=0, where=known, initial=np.inf)
+        most = rows.max(axis=0, where=known, initial=-np.inf)
+        low = np.where(np.isfinite(low), low, least)
+        high = np.where(np.isfinite(high), high, most)
     unbounded = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
     if unbounded.size:
         raise ValueError(

@@ -1,8 +1,9 @@
 """Axes of cut points: the only encoder and decoder between values and codes.
 
 An axis is the sorted distinct cut points of a feature. The code of a value on it counts the cut
-points below, so that ``x <= cuts[c]`` is ``code <= c``: codes number the cells of the axis. Trees
-over axes are the arrays of `_regions.pyx`.
+points below, so that ``x <= cuts[c]`` is ``code <= c``: codes number the cells of the axis. Where a
+feature may be missing, its last cut point is infinity, and the last cell is "missing": a cell like
+the others, on whose side no comparison is true. Trees over axes are the arrays of `_regions.pyx`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify._regions import encode_trees
+from ensemble_simplify._regions import encode_trees, encode_trees_with_missing
 from ensemble_simplify._sklearn_tree import TreeNodes
 from ensemble_simplify._thresholds import (
     FLOAT32_MAX,
@@ -19,6 +20,9 @@ from ensemble_simplify._thresholds import (
     float32_floor,
     shortest_decimal,
 )
+
+# Nodes of trees with a cell for missing values: 12 bytes each.
+MAX_NODES = 1 << 27
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +51,7 @@ class CodedTrees:
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """The splits of trees, as in a `Forest`, without what the leaves say.
+    """The splits of trees, as in a `Forest`, without what the leaves say; missing go right.
 
     Attributes
     ----------
@@ -66,6 +70,8 @@ class Splits:
     right: np.ndarray
     feature: np.ndarray
     threshold: np.ndarray
+    missing_left: None = None
+    missing: None = None
 
     @classmethod
     def of_tree(cls, nodes, n_features):
@@ -86,7 +92,8 @@ class Axes:
     Parameters
     ----------
     by_feature : list of n_features arrays of float64
-        Sorted distinct cut points of every feature.
+        Sorted distinct cut points of every feature; infinity is the last one where the feature
+        may be missing.
 
     Attributes
     ----------
@@ -112,11 +119,13 @@ class Axes:
     @classmethod
     def of(cls, *forests):
         """Axes of all cut points of some forests (or `Splits`) on the same features."""
+        may_miss = [forest.missing for forest in forests if forest.missing is not None]
         return cls(
             cut_points(
                 np.concatenate([forest.feature for forest in forests]),
                 np.concatenate([forest.threshold for forest in forests]),
                 forests[0].n_features,
+                np.any(may_miss, axis=0) if may_miss else None,
             )
         )
 
@@ -145,6 +154,12 @@ class Axes:
         return np.array([len(c) for c in self.cuts], dtype=np.int32)
 
     @property
+    def missing_cells(self):
+        """The cell "missing" of each axis, as an int32 array; -1 where values cannot be missing."""
+        last = [len(c) if len(c) and np.isinf(c[-1]) else -1 for c in self.cuts]
+        return np.array(last, dtype=np.int32)
+
+    @property
     def whole(self):
         """The region of all cells: first and last cell on every axis, int32 arrays."""
         last = self.n_cuts
@@ -166,7 +181,7 @@ class Axes:
         """Axis and cut of splits at cut points; -1 in leaves (`feature` below 0).
 
         A split that sends every finite row right has cut -1, one that sends them left the number
-        of cuts of its axis or more.
+        of cuts of its axis or more, or the cut between them and missing values.
         """
         axis_of = np.zeros(self.n_features, dtype=np.intp)
         axis_of[self.features] = np.arange(len(self.features))
@@ -177,18 +192,41 @@ class Axes:
         for a, cuts in enumerate(self.cuts):
             part = order[ends[a] : ends[a + 1]]
             cut[part] = np.searchsorted(cuts, threshold[part], side="right") - 1
-        cut[(axis >= 0) & (threshold >= FLOAT32_MAX)] = np.iinfo(np.int32).max
+        last = np.where(self.missing_cells >= 0, self.missing_cells - 1, np.iinfo(np.int32).max)
+        all_left = (axis >= 0) & (threshold >= FLOAT32_MAX)
+        cut[all_left] = last[axis[all_left]]
         return axis, cut
 
     def encode_forest(self, forest):
         """Trees of a forest (or `Splits`) over these axes, which must hold their cut points.
 
-        Leaves keep their ids as numbers. Splits that send every finite row one way are left out.
+        Leaves keep their ids as numbers. Splits that send every row one way are left out. A split
+        that sends missing values left becomes two: one that tells them apart, and one of the
+        others; so what lies left of it can stand twice.
         """
         axis, cut = self.encode_splits(forest.feature, forest.threshold)
-        return CodedTrees(
-            *encode_trees(forest.offsets, forest.left, forest.right, axis, cut, self.n_cuts)
+        if forest.missing_left is None or (self.missing_cells < 0).all():
+            return CodedTrees(
+                *encode_trees(forest.offsets, forest.left, forest.right, axis, cut, self.n_cuts)
+            )
+        nodes, offsets = encode_trees_with_missing(
+            forest.offsets,
+            forest.left,
+            forest.right,
+            axis,
+            cut,
+            self.n_cuts,
+            forest.missing_left.view(np.uint8),
+            self.missing_cells,
+            MAX_NODES,
         )
+        if nodes is None:
+            raise ValueError(
+                f"With a cell for missing values, the trees take more than {MAX_NODES:,} nodes: "
+                f"{(self.missing_cells >= 0).sum()} features may be missing. Name fewer in "
+                "Domain(missing=...), or use shallower trees."
+            )
+        return CodedTrees(nodes, offsets)
 
     def decode(self, nodes):
         """`TreeNodes` of one tree over these axes, with short decimal thresholds."""
@@ -217,7 +255,7 @@ class Axes:
         Returns
         -------
         ndarray of float64, shape (n, n_features)
-            0 for features without cut points.
+            0 for features without cut points, NaN in the cells of missing values.
         """
         rows = np.zeros((len(cells), self.n_features))
         for a, j in enumerate(self.features):
@@ -228,7 +266,8 @@ class Axes:
         """A random row in each of some regions, uniform inside.
 
         Where a region is unbounded, it is cut off as far outside the cut points of the axis as
-        they lie apart; features without cut points are drawn from 0..1.
+        they lie apart; features without cut points are drawn from 0..1. Values are missing where
+        the region leaves nothing else.
 
         Parameters
         ----------
@@ -242,14 +281,22 @@ class Axes:
         """
         low = np.zeros((len(first), self.n_features))
         high = np.ones((len(first), self.n_features))
+        absent = np.zeros(low.shape, dtype=bool)
         for a, (j, cuts) in enumerate(zip(self.features, self.cuts, strict=True)):
+            if len(cuts) and np.isinf(cuts[-1]):
+                absent[:, j] = first[:, a] == len(cuts)
+                cuts = cuts[:-1]
             if not len(cuts):
                 continue
             margin = max(cuts[-1] - cuts[0], abs(cuts[0]) * 1e-3, 1e-30)
             ends = [cuts[0] - margin, *cuts, cuts[-1] + margin]
             ends = np.clip(ends, -FLOAT32_MAX, FLOAT32_MAX)
-            low[:, j], high[:, j] = ends[first[:, a]], ends[last[:, a] + 1]
-        return low + (high - low) * (1.0 - rng.random_sample(low.shape))
+            most = len(cuts)
+            low[:, j] = ends[np.minimum(first[:, a], most)]
+            high[:, j] = ends[np.minimum(last[:, a], most) + 1]
+        X = low + (high - low) * (1.0 - rng.random_sample(low.shape))
+        X[absent] = np.nan
+        return X
 
     def _decimal(self, axis, cut):
         """The cut point as a short decimal, found once: trees bred together share their splits."""
@@ -293,7 +340,9 @@ def _points_between(x, max_values):
 
 
 def _point_in_each(cuts):
-    """A plain number in every cell of an axis, which float32 represents."""
+    """A plain number in every cell of an axis, which float32 represents; NaN where missing."""
+    if len(cuts) and np.isinf(cuts[-1]):
+        return np.append(_point_in_each(cuts[:-1]), np.nan)
     low, high = np.append(-FLOAT32_MAX, cuts), np.append(cuts, FLOAT32_MAX)
     guess = low + (high - low) / 2
     if len(cuts):

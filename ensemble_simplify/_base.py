@@ -24,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -52,15 +53,18 @@ __all__ = [
     "Options",
     "RealNotInt",
     "StrOptions",
+    "TakesWhatItsEstimatorTakes",
     "TimeLimitError",
     "all_or_nothing",
     "available_memory",
     "binomial_interval",
+    "check_missing",
     "check_readable",
     "check_weights",
     "class_index",
     "column_index",
     "deadline_after",
+    "finiteness",
     "fit_context",
     "fit_or_unwrap",
     "fitted_rows",
@@ -328,8 +332,44 @@ def column_index(key, parameter, n_features, names=None):
     return int(key)
 
 
-def fitted_rows(estimator, X):
-    """Rows to predict, as a scikit-learn tree takes them unchecked: finite float32, C order.
+def finiteness(estimator):
+    """What ``validate_data`` is told of missing values, by the tags of an estimator."""
+    return "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
+
+
+def check_missing(inside, estimator):
+    """Refuse a domain with missing values for an ensemble that does not take them.
+
+    Parameters
+    ----------
+    inside : Inside or None
+    estimator : fitted ensemble
+
+    Raises
+    ------
+    ValueError
+        If ``predict`` raises one for a row that lacks what may be missing.
+    """
+    if inside is None or not inside.missing.any():
+        return
+    row = np.where(inside.missing, np.nan, np.clip(0.0, inside.low, inside.high))[None]
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            estimator.predict(row)
+    except ValueError as error:
+        raise ValueError(
+            f"The features {np.flatnonzero(inside.missing).tolist()} may be missing, but "
+            f"{type(estimator).__name__}.predict does not take missing values. Leave them out of "
+            "Domain(missing=...), fill them in, or use an ensemble that takes them."
+        ) from error
+
+
+def fitted_rows(estimator, X, *, any_missing=False):
+    """Rows to predict, as a scikit-learn tree takes them unchecked: float32, C order.
+
+    They are finite, but for features in ``estimator._may_miss`` (None: none) or, if `any_missing`,
+    all features.
 
     Raises
     ------
@@ -339,10 +379,34 @@ def fitted_rows(estimator, X):
         If the rows do not go with those it was fitted on.
     """
     check_is_fitted(estimator)
-    return validate_data(estimator, X, reset=False, dtype=np.float32, order="C")
+    known = getattr(estimator, "_may_miss", None)
+    allowed = "allow-nan" if any_missing or known is not None else True
+    X = validate_data(
+        estimator, X, reset=False, dtype=np.float32, order="C", ensure_all_finite=allowed
+    )
+    if allowed == "allow-nan" and not any_missing:
+        unknown = np.isnan(X) & ~known
+        if unknown.any():
+            row, j = np.argwhere(unknown)[0]
+            raise ValueError(
+                f"X[{row}, {j}] is missing, but feature {j} never was in fit, so what the "
+                "ensemble says there is not known. Fill in a value, or fit again with the feature "
+                "in Domain(missing=...)."
+            )
+    return X
 
 
 # ------------------------------------------------------------------- estimators that hold a tree
+
+
+class TakesWhatItsEstimatorTakes:
+    """Missing values are taken iff the ensemble takes them."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        inner = self.estimator
+        tags.input_tags.allow_nan = inner is None or get_tags(inner).input_tags.allow_nan
+        return tags
 
 
 class HoldsTree:
@@ -354,7 +418,8 @@ class HoldsTree:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite rows; cast to float32, as scikit-learn's trees do.
+            Finite rows, missing values only where there were some in ``fit``; cast to float32,
+            as scikit-learn's trees do.
 
         Returns
         -------
@@ -396,7 +461,8 @@ class HoldsClassifierTree(HoldsTree):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite rows; cast to float32, as scikit-learn's trees do.
+            Finite rows, missing values only where there were some in ``fit``; cast to float32,
+            as scikit-learn's trees do.
 
         Returns
         -------

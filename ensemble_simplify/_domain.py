@@ -1,4 +1,4 @@
-"""Which inputs can occur: bounds, integers, one-hot groups and implied indicators.
+"""Which inputs can occur: bounds, integers, missing values, one-hot groups, implied indicators.
 
 A domain acts on thresholds, before any cells are made: those that tell no two values in it
 apart go, and those between the same two integers become one. Groups and implications, which
@@ -42,6 +42,9 @@ class Domain:
     implies : list of tuples of features
         Chains of 0/1 features: where one is 1, so is the next. ``("age<20", "age<25")`` says that
         who is below 20 is below 25.
+    missing : list of features, "all" or None
+        Features that may be missing (NaN). None: those that are in the rows that come with the
+        domain, the training rows of an estimator or `X` of `verify`.
 
     Examples
     --------
@@ -59,16 +62,21 @@ class Domain:
     one_hot: list = ()
     at_most_one: list = ()
     implies: list = ()
+    missing: list | str | None = None
 
 
-def read_domain(domain, n_features, names=None):
-    """A domain in terms of feature numbers, or None for None.
+def read_domain(domain, n_features, names=None, missing=None, categorical=None):
+    """A domain in terms of feature numbers, or None for all finite inputs.
 
     Parameters
     ----------
     domain : Domain, mapping of its parameters, or None
     n_features : int
     names : sequence of str or None
+    missing : bool array of shape (n_features,) or None
+        Features that may be missing where the domain does not say. None: none may.
+    categorical : bool array of shape (n_features,) or None
+        Features that hold codes of categories: whole numbers from 0, whatever the domain says.
 
     Raises
     ------
@@ -76,7 +84,9 @@ def read_domain(domain, n_features, names=None):
         If a feature is unknown, an entry has the wrong form, or no input is in the domain.
     """
     if domain is None:
-        return None
+        if categorical is None and (missing is None or not missing.any()):
+            return None
+        domain = Domain()
     if not isinstance(domain, Domain):
         known = {f.name for f in fields(Domain)}
         unknown = set(domain) - known
@@ -99,13 +109,25 @@ def read_domain(domain, n_features, names=None):
         )
 
     low, high = np.full(n_features, -np.inf), np.full(n_features, np.inf)
-    integer = np.zeros(n_features, dtype=bool)
-    if isinstance(domain.integers, str):
-        if domain.integers != "all":
-            raise ValueError(f"integers={domain.integers!r} in domain must be a list or 'all'.")
-        integer[:] = True
-    else:
-        integer[[number(feature) for feature in domain.integers]] = True
+
+    def mask(name, entry):
+        chosen = np.zeros(n_features, dtype=bool)
+        if isinstance(entry, str):
+            if entry != "all":
+                raise ValueError(f"{name}={entry!r} in domain must be a list or 'all'.")
+            chosen[:] = True
+        else:
+            chosen[[number(feature) for feature in entry]] = True
+        return chosen
+
+    integer = mask("integers", domain.integers)
+    if categorical is not None:
+        integer |= categorical
+        low[categorical] = 0.0
+    if domain.missing is not None:
+        missing = mask("missing", domain.missing)
+    elif missing is None:
+        missing = np.zeros(n_features, dtype=bool)
     clauses = set()
     binary = set()
     for name in ("one_hot", "at_most_one", "implies"):
@@ -124,6 +146,11 @@ def read_domain(domain, n_features, names=None):
                 clauses.add(frozenset((a, True) for a in group))
     for j in binary:
         integer[j], low[j], high[j] = True, 0.0, 1.0
+        if missing[j]:
+            raise ValueError(
+                f"domain has the feature {j} in a group or implication, but it may be missing. "
+                "Leave it out of one of the two: name in missing what can be missing."
+            )
     for feature, ends in domain.bounds.items():
         j = number(feature)
         first, last = ends
@@ -139,7 +166,18 @@ def read_domain(domain, n_features, names=None):
             clauses.add(frozenset({(j, bool(low[j]))}))
     if _assignment(clauses) is None:
         raise ValueError("domain is empty: its groups and implications contradict one another.")
-    return Inside(low, high, integer, frozenset(clauses))
+    return Inside(low, high, integer, frozenset(clauses), missing)
+
+
+def with_missing(domain, missing):
+    """A domain that says what may be missing: what it says itself, else the features of a mask."""
+    if not missing.any():
+        return domain
+    if not isinstance(domain, Domain):
+        domain = Domain(**(domain or {}))
+    if domain.missing is not None:
+        return domain
+    return replace(domain, missing=np.flatnonzero(missing).tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,19 +190,26 @@ class Inside:
     integer : bool array of shape (n_features,)
     clauses : frozenset of frozensets of (feature, bool)
         In every input, at least one feature of each has the value named.
+    missing : bool array of shape (n_features,)
+        Features that may be missing.
     """
 
     low: np.ndarray
     high: np.ndarray
     integer: np.ndarray
     clauses: frozenset
+    missing: np.ndarray
 
     def check_rows(self, X):
         """Raise ValueError if a row is outside."""
-        low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)
-        wrong = (X < low) | (X > high) | (self.integer & (X != np.floor(X)))
+        wrong = ~self._in_range(X)
         if wrong.any():
             row, j = np.argwhere(wrong)[0]
+            if np.isnan(X[row, j]):
+                raise ValueError(
+                    f"X[{row}, {j}] is missing, which is outside the domain. Name the feature in "
+                    "Domain(missing=...), or fill in a value."
+                )
             kind = "a whole number " if self.integer[j] else ""
             raise ValueError(
                 f"X[{row}, {j}] = {X[row, j]} is outside the domain: it must be {kind}in "
@@ -195,11 +240,16 @@ class Inside:
         -------
         bool array of shape (n,)
         """
-        low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)
-        inside = ((X >= low) & (X <= high) & (~self.integer | (np.floor(X) == X))).all(axis=1)
+        inside = self._in_range(X).all(axis=1)
         for clause in self.clauses:
             inside &= np.any([X[:, j] == value for j, value in clause], axis=0)
         return inside
+
+    def _in_range(self, X):
+        """Which entries are inside, each alone."""
+        low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)
+        inside = (X >= low) & (X <= high) & (~self.integer | (np.floor(X) == X))
+        return inside | (np.isnan(X) & self.missing)
 
     def read(self, forest):
         """The forest with the thresholds that tell values in the domain apart, and no others."""
@@ -212,7 +262,11 @@ class Inside:
         halves = self.integer[j] & (np.abs(cut) < HALVES)
         cut = np.where(halves, np.floor(cut) + 0.5, cut)
         cut = np.where(cut < low[j], -np.inf, np.where(cut >= high[j], np.inf, cut))
-        return replace(forest, threshold=np.where(forest.feature >= 0, cut, forest.threshold))
+        return replace(
+            forest,
+            threshold=np.where(forest.feature >= 0, cut, forest.threshold),
+            missing=self.missing if self.missing.any() else None,
+        )
 
     def outside(self, axes):
         """Regions outside the domain: first and last cells; None if there are none.
@@ -255,6 +309,10 @@ class Inside:
         """
         rows = np.tile(np.clip(0.0, self.low, self.high), (len(cells), 1))
         for a, (j, cuts) in enumerate(zip(axes.features, axes.cuts, strict=True)):
+            absent = len(cuts) and np.isinf(cuts[-1])
+            if absent:
+                rows[cells[:, a] == len(cuts), j] = np.nan
+                cuts = cuts[:-1]
             if not len(cuts):
                 continue
             with np.errstate(over="ignore"):
@@ -263,7 +321,8 @@ class Inside:
             points = np.append(cuts, min(beyond, self.high[j]))
             if self.integer[j]:
                 points = np.floor(points)
-            rows[:, j] = np.clip(points, self.low[j], self.high[j])[cells[:, a]]
+            points = np.clip(points, self.low[j], self.high[j])
+            rows[:, j] = np.append(points, np.nan)[cells[:, a]]
         tied = {j for clause in self.clauses for j, _ in clause}
         given = [j for j in axes.features if j in tied and len(axes.by_feature[j])]
         for row in rows:

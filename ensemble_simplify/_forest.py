@@ -75,6 +75,13 @@ class Forest:
     input_dtype : {"float32", "float64"}
         Type in which the ensemble compares. ``"float64"``: this forest is
         faithful for rows that float32 can represent.
+    missing_left : ndarray of bool, shape (n_nodes,), or None
+        Splits that send missing values (NaN) left; the others send them right. None: all do.
+    missing : ndarray of bool, shape (n_features,), or None
+        Features that may be missing in the inputs that count; None: none may.
+    categorical : ndarray of bool, shape (n_features,), or None
+        Features that hold codes of categories: for them the forest is faithful on whole numbers
+        from 0. None: there are none.
     """
 
     n_features: int
@@ -87,6 +94,9 @@ class Forest:
     value: np.ndarray
     vote: Vote
     input_dtype: str = "float32"
+    missing_left: np.ndarray | None = None
+    missing: np.ndarray | None = None
+    categorical: np.ndarray | None = None
 
     @property
     def n_trees(self):
@@ -114,14 +124,14 @@ class Forest:
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Finite rows; cast to float32.
+            Finite rows, or with missing values; cast to float32.
 
         Returns
         -------
         ndarray of intp, shape (n_rows, n_trees)
             Node numbers over the whole forest.
         """
-        return np.ascontiguousarray(self._route(_finite_float32(X)).T)
+        return np.ascontiguousarray(self._route(_rows_of_float32(X)).T)
 
     def _route(self, X):
         """Leaves of float32 rows, of shape (n_trees, n_rows)."""
@@ -134,10 +144,16 @@ class Forest:
         entries, threshold = X.ravel(), self.threshold.astype(np.float32)
         children = np.stack([self.right, self.left], axis=1).ravel()
         leaves = np.repeat(self.offsets[:-1], n_rows)
+        missing = np.isnan(entries) if self.missing_left is not None else None
+        if missing is not None and not missing.any():
+            missing = None
         active = np.flatnonzero(self.left[leaves] >= 0)
         node, row = leaves[active], active % n_rows * self.n_features
         while active.size:
-            goes_left = entries.take(row + self.feature.take(node)) <= threshold.take(node)
+            at = row + self.feature.take(node)
+            goes_left = entries.take(at) <= threshold.take(node)
+            if missing is not None:
+                goes_left |= missing.take(at) & self.missing_left.take(node)
             node = children.take(2 * node + goes_left)
             inner = self.left.take(node) >= 0
             leaves[active[~inner]] = node[~inner]
@@ -175,7 +191,7 @@ class Forest:
         -------
         ndarray of shape (n_rows,)
         """
-        X = _finite_float32(X)
+        X = _rows_of_float32(X)
         step = max(1, _BATCH // max(1, self.n_trees))
         parts = [self.decide_at(self._route(X[i : i + step])) for i in range(0, X.shape[0], step)]
         return np.concatenate(parts)
@@ -276,10 +292,10 @@ class Forest:
         )
 
 
-def _finite_float32(X):
-    # The quick test for NaN adds up all entries: the largest float32 numbers overflow in it.
+def _rows_of_float32(X):
+    # The quick test for infinity adds up all entries: the largest float32 numbers overflow in it.
     with np.errstate(over="ignore", invalid="ignore"):
-        return check_array(X, dtype=np.float32, order="C")
+        return check_array(X, dtype=np.float32, order="C", ensure_all_finite="allow-nan")
 
 
 def _sums_are_exact(value, magnitude):
@@ -407,6 +423,8 @@ def _assemble(reading, n_features, estimator):
         value=nodes.value,
         vote=reading.vote.widened(nodes.value.shape[1]),
         input_dtype="float32" if all_float32 else "float64",
+        missing_left=nodes.missing_left & inner if nodes.missing_left.any() else None,
+        categorical=reading.categorical,
     )
 
 
@@ -429,6 +447,12 @@ class _Nodes:
         n_scores = max(tree.value.shape[1] for tree in trees)
         self.value = np.concatenate([_padded(tree.value, n_scores) for tree in trees])
         self.inner = self.left != -1
+        self.missing_left = np.concatenate(
+            [
+                np.zeros(size, dtype=bool) if tree.missing_left is None else tree.missing_left
+                for tree, size in zip(trees, self.sizes, strict=True)
+            ]
+        )
 
     def _check(self, bad, what):
         if bad.size:

@@ -44,8 +44,9 @@ _WRAPPED = ("decision_tree_", "pruned_estimator_")
 class Tree:
     """One tree as its ensemble keeps it: local node ids, -1 for no child.
 
-    A row goes left iff its value, rounded to `dtype`, is at most the threshold. Features are
-    numbered as the tree knows them; `columns` are those of the ensemble (None: the same).
+    A row goes left iff its value, rounded to `dtype`, is at most the threshold, or is missing and
+    the node is in `missing_left` (None: none is). Features are numbered as the tree knows them;
+    `columns` are those of the ensemble (None: the same).
     `estimator` is the scikit-learn tree, if it is one. `folded`: thresholds are float32 numbers
     that decide only for float32 numbers as the tree does.
     """
@@ -61,15 +62,21 @@ class Tree:
     estimator: object = None
     dtype: str = "float32"
     folded: bool = False
+    missing_left: np.ndarray | None = None
 
 
 @dataclass(eq=False)
 class Reading:
-    """What was read of an ensemble: trees, the vote over them, classes (None for regression)."""
+    """What was read of an ensemble: trees, the vote over them, classes (None for regression).
+
+    `categorical`: which features hold codes of categories, whole numbers from 0 (None: none). Tests
+    of sets of codes are written as thresholds between codes.
+    """
 
     trees: list[Tree]
     vote: Vote
     classes: np.ndarray | None
+    categorical: np.ndarray | None = None
 
 
 def read(estimator, *, within=None):
@@ -229,6 +236,7 @@ def _sklearn_tree(estimator, within):
         value=np.array(tree.value[:, 0, :], dtype=np.float64, order="C"),
         n_features=estimator.n_features_in_,
         estimator=estimator,
+        missing_left=tree.missing_go_to_left.astype(bool),
     )
 
 

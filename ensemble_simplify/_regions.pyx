@@ -132,6 +132,123 @@ def encode_trees(
     return nodes_to_array(nodes), new_offsets
 
 
+cdef enum:
+    UNKNOWN = 0
+    PRESENT = 1
+    MISSING = 2
+
+
+cdef struct Todo:
+    intp_t node
+    intp_t axis
+    int32_t state
+
+
+cdef void _branch(
+    vector[Todo] &stack, intp_t axis, intp_t left, int32_t on_left, intp_t right, int32_t on_right
+) noexcept nogil:
+    """Both sides of a split below which it is known, or not, whether a value is missing."""
+    stack.push_back(Todo(-1, axis, UNKNOWN))
+    stack.push_back(Todo(right, -1, 0))
+    stack.push_back(Todo(-1, axis, on_right))
+    stack.push_back(Todo(left, -1, 0))
+    stack.push_back(Todo(-1, axis, on_left))
+
+
+def encode_trees_with_missing(
+    const intp_t[::1] offsets,
+    const intp_t[::1] left,
+    const intp_t[::1] right,
+    const intp_t[::1] axis,
+    const int32_t[::1] cut,
+    const int32_t[::1] n_cuts,
+    const uint8_t[::1] missing_left,
+    const int32_t[::1] missing_cell,
+    intp_t max_nodes,
+):
+    """`encode_trees` for trees that send the cell of missing values, the last one, either way.
+
+    A split that sends it left is written as a split at its own cut, with the rest below it.
+    Below a split that tells whether a value is missing, that is known.
+
+    Parameters
+    ----------
+    offsets, left, right, axis, cut, n_cuts
+        As for `encode_trees`.
+    missing_left : uint8 array of shape (n_nodes,)
+        Whether a split sends missing values left.
+    missing_cell : int32 array of shape (n_axes,)
+        Number of the last cell of an axis on which values may be missing, else -1.
+    max_nodes : int
+
+    Returns
+    -------
+    nodes : int32 array of shape (n_nodes_new, 3), or None if there are more than `max_nodes`
+        The number of a leaf is its old id; ids can stand in several leaves.
+    offsets : intp array of shape (n_trees + 1,)
+    """
+    cdef intp_t t, node, a
+    cdef int32_t c, known
+    # What is still to be done: (node, -1, 0) to write it, (-1, axis, state) to enter a branch.
+    cdef vector[Todo] stack
+    cdef vector[int32_t] state
+    cdef vector[Node] nodes
+    cdef Node fresh
+    cdef bint split
+    new_offsets = np.zeros(offsets.shape[0], dtype=np.intp)
+    cdef intp_t[::1] begin = new_offsets
+    fresh.size = 1
+    with nogil:
+        state.assign(missing_cell.shape[0], UNKNOWN)
+        for t in range(offsets.shape[0] - 1):
+            stack.push_back(Todo(offsets[t], -1, 0))
+            while stack.size() and <intp_t> nodes.size() <= max_nodes:
+                node, a, c = stack.back().node, stack.back().axis, stack.back().state
+                stack.pop_back()
+                if node < 0:
+                    state[a] = c
+                    continue
+                split = False
+                while left[node] >= 0 and not split:
+                    a, c = axis[node], cut[node]
+                    known = state[a]
+                    if missing_cell[a] >= 0 and known == MISSING:
+                        node = left[node] if missing_left[node] else right[node]
+                    elif missing_cell[a] >= 0 and known == UNKNOWN:
+                        if missing_left[node] and c < missing_cell[a] - 1:
+                            # the same node again, where values are present; then its left side
+                            fresh.axis, fresh.cut = <int32_t> a, missing_cell[a] - 1
+                            _branch(stack, a, node, PRESENT, left[node], MISSING)
+                            split = True
+                        elif missing_left[node]:
+                            node = left[node]
+                        elif c < 0:
+                            node = right[node]
+                        else:
+                            fresh.axis, fresh.cut = <int32_t> a, c
+                            known = MISSING if c == missing_cell[a] - 1 else UNKNOWN
+                            _branch(stack, a, left[node], PRESENT, right[node], known)
+                            split = True
+                    elif c < 0:
+                        node = right[node]
+                    elif c >= n_cuts[a] or c == missing_cell[a] - 1:
+                        node = left[node]
+                    else:
+                        fresh.axis, fresh.cut = <int32_t> a, c
+                        stack.push_back(Todo(right[node], -1, 0))
+                        stack.push_back(Todo(left[node], -1, 0))
+                        split = True
+                if not split:
+                    fresh.axis, fresh.cut = -1, <int32_t> node
+                nodes.push_back(fresh)
+            begin[t + 1] = nodes.size()
+        if <intp_t> nodes.size() <= max_nodes:
+            set_sizes(nodes)
+    if <intp_t> nodes.size() > max_nodes:
+        return None, new_offsets
+    return nodes_to_array(nodes), new_offsets
+
+
 def depths(const int32_t[:, ::1] nodes):
     """Depth of every node of one tree, the root's being 0. O(nodes).
 

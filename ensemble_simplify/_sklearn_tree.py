@@ -66,13 +66,14 @@ class TreeNodes:
     feature : ndarray of shape (n_nodes,), integers
         Feature tested in each node, -1 in leaves.
     threshold : ndarray of shape (n_nodes,), float64
-        Rows with ``float32(x[feature]) <= threshold`` go left. Not read in leaves.
+        Rows with ``float32(x[feature]) <= threshold`` go left, and missing values right: infinity
+        tells these from all others. Not read in leaves.
 
     Raises
     ------
     ValueError
         If the arrays are not a binary tree in pre-order, or if a feature is negative or a
-        threshold not finite within the range of float32 in an inner node.
+        threshold neither infinite nor within the range of float32 in an inner node.
     """
 
     left: np.ndarray
@@ -184,7 +185,7 @@ def apply_nodes(nodes, X):
     ----------
     nodes : TreeNodes
     X : array-like of shape (n_rows, n_features)
-        Rows, cast to float32 as scikit-learn does; must be finite thereafter.
+        Rows, cast to float32 as scikit-learn does; finite thereafter, or missing.
 
     Returns
     -------
@@ -192,7 +193,13 @@ def apply_nodes(nodes, X):
         Node ids.
     """
     with np.errstate(invalid="ignore"):  # scikit-learn sums X, which may overflow both ways
-        X = check_array(X, dtype=np.float32, ensure_min_samples=0, input_name="X")
+        X = check_array(
+            X,
+            dtype=np.float32,
+            ensure_min_samples=0,
+            input_name="X",
+            ensure_all_finite="allow-nan",
+        )
     _check_features(nodes, X.shape[1])
     tree = _make_tree(
         _node_records(nodes),
@@ -874,11 +881,13 @@ def _check_node_arrays(left, right, feature, threshold):
     if (wrong := np.flatnonzero(inner & (feature < 0))).size:
         i = wrong[0]
         raise ValueError(f"feature[{i}]={feature[i]} in an inner node. Features start at 0.")
-    if (wrong := np.flatnonzero(inner & ~(np.abs(threshold) <= FLOAT32_MAX))).size:
+    in_range = (np.abs(threshold) <= FLOAT32_MAX) | (threshold == np.inf)
+    if (wrong := np.flatnonzero(inner & ~in_range)).size:
         i = wrong[0]
         raise ValueError(
-            f"threshold[{i}]={threshold[i]} in an inner node. Thresholds must be finite and within "
-            "the range of float32, since scikit-learn compares them with float32 values."
+            f"threshold[{i}]={threshold[i]} in an inner node. Thresholds must be within the range "
+            "of float32, since scikit-learn compares them with float32 values, or infinite, to "
+            "tell missing values from all others."
         )
     return left, right, feature, threshold
 

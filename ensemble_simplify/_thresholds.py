@@ -80,7 +80,7 @@ def _float32_at(place):
     return np.where(place < 0, -size, size).astype(np.float64)
 
 
-def cut_points(feature, threshold, n_features):
+def cut_points(feature, threshold, n_features, missing=None):
     """Sorted distinct cut points of every feature.
 
     Parameters
@@ -89,20 +89,30 @@ def cut_points(feature, threshold, n_features):
         Feature of each node; negative in leaves.
     threshold : array-like of float64, shape (n_nodes,)
     n_features : int
+    missing : array-like of bool, shape (n_features,), or None
+        Features that may be missing; None: none may.
 
     Returns
     -------
     list of ndarray of float64
         One sorted array a feature, holding float32 values. Thresholds that
-        split no finite float32 row are left out.
+        split no finite float32 row are left out. Features that may be missing and are split on
+        end in infinity, above which there is nothing but missing values.
     """
     feature = np.asarray(feature)
     floor = float32_floor(threshold)
+    tested = np.unique(feature)
     splits = (feature >= 0) & (floor >= -FLOAT32_MAX) & (floor < FLOAT32_MAX)
     feature, floor = feature[splits], floor[splits]
     order = np.argsort(feature, kind="stable")
     ends = np.searchsorted(feature[order], np.arange(n_features), side="right")
-    return [np.unique(part) for part in np.split(floor[order], ends[:-1])] if n_features else []
+    if not n_features:
+        return []
+    points = [np.unique(part) for part in np.split(floor[order], ends[:-1])]
+    if missing is not None:
+        for j in np.flatnonzero(missing & np.isin(np.arange(n_features), tested)):
+            points[j] = np.append(points[j], np.inf)
+    return points
 
 
 def merged_thresholds(forest, X):
@@ -132,7 +142,9 @@ def merged_thresholds(forest, X):
         x = columns[forest.feature[node], rows]
         goes_left = x <= forest.threshold[node]
         low[node] = x.max(where=goes_left, initial=-np.inf)
-        high[node] = x.min(where=~goes_left, initial=np.inf)
+        high[node] = x.min(where=x > forest.threshold[node], initial=np.inf)
+        if forest.missing_left is not None and forest.missing_left[node]:
+            goes_left |= np.isnan(x)
         stack.append((forest.left[node], rows[goes_left]))
         stack.append((forest.right[node], rows[~goes_left]))
     threshold = forest.threshold.copy()

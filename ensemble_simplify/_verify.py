@@ -16,7 +16,13 @@ import numpy as np
 from sklearn.utils import check_array
 
 from ensemble_simplify._axes import Axes, children
-from ensemble_simplify._base import Interval, StrOptions, unwrap, validate_params
+from ensemble_simplify._base import (
+    Interval,
+    StrOptions,
+    check_missing,
+    unwrap,
+    validate_params,
+)
 from ensemble_simplify._cells import Stopped, paint_lines
 from ensemble_simplify._certify import Certifier
 from ensemble_simplify._domain import Domain, read_domain
@@ -136,7 +142,8 @@ def verify(
         majority of an ensemble's trees, each with the same weight, ties to the smaller class.
     domain : Domain, dict or None, default=None
         Which inputs can occur: equality is proven for them, and a counterexample is one of them.
-        See :class:`Domain`. None: every finite input.
+        See :class:`Domain`. None: every finite input, and, near rows of `X`, missing values in
+        columns of `X` that have some.
     X : array-like of shape (n_samples, n_features) or None, default=None
         Rows near which the models are compared; needed with `max_changes`.
     max_changes : int or None, default=None
@@ -189,12 +196,22 @@ def verify(
             f"model_a was fitted on {forests[0].n_features} features, but model_b on "
             f"{forests[1].n_features}. Compare models of the same columns."
         )
-    inside = read_domain(domain, forests[0].n_features, names_of(models))
     if (X is None) != (max_changes is None):
         raise ValueError(
             f"max_changes={max_changes} {'needs' if X is None else 'was given with'} the rows X. "
             "Give both, or neither to compare the models everywhere."
         )
+    missing = None
+    if X is not None:
+        X = _rows_near(X, forests[0].n_features)
+        missing = np.isnan(X).any(axis=0)
+    codes = [forest.categorical for forest in forests if forest.categorical is not None]
+    codes = np.any(codes, axis=0) if codes else None
+    inside = read_domain(domain, forests[0].n_features, names_of(models), missing, codes)
+    if inside is not None and X is not None:
+        inside.check_rows(X)
+    for model in models:
+        check_missing(inside, model)
     end = np.inf if time_limit is None else begin + time_limit
     n_boxes, row_of = 0, None
     if max_changes is None:
@@ -204,7 +221,6 @@ def verify(
             axes = space.axes
             row = (axes.points(cells) if inside is None else inside.points(axes, cells))[0]
     else:
-        X = _rows_near(X, forests[0].n_features, inside)
         equal, row_of, row = _compare_near(forests, inside, X, max_changes, end)
     predictions = None
     if equal is False:
@@ -224,16 +240,14 @@ def verify(
     return Verification(equal, row, predictions, n_boxes, seconds, domain, max_changes, row_of)
 
 
-def _rows_near(X, n_features, inside):
+def _rows_near(X, n_features):
     """The rows near which models are compared, as plain numbers that float32 represents."""
-    X = check_array(X, dtype=np.float32)
+    X = check_array(X, dtype=np.float32, ensure_all_finite="allow-nan")
     if X.shape[1] != n_features:
         raise ValueError(
             f"X has {X.shape[1]} features, but the models were fitted on {n_features}. Pass the "
             "columns they were fitted on."
         )
-    if inside is not None:
-        inside.check_rows(X)
     return X.astype(np.float64)
 
 

@@ -207,7 +207,7 @@ def test_preorder_refuses_what_is_no_tree(left, right, message):
         ({"feature": [-1, -1, -1]}, r"feature\[0\]=-1 in an inner node"),
         ({"feature": [0.0, -1, -1]}, "feature has dtype float64"),
         ({"threshold": [np.nan, 0, 0]}, r"threshold\[0\]=nan"),
-        ({"threshold": [np.inf, 0, 0]}, r"threshold\[0\]=inf"),
+        ({"threshold": [-np.inf, 0, 0]}, r"threshold\[0\]=-inf"),
         ({"threshold": [-1e39, 0, 0]}, r"threshold\[0\]=-1e\+39"),
         ({"threshold": [0, 0]}, "threshold has shape"),
     ],
@@ -225,8 +225,10 @@ def test_apply_nodes_checks_rows():
     assert apply_nodes(nodes, np.empty((0, 3))).shape == (0,)
     with pytest.raises(ValueError, match="out of range: n_features=1"):
         apply_nodes(nodes, np.zeros((2, 1)))
-    with pytest.raises(ValueError, match="NaN"):
-        apply_nodes(nodes, np.full((2, 3), np.nan))
+    with pytest.raises(ValueError, match="infinity"):
+        apply_nodes(nodes, np.full((2, 3), np.inf))
+    last = nodes.leaves[-1]
+    assert (apply_nodes(nodes, np.full((2, 3), np.nan)) == last).all()
 
 
 def test_node_counts():

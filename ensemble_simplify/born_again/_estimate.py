@@ -154,7 +154,8 @@ def estimate(
     fitted = unwrap(estimator)
     check_is_fitted(fitted)
     forest = read_classifier(fitted, voting=voting)
-    inside = read_domain(domain, forest.n_features, getattr(fitted, "feature_names_in_", None))
+    names = getattr(fitted, "feature_names_in_", None)
+    inside = read_domain(domain, forest.n_features, names, None, forest.categorical)
     if X is not None:
         X = check_array(X, dtype=[np.float64, np.float32])
         if X.shape[1] != forest.n_features:

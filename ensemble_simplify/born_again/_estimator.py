@@ -21,12 +21,15 @@ from ensemble_simplify._base import (
     HoldsClassifierTree,
     Interval,
     StrOptions,
+    TakesWhatItsEstimatorTakes,
     TimeLimitError,
     all_or_nothing,
     available_memory,
+    check_missing,
     check_readable,
     check_weights,
     class_index,
+    finiteness,
     fit_context,
     fit_or_unwrap,
     fitted_rows,
@@ -36,7 +39,7 @@ from ensemble_simplify._base import (
     warn,
     warn_out_of_time,
 )
-from ensemble_simplify._domain import Domain, read_domain
+from ensemble_simplify._domain import Domain, read_domain, with_missing
 from ensemble_simplify._neighbourhood import Lines
 from ensemble_simplify._sklearn_tree import write_classifier
 from ensemble_simplify._verify import verify
@@ -80,7 +83,9 @@ WRITING_SECONDS, WRITING_SHARE = 4e-3, 0.3
 VOTE_SECONDS = 3e-8
 
 
-class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
+class BornAgainClassifier(
+    TakesWhatItsEstimatorTakes, HoldsClassifierTree, ClassifierMixin, BaseEstimator
+):
     """The smallest decision tree with exactly the same function as a tree ensemble.
 
     For every finite input, ``predict`` answers what ``estimator_.predict`` answers, and no
@@ -372,7 +377,10 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         check_readable(self.estimator)
         check_promise(self)
         given = X
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        X, y = validate_data(
+            self, X, y, dtype=[np.float64, np.float32], ensure_all_finite=finiteness(self)
+        )
+        self._seen_missing = np.isnan(X).any(axis=0)
         weight = check_weights(sample_weight, X)
         rng = check_random_state(self.random_state)
         rows = named_rows(given, X)
@@ -387,9 +395,17 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         forest = read_classifier(self.estimator_, voting=self.voting)
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
-        domain = self._domain()
+        domain = self._inside = read_domain(
+            self.domain,
+            self.n_features_in_,
+            getattr(self, "feature_names_in_", None),
+            self._seen_missing,
+            forest.categorical,
+        )
         if domain is not None:
             domain.check_rows(X)
+            check_missing(domain, self.estimator_)
+        self._may_miss = None if domain is None or not domain.missing.any() else domain.missing
         counted = weight > 0
 
         whole = problem = read_problem(forest, domain)
@@ -420,7 +436,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             whole.forest.threshold, problem.forest.threshold
         )
         self._set_fidelity(changed, whole.forest, domain, tree, nodes, X[counted], rng)
-        read = whole if whole.forest is forest else Problem.of(forest)
+        read = whole if domain is None else Problem.of(replace(forest, missing=self._may_miss))
         self._write(read, problem.axes, tree, nodes, leaf_of_row, rows, y_index, weight, rng)
         self._tell()
         return self
@@ -505,7 +521,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self._set_fidelity(
             True,
             problem.forest,
-            self._domain(),
+            self._inside,
             tree,
             nodes,
             rows,
@@ -554,11 +570,6 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             f"otherwise ({self.n_row_exceptions_} training rows)",
         )
 
-    def _domain(self):
-        """The domain in terms of feature numbers."""
-        names = getattr(self, "feature_names_in_", None)
-        return read_domain(self.domain, self.n_features_in_, names)
-
     def _report_merging(self, whole, merged):
         before, after = (_count(_cells(problem.trees.shape)) for problem in (whole, merged))
         report(self, f"merged thresholds: {after} of {before} cells left")
@@ -581,7 +592,9 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         weights = []
         for j, cuts in zip(axes.features, axes.cuts, strict=True):
             integer = domain is not None and domain.integer[j]
-            weights.append(cell_shares(cuts, X[:, j].min(), X[:, j].max(), integer))
+            present = X[~np.isnan(X[:, j]), j] if np.isnan(X[:, j]).any() else X[:, j]
+            low, high = (present.min(), present.max()) if present.size else (0.0, 0.0)
+            weights.append(cell_shares(cuts, low, high, integer))
         self.volume_fidelity_, self.volume_fidelity_error_ = fidelity(
             CellTrees.of(forest, axes, outside),
             CellTree(coded),
@@ -737,7 +750,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             self.estimator_,
             self.decision_tree_,
             voting=self.voting,
-            domain=self.domain,
+            domain=with_missing(self.domain, self._seen_missing),
             time_limit=time_limit,
             **near,
         )
@@ -748,7 +761,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite rows; cast to float32.
+            Rows; cast to float32. None is covered that lacks a feature which may not be missing.
 
         Returns
         -------
@@ -758,9 +771,9 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             point that differs from some training row in at most so many features. On a share of
             those, if `tolerance` or `max_leaf_nodes` let exceptions in.
         """
-        X = fitted_rows(self, X)
-        domain = self._domain()
-        inside = np.ones(len(X), dtype=bool) if domain is None else domain.contains(X)
+        X = fitted_rows(self, X, any_missing=True)
+        domain = self._inside
+        inside = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
         if self.max_changes is not None:
             inside &= self._promise.covers(X)
         return inside
@@ -795,7 +808,7 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         other = copy(self)
         other.set_params(tolerance=tolerance or 0.0, max_leaf_nodes=n_leaves)
         forest = read_classifier(self.estimator_, voting=self.voting)
-        problem = read_problem(forest, self._domain())
+        problem = read_problem(forest, self._inside)
         other._set_step(chosen_step(self.path_, tolerance or 0.0, n_leaves), problem)
         return other
 
@@ -824,7 +837,8 @@ class BornAgainClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         forest = read_classifier(self.estimator_, voting=self.voting)
-        problem = Problem.of(replace(forest, threshold=self._threshold), self._domain())
+        whole = read_problem(forest, self._inside).forest
+        problem = Problem.of(replace(whole, threshold=self._threshold), self._inside)
         allowed = self._memory()
         seconds = np.inf if time_limit is None else time_limit
         try:

@@ -19,11 +19,14 @@ from ensemble_simplify._base import (
     HasMethods,
     Interval,
     StrOptions,
+    TakesWhatItsEstimatorTakes,
     all_or_nothing,
+    check_missing,
     check_readable,
     check_weights,
     class_index,
     deadline_after,
+    finiteness,
     fit_context,
     fit_or_unwrap,
     named_rows,
@@ -33,7 +36,7 @@ from ensemble_simplify._base import (
     warn_out_of_time,
 )
 from ensemble_simplify._cells import Stopped
-from ensemble_simplify._domain import Domain, read_domain
+from ensemble_simplify._domain import Domain, read_domain, with_missing
 from ensemble_simplify._forest import tree_estimators
 from ensemble_simplify._neighbourhood import within
 from ensemble_simplify._verify import verify
@@ -52,7 +55,7 @@ PATH_POINTS = 1 << 28
 WITH_PATH, WITHOUT_PATH = (0.5, 0.6, 0.75), (0.7, 0.8, 1.0)
 
 
-class FaithfulPruner(ClassifierMixin, BaseEstimator):
+class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator):
     """A part of a tree ensemble's trees, with new weights, that answers as the whole does.
 
     Trees are dropped and the others weighed anew such that the class stays the same at every
@@ -266,7 +269,10 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
                 "points near training rows. Give max_changes, or tolerance=0."
             )
         given = X
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        X, y = validate_data(
+            self, X, y, dtype=[np.float64, np.float32], ensure_all_finite=finiteness(self)
+        )
+        self._seen_missing = np.isnan(X).any(axis=0)
         weight = check_weights(sample_weight, X)
         rng = check_random_state(self.random_state)
         rows = named_rows(given, X)
@@ -282,9 +288,16 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
         self.classes_ = forest.classes
         class_index(y, self.classes_)
         weights_can_be_written(self.estimator_)
-        domain = self._domain()
+        domain = self._inside = read_domain(
+            self.domain,
+            self.n_features_in_,
+            getattr(self, "feature_names_in_", None),
+            self._seen_missing,
+            forest.categorical,
+        )
         if domain is not None:
             domain.check_rows(X)
+            check_missing(domain, self.estimator_)
             forest = domain.read(forest)
         deadline = deadline_after(self.time_limit)
         self._axes = Axes.of(forest)
@@ -306,10 +319,6 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
         n_aside = int(self.validation_fraction * len(candidates))
         aside = np.sort(rng.permutation(candidates)[:n_aside])
         return np.setdiff1d(np.arange(len(weight)), aside), aside
-
-    def _domain(self):
-        names = getattr(self, "feature_names_in_", None)
-        return read_domain(self.domain, self.n_features_in_, names)
 
     # ------------------------------------------------------------------ search
 
@@ -531,7 +540,11 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X):
         check_is_fitted(self)
-        return named_rows(X, validate_data(self, X, reset=False, dtype=[np.float64, np.float32]))
+        allowed = finiteness(self)
+        checked = validate_data(
+            self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=allowed
+        )
+        return named_rows(X, checked)
 
     def get_depth(self):
         """Depth of the deepest tree kept.
@@ -572,9 +585,9 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
             cut points of the ensemble count as equal.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float32)
-        domain = self._domain()
-        covered = np.ones(len(X), dtype=bool) if domain is None else domain.contains(X)
+        X = validate_data(self, X, reset=False, dtype=np.float32, ensure_all_finite="allow-nan")
+        domain = self._inside
+        covered = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
         if self.max_changes is None:
             return covered
         return covered & within(self._axes.encode_rows(X).T, self._cells, self.max_changes)
@@ -604,14 +617,14 @@ class FaithfulPruner(ClassifierMixin, BaseEstimator):
             near = {}
         else:
             if X is None:
-                domain = self._domain()
+                domain = self._inside
                 points = self._axes.points if domain is None else domain.points
                 X = points(self._cells) if domain is None else points(self._axes, self._cells)
             near = dict(X=X, max_changes=self.max_changes)
         return verify(
             self.estimator_,
             self.pruned_estimator_,
-            domain=self.domain,
+            domain=with_missing(self.domain, self._seen_missing),
             time_limit=time_limit,
             **near,
         )

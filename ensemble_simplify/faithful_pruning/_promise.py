@@ -86,6 +86,8 @@ class Votes:
             said = np.round(value / factor, 12) + 0.0
             key = [np.where(leaf, -1, forest.left[part] - part.start), forest.feature[part]]
             key += [forest.threshold[part], said]
+            if forest.missing_left is not None:
+                key.append(forest.missing_left[part])
             reached = said[leaf & np.isin(np.arange(part.start, part.stop), self.reached)]
             if (reached == reached[0]).all():
                 # says one thing everywhere, wherever it splits
@@ -112,6 +114,7 @@ class Votes:
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
         shift = np.repeat(offsets[:-1] - forest.offsets[kept], sizes)
         inner = forest.left[nodes] >= 0
+        to_left = forest.missing_left
         n_classes = forest.n_classes
         return replace(
             forest,
@@ -120,6 +123,7 @@ class Votes:
             right=np.where(inner, forest.right[nodes] + shift, -1),
             feature=forest.feature[nodes],
             threshold=forest.threshold[nodes],
+            missing_left=None if to_left is None else to_left[nodes],
             value=self.value[nodes] * np.repeat(weights[kept], sizes)[:, None],
             vote=Vote("additive", 0, len(kept), n_classes, init=self.start.copy()),
         )
