@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
@@ -19,7 +20,6 @@ from ensemble_simplify._sklearn_tree import (
     read_nodes,
     write_tree,
 )
-from ensemble_simplify._thresholds import FLOAT32_MAX
 
 
 def merge_trees(
@@ -95,7 +95,10 @@ def merge_trees(
     else:
         if not allow_nan:
             _refuse_missing(models, fitted)
-        axes, coded = (_coded_with_missing if allow_nan else _coded)(forests, fitted)
+            every = None
+        else:
+            every = np.ones(forests[0].n_features, dtype=bool)
+        axes, coded = _coded([replace(forest, missing=every) for forest in forests])
         cells, parts = _overlaid(axes, coded, max_leaf_nodes, time_limit, deadline)
         nodes = axes.decode(cells)
     if nodes.n_leaves > max_leaf_nodes:
@@ -115,64 +118,10 @@ def merge_trees(
 # --------------------------------------------------------------------- the merged tree
 
 
-def _coded(forests, fitted):
+def _coded(forests):
     """The axes of all cut points, and the trees of every forest over them."""
     axes = Axes.of(*forests)
     return axes, [tree for forest in forests for tree in axes.encode_forest(forest)]
-
-
-def _coded_with_missing(forests, fitted):
-    """The same with one more cell at the end of every axis, that of missing values.
-
-    To the right of the largest float32 there is nothing else, and a tree that sends missing
-    values right splits them off there.
-    """
-    by_feature = list(Axes.of(*forests).by_feature)
-    for j in {j for forest in forests for j in np.unique(forest.feature).tolist() if j >= 0}:
-        by_feature[j] = np.append(by_feature[j], FLOAT32_MAX)
-    axes = Axes(by_feature)
-    coded = []
-    for forest, trees in zip(forests, fitted, strict=True):
-        axis, cut = axes.encode_splits(forest.feature, forest.threshold)
-        to_left = np.concatenate([missing_directions(tree)[0] for tree in trees])
-        last = np.where(axis >= 0, axes.n_cuts[axis] - 1, 0)
-        splits = list(
-            zip(axis.tolist(), np.minimum(cut, last).tolist(), last.tolist(), strict=True)
-        )
-        coded += [
-            _with_missing_apart(root, forest, splits, to_left) for root in forest.offsets[:-1]
-        ]
-    return axes, coded
-
-
-def _with_missing_apart(root, forest, splits, to_left):
-    """A tree over axes whose last cells hold missing values.
-
-    Where a split sends them left, a split that takes them apart comes before it.
-    """
-    nodes = []
-    # Node, and of every axis on the way: whether the value is missing, where that is settled.
-    stack = [(root, {})]
-    while stack:
-        i, missing = stack.pop()
-        while forest.left[i] >= 0:
-            axis, cut, last = splits[i]
-            way_of_missing = forest.left[i] if to_left[i] else forest.right[i]
-            known = missing.get(axis)
-            if known:
-                i = way_of_missing
-            elif known is None and (to_left[i] or not 0 <= cut < last):
-                nodes.append((axis, last, 1))
-                stack.append((way_of_missing, {**missing, axis: True}))
-                missing = {**missing, axis: False}
-            elif 0 <= cut < last:
-                nodes.append((axis, cut, 1))
-                stack.append((forest.right[i], missing))
-                i, missing = forest.left[i], {**missing, axis: False}
-            else:
-                i = forest.right[i] if cut < 0 else forest.left[i]
-        nodes.append((-1, i, 1))
-    return with_sizes(np.array(nodes, dtype=np.int32))
 
 
 def _overlaid(axes, coded, max_leaf_nodes, time_limit, deadline):
