@@ -21,7 +21,7 @@ from ensemble_simplify._base import (
     validate_params,
 )
 from ensemble_simplify._domain import Domain, read_domain
-from ensemble_simplify._verify import Space, names_of, own_answers
+from ensemble_simplify._verify import Space, common_table, names_of, own_answers
 
 # Points drawn from the box, and rounds of halving, without a time limit.
 SAMPLES, BOXES = 100_000, 20_000
@@ -214,6 +214,9 @@ def agreement(
     models = [unwrap(model) for model in (model_a, model_b)]
     forests = _read_both(models)
     n_features = _n_features(models, forests)
+    table = common_table(models)
+    if X is not None and table is not None:
+        X = table.encode(X)
     rows = np.empty((0, n_features)) if X is None else _checked_rows(X, n_features)
     inside = read_domain(domain, n_features, names_of(models), np.isnan(rows).any(axis=0))
     if inside is not None and inside.clauses:
@@ -225,7 +228,7 @@ def agreement(
     if X is not None:
         if inside is not None:
             inside.check_rows(rows)
-        answers = [own_answers(model, rows) for model in models]
+        answers = [own_answers(model, rows, table) for model in models]
     low, high, integer = _box(rows, inside, n_features)
     different = np.zeros(0, dtype=bool) if answers is None else answers[0] != answers[1]
     shown = [rows[different][:SHOWN]]
@@ -234,7 +237,7 @@ def agreement(
     half = end if forests is None else begin + (end - begin) / 2
     while n_drawn < SAMPLES and (time.perf_counter() < half or not n_drawn):
         points = _drawn(low, high, integer, BATCH, rng)
-        drawn = [own_answers(model, points) for model in models]
+        drawn = [own_answers(model, points, table) for model in models]
         apart = drawn[0] != drawn[1]
         n_drawn, n_apart = n_drawn + len(points), n_apart + int(apart.sum())
         room = SHOWN - sum(map(len, shown))

@@ -37,12 +37,16 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     _get_feature_names,
     _is_fitted,
+    check_array,
+    check_consistent_length,
     check_is_fitted,
+    column_or_1d,
     has_fit_parameter,
     validate_data,
 )
 
-from ensemble_simplify._forest import read_forest, readable, unwrap
+from ensemble_simplify._columns import is_plain
+from ensemble_simplify._forest import columns_of, read_forest, readable, unwrap
 from ensemble_simplify._readers import n_features_of
 
 __all__ = [
@@ -61,9 +65,12 @@ __all__ = [
     "check_missing",
     "check_readable",
     "check_weights",
+    "checked_table",
     "class_index",
     "column_index",
+    "columns_of",
     "deadline_after",
+    "encoded",
     "finiteness",
     "fit_context",
     "fit_or_unwrap",
@@ -332,31 +339,81 @@ def column_index(key, parameter, n_features, names=None):
     return int(key)
 
 
+def checked_table(estimator, X, y):
+    """Training rows and labels, checked; rows that are not all numbers stay as they are.
+
+    These are for an ensemble that takes such tables; `encoded` makes numbers of them.
+    """
+    if is_plain(X) or estimator.estimator is None:
+        return validate_data(
+            estimator,
+            X,
+            y,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=finiteness(estimator),
+        )
+    validate_data(estimator, X, y, skip_check_array=True)
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    return X, y
+
+
+def encoded(estimator, rows, X):
+    """Numbers for training rows, once the ensemble is fitted; its table is kept in ``_table``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With a fitted ``estimator_``.
+    rows : array or data frame
+        As the ensemble was fitted on them.
+    X : ndarray or data frame
+        As `checked_table` answered.
+    """
+    table = estimator._table = columns_of(estimator.estimator_)
+    if table is not None:
+        X = table.encode(rows)
+    elif is_plain(X):
+        return X
+    return check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+
+
 def finiteness(estimator):
     """What ``validate_data`` is told of missing values, by the tags of an estimator."""
     return "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
 
 
-def check_missing(inside, estimator):
+def check_missing(inside, estimator, forest):
     """Refuse a domain with missing values for an ensemble that does not take them.
 
     Parameters
     ----------
     inside : Inside or None
     estimator : fitted ensemble
+    forest : Forest
+        As it was read.
 
     Raises
     ------
     ValueError
-        If ``predict`` raises one for a row that lacks what may be missing.
+        If ``predict`` raises one for a row that lacks what may be missing, or if that is filled in
+        from other features.
     """
     if inside is None or not inside.missing.any():
         return
+    if forest.filled is not None and (forest.filled & inside.missing).any():
+        raise ValueError(
+            f"The features {np.flatnonzero(forest.filled & inside.missing).tolist()} may be "
+            f"missing, but {type(estimator).__name__} fills them in from other features, which "
+            "no tree on these columns can do. Leave them out of Domain(missing=...), or fill them "
+            "in one by one (SimpleImputer)."
+        )
     row = np.where(inside.missing, np.nan, np.clip(0.0, inside.low, inside.high))[None]
+    table = columns_of(estimator)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            estimator.predict(row)
+            estimator.predict(row if table is None else table.decode(row))
     except ValueError as error:
         raise ValueError(
             f"The features {np.flatnonzero(inside.missing).tolist()} may be missing, but "
@@ -379,7 +436,9 @@ def fitted_rows(estimator, X, *, any_missing=False):
         If the rows do not go with those it was fitted on.
     """
     check_is_fitted(estimator)
-    known = getattr(estimator, "_may_miss", None)
+    known, table = getattr(estimator, "_may_miss", None), getattr(estimator, "_table", None)
+    if table is not None:
+        X = table.encode(X)
     allowed = "allow-nan" if any_missing or known is not None else True
     X = validate_data(
         estimator, X, reset=False, dtype=np.float32, order="C", ensure_all_finite=allowed
@@ -404,8 +463,11 @@ class TakesWhatItsEstimatorTakes:
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        inner = self.estimator
-        tags.input_tags.allow_nan = inner is None or get_tags(inner).input_tags.allow_nan
+        inner = None if self.estimator is None else unwrap(self.estimator)
+        # what a pipeline takes, its steps say when they see it
+        tags.input_tags.allow_nan = (
+            inner is None or isinstance(inner, Pipeline) or get_tags(inner).input_tags.allow_nan
+        )
         return tags
 
 

@@ -75,8 +75,9 @@ def read_domain(domain, n_features, names=None, missing=None, categorical=None):
     names : sequence of str or None
     missing : bool array of shape (n_features,) or None
         Features that may be missing where the domain does not say. None: none may.
-    categorical : bool array of shape (n_features,) or None
-        Features that hold codes of categories: whole numbers from 0, whatever the domain says.
+    categorical : float array of shape (n_features,) or None
+        Highest codes of features that hold codes of categories, -1 for others: codes are whole
+        numbers from 0, whatever the domain says.
 
     Raises
     ------
@@ -122,8 +123,9 @@ def read_domain(domain, n_features, names=None, missing=None, categorical=None):
 
     integer = mask("integers", domain.integers)
     if categorical is not None:
-        integer |= categorical
-        low[categorical] = 0.0
+        coded = categorical >= 0
+        integer |= coded
+        low[coded], high[coded] = 0.0, categorical[coded]
     if domain.missing is not None:
         missing = mask("missing", domain.missing)
     elif missing is None:

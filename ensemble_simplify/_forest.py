@@ -14,7 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
+from ensemble_simplify._columns import Columns
 from ensemble_simplify._readers import (
+    columns_of,
     keep_members,
     n_features_of,
     name_of,
@@ -30,6 +32,7 @@ __all__ = [
     "Forest",
     "LinearVotes",
     "Vote",
+    "columns_of",
     "keep_members",
     "read_forest",
     "readable",
@@ -82,6 +85,11 @@ class Forest:
     categorical : ndarray of bool, shape (n_features,), or None
         Features that hold codes of categories: for them the forest is faithful on whole numbers
         from 0. None: there are none.
+    columns : Columns or None
+        The table whose columns the features encode; None: rows are numbers as they are.
+    filled : ndarray of bool, shape (n_features,), or None
+        Features whose missing values are filled in from other features: where they are missing,
+        the forest is not the ensemble. None: there are none.
     """
 
     n_features: int
@@ -97,6 +105,16 @@ class Forest:
     missing_left: np.ndarray | None = None
     missing: np.ndarray | None = None
     categorical: np.ndarray | None = None
+    columns: Columns | None = None
+    filled: np.ndarray | None = None
+
+    @property
+    def highest_code(self):
+        """Highest code of every feature, -1 for those of numbers; None if there are no codes."""
+        if self.categorical is None:
+            return None
+        highest = np.inf if self.columns is None else self.columns.highest
+        return np.where(self.categorical, highest, -1.0)
 
     @property
     def n_trees(self):
@@ -425,6 +443,8 @@ def _assemble(reading, n_features, estimator):
         input_dtype="float32" if all_float32 else "float64",
         missing_left=nodes.missing_left & inner if nodes.missing_left.any() else None,
         categorical=reading.categorical,
+        columns=reading.columns,
+        filled=reading.filled,
     )
 
 

@@ -32,6 +32,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
+from ensemble_simplify._code_sets import as_thresholds
+from ensemble_simplify._columns import Columns
 from ensemble_simplify._pipelines import Transformers, owner_of, unwrap
 from ensemble_simplify._thresholds import FLOAT32_MAX, float32_below, last_float32
 from ensemble_simplify._votes import Vote, samme_votes
@@ -70,13 +72,17 @@ class Reading:
     """What was read of an ensemble: trees, the vote over them, classes (None for regression).
 
     `categorical`: which features hold codes of categories, whole numbers from 0 (None: none). Tests
-    of sets of codes are written as thresholds between codes.
+    of sets of codes are written as thresholds between codes. `columns`: the table whose columns are
+    encoded (None: rows are numbers). `filled`: features whose missing values are filled in from
+    other features (None: none are).
     """
 
     trees: list[Tree]
     vote: Vote
     classes: np.ndarray | None
     categorical: np.ndarray | None = None
+    columns: Columns | None = None
+    filled: np.ndarray | None = None
 
 
 def read(estimator, *, within=None):
@@ -136,6 +142,18 @@ def n_features_of(estimator):
     if hasattr(estimator, "estimators_"):
         _members(estimator)
     return int(estimator.n_features_in_)
+
+
+def columns_of(estimator):
+    """The columns of the tables that a fitted model takes; None if its rows are numbers."""
+    estimator = unwrap(estimator)
+    own = vars(estimator).get("_table") if _is_ours(type(estimator)) else None
+    if own is not None:
+        return own
+    estimator = readable(estimator)
+    if isinstance(estimator, Pipeline):
+        return _transformers(estimator)[0].columns
+    return None
 
 
 def name_of(estimator):
@@ -201,8 +219,13 @@ def _index_of(labels, classes, estimator):
     return index.astype(np.intp)
 
 
-def _joined(readings):
+def _joined(readings, estimator):
     """The trees of several readings in one list, and their votes over that list."""
+    if any(reading.categorical is not None for reading in readings):
+        raise TypeError(
+            f"{name_of(estimator)} holds members with categories of their own, which is not "
+            "supported. Encode the categories before the ensemble, in a Pipeline around it."
+        )
     trees, votes = [], []
     for reading in readings:
         votes.append(reading.vote.moved(len(trees)))
@@ -332,14 +355,18 @@ def _read_bagging(estimator, within):
         for tree in reading.trees:
             tree.columns = subset if tree.columns is None else subset[tree.columns]
         readings.append(reading)
-    trees, votes = _joined(readings)
+    trees, votes = _joined(readings, estimator)
     if all(vote.is_one_tree for vote in votes):
         if classes is not None:
             for tree, vote in zip(trees, votes, strict=True):
                 tree.value = _spread(tree.value, vote.columns, n_scores)
         votes = []
     vote = Vote("mean", 0, len(trees), n_scores, tuple(votes), scale=len(members))
-    return Reading(trees, vote, classes)
+    filled = np.zeros(estimator.n_features_in_, dtype=bool)
+    for reading, subset in zip(readings, _feature_subsets(estimator), strict=True):
+        if reading.filled is not None:
+            filled[subset[reading.filled]] = True
+    return Reading(trees, vote, classes, filled=filled if filled.any() else None)
 
 
 def _feature_subsets(estimator):
@@ -394,7 +421,7 @@ def _read_adaboost(estimator, within):
     for reading in readings:
         index = _index_of(reading.classes, classes, estimator)
         reading.vote = replace(reading.vote, columns=index)
-    trees, votes = _joined(readings)
+    trees, votes = _joined(readings, estimator)
     vote = Vote("samme", 0, len(trees), n_classes, scale=scale)
     if not all(member.is_one_tree for member in votes):
         return Reading(trees, replace(vote, members=tuple(votes), weights=weights), classes)
@@ -461,7 +488,7 @@ def _read_voting(estimator, within):
             index = _index_of(reading.classes, np.arange(len(classes)), estimator)
         reading.vote = replace(reading.vote, columns=index)
         readings.append(reading)
-    trees, votes = _joined(readings)
+    trees, votes = _joined(readings, estimator)
     if soft and any(len(vote.columns) != len(classes) for vote in votes):
         raise ValueError(
             f"{name_of(estimator)}(voting='soft') holds members with fewer classes than its "
@@ -473,7 +500,13 @@ def _read_voting(estimator, within):
             "estimators. Fit it again."
         )
     rule = "soft" if soft else "hard"
-    return Reading(trees, Vote(rule, 0, len(trees), len(classes), tuple(votes), weights), classes)
+    filled = [reading.filled for reading in readings if reading.filled is not None]
+    return Reading(
+        trees,
+        Vote(rule, 0, len(trees), len(classes), tuple(votes), weights),
+        classes,
+        filled=np.any(filled, axis=0) if filled else None,
+    )
 
 
 def _weights_of_voting(estimator):
@@ -509,26 +542,31 @@ def _weights_of_voting(estimator):
 def _transformers(estimator):
     """The transformers of a pipeline, those of pipelines in it among them, and its last step."""
     steps, last = [], estimator
+    names = getattr(estimator, "feature_names_in_", None)
     while isinstance(last, Pipeline):
         _family_of(last)
         steps += last.steps[:-1]
         last = readable(last.steps[-1][1])
     check_is_fitted(last)
-    return Transformers(steps, last.n_features_in_), last
+    return Transformers(steps, last.n_features_in_, names), last
 
 
 def _read_pipeline(estimator, within):
-    """Pipeline: the thresholds of its last step, in terms of the rows it is given."""
+    """Pipeline: the tests of its last step, in terms of the rows it is given."""
     transformers, last = _transformers(estimator)
-    width = len(transformers.source)
     # The last step stands alone if the pipeline does: its classes may be mere names.
     reading = read(last)
-    _check_width(last, width)
+    _check_width(last, len(transformers.source))
     trees = reading.trees
     if any(tree.folded for tree in trees):
         raise TypeError(
             f"{name_of(estimator)} is not supported: it ends in an ensemble that holds pipelines. "
             "Give the transformed rows to that ensemble."
+        )
+    if reading.categorical is not None:
+        raise TypeError(
+            f"{name_of(estimator)} is not supported: its last step has categorical splits of "
+            "transformed columns. Leave the categories to the last step, without the pipeline."
         )
     tests = [_tests_of(tree) for tree in trees]
     features = [
@@ -536,23 +574,45 @@ def _read_pipeline(estimator, within):
         for tree, nodes in zip(trees, tests, strict=True)
     ]
     ends = np.cumsum([len(nodes) for nodes in tests])
-    thresholds, falls = transformers.fold(
+    folded = transformers.fold(
         np.concatenate(features),
         np.concatenate([tree.threshold[nodes] for tree, nodes in zip(trees, tests, strict=True)]),
         np.repeat([tree.dtype == "float32" for tree in trees], np.diff(ends, prepend=0)),
     )
     for tree, nodes, end in zip(trees, tests, ends, strict=True):
-        part = slice(end - len(nodes), end)
-        tree.threshold = tree.threshold.copy()
-        tree.threshold[nodes] = thresholds[part]
-        turned = np.zeros(len(tree.left), dtype=bool)
-        turned[nodes] = falls[part]
-        left, right = tree.left, tree.right
-        tree.left, tree.right = np.where(turned, right, left), np.where(turned, left, right)
         columns = np.arange(tree.n_features) if tree.columns is None else tree.columns
         tree.columns = transformers.source[columns]
-        tree.folded = True
+        _fold_tests(tree, nodes, folded, end - len(nodes))
+    table = transformers.columns
+    if table is not None:
+        reading.categorical, reading.columns = table.categorical, table
+    reading.filled = transformers.filled if transformers.filled.any() else None
     return reading
+
+
+def _fold_tests(tree, nodes, folded, begin):
+    """Let the tests of a tree ask for the columns that go into a pipeline, in place."""
+    part = slice(begin, begin + len(nodes))
+    n_nodes = len(tree.left)
+    to_left = np.zeros(n_nodes, dtype=bool) if tree.missing_left is None else tree.missing_left
+    threshold, goes_left = tree.threshold.copy(), to_left.copy()
+    threshold[nodes] = folded.threshold[part]
+    stays = folded.missing_stays[part]
+    goes_left[nodes] = np.where(stays, to_left[nodes], folded.missing_passes[part])
+    turned = np.zeros(n_nodes, dtype=bool)
+    turned[nodes] = folded.falls[part]
+    left, right = np.where(turned, tree.right, tree.left), np.where(turned, tree.left, tree.right)
+    arrays = left, right, tree.feature, threshold, goes_left != turned
+    sets = {}
+    for i, node in enumerate(nodes.tolist()):
+        if begin + i in folded.sets:
+            passes, absent = folded.sets[begin + i]
+            sets[node] = np.where(absent, to_left[node], passes)
+    if sets:
+        *arrays, origin = as_thresholds(*arrays, sets)
+        tree.value = tree.value[origin]
+    tree.left, tree.right, tree.feature, tree.threshold, tree.missing_left = arrays
+    tree.folded = True
 
 
 def _tests_of(tree):

@@ -20,6 +20,7 @@ from ensemble_simplify._base import (
     Interval,
     StrOptions,
     check_missing,
+    columns_of,
     unwrap,
     validate_params,
 )
@@ -50,7 +51,8 @@ class Verification:
     equal : bool or None
         True: proven; False: there is a counterexample; None: a limit came first.
     counterexample : ndarray of shape (n_features,) or None
-        A row of float64, which float32 represents exactly, on which the models differ.
+        A row of float64, which float32 represents exactly, on which the models differ. Of models
+        that take tables of text or categories, a table of one row.
     predictions : tuple of two labels or None
         What the two models answer to it.
     n_boxes : int
@@ -201,17 +203,17 @@ def verify(
             f"max_changes={max_changes} {'needs' if X is None else 'was given with'} the rows X. "
             "Give both, or neither to compare the models everywhere."
         )
-    missing = None
+    missing, table = None, common_table(models)
     if X is not None:
-        X = _rows_near(X, forests[0].n_features)
+        X = _rows_near(X if table is None else table.encode(X), forests[0].n_features)
         missing = np.isnan(X).any(axis=0)
-    codes = [forest.categorical for forest in forests if forest.categorical is not None]
-    codes = np.any(codes, axis=0) if codes else None
+    codes = [forest.highest_code for forest in forests if forest.categorical is not None]
+    codes = np.max(codes, axis=0) if codes else None
     inside = read_domain(domain, forests[0].n_features, names_of(models), missing, codes)
     if inside is not None and X is not None:
         inside.check_rows(X)
-    for model in models:
-        check_missing(inside, model)
+    for model, forest in zip(models, forests, strict=True):
+        check_missing(inside, model, forest)
     end = np.inf if time_limit is None else begin + time_limit
     n_boxes, row_of = 0, None
     if max_changes is None:
@@ -227,13 +229,16 @@ def verify(
         if voting == "hard":
             predictions = tuple(f.classes[f.predict_index(row[None])[0]] for f in forests)
         else:
-            predictions = tuple(own_answers(model, row[None]).tolist()[0] for model in models)
+            predictions = tuple(
+                own_answers(model, row[None], table).tolist()[0] for model in models
+            )
         if predictions[0] == predictions[1]:
             raise RuntimeError(
-                f"The trees of the models differ at {_shown(row)}, but their own predict answers "
-                f"{predictions[0]!r} in both. Scores that are nearly tied can depend on the order "
-                "of addition: set n_jobs=None in the ensembles and their members."
+                f"The trees of the models differ at {_shown(row, table)}, but their own predict "
+                f"answers {predictions[0]!r} in both. Scores that are nearly tied can depend on "
+                "the order of addition: set n_jobs=None in the ensembles and their members."
             )
+        row = row if table is None else table.decode(row[None])
     else:
         row = None
     seconds = time.perf_counter() - begin
@@ -732,8 +737,25 @@ def _read(model, voting):
     return forest
 
 
-def own_answers(model, X):
-    """What ``model.predict`` answers when its trees are added up in order."""
+def common_table(models):
+    """The table that models take, where they take any, after checking that they agree in it."""
+    tables = [table for table in map(columns_of, models) if table is not None]
+    for other in tables[1:]:
+        if not tables[0].same_levels(other):
+            raise ValueError(
+                "model_a and model_b were fitted on different levels of some column, or keep them "
+                "in another order. Fit them on the same table."
+            )
+    return tables[0] if tables else None
+
+
+def own_answers(model, X, table=None):
+    """What ``model.predict`` answers when its trees are added up in order.
+
+    `X` are codes where there is a `table`, which not every model need know.
+    """
+    if table is not None and columns_of(model) is not None:
+        X = table.decode(X)
     if getattr(model, "n_jobs", None) not in (None, 1):
         model = copy.copy(model)
         model.n_jobs = None
@@ -742,6 +764,18 @@ def own_answers(model, X):
         return np.asarray(model.predict(X))
 
 
-def _shown(row):
+def _plain(value):
+    return f"{value:.9g}" if isinstance(value, float) else repr(value)
+
+
+def _shown(row, table=None):
+    if table is not None:
+        row = table.decode(row[None])
+    if hasattr(row, "columns"):
+        values = [(name, row[name].tolist()[0]) for name in row.columns[:8]]
+        pairs = [f"{name}={_plain(value)}" for name, value in values]
+        return ", ".join(pairs) + (", ..." if row.shape[1] > 8 else "")
+    if row.dtype == object:
+        return str(row.ravel().tolist())
     entries = [f"{entry:.9g}" for entry in row[:8]]
     return "[" + ", ".join(entries) + (", ..." if len(row) > 8 else "") + "]"

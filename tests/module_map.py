@@ -29,6 +29,8 @@ GROUND = [
     "_axes",
     "_domain",
     "_votes",
+    "_code_sets",
+    "_columns",
     "_pipelines",
     "_readers",
     "_forest",

@@ -155,7 +155,7 @@ def estimate(
     check_is_fitted(fitted)
     forest = read_classifier(fitted, voting=voting)
     names = getattr(fitted, "feature_names_in_", None)
-    inside = read_domain(domain, forest.n_features, names, None, forest.categorical)
+    inside = read_domain(domain, forest.n_features, names, None, forest.highest_code)
     if X is not None:
         X = check_array(X, dtype=[np.float64, np.float32])
         if X.shape[1] != forest.n_features:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify._axes import Axes, Splits, cell_shares
 from ensemble_simplify._base import (
@@ -28,8 +28,9 @@ from ensemble_simplify._base import (
     check_missing,
     check_readable,
     check_weights,
+    checked_table,
     class_index,
-    finiteness,
+    encoded,
     fit_context,
     fit_or_unwrap,
     fitted_rows,
@@ -377,10 +378,7 @@ class BornAgainClassifier(
         check_readable(self.estimator)
         check_promise(self)
         given = X
-        X, y = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], ensure_all_finite=finiteness(self)
-        )
-        self._seen_missing = np.isnan(X).any(axis=0)
+        X, y = checked_table(self, X, y)
         weight = check_weights(sample_weight, X)
         rng = check_random_state(self.random_state)
         rows = named_rows(given, X)
@@ -392,6 +390,9 @@ class BornAgainClassifier(
             default=RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng),
         )
         begin = monotonic()
+        X = encoded(self, rows, X)
+        rows = rows if self._table is None else X
+        self._seen_missing = np.isnan(X).any(axis=0)
         forest = read_classifier(self.estimator_, voting=self.voting)
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
@@ -400,11 +401,11 @@ class BornAgainClassifier(
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
             self._seen_missing,
-            forest.categorical,
+            forest.highest_code,
         )
         if domain is not None:
             domain.check_rows(X)
-            check_missing(domain, self.estimator_)
+            check_missing(domain, self.estimator_, forest)
         self._may_miss = None if domain is None or not domain.missing.any() else domain.missing
         counted = weight > 0
 
@@ -530,7 +531,7 @@ class BornAgainClassifier(
             NEAR_EFFORT,
         )
         leaf_of_row = tree.apply(training.cells)
-        rows = _as_frame(rows, self.estimator_)
+        rows = rows if self._table is not None else _as_frame(rows, self.estimator_)
         self._write(
             problem,
             problem.axes,
@@ -552,7 +553,7 @@ class BornAgainClassifier(
             nodes,
             tree.nodes[nodes.leaves, 1],
             leaf_probabilities(
-                self.estimator_, problem, tree, axes, leaf_of_row, rows, weight, rng
+                self.estimator_, problem, tree, axes, leaf_of_row, rows, weight, rng, self._table
             ),
             leaf_of_row,
             y_index,
@@ -745,7 +746,9 @@ class BornAgainClassifier(
         check_is_fitted(self)
         near = {}
         if self.max_changes is not None:
-            near = dict(X=self._promise.training.rows, max_changes=self.max_changes)
+            rows = self._promise.training.rows
+            rows = rows if self._table is None else self._table.decode(rows)
+            near = dict(X=rows, max_changes=self.max_changes)
         return verify(
             self.estimator_,
             self.decision_tree_,

@@ -14,7 +14,7 @@ POINTS_PER_LEAF, POINTS, POINTS_AT_ONCE = 16, 1 << 15, 1 << 16
 BATCH = 1 << 20
 
 
-def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight, rng):
+def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight, rng, table):
     """Weighted mean of an ensemble's probabilities in every leaf.
 
     Parameters
@@ -32,6 +32,8 @@ def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight
         Training rows; in leaves that none of positive weight reaches, random points count.
     weight : float64 array of shape (n_rows,)
     rng : RandomState
+    table : Columns or None
+        The table that the estimator takes, if `rows` are codes.
 
     Returns
     -------
@@ -39,7 +41,11 @@ def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight
     """
     if not hasattr(estimator, "predict_proba"):
         return None
-    proba_of = _own_probabilities(estimator, problem) or _as_frame_of(rows, estimator.predict_proba)
+    proba_of = _own_probabilities(estimator, problem)
+    if proba_of is None and table is not None:
+        proba_of = lambda X: estimator.predict_proba(table.decode(X))  # noqa: E731
+    elif proba_of is None:
+        proba_of = _as_frame_of(rows, estimator.predict_proba)
     position = np.searchsorted(np.flatnonzero(tree.is_leaf), leaf_of_row)
     count = np.bincount(position, weights=weight, minlength=tree.n_leaves)
     total = np.stack(

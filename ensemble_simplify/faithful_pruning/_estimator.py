@@ -24,8 +24,10 @@ from ensemble_simplify._base import (
     check_missing,
     check_readable,
     check_weights,
+    checked_table,
     class_index,
     deadline_after,
+    encoded,
     finiteness,
     fit_context,
     fit_or_unwrap,
@@ -269,10 +271,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 "points near training rows. Give max_changes, or tolerance=0."
             )
         given = X
-        X, y = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], ensure_all_finite=finiteness(self)
-        )
-        self._seen_missing = np.isnan(X).any(axis=0)
+        X, y = checked_table(self, X, y)
         weight = check_weights(sample_weight, X)
         rng = check_random_state(self.random_state)
         rows = named_rows(given, X)
@@ -284,6 +283,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             None if sample_weight is None else weight[used],
             default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
         )
+        X = encoded(self, rows, X)
+        self._seen_missing = np.isnan(X).any(axis=0)
         forest = read_classifier(self.estimator_)
         self.classes_ = forest.classes
         class_index(y, self.classes_)
@@ -293,11 +294,11 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
             self._seen_missing,
-            forest.categorical,
+            forest.highest_code,
         )
         if domain is not None:
             domain.check_rows(X)
-            check_missing(domain, self.estimator_)
+            check_missing(domain, self.estimator_, forest)
             forest = domain.read(forest)
         deadline = deadline_after(self.time_limit)
         self._axes = Axes.of(forest)
@@ -540,11 +541,15 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _rows(self, X):
         check_is_fitted(self)
-        allowed = finiteness(self)
+        numbers = X if self._table is None else self._table.encode(X)
         checked = validate_data(
-            self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=allowed
+            self,
+            numbers,
+            reset=False,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=finiteness(self),
         )
-        return named_rows(X, checked)
+        return named_rows(X, checked) if self._table is None else X
 
     def get_depth(self):
         """Depth of the deepest tree kept.
@@ -585,6 +590,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             cut points of the ensemble count as equal.
         """
         check_is_fitted(self)
+        X = X if self._table is None else self._table.encode(X)
         X = validate_data(self, X, reset=False, dtype=np.float32, ensure_all_finite="allow-nan")
         domain = self._inside
         covered = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
@@ -620,6 +626,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 domain = self._inside
                 points = self._axes.points if domain is None else domain.points
                 X = points(self._cells) if domain is None else points(self._axes, self._cells)
+                X = X if self._table is None else self._table.decode(X)
             near = dict(X=X, max_changes=self.max_changes)
         return verify(
             self.estimator_,
