@@ -20,6 +20,7 @@ from ensemble_simplify._base import (
     unwrap,
     validate_params,
 )
+from ensemble_simplify._columns import Columns
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._verify import Space, common_table, names_of, own_answers
 
@@ -66,6 +67,9 @@ class Agreement:
         Whether both models could be read, so that the bounds on volume are proven.
     seconds : float
         Time taken.
+    table : Columns or None
+        What the numbers of `counterexamples` stand for, where the models take tables of text or
+        categories; see `to_frame`.
 
     Examples
     --------
@@ -96,6 +100,7 @@ class Agreement:
     confidence: float
     is_read: bool
     seconds: float
+    table: Columns | None = None
 
     def to_frame(self, feature_names=None):
         """The counterexamples as a data frame, with what the models answer.
@@ -113,9 +118,16 @@ class Agreement:
         import pandas as pd
 
         names = feature_names
+        if self.table is not None:
+            rows = self.table.decode(self.counterexamples)
+            names = list(getattr(rows, "columns", names or range(rows.shape[1])))
+            frame = pd.DataFrame(rows, columns=names)
+            return self._with_answers(frame)
         if names is None:
             names = [f"x{j}" for j in range(self.counterexamples.shape[1])]
-        frame = pd.DataFrame(self.counterexamples, columns=list(names))
+        return self._with_answers(pd.DataFrame(self.counterexamples, columns=list(names)))
+
+    def _with_answers(self, frame):
         frame["model_a"] = [first for first, _ in self.predictions]
         frame["model_b"] = [second for _, second in self.predictions]
         return frame
@@ -263,6 +275,7 @@ def agreement(
         confidence=confidence,
         is_read=forests is not None,
         seconds=time.perf_counter() - begin,
+        table=table,
     )
 
 

@@ -245,6 +245,10 @@ def test_agreement_of_tables():
     new, _ = passengers(7)
     found = agreement(*models, new, random_state=0)
     assert found.n_different == (models[0].predict(new) != models[1].predict(new)).sum()
+    shown = found.to_frame()
+    assert set(shown["sex"]) <= {"male", "female", UNKNOWN}
+    for name, model in zip(("model_a", "model_b"), models, strict=True):
+        np.testing.assert_array_equal(model.predict(shown[list(table.columns)]), shown[name])
 
 
 def test_arrays_of_objects():
