@@ -10,6 +10,7 @@ import copy
 import time
 import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral, Real
 
 import numpy as np
@@ -22,12 +23,15 @@ from ensemble_simplify._certify import Certifier
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._neighbourhood import Lines, differences
+from ensemble_simplify._pairing import PairOfVotes, Sums
 
 _EPS = float(np.finfo(np.float64).eps)
 # Leaves whose depths forecast the size of a tree.
 FORECAST_LEAVES = 2000
 # Boxes in which two models differ, beyond which they are compared everywhere.
 MOST_CHANGED = 200
+# Boxes looked at with bounds on each model alone, before bounds on both together.
+FIRST_BOXES = 2000
 # Near ties of changed models: times that every box is searched, cells at a time, passes over their
 # coordinates; seconds at most, and the share of a time limit.
 TIE_STARTS, TIE_CELLS, TIE_SWEEPS, TIE_SECONDS, TIE_SHARE = 16, 8, 3, 5.0, 0.4
@@ -303,6 +307,31 @@ def _prove(space, end, max_boxes):
         n_boxes, cells = _search_ties(space, end)
         if cells is not None:
             return False, cells, n_boxes
+    for lo, hi in stack:
+        left = None if max_boxes is None else max_boxes - n_boxes
+        # a bound on each vote alone, with equal subtrees, is all it takes for most pairs
+        first = FIRST_BOXES
+        if space.pair is None:
+            first = left
+        elif left is not None:
+            first = min(left, FIRST_BOXES)
+        equal, cells, looked_at = _certify(space, lo, hi, end, first)
+        n_boxes += looked_at
+        if equal is None and space.pair is not None:
+            left = None if max_boxes is None else max_boxes - n_boxes
+            deadline = time.monotonic() + end - time.perf_counter()
+            box = None if lo is space.whole[0] and hi is space.whole[1] else (lo, hi)
+            equal, cells = space.pair.refute(box, deadline, left)
+            n_boxes += space.pair.n_boxes
+        if not equal:
+            return equal, cells, n_boxes
+    return True, None, n_boxes
+
+
+def _certify(space, lo, hi, end, max_boxes):
+    """Prove the two models equal in a box by bounds on each: (outcome, cells, boxes)."""
+    stack = [(lo, hi)]
+    n_boxes = 0
     while stack:
         lo, hi = stack.pop()
         left = None if max_boxes is None else max_boxes - n_boxes
@@ -470,6 +499,21 @@ class Space:
         depths = self.certifier.sample_depths(*self.whole, FORECAST_LEAVES, seed, seconds)
         with np.errstate(over="ignore"):
             return float(np.exp2(depths.astype(float)).mean())
+
+    @cached_property
+    def pair(self):
+        """The two votes as sums over the same trees, or None where they are none."""
+        if min(forest.n_trees for forest in self.forests) == 1:
+            # bounds on each vote decide faster, leaf by leaf of the tree
+            return None
+        sums = [Sums.of(forest) for forest in self.forests]
+        if any(part is None for part in sums):
+            return None
+        return PairOfVotes(sums, self.columns, self.trees, self.axes, self.outside, self.differ)
+
+    def differ(self, cells):
+        """At which of some cells the own answers of two forests differ."""
+        return self.judge(0, cells) != self.judge(1, cells)
 
     def judge(self, model, cells):
         """Labels of cells in the arithmetic of a forest's own ``predict``."""

@@ -14,14 +14,15 @@ import numpy as np
 
 from ensemble_simplify._cells import Stopped
 from ensemble_simplify._joint import JointSearch
-from ensemble_simplify.faithful_pruning._promise import NearRows
-from ensemble_simplify.faithful_pruning._separable import (
+from ensemble_simplify._pairing import JoinedTrees, forms_of
+from ensemble_simplify._separable import (
     Tables,
     TooMany,
     answer_falls,
     both_lead,
     near_ties,
 )
+from ensemble_simplify.faithful_pruning._promise import NearRows
 
 # Leads of less than this, of weights that ask for 1, count as fallen.
 CLEAR = 1e-6
@@ -56,7 +57,6 @@ class Everywhere:
         self.slack = 2.0 * linear.rounding
         largest = np.abs(votes.value).max(axis=1)
         self.largest = np.maximum.reduceat(largest, votes.forest.offsets[:-1])
-        self.searches = {}
 
     @cached_property
     def own(self):
@@ -137,22 +137,40 @@ class Everywhere:
             return self._boxes(weights, answer, other, deadline)
 
     def _boxes(self, weights, answer, other, deadline):
-        if answer not in self.searches:
-            votes, trees = self.votes, self.rows.whole.trees
-            rivals = np.delete(np.arange(len(votes.start)), answer)
-            self.searches[answer] = JointSearch(
-                self.axes.shape,
-                trees.nodes,
-                trees.offsets,
-                np.ascontiguousarray(votes.value[:, [answer]] - votes.value[:, rivals]),
-                votes.start[answer] - votes.start[rivals],
-            )
-        rival = other - (other > answer)
-        slack = self.slack, self._clear(weights)
-        cells = self.searches[answer].find(weights, rival, *slack, self.outside, POINTS, deadline)
-        if cells is None:
+        values = self.joined.leaf_sums(
+            np.hstack([self.votes.value, self.votes.value * self._of_nodes(weights)])
+        )
+        n_classes = len(self.votes.start)
+        classes = np.arange(n_classes)
+        leads = np.split(values, [n_classes], axis=1)
+        least = -self.slack, -self._clear(weights)
+
+        def lead(vote, a, b):
+            start = self.votes.start[a] - self.votes.start[b]
+            return leads[vote][:, a] - leads[vote][:, b], start, least[vote]
+
+        both = classes, classes
+        demands = forms_of(self.joined, lead, both, answer, other, lambda m: m * self.slack)
+        cells = self.search.find(
+            *demands, outside=self.outside, n_points=POINTS, deadline=deadline
+        )
+        if self.search.stopped and not len(cells):
             raise Stopped
         return cells
+
+    def _of_nodes(self, weights):
+        """The weight of every node's tree, as a column."""
+        return np.repeat(weights, np.diff(self.votes.forest.offsets))[:, None]
+
+    @cached_property
+    def joined(self):
+        """The trees, joined where that makes bounds sharper."""
+        return JoinedTrees(self.axes, [self.rows.whole.trees])
+
+    @cached_property
+    def search(self):
+        """The search over boxes."""
+        return JointSearch(self.axes.shape, self.joined.nodes, self.joined.offsets)
 
     def is_same(self, weights, deadline=np.inf):
         """Whether trees of these weights, whose votes are the same but for rounding, keep it.
