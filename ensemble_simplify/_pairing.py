@@ -165,6 +165,15 @@ class JoinedTrees:
             sums.append(total)
         return np.concatenate(sums)
 
+    def centred(self, numbers):
+        """Numbers of leaves whose mean in each tree is zero, and the sum of these means.
+
+        Trees that say the same but for a constant are the same then.
+        """
+        n_leaves = np.diff(np.append(self.first, len(numbers)))
+        means = np.add.reduceat(numbers, self.first) / n_leaves[:, None]
+        return numbers - np.repeat(means, n_leaves, axis=0), means.sum(axis=0)
+
     def most(self, numbers):
         """The largest sum over the trees, of shape (n_columns,), of numbers of leaves."""
         return np.maximum.reduceat(numbers, self.first).sum(axis=0)
@@ -280,8 +289,211 @@ class PairOfVotes:
             value, start = np.zeros((n_rows, n_labels)), np.zeros(n_labels)
             value[rows, own] = part.value
             start[own] = part.start
-            self.votes.append(self.trees.leaf_sums(value))
-            self.start.append(start)
+            leaves, constant = self.trees.centred(self.trees.leaf_sums(value))
+            self.votes.append(leaves)
+            self.start.append(start + constant)
+            rank = np.zeros(n_labels, dtype=np.intp)
+            rank[own] = -np.arange(len(own)) if part.tie_upper else np.arange(len(own))
+            self.wins.append(rank)
+        self.search = JointSearch(axes.shape, self.trees.nodes, self.trees.offsets)
+        self.n_boxes = 0
+
+    def rounding(self, m):
+        """Largest error of a sum of `m` times the first votes and the second ones."""
+        terms = self.trees.n_members + 16
+        return 16.0 * terms * _EPS * (m * self.sums[0].magnitude + self.sums[1].magnitude)
+
+    def _lead(self, model, a, b):
+        """Lead of a label over another: of leaves, at the start, and the least that counts."""
+        sums, votes, start = self.sums[model], self.votes[model], self.start[model]
+        if sums.is_exact:
+            rank = self.wins[model]
+            least = 0.0 if rank[a] < rank[b] else HALF_STEP
+        else:
+            least = -2.0 * sums.rounding
+        return votes[:, a] - votes[:, b], start[a] - start[b], least
+
+    def case(self, a, b):
+        """What a point needs at which the first forest answers a label, the second another."""
+        return forms_of(self.trees, self._lead, self.columns, a, b, self.rounding)
+
+    def refute(self, box=None, deadline=np.inf, max_boxes=None):
+        """Look for a cell on which the forests' own answers differ.
+
+        Parameters
+        ----------
+        box : pair of int32 arrays or None
+            Where to look; None: everywhere.
+        deadline : float
+            On the clock of ``time.monotonic()``.
+        max_boxes : int or None
+
+        Returns
+        -------
+        equal : bool or None
+            None: a limit came first.
+        cells : int32 array of shape (0 or 1, n_axes)
+            Where they differ.
+        """
+        self.n_boxes = 0
+        first, second = self.columns
+        pairs = [(a, b) for a in first.tolist() for b in second.tolist() if a != b]
+        none = np.empty((0, len(self.axes.shape)), dtype=np.int32)
+        for limit in ROUNDS:
+            left = []
+            for a, b in pairs:
+                room = None if max_boxes is None else max_boxes - self.n_boxes
+                if time.monotonic() >= deadline or (room is not None and room <= 0):
+                    return None, none
+                if limit is not None:
+                    room = limit if room is None else min(room, limit)
+                cells = self.search.find(
+                    *self.case(a, b),
+                    box=box,
+                    outside=self.outside,
+                    judge=self.differ,
+                    deadline=deadline,
+                    max_boxes=room,
+                )
+                self.n_boxes += self.search.n_boxes
+                if len(cells):
+                    return False, cells[:1]
+                if self.search.stopped:
+                    left.append((a, b))
+            pairs = left
+            if not pairs:
+                return True, none
+            if limit == ROUNDS[0] and box is None:
+                try:
+                    pairs, cells = self._separable(pairs, deadline)
+                except Stopped:
+                    return None, none
+                if len(cells) or not pairs:
+                    return not len(cells), cells[:1]
+        return None, none
+
+    def _separable(self, pairs, deadline):
+        """Pairs of classes that sums of functions of one feature leave open, and refuting cells."""
+        cells = np.empty((0, len(self.axes.shape)), dtype=np.int32)
+        two_classes = len(self.columns[0]) == len(self.columns[1]) == 2
+        if self.trees.axis_of is None or self.outside is not None or not two_classes:
+            return pairs, cells
+        left = []
+        for a, b in pairs:
+            one, two = self._lead(0, a, b), self._lead(1, b, a)
+            tables = [self.trees.tables(leaves) for leaves, _, _ in (one, two)]
+            error = self.rounding(1.0)
+            slack = error - one[2], error - two[2]
+            m = _factor(one[0], two[0])
+            apart = self.trees.most(np.abs(m * one[0] + two[0])) + abs(m * one[1] + two[1])
+            magnitude = m * self.sums[0].magnitude + self.sums[1].magnitude
+            try:
+                if m > 0 and apart <= SAME * magnitude:
+                    # the same but for a factor: where neither is tied, answers are the same
+                    most = max(*slack, (max(slack) + float(apart)) / m) + error
+                    cells = near_ties(tables[0], one[1], most)
+                    return [], cells[self.differ(cells)] if len(cells) else cells
+                cells = both_lead(*tables, (one[1], two[1]), slack, deadline)
+            except TooMany:
+                left.append((a, b))
+                cells = cells[:0]
+                continue
+            if len(cells):
+                left.append((a, b))
+                cells = cells[self.differ(cells)]
+                if len(cells):
+                    break
+        return left, cells
+
+
+def forms_of(trees, lead, classes, a, b, rounding):
+    """What a point needs at which one vote answers a class, and another vote another class.
+
+    Parameters
+    ----------
+    trees : JoinedTrees
+    lead : callable
+        ``lead(vote, a, b)``: the lead of a class over another in one of the two votes: of the
+        leaves, at the start, and the least that counts.
+    classes : pair of int arrays
+        Of the votes.
+    a, b : int
+        What the first and the second answer.
+    rounding : callable
+        ``rounding(m)``: largest error of a sum of `m` times the first lead and the second one.
+
+    Returns
+    -------
+    forms, start, need : float64 arrays
+        See ``JointSearch.find``.
+    """
+    first, second = classes
+    forms = [(*lead(0, a, k), rounding(1.0)) for k in first.tolist() if k != a]
+    forms += [(*lead(1, b, k), rounding(1.0)) for k in second.tolist() if k != b]
+    if b in first and a in second:
+        one, two = lead(0, a, b), lead(1, b, a)
+        for m in _mixtures(trees, one, two):
+            mixed = [m * x + y for x, y in zip(one, two, strict=True)]
+            forms.append((*mixed, rounding(m)))
+    leaves, start, least, error = zip(*forms, strict=True)
+    need = np.array(least) - np.array(error)
+    return np.ascontiguousarray(np.column_stack(leaves)), np.array(start), need
+
+
+def _mixtures(trees, one, two):
+    """Weights of the first lead for which the bound on both together is small."""
+    spread = [float(trees.most(x) + trees.most(-x)) for x, _, _ in (one, two)]
+    scale = spread[1] / spread[0] if min(spread) > 0 else 1.0
+    tried = scale * 2.0 ** np.arange(-12.0, 12.01, 0.5)
+    own = _factor(one[0], two[0])
+    if own > 0:
+        tried = np.append(tried, own)
+    bounds = [trees.most(m * one[0] + two[0]) + m * one[1] + two[1] for m in tried]
+    return tried[int(np.argmin(bounds))] * MIXTURES
+
+
+def _factor(one, two):
+    """What a lead is multiplied by to be the other one's negative, as nearly as can be."""
+    square = float(one @ one)
+    return -float(one @ two) / square if square > 0 else 0.0
+
+
+class PairOfVotes:
+    """Two forests that add up votes, over common axes.
+
+    Parameters
+    ----------
+    sums : pair of Sums
+    columns : pair of int arrays
+        The places of each forest's classes among all labels.
+    trees : pair of CodedTrees
+        The numbers of their leaves are nodes of their forests.
+    axes : Axes
+    outside : pair of int32 arrays or None
+        Regions outside the domain.
+    differ : callable
+        ``differ(cells)``: at which of some cells the forests' own answers differ.
+    """
+
+    def __init__(self, sums, columns, trees, axes, outside, differ):
+        self.axes, self.outside, self.differ = axes, outside, differ
+        self.sums, self.columns = sums, columns
+        n_first = len(sums[0].value)
+        second = trees[1].nodes.copy()
+        second[second[:, 0] < 0, 1] += n_first
+        self.trees = JoinedTrees(axes, [trees[0], CodedTrees(second, trees[1].offsets)])
+        n_labels = 1 + max(int(own.max()) for own in columns)
+        n_rows = n_first + len(sums[1].value)
+        self.votes, self.start, self.wins = [], [], []
+        for part, own, rows in zip(
+            sums, columns, (slice(n_first), slice(n_first, n_rows)), strict=True
+        ):
+            value, start = np.zeros((n_rows, n_labels)), np.zeros(n_labels)
+            value[rows, own] = part.value
+            start[own] = part.start
+            leaves, constant = self.trees.centred(self.trees.leaf_sums(value))
+            self.votes.append(leaves)
+            self.start.append(start + constant)
             rank = np.zeros(n_labels, dtype=np.intp)
             rank[own] = -np.arange(len(own)) if part.tie_upper else np.arange(len(own))
             self.wins.append(rank)

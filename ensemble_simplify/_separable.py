@@ -166,16 +166,17 @@ def near_ties(parts, start, slack):
         for a in half:
             total = np.add.outer(total, parts[a]).ravel()
         sums.append(total)
-    order = np.argsort(sums[0], kind="stable")
-    ascending = sums[0][order]
-    least = np.searchsorted(ascending, -sums[1] - start - slack, side="left")
-    most = np.searchsorted(ascending, -sums[1] - start + slack, side="right")
+    # both sorted: looking up rising numbers goes through memory in order
+    orders = [np.argsort(half) for half in sums]
+    ascending, asked = sums[0][orders[0]], -sums[1][orders[1]] - start
+    least = np.searchsorted(ascending, asked - slack, side="left")
+    most = np.searchsorted(ascending, asked + slack, side="right")
     n_near = (most - least).sum()
     if n_near > MAX_SUMS:
         raise TooMany
-    second = np.repeat(np.arange(len(sums[1])), most - least)
+    second = orders[1][np.repeat(np.arange(len(asked)), most - least)]
     begin = np.repeat(least - np.concatenate([[0], np.cumsum(most - least)[:-1]]), most - least)
-    first = order[np.arange(n_near) + begin]
+    first = orders[0][np.arange(n_near) + begin]
     cells = np.zeros((n_near, len(parts)), dtype=np.int32)
     for half, numbers in zip(halves, (first, second), strict=True):
         if half:
