@@ -20,6 +20,7 @@ from ensemble_simplify._axes import Axes, children
 from ensemble_simplify._base import Interval, StrOptions, unwrap, validate_params
 from ensemble_simplify._cells import Stopped, paint_lines
 from ensemble_simplify._certify import Certifier
+from ensemble_simplify._closeness import Closeness, Found, Scores
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._neighbourhood import Lines, differences
@@ -61,6 +62,15 @@ class Verification:
         Compared were the points that differ from some row in at most so many features; None: all.
     row : int or None
         With `max_changes`, the row of `X` from which the counterexample differs.
+    tolerance : pair of float or None
+        Of numbers that were compared: ``(atol, rtol)``; None: labels were.
+    max_difference : float or None
+        Of numbers: the largest absolute difference that was seen, of the models' own answers.
+    max_difference_bound : float or None
+        Of numbers: no absolute difference is larger, at any point that counts.
+    reason : {None, "time", "boxes", "rounding"}
+        Why it is undecided: `time_limit`, `max_boxes`, or the largest difference lies within
+        rounding of the tolerance at too many points to look at each.
 
     Examples
     --------
@@ -82,6 +92,10 @@ class Verification:
     domain: Domain | dict | None = None
     max_changes: int | None = None
     row: int | None = None
+    tolerance: tuple | None = None
+    max_difference: float | None = None
+    max_difference_bound: float | None = None
+    reason: str | None = None
 
     def __bool__(self):
         return self.equal is True
@@ -90,18 +104,26 @@ class Verification:
         effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
         if self.max_changes is not None:
             effort = f"{self.seconds:.3g} s"
+        if self.tolerance is not None:
+            effort = f"{self._range()}; {effort}"
         if self.equal:
             where = "every finite input" if self.domain is None else "every input in the domain"
             if self.max_changes is not None:
                 where += _near(self.max_changes)
             return f"Verification(equal=True: proven for {where}; {effort})"
         if self.equal is None:
-            return f"Verification(equal=None: undecided at the limit; {effort})"
+            why = "within rounding of the tolerance" if self.reason == "rounding" else "at the limit"
+            return f"Verification(equal=None: undecided {why}; {effort})"
         first, second = self.predictions
         return (
             f"Verification(equal=False: {first!r} against {second!r} at "
             f"{_shown(self.counterexample)}; {effort})"
         )
+
+    def _range(self):
+        """The largest difference, in words."""
+        low, high = f"{self.max_difference:.6g}", f"{self.max_difference_bound:.6g}"
+        return f"largest difference {low}" if low == high else f"largest difference {low} to {high}"
 
 
 @validate_params(
@@ -112,6 +134,8 @@ class Verification:
         "max_boxes": [Interval(Integral, 1, None, closed="left"), None],
         "X": ["array-like", None],
         "max_changes": [Interval(Integral, 0, None, closed="left"), None],
+        "atol": [Interval(Real, 0, None, closed="left"), None],
+        "rtol": [Interval(Real, 0, None, closed="left"), None],
     },
     prefer_skip_nested_validation=False,
 )
@@ -123,6 +147,8 @@ def verify(
     domain=None,
     X=None,
     max_changes=None,
+    atol=None,
+    rtol=None,
     time_limit=None,
     max_boxes=None,
 ):
@@ -187,12 +213,13 @@ def verify(
     """
     begin = time.perf_counter()
     models = [unwrap(model) for model in (model_a, model_b)]
-    forests = [_read(model, voting) for model in models]
+    forests = [read_forest(model, voting=voting) for model in models]
     if forests[0].n_features != forests[1].n_features:
         raise ValueError(
             f"model_a was fitted on {forests[0].n_features} features, but model_b on "
             f"{forests[1].n_features}. Compare models of the same columns."
         )
+    tolerance = _tolerance(models, forests, voting, atol, rtol)
     inside = read_domain(domain, forests[0].n_features, names_of(models))
     if (X is None) != (max_changes is None):
         raise ValueError(
@@ -200,18 +227,57 @@ def verify(
             "Give both, or neither to compare the models everywhere."
         )
     end = np.inf if time_limit is None else begin + time_limit
+    if X is not None:
+        X = _rows_near(X, forests[0].n_features, inside)
+    if tolerance is not None:
+        outcome = _compare_numbers(
+            models, forests, inside, tolerance, X, max_changes, end, max_boxes
+        )
+    else:
+        outcome = _compare_labels(models, forests, inside, voting, X, max_changes, end, max_boxes)
+    return replace(
+        outcome,
+        seconds=time.perf_counter() - begin,
+        domain=domain,
+        max_changes=max_changes,
+        tolerance=tolerance,
+    )
+
+
+def _tolerance(models, forests, voting, atol, rtol):
+    """How far apart numbers may be; None where labels are compared."""
+    kinds = [forest.classes is None for forest in forests]
+    if kinds[0] != kinds[1]:
+        names = [type(model).__name__ for model in models]
+        raise TypeError(
+            f"{names[kinds.index(True)]}(...) is a regressor, {names[kinds.index(False)]}(...) a "
+            "classifier. Give two of a kind."
+        )
+    if atol is None and rtol is None and not kinds[0]:
+        return None
+    if voting == "hard":
+        raise ValueError(
+            "voting='hard' goes with labels, but atol or rtol compares probabilities. Use "
+            "voting='estimator', or leave the tolerances out."
+        )
+    return float(atol or 0.0), float(rtol or 0.0)
+
+
+def _compare_labels(models, forests, inside, voting, X, max_changes, end, max_boxes):
+    """Compare what two classifiers predict."""
     n_boxes, row_of = 0, None
     if max_changes is None:
         space = Space(forests, domain=inside)
         equal, cells, n_boxes = _prove(space, end, max_boxes)
         if equal is False:
-            axes = space.axes
-            row = (axes.points(cells) if inside is None else inside.points(axes, cells))[0]
+            row = _points(space.axes, inside, cells)[0]
     else:
-        X = _rows_near(X, forests[0].n_features, inside)
         equal, row_of, row = _compare_near(forests, inside, X, max_changes, end)
-    predictions = None
-    if equal is False:
+    if not equal:
+        reason = None
+        if equal is None:
+            reason = "time" if time.perf_counter() >= end else "boxes"
+            return Verification(None, None, None, n_boxes, 0.0, reason=reason)
         if voting == "hard":
             predictions = tuple(f.classes[f.predict_index(row[None])[0]] for f in forests)
         else:
@@ -222,10 +288,106 @@ def verify(
                 f"{predictions[0]!r} in both. Scores that are nearly tied can depend on the order "
                 "of addition: set n_jobs=None in the ensembles and their members."
             )
+        return Verification(False, row, predictions, n_boxes, 0.0, row=row_of)
+    return Verification(True, None, None, n_boxes, 0.0)
+
+
+def _compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max_boxes):
+    """Compare the values of two regressors, or the probabilities of two classifiers."""
+    scores = [Scores.of(forest) for forest in forests]
+    for model, part in zip(models, scores, strict=True):
+        if part is None:
+            raise TypeError(
+                f"atol and rtol compare probabilities, but those of {type(model).__name__}(...) "
+                "are no means of what its trees say. They are supported for regressors, and for "
+                "trees, forests, bagging and soft votes over these; leave them out to compare "
+                "labels."
+            )
+    columns = [np.zeros(1, dtype=np.intp)] * 2
+    if forests[0].classes is not None:
+        _, columns = _common_labels(forests)
+    if inside is not None:
+        forests = [inside.read(forest) for forest in forests]
+    axes = Axes.of(*forests)
+    trees = [axes.encode_forest(forest) for forest in forests]
+    n_outputs = 1 + max(int(own.max()) for own in columns)
+
+    def numbers(rows):
+        found = np.zeros((2, len(rows), n_outputs))
+        for out, model, own in zip(found, models, columns, strict=True):
+            out[:, own] = _own_numbers(model, rows)
+        return found
+
+    outside = None if inside is None else inside.outside(axes)
+    closeness = Closeness(
+        scores,
+        columns,
+        trees,
+        axes,
+        outside,
+        lambda cells: numbers(_points(axes, inside, cells)),
+        *tolerance,
+    )
+    deadline = time.monotonic() + end - time.perf_counter()
+    row_of = None
+    if max_changes is None:
+        found = Found(True, bound=0.0)
+        if not _is_copy(forests, trees):
+            found = closeness.everywhere(np.random.default_rng(0), deadline, max_boxes)
+        row = None if found.cell is None else _points(axes, inside, found.cell[None])[0]
     else:
+        cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
+        _, first = np.unique(cells, axis=0, return_index=True)
+        first.sort()
+        found = closeness.near(cells[first], min(max_changes, len(axes.shape)), deadline)
         row = None
-    seconds = time.perf_counter() - begin
-    return Verification(equal, row, predictions, n_boxes, seconds, domain, max_changes, row_of)
+        if found.cell is not None:
+            row_of = int(first[found.row])
+            row = _moved(X[row_of], cells[row_of], found.cell, axes, inside)
+    predictions = None
+    if row is not None:
+        predictions = tuple(_own_numbers(model, row[None])[0] for model in models)
+        if forests[0].classes is None:
+            predictions = tuple(float(own[0]) for own in predictions)
+    return Verification(
+        found.outcome,
+        row,
+        predictions,
+        closeness.n_boxes,
+        0.0,
+        row=row_of,
+        max_difference=found.largest,
+        max_difference_bound=max(found.bound, found.largest),
+        reason=found.reason,
+    )
+
+
+def _own_numbers(model, X):
+    """Values or probabilities that a model itself answers, of shape (n, n_outputs)."""
+    if hasattr(model, "classes_"):
+        return np.asarray(own_answers(model, X, "predict_proba"), dtype=np.float64)
+    return np.asarray(own_answers(model, X), dtype=np.float64)[:, None]
+
+
+def _is_copy(forests, trees):
+    """Whether two forests add the same numbers in the same order."""
+    one, two = trees
+    if not _same_vote(*forests) or len(one.nodes) != len(two.nodes):
+        return False
+    leaf = one.nodes[:, 0] < 0
+    if not (
+        np.array_equal(one.offsets, two.offsets)
+        and np.array_equal(leaf, two.nodes[:, 0] < 0)
+        and np.array_equal(one.nodes[~leaf], two.nodes[~leaf])
+    ):
+        return False
+    values = [f.value[t.nodes[leaf, 1]] for f, t in zip(forests, trees, strict=True)]
+    return np.array_equal(*values)
+
+
+def _points(axes, inside, cells):
+    """A row in each of some cells, inside the domain."""
+    return axes.points(cells) if inside is None else inside.points(axes, cells)
 
 
 def _rows_near(X, n_features, inside):
@@ -281,7 +443,7 @@ def _common_labels(forests):
 def _moved(x, cell, target, axes, inside):
     """The row of a cell, changed only on the axes on which another cell differs."""
     target = target[None]
-    points = axes.points(target) if inside is None else inside.points(axes, target)
+    points = _points(axes, inside, target)
     changed = axes.features[cell != target[0]]
     moved = x.copy()
     moved[changed] = points[0, changed]
@@ -755,21 +917,14 @@ def names_of(models):
     return None
 
 
-def _read(model, voting):
-    forest = read_forest(model, voting=voting)
-    if forest.classes is None:
-        raise TypeError(f"{type(model).__name__}(...) is a regressor. Give two classifiers.")
-    return forest
-
-
-def own_answers(model, X):
-    """What ``model.predict`` answers when its trees are added up in order."""
+def own_answers(model, X, method="predict"):
+    """What a method of a model answers when its trees are added up in order."""
     if getattr(model, "n_jobs", None) not in (None, 1):
         model = copy.copy(model)
         model.n_jobs = None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return np.asarray(model.predict(X))
+        return np.asarray(getattr(model, method)(X))
 
 
 def _shown(row):

@@ -123,7 +123,7 @@ class Everywhere:
         pruned = self.tables.sums(weights)
         start, slack = self.votes.start, (self.slack, self._clear(weights))
         if len(start) > 2:
-            return answer_falls(whole, pruned, start, answer, other, slack, deadline)
+            return self._boxes(weights, answer, other, deadline)
         lead = start[answer] - start[other]
         try:
             return both_lead(
