@@ -284,6 +284,8 @@ class Closeness:
         Found
         """
         found = self.found
+        # a bound on every point, until all points near the rows have been seen
+        found.bound = max(float(top[0]) for top in self._tops()) + self.margin
         top = 0.0
         shape = self.axes.shape
         step = max(1, LINE_NUMBERS // (max(shape) * 2 * self.n_outputs))
@@ -353,20 +355,23 @@ class Closeness:
         found = self.found
         cases = list(self._cases())
         # a bound on each form anywhere, before anything is searched
-        tops = [self.trees.most(forms) + start for forms, start in cases]
-        found.bound = max(float(top[0]) for top in tops) + self.margin
+        found.bound = max(float(top[0]) for top in self._tops()) + self.margin
         self.climb(rng, deadline)
-        self._decide(cases, tops, deadline, max_boxes)
+        self._decide(cases, deadline, max_boxes)
         self._bracket(cases, deadline, max_boxes)
         return found
 
-    def _decide(self, cases, tops, deadline, max_boxes):
+    def _tops(self):
+        """Bounds on the forms of all cases, before anything is searched."""
+        return [self.trees.most(forms) + start for forms, start in self._cases()]
+
+    def _decide(self, cases, deadline, max_boxes):
         """Lower the bar to the tolerance."""
         found = self.found
         if found.cell is not None:
             found.outcome = False
             return
-        excess = max(float(top.min()) for top in tops)
+        excess = max(float(top.min()) for top in self._tops())
         bar, last = self.atol + self.margin, self.atol - self.margin
         bars = bar + (excess - bar) * 0.5 ** np.arange(1, BARS) if excess > bar else []
         for need, limit in [*((b, None) for b in bars), (bar, None), (last, GREY_BOXES)]:

@@ -3,8 +3,8 @@
 Both votes add up over trees. With h the first ensemble's lead of class a over class b, and g the
 second's lead of b over a, a point where the first answers a and the second b has ``h >= 0`` and
 ``g >= 0``; so, for every ``m >= 0``, ``m h + g >= 0``: one sum again, in which most of the trees
-of two alike ensembles cancel. For that, trees are joined first: those of the same splits, those of
-one feature, and small ones that share features, become one tree whose leaves add up theirs.
+of two alike ensembles cancel. For that, trees are joined first: those of the same splits, and those of
+one feature, become one tree whose leaves add up theirs.
 
 Where every tree is then one of a single feature, the sums are sums of functions of one feature
 (`_separable`); else boxes are searched (`_joint`). All bounds are of real numbers, with margins
@@ -28,8 +28,8 @@ from ensemble_simplify._separable import TooMany, both_lead, near_ties
 _EPS = float(np.finfo(np.float64).eps)
 # Exact votes are multiples of 2^-20: a lead is at least that, or none.
 HALF_STEP = 2.0**-21
-# Leaves of trees that are joined, and leaves times trees in one.
-MAX_LEAVES, MAX_JOINED = 64, 1 << 24
+# Leaves times trees in a tree that stands for several.
+MAX_JOINED = 1 << 24
 # Weights of the first lead, as powers of two around the best one.
 MIXTURES = 2.0 ** np.array([-2.0, -1.25, -0.75, -0.35, 0.0, 0.35, 0.75, 1.25, 2.0])
 # Leads that differ by less than this share, but for a factor, are the same.
@@ -78,8 +78,6 @@ class JoinedTrees:
     axes : Axes
     parts : list of CodedTrees
         The numbers of their leaves are rows of one array, over all of them.
-    max_leaves : int
-        Trees that share features are joined up to so many leaves.
 
     Attributes
     ----------
@@ -93,12 +91,11 @@ class JoinedTrees:
         The axis of every tree if each has one alone, and no two the same; else None.
     """
 
-    def __init__(self, axes, parts, max_leaves=MAX_LEAVES):
+    def __init__(self, axes, parts):
         self.axes = axes
         groups = _same_splits([trees[t] for trees in parts for t in range(len(trees))])
         self.n_members = sum(map(len, parts))
         groups = self._by_axis(groups)
-        groups = self._by_features(groups, max_leaves)
         self.rows = [rows for _, rows in groups]
         sizes = [len(nodes) for nodes, _ in groups]
         self.first = np.concatenate([[0], np.cumsum([len(rows) for rows in self.rows])])[:-1]
@@ -111,25 +108,27 @@ class JoinedTrees:
         if len(self.axis_of) < len(groups) or len(set(self.axis_of)) < len(groups):
             self.axis_of = None
 
-    def _joined(self, groups, max_leaves=np.iinfo(np.intp).max):
-        """One tree of several, or None if it has too many leaves."""
+    def _joined(self, groups):
+        """One tree of several."""
         trees = [nodes for nodes, _ in groups]
-        nodes, parts = overlay(trees, *self.axes.whole, max_leaves=max_leaves)
-        if nodes is None:
-            return None
+        nodes, parts = overlay(trees, *self.axes.whole, max_leaves=MAX_JOINED)
         numbers = [tree[part, 1] for tree, part in zip(trees, parts.T, strict=True)]
         rows = [rows[number] for (_, rows), number in zip(groups, numbers, strict=True)]
         return nodes, np.hstack(rows)
 
     def _by_axis(self, groups):
         """Join the trees of a single axis."""
-        single, rest = {}, []
+        single, constant, rest = {}, [], []
         for group in groups:
             axes = np.unique(group[0][group[0][:, 0] >= 0, 0])
             if len(axes) == 1:
                 single.setdefault(int(axes[0]), []).append(group)
-            else:
+            elif len(axes):
                 rest.append(group)
+            else:
+                constant.append(group)
+        # trees of one leaf go with any other
+        next(iter(single.values()), rest).extend(constant)
         for a, own in single.items():
             n_members = sum(rows.shape[1] for _, rows in own)
             if len(own) == 1 or self.axes.shape[a] * n_members > MAX_JOINED:
@@ -137,23 +136,6 @@ class JoinedTrees:
             else:
                 rest.append(self._joined(own))
         return rest
-
-    def _by_features(self, groups, max_leaves):
-        """Join trees that share features, as long as what comes out is small."""
-        groups = sorted(groups, key=lambda group: len(group[1]))
-        used = [frozenset(nodes[nodes[:, 0] >= 0, 0].tolist()) for nodes, _ in groups]
-        out = []
-        while groups:
-            group, own = groups.pop(), used.pop()
-            for i in reversed(range(len(groups))):
-                if not own & used[i] or len(group[1]) * 2 > max_leaves:
-                    continue
-                joined = self._joined([group, groups[i]], max_leaves)
-                if joined is not None:
-                    group, own = joined, own | used[i]
-                    del groups[i], used[i]
-            out.append(group)
-        return out
 
     def leaf_sums(self, value):
         """What every leaf adds, of shape (n_leaves, n_columns), for one row of `value` a leaf."""
@@ -391,7 +373,7 @@ class PairOfVotes:
                 if m > 0 and apart <= SAME * magnitude:
                     # the same but for a factor: where neither is tied, answers are the same
                     most = max(*slack, (max(slack) + float(apart)) / m) + error
-                    cells = near_ties(tables[0], one[1], most)
+                    cells = near_ties(tables[0], one[1], most, deadline)
                     return [], cells[self.differ(cells)] if len(cells) else cells
                 cells = both_lead(*tables, (one[1], two[1]), slack, deadline)
             except TooMany:
