@@ -22,7 +22,7 @@ from ensemble_simplify._base import (
 )
 from ensemble_simplify._columns import Columns
 from ensemble_simplify._domain import Domain, read_domain
-from ensemble_simplify._verify import Space, common_table, names_of, own_answers
+from ensemble_simplify._verify import Answering, Space, common_table, highest_codes, names_of
 
 # Points drawn from the box, and rounds of halving, without a time limit.
 SAMPLES, BOXES = 100_000, 20_000
@@ -230,17 +230,18 @@ def agreement(
     if X is not None and table is not None:
         X = table.encode(X)
     rows = np.empty((0, n_features)) if X is None else _checked_rows(X, n_features)
-    inside = read_domain(domain, n_features, names_of(models), np.isnan(rows).any(axis=0))
+    missing = np.isnan(rows).any(axis=0)
+    inside = read_domain(domain, n_features, names_of(models), missing, highest_codes(forests))
     if inside is not None and inside.clauses:
         raise ValueError(
             "domain has groups or implications, which agreement does not support. Leave them out, "
             "or give their features integers and bounds."
         )
-    answers = None
+    answers, models = None, [Answering(model, table) for model in models]
     if X is not None:
         if inside is not None:
             inside.check_rows(rows)
-        answers = [own_answers(model, rows, table) for model in models]
+        answers = [model.answers(rows) for model in models]
     low, high, integer = _box(rows, inside, n_features)
     different = np.zeros(0, dtype=bool) if answers is None else answers[0] != answers[1]
     shown = [rows[different][:SHOWN]]
@@ -249,7 +250,7 @@ def agreement(
     half = end if forests is None else begin + (end - begin) / 2
     while n_drawn < SAMPLES and (time.perf_counter() < half or not n_drawn):
         points = _drawn(low, high, integer, BATCH, rng)
-        drawn = [own_answers(model, points, table) for model in models]
+        drawn = [model.answers(points) for model in models]
         apart = drawn[0] != drawn[1]
         n_drawn, n_apart = n_drawn + len(points), n_apart + int(apart.sum())
         room = SHOWN - sum(map(len, shown))

@@ -1,25 +1,29 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 class JointSearch:
     n_boxes: int
+    stopped: Literal["time", "boxes"] | None
+    highest: float
     def __init__(
         self,
         shape: Sequence[int],
         nodes: NDArray[np.int32],
         offsets: NDArray[np.intp],
-        lead: NDArray[np.float64],
-        start: NDArray[np.float64],
     ) -> None: ...
     def find(
         self,
-        weight: NDArray[np.float64],
-        rival: int,
-        whole_slack: float,
-        slack: float,
+        forms: NDArray[np.float64],
+        start: NDArray[np.float64],
+        need: NDArray[np.float64],
+        *,
+        box: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None,
         outside: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None,
         n_points: int = 1,
+        judge: Callable[[NDArray[np.int32]], NDArray[np.bool_]] | None = None,
         deadline: float = ...,
-    ) -> NDArray[np.int32] | None: ...
+        max_boxes: int | None = None,
+    ) -> NDArray[np.int32]: ...

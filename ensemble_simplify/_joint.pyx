@@ -1,242 +1,260 @@
-"""Points at which an ensemble answers one class and a reweighting of its trees prefers another.
+"""Points at which several sums over the same trees are all as large as is needed.
 
-Both votes add up over the same trees. With h the lead of class a over class b in a tree, the whole
-ensemble needs ``sum h >= 0`` and the reweighted one ``-sum w h >= 0``; so, for every multiplier
-``m >= 0``, ``sum (m - w) h >= 0``: one ensemble again, whose bound on a box of cells needs no more
-than the least and the largest lead that each tree can reach there. The best multiplier is found
-anew in every box, by bisection over a convex function of it, starting from that of the box around.
+A *form* gives every leaf of every tree a number; at a point, it is the sum of the numbers of the
+leaves that the point ends in. On a box of cells a form is at most the sum, over the trees, of the
+largest number that each can still reach there. Where that is too little for one of the forms, the
+box is done with. That one ensemble answers class a and another class b are such demands: leads
+of a in the first, leads of b in the second, and mixtures of both, which fall short long before
+either does alone, as most of their trees cancel.
 
-Boxes are halved depth first, at the cut that takes most off the bounds, until no lead is possible
-or every tree is decided.
+Boxes are halved depth first, at the cut that takes most off the form that is closest to falling
+short, until every tree is decided. What is left are single leaves of all trees, put to a judge.
 """
 
 import numpy as np
 
+from libc.math cimport INFINITY
 from libcpp.vector cimport vector
 
 from ensemble_simplify._regions cimport Node, array_to_nodes, restrict_root, right_child
-from ensemble_simplify._typedefs cimport float64_t, int32_t, int64_t, intp_t, should_stop
+from ensemble_simplify._typedefs cimport (
+    float64_t, int32_t, int64_t, intp_t, should_stop, uint64_t,
+)
 
 cdef enum:
     # Boxes between two looks at the clock.
-    POLL = 512
-    # Steps of the search for the multiplier of a box.
-    STEPS = 8
+    POLL = 256
+    # Points that are judged at a time.
+    JUDGED = 256
 
-cdef float64_t HUGE = 1e300
+# What the other forms count, beside the one that is closest to falling short.
+cdef float64_t OTHERS = 1e-3
 
 
 cdef class JointSearch:
-    """Trees on a grid of cells, ready to be searched for one answer of the whole ensemble.
+    """Trees on a grid of cells, ready to be searched for points of large sums.
 
     Parameters
     ----------
     shape : sequence of int
         Cells on each axis.
     nodes, offsets : trees over axes
-    lead : float64 array of shape (n_leaf_numbers, n_rivals)
-        Lead of the answer over every other class in each leaf.
-    start : float64 array of shape (n_rivals,)
-        Leads that are there without trees.
+        The numbers of their leaves are rows of the forms.
 
     Attributes
     ----------
     n_boxes : int
         Boxes looked at by the last search.
+    stopped : {None, "time", "boxes"}
+        Which limit ended the last search.
+    highest : float
+        In every box that the last search did with, the form that fell shortest did so by at least
+        the negative of this; -inf without such a box.
     """
 
     cdef:
-        intp_t n_axes, n_trees, n_rivals, rival
+        intp_t n_axes, n_trees, n_forms, n_points
         readonly int64_t n_boxes
-        intp_t n_points
-        float64_t whole_slack, slack, deadline
-        bint stopped
+        int64_t max_boxes
+        float64_t deadline
+        readonly float64_t highest
+        readonly object stopped
+        int limit
+        bint has_judge
+        object judge
         vector[Node] nodes
-        vector[int32_t] root_of, roots, lo, hi, n_cells, first_cut
-        # for every node and rival, the least and largest lead below it
-        vector[float64_t] least, most
-        # for every tree and rival, the same in the box
-        vector[float64_t] low, high
-        vector[float64_t] start, weight, gain
+        vector[uint64_t] mask           # axes (modulo 64) split in the subtree
+        vector[int32_t] root_of, roots, lo, hi, n_cells, first_cut, touched
+        vector[float64_t] most          # (n_nodes, n_forms): largest numbers in the subtree
+        vector[float64_t] bound         # (n_trees, 3, n_forms): all, left part, right part
+        vector[float64_t] start, need, scale, upper
+        vector[float64_t] gain
         vector[int32_t] saved_tree, saved_root
-        vector[float64_t] saved_low, saved_high
-        vector[int32_t] found
+        vector[float64_t] saved_bound
+        intp_t n_saved
+        vector[int32_t] found, pending
         const int32_t[:, ::1] out_lo
         const int32_t[:, ::1] out_hi
 
-    def __init__(self, shape, nodes, offsets, lead, start):
+    def __init__(self, shape, nodes, offsets):
         cdef const int32_t[:, ::1] nodes_ = nodes
         cdef const intp_t[::1] offsets_ = offsets
-        cdef const float64_t[:, ::1] lead_ = lead
-        cdef intp_t i, k, n_cuts = 0
-        cdef int32_t right
+        cdef intp_t i, n_cuts = 0
         self.n_axes = len(shape)
         self.n_trees = offsets_.shape[0] - 1
-        self.n_rivals = lead_.shape[1]
         array_to_nodes(nodes_, self.nodes)
         for i in range(self.n_axes):
             self.n_cells.push_back(shape[i])
             self.first_cut.push_back(<int32_t> n_cuts)
             n_cuts += shape[i] - 1
-        self.gain.assign(n_cuts + 1, 0.0)
+        self.gain.assign(n_cuts + 1, -1.0)
         for i in range(self.n_trees):
             self.root_of.push_back(<int32_t> offsets_[i])
-        for k in range(self.n_rivals):
-            self.start.push_back(start[k])
-        self.least.assign(self.nodes.size() * self.n_rivals, 0.0)
-        self.most.assign(self.nodes.size() * self.n_rivals, 0.0)
+        self.mask.assign(self.nodes.size(), 0)
         for i in range(<intp_t> self.nodes.size() - 1, -1, -1):
-            for k in range(self.n_rivals):
-                if self.nodes[i].axis < 0:
-                    self.least[i * self.n_rivals + k] = lead_[self.nodes[i].cut, k]
-                    self.most[i * self.n_rivals + k] = lead_[self.nodes[i].cut, k]
-                    continue
-                right = right_child(self.nodes.data(), <int32_t> i)
-                self.least[i * self.n_rivals + k] = min(
-                    self.least[(i + 1) * self.n_rivals + k], self.least[right * self.n_rivals + k]
-                )
-                self.most[i * self.n_rivals + k] = max(
-                    self.most[(i + 1) * self.n_rivals + k], self.most[right * self.n_rivals + k]
+            if self.nodes[i].axis >= 0:
+                self.mask[i] = (
+                    (<uint64_t> 1 << (self.nodes[i].axis & 63))
+                    | self.mask[i + 1]
+                    | self.mask[right_child(self.nodes.data(), <int32_t> i)]
                 )
         self.roots.resize(self.n_trees)
-        self.low.resize(self.n_trees * self.n_rivals)
-        self.high.resize(self.n_trees * self.n_rivals)
+        self.touched.resize(self.n_trees + 1)
         self.lo.assign(self.n_axes + 1, 0)
         self.hi.assign(self.n_axes + 1, 0)
 
-    cdef void _reach(self, int32_t node, float64_t *low, float64_t *high) noexcept nogil:
-        """Widen the bounds by the leaves that the box can reach below a node."""
-        cdef const float64_t *least
+    # ------------------------------------------------------------------ restricting trees to a box
+
+    cdef void _reach(self, int32_t node, float64_t *out) noexcept nogil:
+        """Raise `out` to the largest numbers among the leaves that the box can reach."""
         cdef const float64_t *most
         cdef Node *split
         cdef intp_t k
         while True:
-            least = self.least.data() + node * self.n_rivals
-            most = self.most.data() + node * self.n_rivals
-            for k in range(self.n_rivals):
-                if least[k] < low[k] or most[k] > high[k]:
-                    break
-            else:
-                return
+            most = self.most.data() + node * self.n_forms
             split = self.nodes.data() + node
             if split.axis < 0:
-                for k in range(self.n_rivals):
-                    low[k] = min(low[k], least[k])
-                    high[k] = max(high[k], most[k])
+                for k in range(self.n_forms):
+                    out[k] = most[k] if most[k] > out[k] else out[k]
                 return
             if self.hi[split.axis] <= split.cut:
                 node += 1
             elif self.lo[split.axis] > split.cut:
                 node = right_child(self.nodes.data(), node)
             else:
-                self._reach(node + 1, low, high)
+                for k in range(self.n_forms):
+                    if most[k] > out[k]:
+                        break
+                else:
+                    return
+                self._reach(node + 1, out)
                 node = right_child(self.nodes.data(), node)
 
     cdef void _restrict(self, intp_t tree) noexcept nogil:
-        cdef float64_t *low = self.low.data() + tree * self.n_rivals
-        cdef float64_t *high = self.high.data() + tree * self.n_rivals
-        cdef intp_t k
-        self.roots[tree] = restrict_root(
+        """Descend while the box decides, and bound what the tree adds."""
+        cdef int32_t node = restrict_root(
             self.nodes.data(), self.roots[tree], self.lo.data(), self.hi.data()
         )
-        for k in range(self.n_rivals):
-            low[k] = HUGE
-            high[k] = -HUGE
-        self._reach(self.roots[tree], low, high)
+        cdef float64_t *both = self.bound.data() + tree * 3 * self.n_forms
+        cdef float64_t *left = both + self.n_forms
+        cdef float64_t *right = left + self.n_forms
+        cdef intp_t k
+        self.roots[tree] = node
+        if self.nodes[node].axis < 0:
+            for k in range(self.n_forms):
+                both[k] = self.most[node * self.n_forms + k]
+            return
+        for k in range(self.n_forms):
+            left[k] = right[k] = -INFINITY
+        self._reach(node + 1, left)
+        self._reach(right_child(self.nodes.data(), node), right)
+        for k in range(self.n_forms):
+            both[k] = left[k] if left[k] > right[k] else right[k]
 
-    cdef void _narrow(self, int32_t axis, int32_t lo, int32_t hi) noexcept nogil:
+    cdef int _narrow(self, int32_t axis, int32_t lo, int32_t hi) except -1 nogil:
         """Shrink the box on one axis, saving the trees that may change."""
+        cdef uint64_t bit = <uint64_t> 1 << (axis & 63)
         cdef intp_t t, k
+        cdef intp_t size = 3 * self.n_forms
+        cdef float64_t *kept
+        cdef const float64_t *own
         self.lo[axis] = lo
         self.hi[axis] = hi
+        if <intp_t> self.saved_tree.size() < self.n_saved + self.n_trees:
+            self.saved_tree.resize(2 * (self.n_saved + self.n_trees))
+            self.saved_root.resize(2 * (self.n_saved + self.n_trees))
+            self.saved_bound.resize(2 * (self.n_saved + self.n_trees) * size)
         for t in range(self.n_trees):
-            if self.nodes[self.roots[t]].axis < 0:
-                continue
-            self.saved_tree.push_back(<int32_t> t)
-            self.saved_root.push_back(self.roots[t])
-            for k in range(self.n_rivals):
-                self.saved_low.push_back(self.low[t * self.n_rivals + k])
-                self.saved_high.push_back(self.high[t * self.n_rivals + k])
-            self._restrict(t)
+            if self.mask[self.roots[t]] & bit:
+                self.saved_tree[self.n_saved] = <int32_t> t
+                self.saved_root[self.n_saved] = self.roots[t]
+                kept = self.saved_bound.data() + self.n_saved * size
+                own = self.bound.data() + t * size
+                for k in range(size):
+                    kept[k] = own[k]
+                self.n_saved += 1
+                self._restrict(t)
+        return 0
 
     cdef void _undo(self, intp_t n_saved) noexcept nogil:
+        """Give the trees saved since `n_saved` back."""
+        cdef intp_t size = 3 * self.n_forms
         cdef intp_t t, k
-        while <intp_t> self.saved_tree.size() > n_saved:
-            t = self.saved_tree.back()
-            self.roots[t] = self.saved_root.back()
-            self.saved_tree.pop_back()
-            self.saved_root.pop_back()
-            for k in range(self.n_rivals - 1, -1, -1):
-                self.low[t * self.n_rivals + k] = self.saved_low.back()
-                self.high[t * self.n_rivals + k] = self.saved_high.back()
-                self.saved_low.pop_back()
-                self.saved_high.pop_back()
+        cdef const float64_t *kept
+        cdef float64_t *own
+        while self.n_saved > n_saved:
+            self.n_saved -= 1
+            t = self.saved_tree[self.n_saved]
+            self.roots[t] = self.saved_root[self.n_saved]
+            kept = self.saved_bound.data() + self.n_saved * size
+            own = self.bound.data() + t * size
+            for k in range(size):
+                own[k] = kept[k]
 
-    cdef float64_t _joint(self, float64_t m, float64_t *slope) noexcept nogil:
-        """Bound on ``m * lead of the whole - lead of the reweighted``; its slope in m."""
-        cdef intp_t t, n = self.n_rivals, r = self.rival
-        cdef float64_t total = (m - 1.0) * self.start[r]
-        cdef float64_t lead
-        slope[0] = self.start[r]
+    # ------------------------------------------------------------------ the search
+
+    cdef intp_t _tightest(self) noexcept nogil:
+        """The form closest to falling short, whose excess is in `upper`; -1 if one falls short."""
+        cdef intp_t t, k, tightest = 0
+        cdef const float64_t *bound
+        cdef float64_t share, least = INFINITY, shortest = INFINITY
+        cdef float64_t *upper = self.upper.data()
+        for k in range(self.n_forms):
+            upper[k] = self.start[k]
         for t in range(self.n_trees):
-            lead = self.high[t * n + r] if m > self.weight[t] else self.low[t * n + r]
-            total += (m - self.weight[t]) * lead
-            slope[0] += lead
-        return total
+            bound = self.bound.data() + t * 3 * self.n_forms
+            for k in range(self.n_forms):
+                upper[k] += bound[k]
+        for k in range(self.n_forms):
+            upper[k] -= self.need[k]
+            shortest = upper[k] if upper[k] < shortest else shortest
+            share = upper[k] * self.scale[k]
+            if share < least:
+                least = share
+                tightest = k
+        if shortest < 0.0:
+            self.highest = shortest if shortest > self.highest else self.highest
+            return -1
+        return tightest
 
-    cdef bint _is_open(self, float64_t *multiplier) noexcept nogil:
-        """Whether both leads may be there somewhere in the box."""
-        cdef intp_t t, k, step, n = self.n_rivals
-        cdef float64_t total, slope, m, below, above, bound
-        for k in range(n):
-            total = self.start[k]
-            for t in range(self.n_trees):
-                total += self.high[t * n + k]
-            if total < -self.whole_slack:
-                return False
-        m = multiplier[0]
-        below, above = 0.0, -1.0
-        for step in range(STEPS):
-            bound = self._joint(m, &slope)
-            if bound < -(m * self.whole_slack + self.slack):
-                multiplier[0] = m
-                return False
-            # convex in m: go against the slope
-            if slope > 0.0:
-                above = m
-            else:
-                below = m
-            if above < 0.0:
-                m = 2.0 * m
-            else:
-                m = 0.5 * (below + above)
-        multiplier[0] = m
-        # without a multiplier: the reweighted trees alone
-        return self._joint(0.0, &slope) >= -self.slack
-
-    cdef bint _choose(self, float64_t m, int32_t *axis, int32_t *cut) noexcept nogil:
-        """The cut at which the bounds have most to lose; False if every tree is decided."""
-        cdef intp_t t, n = self.n_rivals, r = self.rival
+    cdef bint _choose(self, intp_t form, int32_t *axis, int32_t *cut, int *side) noexcept nogil:
+        """The cut that takes most off the bounds; False if every tree is decided."""
+        cdef intp_t t, k, n_touched = 0
         cdef Node *split
-        cdef float64_t spread, best = -1.0
-        cdef intp_t at
+        cdef const float64_t *both
+        cdef const float64_t *left
+        cdef const float64_t *right
+        cdef float64_t off, others, best = -1.0
+        cdef int32_t at
         for t in range(self.n_trees):
             split = self.nodes.data() + self.roots[t]
             if split.axis < 0:
                 continue
-            spread = self.high[t * n + r] - self.low[t * n + r]
-            spread *= 1e-9 + (m - self.weight[t] if m > self.weight[t] else self.weight[t] - m)
+            both = self.bound.data() + t * 3 * self.n_forms
+            left = both + self.n_forms
+            right = left + self.n_forms
+            off = (2.0 * both[form] - left[form] - right[form]) * self.scale[form]
+            others = 0.0
+            for k in range(self.n_forms):
+                others += (2.0 * both[k] - left[k] - right[k]) * self.scale[k]
             at = self.first_cut[split.axis] + split.cut
-            self.gain[at] += spread
+            if self.gain[at] < 0.0:
+                self.touched[n_touched] = <int32_t> t
+                n_touched += 1
+                self.gain[at] = 0.0
+            self.gain[at] += off + OTHERS * others
+        for k in range(n_touched):
+            t = self.touched[k]
+            split = self.nodes.data() + self.roots[t]
+            at = self.first_cut[split.axis] + split.cut
             if self.gain[at] > best:
                 best = self.gain[at]
                 axis[0] = split.axis
                 cut[0] = split.cut
-        for t in range(self.n_trees):
-            split = self.nodes.data() + self.roots[t]
-            if split.axis >= 0:
-                self.gain[self.first_cut[split.axis] + split.cut] = 0.0
-        return best >= 0.0
+                both = self.bound.data() + t * 3 * self.n_forms
+                side[0] = both[self.n_forms + form] < both[2 * self.n_forms + form]
+            self.gain[at] = -1.0
+        return n_touched > 0
 
     cdef int _inside(self, int32_t *axis, int32_t *cut) noexcept nogil:
         """1: the box is inside the domain; 0: outside; -1: both, and where to cut it."""
@@ -266,35 +284,61 @@ cdef class JointSearch:
             return -1
         return 1
 
-    cdef int _search(self, float64_t multiplier) except -1 nogil:
-        """Look for points in the box; 1 to go on, 0 at a limit."""
+    cdef int _flush(self) except -1 nogil:
+        """Have the points put aside judged; 0 if enough were found."""
+        cdef intp_t i, a, n = self.pending.size() // self.n_axes
+        if n == 0:
+            return 1
+        with gil:
+            if self.judge is None:
+                kept = range(n)
+            else:
+                cells = np.empty((n, self.n_axes), dtype=np.int32)
+                for i in range(n):
+                    for a in range(self.n_axes):
+                        cells[i, a] = self.pending[i * self.n_axes + a]
+                kept = np.flatnonzero(self.judge(cells)).tolist()
+            for i in kept:
+                for a in range(self.n_axes):
+                    self.found.push_back(self.pending[i * self.n_axes + a])
+        self.pending.clear()
+        return <intp_t> self.found.size() < self.n_points * self.n_axes
+
+    cdef int _search(self) except -1 nogil:
+        """Look for points in the box; 1 to go on, 0 to end."""
         cdef int32_t axis = 0, cut = 0, lo, hi
-        cdef intp_t a, n_saved, side
-        cdef int where
-        cdef float64_t m = multiplier
-        cdef int32_t[2] firsts
-        cdef int32_t[2] lasts
+        cdef intp_t a, n_saved, form, half
+        cdef int where, side = 0
+        if self.n_boxes >= self.max_boxes:
+            self.limit = 2
+            return 0
         self.n_boxes += 1
         if self.n_boxes % POLL == 0 and should_stop(self.deadline):
-            self.stopped = True
+            self.limit = 1
             return 0
         where = self._inside(&axis, &cut)
-        if where == 0 or not self._is_open(&m):
+        if where == 0:
             return 1
-        if not self._choose(m, &axis, &cut):
+        form = self._tightest()
+        if form < 0:
+            return 1
+        if not self._choose(form, &axis, &cut, &side):
             if where == 1:
                 for a in range(self.n_axes):
-                    self.found.push_back(self.lo[a])
-                return <intp_t> self.found.size() < self.n_points * self.n_axes
+                    self.pending.push_back(self.lo[a])
+                if self.has_judge and <intp_t> self.pending.size() < JUDGED * self.n_axes:
+                    return 1
+                return self._flush()
             # the bounds hold as they are: what is cut off lies outside
             self._inside(&axis, &cut)
         lo, hi = self.lo[axis], self.hi[axis]
-        firsts[0], lasts[0] = lo, cut
-        firsts[1], lasts[1] = cut + 1, hi
-        n_saved = self.saved_tree.size()
-        for side in range(2):
-            self._narrow(axis, firsts[side], lasts[side])
-            where = self._search(m)
+        n_saved = self.n_saved
+        for half in range(2):
+            if side == half:
+                self._narrow(axis, lo, cut)
+            else:
+                self._narrow(axis, cut + 1, hi)
+            where = self._search()
             self._undo(n_saved)
             self.lo[axis] = lo
             self.hi[axis] = hi
@@ -304,69 +348,117 @@ cdef class JointSearch:
 
     def find(
         self,
-        const float64_t[::1] weight,
-        intp_t rival,
-        double whole_slack,
-        double slack,
+        const float64_t[:, ::1] forms,
+        const float64_t[::1] start,
+        const float64_t[::1] need,
+        *,
+        box=None,
         outside=None,
         intp_t n_points=1,
+        judge=None,
         double deadline=float("inf"),
+        max_boxes=None,
     ):
-        """Points at which the whole ensemble may give the answer, and the reweighted one a rival.
+        """Points at which every form is at least what is needed.
 
         Parameters
         ----------
-        weight : float64 array of shape (n_trees,)
-            What every tree's votes are multiplied by.
-        rival : int
-            Column of `lead`.
-        whole_slack, slack : float
-            How far below zero the leads still count.
+        forms : float64 array of shape (n_leaf_numbers, n_forms)
+            What the leaves add.
+        start : float64 array of shape (n_forms,)
+            Where the sums begin.
+        need : float64 array of shape (n_forms,)
+        box : pair of int32 arrays of shape (n_axes,) or None
+            First and last cells of where to look; None: everywhere.
         outside : pair of int32 arrays of shape (n_regions, n_axes) or None
             First and last cells of regions that do not count.
         n_points : int
             Where to stop.
+        judge : callable or None
+            ``judge(cells)`` says which of some cells count; None: all do.
         deadline : float
             On the clock of ``time.monotonic()``.
+        max_boxes : int or None
+            Boxes to look at, at most.
 
         Returns
         -------
-        int32 array of shape (n, n_axes), or None
-            Cells; none iff there are none. None if the time was up before there was one.
+        int32 array of shape (n, n_axes)
+            Cells; if the attribute ``stopped`` is None, there are others only if there are
+            `n_points` of them.
         """
-        cdef intp_t t, a, i
-        cdef double total = 0.0
+        cdef intp_t t, a, i, k
+        cdef float64_t least, spread
+        cdef const int32_t[::1] first, last
         none = np.empty((0, self.n_axes), dtype=np.int32)
         self.out_lo, self.out_hi = (none, none) if outside is None else outside
-        if weight.shape[0] != self.n_trees or not 0 <= rival < self.n_rivals:
-            raise ValueError(f"{self.n_trees} weights and a rival below {self.n_rivals} are needed")
-        self.rival = rival
-        self.whole_slack = whole_slack
-        self.slack = slack
+        self.n_forms = forms.shape[1]
+        if not self.n_forms or start.shape[0] != self.n_forms or need.shape[0] != self.n_forms:
+            raise ValueError(f"{self.n_forms} forms need a start and a need each, and there is one")
         self.deadline = deadline
+        self.max_boxes = (2**63 - 1) if max_boxes is None else max_boxes
         self.n_points = n_points
         self.n_boxes = 0
-        self.stopped = False
+        self.highest = -INFINITY
+        self.limit = 0
+        self.judge = judge
+        self.has_judge = judge is not None
         self.found.clear()
+        self.pending.clear()
+        self.n_saved = 0
         self.saved_tree.clear()
         self.saved_root.clear()
-        self.saved_low.clear()
-        self.saved_high.clear()
-        self.weight.assign(self.n_trees, 0.0)
-        for t in range(self.n_trees):
-            self.weight[t] = weight[t]
-            total += weight[t]
+        self.saved_bound.clear()
+        self.bound.assign(self.n_trees * 3 * self.n_forms, 0.0)
+        self.upper.assign(self.n_forms, 0.0)
+        self.start.assign(self.n_forms, 0.0)
+        self.need.assign(self.n_forms, 0.0)
+        for k in range(self.n_forms):
+            self.start[k] = start[k]
+            self.need[k] = need[k]
+        self.most.resize(self.nodes.size() * self.n_forms)
+        for i in range(<intp_t> self.nodes.size() - 1, -1, -1):
+            for k in range(self.n_forms):
+                if self.nodes[i].axis < 0:
+                    self.most[i * self.n_forms + k] = forms[self.nodes[i].cut, k]
+                    continue
+                self.most[i * self.n_forms + k] = max(
+                    self.most[(i + 1) * self.n_forms + k],
+                    self.most[right_child(self.nodes.data(), <int32_t> i) * self.n_forms + k],
+                )
+        # forms are compared as shares of how far apart their numbers lie in a tree
+        self.scale.assign(self.n_forms, 0.0)
+        for k in range(self.n_forms):
+            for t in range(self.n_trees):
+                least = INFINITY
+                i = self.root_of[t]
+                for a in range(i, i + self.nodes[i].size):
+                    if self.nodes[a].axis < 0:
+                        least = min(least, self.most[a * self.n_forms + k])
+                spread = self.most[i * self.n_forms + k] - least
+                self.scale[k] += spread
+            self.scale[k] = 1.0 / self.scale[k] if self.scale[k] > 0.0 else 0.0
+        if box is not None:
+            first, last = box
         for a in range(self.n_axes):
-            self.lo[a] = 0
-            self.hi[a] = self.n_cells[a] - 1
+            self.lo[a] = 0 if box is None else first[a]
+            self.hi[a] = self.n_cells[a] - 1 if box is None else last[a]
         for t in range(self.n_trees):
             self.roots[t] = self.root_of[t]
             self._restrict(t)
-        with nogil:
-            self._search(total / self.n_trees + 1e-12)
+        try:
+            with nogil:
+                if self._search():
+                    self._flush()
+                elif self.limit:
+                    # what was put aside is not lost
+                    self._flush()
+        finally:
+            self.judge = None
+        self.stopped = (None, "time", "boxes")[self.limit]
         cells = np.empty((self.found.size() // self.n_axes, self.n_axes), dtype=np.int32)
         cdef int32_t[:, ::1] cells_ = cells
         for i in range(cells_.shape[0]):
             for a in range(self.n_axes):
                 cells_[i, a] = self.found[i * self.n_axes + a]
-        return None if self.stopped and not len(cells) else cells
+        return cells

@@ -10,6 +10,7 @@ import copy
 import time
 import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral, Real
 
 import numpy as np
@@ -26,15 +27,19 @@ from ensemble_simplify._base import (
 )
 from ensemble_simplify._cells import Stopped, paint_lines
 from ensemble_simplify._certify import Certifier
+from ensemble_simplify._closeness import Closeness, Found, Scores
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._neighbourhood import Lines, differences
+from ensemble_simplify._pairing import PairOfVotes, Sums
 
 _EPS = float(np.finfo(np.float64).eps)
 # Leaves whose depths forecast the size of a tree.
 FORECAST_LEAVES = 2000
 # Boxes in which two models differ, beyond which they are compared everywhere.
 MOST_CHANGED = 200
+# Boxes looked at with bounds on each model alone, before bounds on both together.
+FIRST_BOXES = 2000
 # Near ties of changed models: times that every box is searched, cells at a time, passes over their
 # coordinates; seconds at most, and the share of a time limit.
 TIE_STARTS, TIE_CELLS, TIE_SWEEPS, TIE_SECONDS, TIE_SHARE = 16, 8, 3, 5.0, 0.4
@@ -65,6 +70,15 @@ class Verification:
         Compared were the points that differ from some row in at most so many features; None: all.
     row : int or None
         With `max_changes`, the row of `X` from which the counterexample differs.
+    tolerance : pair of float or None
+        Of numbers that were compared: ``(atol, rtol)``; None: labels were.
+    max_difference : float or None
+        Of numbers: the largest absolute difference that was seen, of the models' own answers.
+    max_difference_bound : float or None
+        Of numbers: no absolute difference is larger, at any point that counts.
+    reason : {None, "time", "boxes", "rounding"}
+        Why it is undecided: `time_limit`, `max_boxes`, or the largest difference lies within
+        rounding of the tolerance at too many points to look at each.
 
     Examples
     --------
@@ -86,6 +100,10 @@ class Verification:
     domain: Domain | dict | None = None
     max_changes: int | None = None
     row: int | None = None
+    tolerance: tuple | None = None
+    max_difference: float | None = None
+    max_difference_bound: float | None = None
+    reason: str | None = None
 
     def __bool__(self):
         return self.equal is True
@@ -94,18 +112,28 @@ class Verification:
         effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
         if self.max_changes is not None:
             effort = f"{self.seconds:.3g} s"
+        if self.tolerance is not None:
+            effort = f"{self._range()}; {effort}"
         if self.equal:
             where = "every finite input" if self.domain is None else "every input in the domain"
             if self.max_changes is not None:
                 where += _near(self.max_changes)
             return f"Verification(equal=True: proven for {where}; {effort})"
         if self.equal is None:
-            return f"Verification(equal=None: undecided at the limit; {effort})"
+            why = (
+                "within rounding of the tolerance" if self.reason == "rounding" else "at the limit"
+            )
+            return f"Verification(equal=None: undecided {why}; {effort})"
         first, second = self.predictions
         return (
             f"Verification(equal=False: {first!r} against {second!r} at "
             f"{_shown(self.counterexample)}; {effort})"
         )
+
+    def _range(self):
+        """The largest difference, in words."""
+        low, high = f"{self.max_difference:.6g}", f"{self.max_difference_bound:.6g}"
+        return f"largest difference {low}" if low == high else f"largest difference {low} to {high}"
 
 
 @validate_params(
@@ -116,6 +144,8 @@ class Verification:
         "max_boxes": [Interval(Integral, 1, None, closed="left"), None],
         "X": ["array-like", None],
         "max_changes": [Interval(Integral, 0, None, closed="left"), None],
+        "atol": [Interval(Real, 0, None, closed="left"), None],
+        "rtol": [Interval(Real, 0, None, closed="left"), None],
     },
     prefer_skip_nested_validation=False,
 )
@@ -127,6 +157,8 @@ def verify(
     domain=None,
     X=None,
     max_changes=None,
+    atol=None,
+    rtol=None,
     time_limit=None,
     max_boxes=None,
 ):
@@ -192,12 +224,13 @@ def verify(
     """
     begin = time.perf_counter()
     models = [unwrap(model) for model in (model_a, model_b)]
-    forests = [_read(model, voting) for model in models]
+    forests = [read_forest(model, voting=voting) for model in models]
     if forests[0].n_features != forests[1].n_features:
         raise ValueError(
             f"model_a was fitted on {forests[0].n_features} features, but model_b on "
             f"{forests[1].n_features}. Compare models of the same columns."
         )
+    tolerance = _tolerance(models, forests, voting, atol, rtol)
     if (X is None) != (max_changes is None):
         raise ValueError(
             f"max_changes={max_changes} {'needs' if X is None else 'was given with'} the rows X. "
@@ -207,42 +240,175 @@ def verify(
     if X is not None:
         X = _rows_near(X if table is None else table.encode(X), forests[0].n_features)
         missing = np.isnan(X).any(axis=0)
-    codes = [forest.highest_code for forest in forests if forest.categorical is not None]
-    codes = np.max(codes, axis=0) if codes else None
+    codes = highest_codes(forests)
     inside = read_domain(domain, forests[0].n_features, names_of(models), missing, codes)
     if inside is not None and X is not None:
         inside.check_rows(X)
     for model, forest in zip(models, forests, strict=True):
         check_missing(inside, model, forest)
     end = np.inf if time_limit is None else begin + time_limit
+    models = [Answering(model, table) for model in models]
+    if tolerance is not None:
+        outcome = _compare_numbers(
+            models, forests, inside, tolerance, X, max_changes, end, max_boxes
+        )
+    else:
+        outcome = _compare_labels(models, forests, inside, voting, X, max_changes, end, max_boxes)
+    row = outcome.counterexample
+    return replace(
+        outcome,
+        counterexample=row if row is None or table is None else table.decode(row[None]),
+        seconds=time.perf_counter() - begin,
+        domain=domain,
+        max_changes=max_changes,
+        tolerance=tolerance,
+    )
+
+
+def _tolerance(models, forests, voting, atol, rtol):
+    """How far apart numbers may be; None where labels are compared."""
+    kinds = [forest.classes is None for forest in forests]
+    if kinds[0] != kinds[1]:
+        names = [type(model).__name__ for model in models]
+        raise TypeError(
+            f"{names[kinds.index(True)]}(...) is a regressor, {names[kinds.index(False)]}(...) a "
+            "classifier. Give two of a kind."
+        )
+    if atol is None and rtol is None and not kinds[0]:
+        return None
+    if voting == "hard":
+        raise ValueError(
+            "voting='hard' goes with labels, but atol or rtol compares probabilities. Use "
+            "voting='estimator', or leave the tolerances out."
+        )
+    return float(atol or 0.0), float(rtol or 0.0)
+
+
+def _compare_labels(models, forests, inside, voting, X, max_changes, end, max_boxes):
+    """Compare what two classifiers predict."""
     n_boxes, row_of = 0, None
     if max_changes is None:
         space = Space(forests, domain=inside)
         equal, cells, n_boxes = _prove(space, end, max_boxes)
         if equal is False:
-            axes = space.axes
-            row = (axes.points(cells) if inside is None else inside.points(axes, cells))[0]
+            row = _points(space.axes, inside, cells)[0]
     else:
         equal, row_of, row = _compare_near(forests, inside, X, max_changes, end)
-    predictions = None
-    if equal is False:
+    if not equal:
+        reason = None
+        if equal is None:
+            reason = "time" if time.perf_counter() >= end else "boxes"
+            return Verification(None, None, None, n_boxes, 0.0, reason=reason)
         if voting == "hard":
             predictions = tuple(f.classes[f.predict_index(row[None])[0]] for f in forests)
         else:
-            predictions = tuple(
-                own_answers(model, row[None], table).tolist()[0] for model in models
-            )
+            predictions = tuple(model.answers(row[None]).tolist()[0] for model in models)
         if predictions[0] == predictions[1]:
             raise RuntimeError(
-                f"The trees of the models differ at {_shown(row, table)}, but their own predict "
+                f"The trees of the models differ at {_shown(row)}, but their own predict "
                 f"answers {predictions[0]!r} in both. Scores that are nearly tied can depend on "
                 "the order of addition: set n_jobs=None in the ensembles and their members."
             )
-        row = row if table is None else table.decode(row[None])
+        return Verification(False, row, predictions, n_boxes, 0.0, row=row_of)
+    return Verification(True, None, None, n_boxes, 0.0)
+
+
+def _compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max_boxes):
+    """Compare the values of two regressors, or the probabilities of two classifiers."""
+    scores = [Scores.of(forest) for forest in forests]
+    for model, part in zip(models, scores, strict=True):
+        if part is None:
+            raise TypeError(
+                f"atol and rtol compare probabilities, but those of {model.name}(...) "
+                "are no means of what its trees say. They are supported for regressors, and for "
+                "trees, forests, bagging and soft votes over these; leave them out to compare "
+                "labels."
+            )
+    columns = [np.zeros(1, dtype=np.intp)] * 2
+    if forests[0].classes is not None:
+        _, columns = _common_labels(forests)
+    if inside is not None:
+        forests = [inside.read(forest) for forest in forests]
+    axes = Axes.of(*forests)
+    trees = [axes.encode_forest(forest) for forest in forests]
+    n_outputs = 1 + max(int(own.max()) for own in columns)
+
+    def numbers(rows):
+        found = np.zeros((2, len(rows), n_outputs))
+        for out, model, own in zip(found, models, columns, strict=True):
+            out[:, own] = _own_numbers(model, rows)
+        return found
+
+    outside = None if inside is None else inside.outside(axes)
+    closeness = Closeness(
+        scores,
+        columns,
+        trees,
+        axes,
+        outside,
+        lambda cells: numbers(_points(axes, inside, cells)),
+        *tolerance,
+    )
+    deadline = time.monotonic() + end - time.perf_counter()
+    row_of = None
+    if max_changes is None:
+        found = Found(True, bound=0.0)
+        if not _is_copy(forests, trees):
+            found = closeness.everywhere(np.random.default_rng(0), deadline, max_boxes)
+        row = None if found.cell is None else _points(axes, inside, found.cell[None])[0]
     else:
+        cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
+        _, first = np.unique(cells, axis=0, return_index=True)
+        first.sort()
+        found = closeness.near(cells[first], min(max_changes, len(axes.shape)), deadline)
         row = None
-    seconds = time.perf_counter() - begin
-    return Verification(equal, row, predictions, n_boxes, seconds, domain, max_changes, row_of)
+        if found.cell is not None:
+            row_of = int(first[found.row])
+            row = _moved(X[row_of], cells[row_of], found.cell, axes, inside)
+    predictions = None
+    if row is not None:
+        predictions = tuple(_own_numbers(model, row[None])[0] for model in models)
+        if forests[0].classes is None:
+            predictions = tuple(float(own[0]) for own in predictions)
+    return Verification(
+        found.outcome,
+        row,
+        predictions,
+        closeness.n_boxes,
+        0.0,
+        row=row_of,
+        max_difference=found.largest,
+        max_difference_bound=max(found.bound, found.largest),
+        reason=found.reason,
+    )
+
+
+def _own_numbers(model, X):
+    """Values or probabilities that a model itself answers, of shape (n, n_outputs)."""
+    if model.is_classifier:
+        return np.asarray(model.answers(X, "predict_proba"), dtype=np.float64)
+    return np.asarray(model.answers(X), dtype=np.float64)[:, None]
+
+
+def _is_copy(forests, trees):
+    """Whether two forests add the same numbers in the same order."""
+    one, two = trees
+    if not _same_vote(*forests) or len(one.nodes) != len(two.nodes):
+        return False
+    leaf = one.nodes[:, 0] < 0
+    if not (
+        np.array_equal(one.offsets, two.offsets)
+        and np.array_equal(leaf, two.nodes[:, 0] < 0)
+        and np.array_equal(one.nodes[~leaf], two.nodes[~leaf])
+    ):
+        return False
+    values = [f.value[t.nodes[leaf, 1]] for f, t in zip(forests, trees, strict=True)]
+    return np.array_equal(*values)
+
+
+def _points(axes, inside, cells):
+    """A row in each of some cells, inside the domain."""
+    return axes.points(cells) if inside is None else inside.points(axes, cells)
 
 
 def _rows_near(X, n_features):
@@ -296,7 +462,7 @@ def _common_labels(forests):
 def _moved(x, cell, target, axes, inside):
     """The row of a cell, changed only on the axes on which another cell differs."""
     target = target[None]
-    points = axes.points(target) if inside is None else inside.points(axes, target)
+    points = _points(axes, inside, target)
     changed = axes.features[cell != target[0]]
     moved = x.copy()
     moved[changed] = points[0, changed]
@@ -322,6 +488,31 @@ def _prove(space, end, max_boxes):
         n_boxes, cells = _search_ties(space, end)
         if cells is not None:
             return False, cells, n_boxes
+    for lo, hi in stack:
+        left = None if max_boxes is None else max_boxes - n_boxes
+        # a bound on each vote alone, with equal subtrees, is all it takes for most pairs
+        first = FIRST_BOXES
+        if space.pair is None:
+            first = left
+        elif left is not None:
+            first = min(left, FIRST_BOXES)
+        equal, cells, looked_at = _certify(space, lo, hi, end, first)
+        n_boxes += looked_at
+        if equal is None and space.pair is not None:
+            left = None if max_boxes is None else max_boxes - n_boxes
+            deadline = time.monotonic() + end - time.perf_counter()
+            box = None if lo is space.whole[0] and hi is space.whole[1] else (lo, hi)
+            equal, cells = space.pair.refute(box, deadline, left)
+            n_boxes += space.pair.n_boxes
+        if not equal:
+            return equal, cells, n_boxes
+    return True, None, n_boxes
+
+
+def _certify(space, lo, hi, end, max_boxes):
+    """Prove the two models equal in a box by bounds on each: (outcome, cells, boxes)."""
+    stack = [(lo, hi)]
+    n_boxes = 0
     while stack:
         lo, hi = stack.pop()
         left = None if max_boxes is None else max_boxes - n_boxes
@@ -489,6 +680,21 @@ class Space:
         depths = self.certifier.sample_depths(*self.whole, FORECAST_LEAVES, seed, seconds)
         with np.errstate(over="ignore"):
             return float(np.exp2(depths.astype(float)).mean())
+
+    @cached_property
+    def pair(self):
+        """The two votes as sums over the same trees, or None where they are none."""
+        if min(forest.n_trees for forest in self.forests) == 1:
+            # bounds on each vote decide faster, leaf by leaf of the tree
+            return None
+        sums = [Sums.of(forest) for forest in self.forests]
+        if any(part is None for part in sums):
+            return None
+        return PairOfVotes(sums, self.columns, self.trees, self.axes, self.outside, self.differ)
+
+    def differ(self, cells):
+        """At which of some cells the own answers of two forests differ."""
+        return self.judge(0, cells) != self.judge(1, cells)
 
     def judge(self, model, cells):
         """Labels of cells in the arithmetic of a forest's own ``predict``."""
@@ -730,11 +936,10 @@ def names_of(models):
     return None
 
 
-def _read(model, voting):
-    forest = read_forest(model, voting=voting)
-    if forest.classes is None:
-        raise TypeError(f"{type(model).__name__}(...) is a regressor. Give two classifiers.")
-    return forest
+def highest_codes(forests):
+    """Highest codes of the features of some forests, -1 for numbers; None if there are no codes."""
+    codes = [forest.highest_code for forest in forests or () if forest.categorical is not None]
+    return np.max(codes, axis=0) if codes else None
 
 
 def common_table(models):
@@ -749,28 +954,39 @@ def common_table(models):
     return tables[0] if tables else None
 
 
-def own_answers(model, X, table=None):
-    """What ``model.predict`` answers when its trees are added up in order.
+class Answering:
+    """A model as the other one's rows are put to it.
 
-    `X` are codes where there is a `table`, which not every model need know.
+    Parameters
+    ----------
+    model : fitted estimator
+    table : Columns or None
+        What rows stand for: codes become levels, if this model takes tables.
     """
-    if table is not None and columns_of(model) is not None:
-        X = table.decode(X)
-    if getattr(model, "n_jobs", None) not in (None, 1):
-        model = copy.copy(model)
-        model.n_jobs = None
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return np.asarray(model.predict(X))
+
+    def __init__(self, model, table=None):
+        self.name = type(model).__name__
+        self.is_classifier = hasattr(model, "classes_")
+        self._table = table if table is not None and columns_of(model) is not None else None
+        if getattr(model, "n_jobs", None) not in (None, 1):
+            model = copy.copy(model)
+            model.n_jobs = None
+        self._model = model
+
+    def answers(self, X, method="predict"):
+        """What a method of the model answers when its trees are added up in order."""
+        if self._table is not None:
+            X = self._table.decode(X)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            return np.asarray(getattr(self._model, method)(X))
 
 
 def _plain(value):
     return f"{value:.9g}" if isinstance(value, float) else repr(value)
 
 
-def _shown(row, table=None):
-    if table is not None:
-        row = table.decode(row[None])
+def _shown(row):
     if hasattr(row, "columns"):
         values = [(name, row[name].tolist()[0]) for name in row.columns[:8]]
         pairs = [f"{name}={_plain(value)}" for name, value in values]

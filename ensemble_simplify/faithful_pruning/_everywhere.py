@@ -14,14 +14,9 @@ import numpy as np
 
 from ensemble_simplify._cells import Stopped
 from ensemble_simplify._joint import JointSearch
+from ensemble_simplify._pairing import JoinedTrees, forms_of
+from ensemble_simplify._separable import TooMany, both_lead, near_ties
 from ensemble_simplify.faithful_pruning._promise import NearRows
-from ensemble_simplify.faithful_pruning._separable import (
-    Tables,
-    TooMany,
-    answer_falls,
-    both_lead,
-    near_ties,
-)
 
 # Leads of less than this, of weights that ask for 1, count as fallen.
 CLEAR = 1e-6
@@ -50,13 +45,10 @@ class Everywhere:
         self.outside = outside
         self.rows = NearRows(votes, axes, outside, cells, 0)
         self.known = self.rows.cells
-        trees = self.rows.whole.trees
-        self.tables = Tables(votes, trees, axes)
         linear = votes.forest.linear_votes()
         self.slack = 2.0 * linear.rounding
         largest = np.abs(votes.value).max(axis=1)
         self.largest = np.maximum.reduceat(largest, votes.forest.offsets[:-1])
-        self.searches = {}
 
     @cached_property
     def own(self):
@@ -111,64 +103,72 @@ class Everywhere:
         """Some points that are answered otherwise; none iff there are none at all."""
         n_classes = len(self.votes.start)
         pairs = [(c, k) for c in range(n_classes) for k in range(n_classes) if c != k]
-        if self.tables.is_complete and self.outside is None:
+        find = self._boxes
+        if self.is_separable and n_classes == 2:
             find = self._separable
-        else:
-            find = self._boxes
         found = [find(weights, *pair, deadline) for pair in pairs]
         return np.concatenate([self.known[:0], *found])
 
     def _separable(self, weights, answer, other, deadline):
-        whole = self.tables.sums(np.ones(len(weights)))
-        pruned = self.tables.sums(weights)
-        start, slack = self.votes.start, (self.slack, self._clear(weights))
-        if len(start) > 2:
-            return answer_falls(whole, pruned, start, answer, other, slack, deadline)
-        lead = start[answer] - start[other]
+        one, two = self._lead(None, answer, other), self._lead(weights, other, answer)
+        slack = self.slack, self._clear(weights)
+        tables = [self.joined.tables(leaves) for leaves, _ in (one, two)]
         try:
-            return both_lead(
-                [part[:, answer] - part[:, other] for part in whole],
-                [part[:, other] - part[:, answer] for part in pruned],
-                (lead, -lead),
-                slack,
-                deadline,
-            )
+            return both_lead(*tables, (one[1], two[1]), slack, deadline)
         except TooMany:
             return self._boxes(weights, answer, other, deadline)
 
     def _boxes(self, weights, answer, other, deadline):
-        if answer not in self.searches:
-            votes, trees = self.votes, self.rows.whole.trees
-            rivals = np.delete(np.arange(len(votes.start)), answer)
-            self.searches[answer] = JointSearch(
-                self.axes.shape,
-                trees.nodes,
-                trees.offsets,
-                np.ascontiguousarray(votes.value[:, [answer]] - votes.value[:, rivals]),
-                votes.start[answer] - votes.start[rivals],
-            )
-        rival = other - (other > answer)
-        slack = self.slack, self._clear(weights)
-        cells = self.searches[answer].find(weights, rival, *slack, self.outside, POINTS, deadline)
-        if cells is None:
+        classes = np.arange(len(self.votes.start))
+        least = -self.slack, -self._clear(weights)
+
+        def lead(vote, a, b):
+            return *self._lead(weights if vote else None, a, b), least[vote]
+
+        both = classes, classes
+        demands = forms_of(self.joined, lead, both, answer, other, lambda m: m * self.slack)
+        cells = self.search.find(*demands, outside=self.outside, n_points=POINTS, deadline=deadline)
+        if self.search.stopped and not len(cells):
             raise Stopped
         return cells
+
+    def _lead(self, weights, a, b):
+        """Lead of a class over another of leaves, and at the start; weights None: all one."""
+        value = self.votes.value[:, [a]] - self.votes.value[:, [b]]
+        if weights is not None:
+            value = value * np.repeat(weights, np.diff(self.votes.forest.offsets))[:, None]
+        return self.joined.leaf_sums(value)[:, 0], self.votes.start[a] - self.votes.start[b]
+
+    @property
+    def is_separable(self):
+        """Whether votes are sums of functions of one feature each, everywhere."""
+        return self.outside is None and self.joined.axis_of is not None
+
+    @cached_property
+    def joined(self):
+        """The trees, joined where that makes bounds sharper."""
+        return JoinedTrees(self.axes, [self.rows.whole.trees])
+
+    @cached_property
+    def search(self):
+        """The search over boxes."""
+        return JointSearch(self.axes.shape, self.joined.nodes, self.joined.offsets)
 
     def is_same(self, weights, deadline=np.inf):
         """Whether trees of these weights, whose votes are the same but for rounding, keep it.
 
         Only points at which classes are all but tied can tell; they are listed, and known then.
         """
-        if not self.tables.is_complete or self.outside is not None:
+        if not self.is_separable:
             return False
-        sums = self.tables.sums(np.ones(len(weights)))
-        start, n_classes = self.votes.start, len(self.votes.start)
+        n_classes = len(self.votes.start)
         found = [self.known]
         try:
             for c in range(n_classes):
                 for k in range(c):
-                    lead = [part[:, c] - part[:, k] for part in sums]
-                    found.append(near_ties(lead, start[c] - start[k], 4.0 * self.slack))
+                    leaves, start = self._lead(None, c, k)
+                    tables = self.joined.tables(leaves)
+                    found.append(near_ties(tables, start, 4.0 * self.slack, deadline))
         except TooMany:
             return False
         self.known = np.unique(np.concatenate(found), axis=0)

@@ -1,0 +1,459 @@
+"""How far apart two ensembles' numbers can be: predictions of regressors, probabilities of classes.
+
+Both add up over trees. Trees are joined as for classes (`_pairing`), and in each leaf what the
+second adds is taken from what the first does: on a box, the difference is at most the sum of the
+largest such numbers that each tree can reach. A first search climbs to a large difference; then
+boxes are searched (`_joint`) for one above a bar, which is lowered from a bound on everything down
+to the tolerance. Bars keep off the tolerance by a margin for all rounding; what lies within it is
+decided, as far as it can be listed, by the models' own answers.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ensemble_simplify._axes import CodedTrees
+from ensemble_simplify._cells import paint_lines
+from ensemble_simplify._joint import JointSearch
+from ensemble_simplify._neighbourhood import walks
+from ensemble_simplify._pairing import JoinedTrees
+
+_EPS = float(np.finfo(np.float64).eps)
+# Cells from which it is climbed at a time, and passes over their coordinates.
+STARTS, SWEEPS = 16, 4
+# Bars between the bound on everything and the tolerance.
+BARS = 6
+# Boxes looked at for points within rounding of the tolerance.
+GREY_BOXES = 200_000
+# Halvings of what the largest difference lies in, boxes looked at for each, and when it is known.
+BISECTIONS, BRACKET_BOXES, CLOSE = 40, 20_000, 1e-6
+# Numbers on lines held at once.
+LINE_NUMBERS = 1 << 22
+# Cells that are put to the models at once.
+ASKED = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What a model answers as sums of leaf vectors, in real arithmetic.
+
+    Attributes
+    ----------
+    value : float64 array of shape (n_nodes, n_outputs)
+    start : float64 array of shape (n_outputs,)
+    magnitude : float
+        The largest sum of absolute values.
+    rounding : float
+        The model's own answer is no further from the sum.
+    """
+
+    value: np.ndarray
+    start: np.ndarray
+    magnitude: float
+    rounding: float
+
+    @classmethod
+    def of(cls, forest):
+        """The answers of a forest: values of a regressor, probabilities of a classifier.
+
+        Returns
+        -------
+        Scores or None
+            None where they are no sums of what leaves add.
+        """
+        n_outputs = max(forest.n_classes, 1)
+        value, start = np.zeros((forest.n_nodes, n_outputs)), np.zeros(n_outputs)
+        is_regressor = forest.classes is None
+        if not _add(forest, forest.vote, np.arange(n_outputs), 1.0, value, start, is_regressor):
+            return None
+        largest = np.where(forest.left < 0, np.abs(value).max(axis=1), 0.0)
+        magnitude = float(np.maximum.reduceat(largest, forest.offsets[:-1]).sum())
+        magnitude += float(np.abs(start).max())
+        eps = float(np.finfo(forest.vote.dtype).eps)
+        return cls(value, start, magnitude, 8.0 * (forest.n_trees + 16) * eps * magnitude)
+
+
+def _add(forest, vote, columns, factor, value, start, is_regressor):
+    """Add `factor` times the answers of a vote; False if they are no sums."""
+    if vote.link is not None or vote.rule in ("samme", "hard", "majority"):
+        return False
+    if vote.rule == "additive" and not is_regressor:
+        return False
+    if vote.members:
+        if vote.rule == "mean":
+            shares = np.full(len(vote.members), 1.0 / vote.scale)
+        else:
+            weights = np.ones(len(vote.members)) if vote.weights is None else vote.weights
+            shares = weights / weights.sum()
+        return all(
+            _add(
+                forest,
+                member,
+                columns if member.columns is None else columns[member.columns],
+                factor * share,
+                value,
+                start,
+                is_regressor,
+            )
+            for member, share in zip(vote.members, shares, strict=True)
+        )
+    nodes = slice(forest.offsets[vote.start], forest.offsets[vote.stop])
+    share = factor / vote.scale if vote.rule == "mean" else factor
+    value[nodes, columns] = forest.value[nodes, : vote.n_scores] * share
+    if vote.init is not None:
+        start[columns] += vote.init[: vote.n_scores] * factor
+    return True
+
+
+@dataclass(eq=False)
+class Found:
+    """How far apart answers are known to be, and how far they can be at most.
+
+    Attributes
+    ----------
+    outcome : bool or None
+        Whether all are within the tolerance.
+    cell : int32 array of shape (n_axes,) or None
+        Where they are not.
+    largest : float
+        Largest difference of the models' own answers that was seen.
+    bound : float
+        No difference is larger.
+    reason : {None, "time", "boxes", "rounding"}
+        What came before an outcome.
+    row : int or None
+        The row near which the cell is.
+    """
+
+    outcome: bool | None = None
+    cell: np.ndarray | None = None
+    largest: float = 0.0
+    bound: float = np.inf
+    reason: str | None = None
+    row: int | None = None
+
+
+class Closeness:
+    """Two models' numbers on a common grid.
+
+    Parameters
+    ----------
+    scores : pair of Scores
+    columns : pair of int arrays
+        The places of each model's outputs among all.
+    trees : pair of CodedTrees
+        The numbers of their leaves are nodes of their forests.
+    axes : Axes
+    outside : pair of int32 arrays or None
+        Regions outside the domain.
+    answers : callable
+        ``answers(cells)``: the own answers of both, two arrays of shape (n, n_outputs).
+    atol, rtol : float
+        Answers a and b are close where ``abs(a - b) <= atol + rtol * abs(b)``.
+    """
+
+    def __init__(self, scores, columns, trees, axes, outside, answers, atol, rtol):
+        self.axes, self.outside, self.answers = axes, outside, answers
+        self.atol, self.rtol = atol, rtol
+        n_first = len(scores[0].value)
+        second = trees[1].nodes.copy()
+        second[second[:, 0] < 0, 1] += n_first
+        self.trees = JoinedTrees(axes, [trees[0], CodedTrees(second, trees[1].offsets)])
+        n_outputs = 1 + max(int(own.max()) for own in columns)
+        n_rows = n_first + len(scores[1].value)
+        self.leaves, self.start = [], []
+        for part, own, rows in zip(
+            scores, columns, (slice(n_first), slice(n_first, n_rows)), strict=True
+        ):
+            value, start = np.zeros((n_rows, n_outputs)), np.zeros(n_outputs)
+            value[rows, own] = part.value
+            start[own] = part.start
+            self.leaves.append(self.trees.leaf_sums(value))
+            self.start.append(start)
+        self.n_outputs = n_outputs
+        # sums here, and those of the models, are no further from real ones than this
+        magnitude = scores[0].magnitude + (1.0 + rtol) * scores[1].magnitude
+        own = scores[0].rounding + (1.0 + rtol) * scores[1].rounding
+        terms = self.trees.n_members + len(self.trees.first) + 16
+        # the comparison itself rounds, too
+        self.margin = 2.0 * own + 16.0 * terms * _EPS * magnitude + 8.0 * _EPS * atol
+        self.n_boxes = 0
+        self.found = Found()
+
+    @cached_property
+    def search(self):
+        """The search over boxes."""
+        return JointSearch(self.axes.shape, self.trees.nodes, self.trees.offsets)
+
+    # ------------------------------------------------------------------ the models' own answers
+
+    def ask(self, cells):
+        """By how much the models' own answers differ beyond the tolerance, and which do.
+
+        Returns
+        -------
+        bool array of shape (n,)
+        """
+        apart = np.zeros(len(cells), dtype=bool)
+        for i in range(0, len(cells), ASKED):
+            part = slice(i, i + ASKED)
+            a, b = self.answers(cells[part])
+            difference = np.abs(a - b)
+            apart[part] = (difference > self.atol + self.rtol * np.abs(b)).any(axis=1)
+            self.found.largest = max(self.found.largest, float(difference.max(initial=0.0)))
+            if apart[part].any() and self.found.cell is None:
+                self.found.cell = cells[part][np.flatnonzero(apart[part])[0]].copy()
+        return apart
+
+    def _is_inside(self, cells):
+        if self.outside is None:
+            return np.ones(len(cells), dtype=bool)
+        first, last = self.outside
+        inside = np.ones(len(cells), dtype=bool)
+        for lo, hi in zip(first, last, strict=True):
+            inside &= ~((lo <= cells) & (cells <= hi)).all(axis=1)
+        return inside
+
+    # ------------------------------------------------------------------ lines
+
+    @cached_property
+    def _numbers(self):
+        """What the leaves add to both models' outputs."""
+        return np.ascontiguousarray(np.hstack(self.leaves))
+
+    def _on_lines(self, cells, axis):
+        """Excess over the relative tolerance, and the difference, along an axis through cells.
+
+        Returns
+        -------
+        excess, difference : float64 arrays of shape (n, cells of the axis)
+        """
+        length = self.axes.shape[axis]
+        sums = np.tile(np.concatenate(self.start), (len(cells) * length, 1))
+        paint_lines(
+            self.trees.nodes, self.trees.offsets[:-1], self._numbers, cells, axis, length, sums
+        )
+        a, b = np.split(sums, 2, axis=1)
+        difference = np.abs(a - b)
+        excess = (difference - self.rtol * np.abs(b)).max(axis=1)
+        shape = len(cells), length
+        return excess.reshape(shape), difference.max(axis=1).reshape(shape)
+
+    def climb(self, rng, deadline=np.inf):
+        """Move random cells, one coordinate after the other, to where the excess is largest."""
+        shape = np.array(self.axes.shape)
+        cells = rng.integers(shape, size=(STARTS, len(shape))).astype(np.int32)
+        cells[0], cells[1] = 0, shape - 1
+        for _ in range(SWEEPS):
+            before = cells.copy()
+            for axis in rng.permutation(len(shape)):
+                if time.monotonic() >= deadline:
+                    break
+                excess, _ = self._on_lines(cells, axis)
+                own = excess[np.arange(len(cells)), cells[:, axis]]
+                own[~self._is_inside(cells)] = -np.inf
+                for i in np.flatnonzero(excess.max(axis=1) > own):
+                    moved = np.repeat(cells[i : i + 1], len(excess[i]), axis=0)
+                    moved[:, axis] = np.arange(len(moved))
+                    better = np.where(self._is_inside(moved), excess[i], -np.inf)
+                    if better.max() > own[i]:
+                        cells[i, axis] = better.argmax()
+            if (cells == before).all():
+                break
+        cells = np.unique(cells[self._is_inside(cells)], axis=0)
+        if len(cells):
+            self.ask(cells)
+
+    def near(self, cells, max_changes, deadline=np.inf):
+        """Compare the models at every point near some rows.
+
+        Parameters
+        ----------
+        cells : int32 array of shape (n_rows, n_axes)
+        max_changes : int
+            At least 1.
+        deadline : float
+            On the clock of ``time.monotonic()``.
+
+        Returns
+        -------
+        Found
+        """
+        found = self.found
+        # a bound on every point, until all points near the rows have been seen
+        found.bound = max(float(top[0]) for top in self._tops()) + self.margin
+        top = 0.0
+        shape = self.axes.shape
+        step = max(1, LINE_NUMBERS // (max(shape) * 2 * self.n_outputs))
+        for rows, walked, from_axis in walks(cells, shape, max_changes):
+            for i in range(0, len(walked), step):
+                part = slice(i, i + step)
+                for axis in range(len(shape)):
+                    if time.monotonic() >= deadline:
+                        found.reason = "time"
+                        return found
+                    on = np.flatnonzero(from_axis[part] <= axis)
+                    if not on.size:
+                        continue
+                    here = np.ascontiguousarray(walked[part][on])
+                    excess, difference = self._on_lines(here, axis)
+                    if not self._look_at(rows[part][on], here, axis, excess, difference):
+                        return found
+                    top = max(top, float(difference.max()))
+        found.outcome, found.bound = True, top + self.margin
+        return found
+
+    def _look_at(self, rows, cells, axis, excess, difference):
+        """Ask the models where lines come close to the tolerance; False if they differ there."""
+        chosen = np.zeros(excess.shape, dtype=bool)
+        if difference.max() > self.found.largest + 2.0 * self.margin:
+            chosen.flat[difference.argmax()] = True
+        chosen |= excess > self.atol - self.margin
+        at, position = np.nonzero(chosen)
+        # the furthest first
+        order = np.argsort(-excess[at, position], kind="stable")
+        for i in range(0, len(order), ASKED):
+            part = order[i : i + ASKED]
+            moved = cells[at[part]]
+            moved[:, axis] = position[part]
+            inside = self._is_inside(moved)
+            apart = np.zeros(len(moved), dtype=bool)
+            if inside.any():
+                apart[inside] = self.ask(moved[inside])
+            if apart.any():
+                self.found.outcome = False
+                self.found.row = int(rows[at[part][apart.argmax()]])
+                return False
+        return True
+
+    # ------------------------------------------------------------------ boxes
+
+    def _cases(self):
+        """What a point too far apart needs: forms, starts and what is added to the bar."""
+        one, two = self.leaves
+        for k in range(self.n_outputs):
+            for sign in (1.0, -1.0):
+                forms = [sign * (one[:, k] - two[:, k])]
+                start = [sign * (self.start[0][k] - self.start[1][k])]
+                if self.rtol > 0:
+                    for side in (self.rtol, -self.rtol):
+                        forms.append(forms[0] + side * two[:, k])
+                        start.append(start[0] + side * self.start[1][k])
+                yield np.ascontiguousarray(np.column_stack(forms)), np.array(start)
+
+    def everywhere(self, rng, deadline=np.inf, max_boxes=None):
+        """Compare the models at every point of the domain.
+
+        Returns
+        -------
+        Found
+        """
+        found = self.found
+        cases = list(self._cases())
+        # a bound on each form anywhere, before anything is searched
+        found.bound = max(float(top[0]) for top in self._tops()) + self.margin
+        self.climb(rng, deadline)
+        self._decide(cases, deadline, max_boxes)
+        self._bracket(cases, deadline, max_boxes)
+        return found
+
+    def _tops(self):
+        """Bounds on the forms of all cases, before anything is searched."""
+        return [self.trees.most(forms) + start for forms, start in self._cases()]
+
+    def _decide(self, cases, deadline, max_boxes):
+        """Lower the bar to the tolerance."""
+        found = self.found
+        if found.cell is not None:
+            found.outcome = False
+            return
+        excess = max(float(top.min()) for top in self._tops())
+        bar, last = self.atol + self.margin, self.atol - self.margin
+        bars = bar + (excess - bar) * 0.5 ** np.arange(1, BARS) if excess > bar else []
+        for need, limit in [*((b, None) for b in bars), (bar, None), (last, GREY_BOXES)]:
+            bound, reason = self._below(cases, need, limit, deadline, max_boxes)
+            if found.cell is not None:
+                found.outcome = False
+                return
+            if reason is not None:
+                found.reason = reason
+                return
+            if self.rtol == 0:
+                found.bound = min(found.bound, bound)
+            if bound <= last:
+                break
+        found.outcome = True
+        found.bound = min(found.bound, self._largest_allowed())
+
+    def _bracket(self, cases, deadline, max_boxes):
+        """Close in on the largest difference, as far as little effort goes."""
+        found = self.found
+        cases = [(np.ascontiguousarray(forms[:, :1]), start[:1]) for forms, start in cases]
+        for _ in range(BISECTIONS):
+            low = found.largest + self.margin
+            if found.bound - low <= max(2.0 * self.margin, CLOSE * found.bound):
+                return
+            need = max(low, found.bound - 0.5 * (found.bound - low))
+            bound = need
+            for forms, start in cases:
+                room = BRACKET_BOXES
+                if max_boxes is not None:
+                    room = min(room, max_boxes - self.n_boxes)
+                if room <= 0 or time.monotonic() >= deadline:
+                    return
+                cells = self.search.find(
+                    forms,
+                    start,
+                    np.array([need]),
+                    outside=self.outside,
+                    deadline=deadline,
+                    max_boxes=room,
+                )
+                self.n_boxes += self.search.n_boxes
+                if len(cells):
+                    self.ask(cells)
+                    break
+                if self.search.stopped is not None:
+                    return
+            else:
+                found.bound = min(found.bound, bound + self.margin)
+
+    def _largest_allowed(self):
+        """The tolerance at the largest answer of the second model."""
+        if self.rtol == 0:
+            return self.atol
+        two = np.hstack([self.leaves[1], -self.leaves[1]])
+        start = np.concatenate([self.start[1], -self.start[1]])
+        largest = float((self.trees.most(two) + start).max()) + self.margin
+        return self.atol + self.rtol * largest
+
+    def _below(self, cases, need, limit, deadline, max_boxes):
+        """Whether all points are below a bar: a bound on the difference, and what came before."""
+        bound = -np.inf
+        for forms, start in cases:
+            room = None if max_boxes is None else max_boxes - self.n_boxes
+            if room is not None and room <= 0:
+                return np.inf, "boxes"
+            own_limit = limit is not None and (room is None or limit < room)
+            self.search.find(
+                forms,
+                start,
+                np.full(len(start), need),
+                outside=self.outside,
+                judge=self.ask,
+                deadline=deadline,
+                max_boxes=limit if own_limit else room,
+            )
+            self.n_boxes += self.search.n_boxes
+            if self.found.cell is not None:
+                return np.inf, None
+            if self.search.stopped == "boxes" and own_limit:
+                return np.inf, "rounding"
+            if self.search.stopped is not None:
+                return np.inf, self.search.stopped
+            bound = max(bound, need + self.search.highest)
+        return max(bound + self.margin, self.found.largest), None
