@@ -8,6 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from ensemble_simplify import _boosting_readers
 from ensemble_simplify._forest import read_forest
+from ensemble_simplify._readers import read
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
@@ -223,3 +224,83 @@ def test_limit(monkeypatch):
     monkeypatch.setattr(_boosting_readers, "MAX_NODES", n_nodes - 1)
     with pytest.raises(ValueError, match=r"takes more than .* nodes .* Use fewer or shallower"):
         read_forest(model)
+
+
+# ------------------------------------------------------------------- frames with categories
+
+
+def frame(seed, n_classes=2):
+    """A frame of categories (text, numbers with gaps) and numbers, and classes."""
+    pandas = pytest.importorskip("pandas")
+    X, y = table(seed, n_classes)
+    names = np.array(["oak", "elm", "ash", "fir", "yew", "pine", "lime", "palm", "teak"])
+    first = np.array([None if np.isnan(v) else names[int(v) % 9] for v in X[:, 0]], dtype=object)
+    data = pandas.DataFrame(
+        {
+            "size": X[:, 1].astype(np.float32).astype(float),
+            "tree": pandas.Categorical(first),
+            "rank": X[:, 3],
+            "kind": pandas.Categorical(X[:, 2] * 2.5 - 1),
+        }
+    )
+    return data, y
+
+
+def assert_same_frame(model, X, categorical=(1, 3)):
+    reading = read(model)
+    forest, columns = read_forest(model), reading.columns
+    np.testing.assert_array_equal(columns.categorical, np.isin(np.arange(4), categorical))
+    assert columns.names.tolist() == list(X.columns)
+    rng = np.random.default_rng(0)
+    pools = []
+    for j in range(4):
+        if columns.levels[j] is not None:
+            pools.append([*range(len(columns.levels[j])), np.nan])
+        else:
+            cuts = forest.threshold[forest.feature == j]
+            pools.append([*edge_points(cuts, 1, 200)[:, 0].astype(np.float32), np.nan])
+    rows = np.column_stack([rng.choice(pool, 20_000) for pool in pools])
+    found = forest.classes[forest.predict_index(rows)]
+    np.testing.assert_array_equal(found, model.predict(columns.decode(rows)))
+    np.testing.assert_array_equal(columns.encode(X)["tree"].isna(), X["tree"].isna())
+    encoded = np.asarray(columns.encode(X))
+    np.testing.assert_array_equal(
+        forest.classes[forest.predict_index(encoded)], model.predict(columns.decode(encoded))
+    )
+    return columns
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_frame_hist_gradient_boosting(n_classes):
+    X, y = frame(0, n_classes)
+    model = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
+    columns = assert_same_frame(model.fit(X, y), X)
+    assert columns.unknown[1] == "missing"
+    odd = X.assign(tree=np.where(np.arange(len(X)) % 3, "birch", X["tree"].astype(object)))
+    rows = np.asarray(columns.encode(odd))
+    forest = read_forest(model)
+    np.testing.assert_array_equal(forest.classes[forest.predict_index(rows)], model.predict(odd))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_frame_lightgbm(n_classes):
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y = frame(1, n_classes)
+    options = {"verbose": -1, "n_jobs": 1, "min_data_per_group": 2, "cat_smooth": 1.0}
+    model = lightgbm.LGBMClassifier(n_estimators=5, num_leaves=10, **options).fit(X, y)
+    columns = assert_same_frame(model, X)
+    assert columns.unknown[1] == "missing"
+    X["rank"] = X["rank"].astype("category").cat.as_ordered()
+    model = lightgbm.LGBMClassifier(n_estimators=5, num_leaves=10, **options).fit(X, y)
+    with pytest.raises(ValueError, match="a frame with 3 columns of categories"):
+        read_forest(model)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_frame_xgboost(n_classes):
+    xgboost = pytest.importorskip("xgboost", minversion="3.1")
+    X, y = frame(2, n_classes)
+    X["kind"] = X["kind"].cat.rename_categories([-7, 0, 9])  # no fractions, says XGBoost
+    model = xgboost.XGBClassifier(n_estimators=5, max_depth=4, enable_categorical=True, n_jobs=1)
+    columns = assert_same_frame(model.fit(X, y), X)
+    assert columns.unknown[1] == "refused"
