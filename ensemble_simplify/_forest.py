@@ -267,7 +267,7 @@ class Forest:
         eps = float(np.finfo(vote.dtype).eps)
         rounding = 8.0 * (self.n_trees + 16) * eps * float(magnitude)
         if vote.link is not None:
-            rounding += link_margin(vote)
+            rounding += link_margin(vote) * vote.divisor
         bound = 0.0 if is_exact or (plain and self.n_trees == 1) else rounding
         return LinearVotes(value, vote.tie_upper, bound, is_exact, rounding)
 

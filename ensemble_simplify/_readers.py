@@ -4,14 +4,12 @@
 by the same function, and so are this package's own estimators and pipelines: `readable` says what
 stands for them.
 
-This is the only module that knows where an ensemble keeps its trees.
+Only this module and those that it takes families from know where an ensemble keeps its trees.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -24,6 +22,7 @@ from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     VotingClassifier,
@@ -32,57 +31,18 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
+from ensemble_simplify._boosting_readers import (
+    read_hist_gradient_boosting,
+    read_lightgbm,
+    read_xgboost,
+)
 from ensemble_simplify._code_sets import as_thresholds
-from ensemble_simplify._columns import Columns
 from ensemble_simplify._pipelines import Transformers, owner_of, unwrap
-from ensemble_simplify._thresholds import FLOAT32_MAX, float32_below, last_float32
+from ensemble_simplify._reading import Reading, Tree, name_of, spread
 from ensemble_simplify._votes import Vote, samme_votes
 
 # What this package's estimators wrap: their ``predict`` is the predict of one of these.
 _WRAPPED = ("decision_tree_", "pruned_estimator_")
-
-
-@dataclass(eq=False)
-class Tree:
-    """One tree as its ensemble keeps it: local node ids, -1 for no child.
-
-    A row goes left iff its value, rounded to `dtype`, is at most the threshold, or is missing and
-    the node is in `missing_left` (None: none is). Features are numbered as the tree knows them;
-    `columns` are those of the ensemble (None: the same).
-    `estimator` is the scikit-learn tree, if it is one. `folded`: thresholds are float32 numbers
-    that decide only for float32 numbers as the tree does.
-    """
-
-    name: str
-    left: np.ndarray
-    right: np.ndarray
-    feature: np.ndarray
-    threshold: np.ndarray
-    value: np.ndarray
-    n_features: int
-    columns: np.ndarray | None = None
-    estimator: object = None
-    dtype: str = "float32"
-    folded: bool = False
-    missing_left: np.ndarray | None = None
-
-
-@dataclass(eq=False)
-class Reading:
-    """What was read of an ensemble: trees, the vote over them, classes (None for regression).
-
-    `categorical`: which features hold codes of categories, whole numbers from 0 (None: none). Tests
-    of sets of codes are written as thresholds between codes. `columns`: the table whose columns are
-    encoded (None: rows are numbers). `filled`: features whose missing values are filled in from
-    other features (None: none are).
-    """
-
-    trees: list[Tree]
-    vote: Vote
-    classes: np.ndarray | None
-    categorical: np.ndarray | None = None
-    columns: Columns | None = None
-    filled: np.ndarray | None = None
 
 
 def read(estimator, *, within=None):
@@ -153,12 +113,8 @@ def columns_of(estimator):
     estimator = readable(estimator)
     if isinstance(estimator, Pipeline):
         return _transformers(estimator)[0].columns
-    return None
-
-
-def name_of(estimator):
-    """Name of an estimator's class, for errors."""
-    return type(estimator).__name__
+    families = {family for _, _, family in _candidates(type(estimator))}
+    return read(estimator).columns if families & _TAKE_TABLES else None
 
 
 # ------------------------------------------------------------------- checks, and parts of readers
@@ -231,15 +187,6 @@ def _joined(readings, estimator):
         votes.append(reading.vote.moved(len(trees)))
         trees += reading.trees
     return trees, votes
-
-
-def _spread(value, columns, n_columns):
-    """Put the columns of `value` at `columns` of a wider array of zeros."""
-    if value.shape[1] == n_columns:
-        return value
-    wide = np.zeros((value.shape[0], n_columns))
-    wide[:, columns] = value
-    return wide
 
 
 def _sklearn_tree(estimator, within):
@@ -359,7 +306,7 @@ def _read_bagging(estimator, within):
     if all(vote.is_one_tree for vote in votes):
         if classes is not None:
             for tree, vote in zip(trees, votes, strict=True):
-                tree.value = _spread(tree.value, vote.columns, n_scores)
+                tree.value = spread(tree.value, vote.columns, n_scores)
         votes = []
     vote = Vote("mean", 0, len(trees), n_scores, tuple(votes), scale=len(members))
     filled = np.zeros(estimator.n_features_in_, dtype=bool)
@@ -450,7 +397,7 @@ def _read_gradient_boosting(estimator, within):
     for stage in stages:
         for k, member in enumerate(stage):
             tree = _sklearn_tree(member, width)
-            tree.value = _spread(estimator.learning_rate * tree.value, [k], n_scores)
+            tree.value = spread(estimator.learning_rate * tree.value, [k], n_scores)
             trees.append(tree)
     row = np.zeros((1, width), dtype=np.float32)
     vote = Vote(
@@ -621,197 +568,6 @@ def _tests_of(tree):
     return np.flatnonzero(known & ~np.isnan(tree.threshold))
 
 
-# ------------------------------------------------------------------- through treelite
-
-
-def _read_hist_gradient_boosting(estimator, within):
-    """HistGradientBoosting: raw sums in float64, a tie goes to class 0."""
-    if np.any(getattr(estimator, "is_categorical_", None)):
-        raise ValueError(_CATEGORICAL.format(name_of(estimator)))
-    treelite = _import_treelite(estimator)
-    reading = _boosted(treelite.sklearn.import_model(estimator), estimator, "float64")
-    reading.vote = replace(reading.vote, link=None)
-    return reading
-
-
-def _read_xgboost(estimator, within):
-    """XGBoost: float32 sums of trees from the base score, then sigmoid or softmax."""
-    treelite = _import_treelite(estimator)
-    booster = estimator.get_booster()
-    if estimator.booster not in (None, "gbtree"):
-        raise ValueError(
-            f"{name_of(estimator)} has booster={estimator.booster!r}, which is not supported. "
-            "Use booster='gbtree'."
-        )
-    if estimator.missing is not None and np.isfinite(estimator.missing):
-        raise ValueError(
-            f"{name_of(estimator)} has missing={estimator.missing!r}: it treats a number as "
-            "missing, which is not supported. Use missing=nan."
-        )
-    try:
-        booster = booster[: estimator.best_iteration + 1]
-    except AttributeError:
-        booster = estimator.get_booster()
-    reading = _boosted(treelite.frontend.from_xgboost(booster), estimator, "float32")
-    init = reading.vote.init.astype(np.float32)
-    if len(init) == 1:
-        init = _base_margin(booster, reading, estimator)
-    reading.vote = replace(reading.vote, init=init.astype(np.float64), dtype="float32")
-    return reading
-
-
-def _read_lightgbm(estimator, within):
-    """LightGBM: float64 sums of trees, then sigmoid or softmax."""
-    treelite = _import_treelite(estimator)
-    text = estimator.booster_.model_to_string()
-    _check_lightgbm(estimator, text)
-    reading = _boosted(treelite.frontend.from_lightgbm(estimator.booster_), estimator, "float64")
-    # LightGBM takes numbers up to 1e-35 for zero.
-    zero = float(np.float32(1e-35))
-    for tree in reading.trees:
-        t = tree.threshold
-        t = np.where((t >= -zero) & (t < 0), np.nextafter(-zero, -1.0), t)
-        tree.threshold = np.where((t >= 0) & (t < zero), zero, t)
-    slope = re.search(r"^objective=.*sigmoid:(\S+)", text, re.M)
-    reading.vote = replace(reading.vote, scale=float(slope[1]) if slope else 1.0)
-    return reading
-
-
-def _check_lightgbm(estimator, text):
-    """Refuse what the arithmetic of `_read_lightgbm` does not cover; `text` is the saved model."""
-    decisions = re.findall(r"^decision_type=(.*)$", text, re.M)
-    unsupported = (
-        # Options have several spellings; the saved model has one.
-        ("zero_as_missing=True", any(int(k) >> 2 & 3 == 1 for d in decisions for k in d.split())),
-        ("boosting_type='rf'", re.search(r"^average_output\s*$", text, re.M)),
-        ("linear_tree=True", re.search(r"^is_linear=1", text, re.M)),
-        ("pred_early_stop=True", estimator.get_params().get("pred_early_stop") is True),
-    )
-    for option, found in unsupported:
-        if found:
-            raise ValueError(
-                f"{name_of(estimator)} was fitted with {option}, which is not supported. Fit it "
-                "without."
-            )
-
-
-def _boosted(model, estimator, dtype):
-    """Read a treelite model, copying its arrays: it frees them."""
-    classes = estimator.classes_
-    n_scores = 1 if len(classes) == 2 else len(classes)
-    header = model.get_header_accessor()
-    link = header.get_field("postprocessor")
-    init = np.array(header.get_field("base_scores"), dtype=np.float64)
-    if link != ("sigmoid" if n_scores == 1 else "softmax") or len(init) != n_scores:
-        raise ValueError(
-            f"{name_of(estimator)} has {len(classes)} classes and ends in {link!r}, which is not "
-            "supported. Fit it on at least two classes with its default objective."
-        )
-    trees = []
-    for index, score in enumerate(header.get_field("class_id")):
-        nodes = model.get_tree_accessor(index)
-        kind, sign = nodes.get_field("node_type"), nodes.get_field("cmp")
-        if (kind == 2).any():
-            raise ValueError(_CATEGORICAL.format(name_of(estimator)))
-        if nodes.get_field("leaf_vector").size or not np.isin(sign[kind == 1], (2, 3)).all():
-            raise ValueError(
-                f"{name_of(estimator)} has trees with vectors in their leaves or unknown tests, "
-                "which are not supported. Fit it with its default options."
-            )
-        threshold = np.array(nodes.get_field("threshold"), dtype=np.float64)
-        below = float32_below(threshold) if dtype == "float32" else np.nextafter(threshold, -np.inf)
-        value = np.array(nodes.get_field("leaf_value"), dtype=np.float64)[:, None]
-        trees.append(
-            Tree(
-                name=f"a tree of {name_of(estimator)}",
-                left=np.array(nodes.get_field("cleft")),
-                right=np.array(nodes.get_field("cright")),
-                feature=np.array(nodes.get_field("split_index")),
-                threshold=np.where(sign == 2, below, threshold),  # sign 2: left iff x < threshold
-                value=_spread(value, [score], n_scores),
-                n_features=estimator.n_features_in_,
-                dtype=dtype,
-            )
-        )
-    return Reading(trees, Vote("additive", 0, len(trees), n_scores, init=init, link=link), classes)
-
-
-def _import_treelite(estimator):
-    try:
-        import treelite
-        import treelite.sklearn
-    except ImportError as error:
-        raise ImportError(
-            f"Reading {name_of(estimator)} needs treelite. Install it with "
-            'pip install "ensemble-simplify[boosting]".'
-        ) from error
-    return treelite
-
-
-def _base_margin(booster, reading, estimator):
-    """Where XGBoost starts its sums: the float32 that reproduces the margins it predicts.
-
-    A margin never falls when its start rises, so the starts that answer a margin are a range of
-    float32 numbers, and bisection finds its ends. Only the first tree sees the start itself: with
-    one tree an iteration, rows for all its leaves leave none but starts of the same function.
-    """
-    rows = np.concatenate([_leaf_rows(tree) for tree in reading.trees[:20]])
-
-    def margins(trees, start=None):
-        if start is not None:
-            start = np.broadcast_to(np.asarray(start, dtype=np.float32), len(rows))
-        return booster.inplace_predict(
-            rows, iteration_range=trees, predict_type="margin", base_margin=start
-        )
-
-    truth = {trees: margins(trees) for trees in ((0, 1), (0, 0))}  # one iteration, all of them
-
-    def fits(start):
-        return all(np.array_equal(margins(trees, start), answer) for trees, answer in truth.items())
-
-    guess = _logit32(reading.vote.init[0])
-    near = (guess, *(np.nextafter(guess, np.float32(end)) for end in (-np.inf, np.inf)))
-    start = next((start for start in near if fits(start)), None)
-    if start is not None:
-        return np.array([start], dtype=np.float32)
-    least, most = -np.inf, np.inf
-    for trees, answer in truth.items():
-        below = last_float32(lambda x, t=trees, a=answer: margins(t, x) < a, len(rows))
-        up_to = last_float32(lambda x, t=trees, a=answer: margins(t, x) <= a, len(rows))
-        least, most = max(least, below.max()), min(most, up_to.min())
-    start = np.clip(guess, np.nextafter(np.float32(least), np.float32(np.inf)), np.float32(most))
-    if not fits(start):
-        raise ValueError(
-            f"The base score of {name_of(estimator)} could not be found from its predictions. "
-            "Move it to the CPU (set_params(device='cpu')) or fit it with base_score=0.5."
-        )
-    return np.array([start], dtype=np.float32)
-
-
-def _logit32(margin):
-    """A margin as XGBoost has it: from a probability in float32, by a logarithm in float32."""
-    share = np.float32(1.0 / (1.0 + math.exp(-min(max(margin, -80.0), 80.0))))
-    odds = float(np.float32(1) / share - np.float32(1))
-    return np.float32(-math.log(odds) if odds > 0 else margin)
-
-
-def _leaf_rows(tree):
-    """One row for every leaf of a tree that a row can reach."""
-    rows, todo = [], [(0, np.full(tree.n_features, FLOAT32_MAX))]
-    while todo:
-        node, row = todo.pop()
-        if tree.left[node] < 0:
-            rows.append(row)
-            continue
-        feature = tree.feature[node]
-        if row[feature] > tree.threshold[node]:
-            todo.append((tree.right[node], row))
-            row = row.copy()
-            row[feature] = tree.threshold[node]
-        todo.append((tree.left[node], row))
-    return np.array(rows, dtype=np.float32)
-
-
 # ------------------------------------------------------------------- which reader for which type
 
 _CLASSES_ARE_NAMES = (
@@ -839,21 +595,27 @@ _FAMILIES = (
     (
         (HistGradientBoostingClassifier,),
         ("predict", "_raw_predict"),
-        _read_hist_gradient_boosting,
+        read_hist_gradient_boosting,
     ),
+    ((HistGradientBoostingRegressor,), ("predict", "_raw_predict"), read_hist_gradient_boosting),
     ((VotingClassifier,), ("predict", "predict_proba"), _read_voting),
     ((Pipeline,), ("predict", "predict_proba"), _read_pipeline),
 )
 
 # The same for classes of packages that are not imported here, by module and name.
 _FOREIGN_FAMILIES = {
-    ("xgboost", "XGBClassifier"): _read_xgboost,
-    ("lightgbm", "LGBMClassifier"): _read_lightgbm,
+    ("xgboost", "XGBClassifier"): read_xgboost,
+    ("xgboost", "XGBRegressor"): read_xgboost,
+    ("lightgbm", "LGBMClassifier"): read_lightgbm,
+    ("lightgbm", "LGBMRegressor"): read_lightgbm,
 }
+
+# Readers of ensembles that encode categories themselves.
+_TAKE_TABLES = {read_hist_gradient_boosting, read_xgboost, read_lightgbm}
 
 _SUPPORTED = (
     "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
-    "AdaBoostClassifier, HistGradientBoostingClassifier, XGBClassifier, LGBMClassifier, "
+    "AdaBoostClassifier, HistGradientBoosting*, XGB* and LGBM* classifiers and regressors, "
     "VotingClassifier of these, a Pipeline of scalers that ends in one of these, and this "
     "package's estimators that hold a tree or an ensemble"
 )
@@ -884,4 +646,5 @@ def _candidates(found):
     for kind in found.__mro__:
         family = _FOREIGN_FAMILIES.get((kind.__module__.partition(".")[0], kind.__name__))
         if family is not None:
-            yield kind, ("predict", "predict_proba"), family
+            methods = [m for m in ("predict", "predict_proba") if hasattr(kind, m)]
+            yield kind, methods, family

@@ -47,6 +47,8 @@ class Vote:
         What turns the sums of ``"additive"`` into the probabilities that are compared.
     dtype : {"float64", "float32"}
         Type in which the sums of ``"additive"`` are rounded, tree after tree (float32: XGBoost).
+    divisor : int
+        By what the sums of ``"additive"`` are divided before `link` (LightGBM's forests).
     """
 
     rule: str
@@ -61,6 +63,7 @@ class Vote:
     columns: np.ndarray | None = None
     link: str | None = None
     dtype: str = "float64"
+    divisor: int = 1
 
     def moved(self, by):
         """The same vote over trees that stand `by` places further on."""
@@ -112,7 +115,7 @@ def scores_of(vote, sums):
     total = sums(vote.start, vote.stop, vote.init)[:, : vote.n_scores]
     if vote.rule in ("mean", "samme"):
         return total / vote.scale
-    return total
+    return total / vote.divisor if vote.divisor != 1 else total
 
 
 def _member_scores(member, vote, sums):

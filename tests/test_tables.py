@@ -9,6 +9,7 @@ from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
 from sklearn.frozen import FrozenEstimator
@@ -341,3 +342,37 @@ def test_every_row_of_a_small_table():
         columns=table.columns,
     )
     np.testing.assert_array_equal(tree.predict(rows), model.predict(rows))
+
+
+def boosted(kind):
+    if kind == "hist":
+        return HistGradientBoostingClassifier(max_iter=8, max_leaf_nodes=6, min_samples_leaf=5)
+    if kind == "lightgbm":
+        lightgbm = pytest.importorskip("lightgbm")
+        return lightgbm.LGBMClassifier(
+            n_estimators=8, num_leaves=6, min_child_samples=5, cat_smooth=1, verbose=-1
+        )
+    xgboost = pytest.importorskip("xgboost")
+    return xgboost.XGBClassifier(n_estimators=8, max_depth=3, enable_categorical=True)
+
+
+@pytest.mark.parametrize("kind", ["hist", "lightgbm", "xgboost"])
+def test_boosting_on_a_frame_of_categories(kind):
+    table, y = passengers(2, n=200)
+    for name in ("sex", "port"):
+        table[name] = table[name].astype("category")
+    y = (y == "lived").astype(int)
+    model = boosted(kind).fit(table, y)
+    forest = read_forest(model)
+    rows = rows_of(forest, 2000)
+    unknown = np.array([u == "code" for u in forest.columns.unknown])
+    assert not unknown.any()
+    decoded = forest.columns.decode(rows)
+    np.testing.assert_array_equal(
+        forest.classes[forest.predict_index(rows)], model.predict(decoded)
+    )
+    tree = BornAgainClassifier(FrozenEstimator(model), max_changes=1, random_state=0)
+    tree.fit(table, y)
+    np.testing.assert_array_equal(tree.predict(table), model.predict(table))
+    assert tree.verify()
+    assert verify(model, tree, X=table, max_changes=1)

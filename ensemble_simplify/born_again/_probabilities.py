@@ -43,7 +43,7 @@ def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight
         return None
     proba_of = _own_probabilities(estimator, problem)
     if proba_of is None and table is not None:
-        proba_of = lambda X: estimator.predict_proba(table.decode(X))  # noqa: E731
+        proba_of = _on_table(table, estimator.predict_proba)
     elif proba_of is None:
         proba_of = _as_frame_of(rows, estimator.predict_proba)
     position = np.searchsorted(np.flatnonzero(tree.is_leaf), leaf_of_row)
@@ -100,6 +100,18 @@ def _own_probabilities(estimator, problem):
 
 def _is_mean(forest):
     return forest.vote.rule == "mean" and not forest.vote.members
+
+
+def _on_table(table, predict_proba):
+    """The function on codes, those of drawn points rounded to the ones that they stand for."""
+    codes, highest = table.categorical, table.highest
+
+    def proba_of(X):
+        X = np.array(X, dtype=np.float64)
+        X[:, codes] = np.clip(np.rint(X[:, codes]), 0.0, highest[codes])
+        return predict_proba(table.decode(X))
+
+    return proba_of
 
 
 def _as_frame_of(rows, predict_proba):
