@@ -28,7 +28,7 @@ STARTS, SWEEPS = 16, 4
 # Bars between the bound on everything and the tolerance.
 BARS = 6
 # Boxes looked at for points within rounding of the tolerance.
-GREY_BOXES = 200_000
+GREY_BOXES = 20_000
 # Halvings of what the largest difference lies in, boxes looked at for each, and when it is known.
 BISECTIONS, BRACKET_BOXES, CLOSE = 40, 20_000, 1e-6
 # Numbers on lines held at once.
@@ -275,7 +275,6 @@ class Closeness:
         ----------
         cells : int32 array of shape (n_rows, n_axes)
         max_changes : int
-            At least 1.
         deadline : float
             On the clock of ``time.monotonic()``.
 
@@ -284,6 +283,12 @@ class Closeness:
         Found
         """
         found = self.found
+        if max_changes == 0:
+            apart = self.ask(cells)
+            found.outcome = not apart.any()
+            found.row = int(apart.argmax()) if apart.any() else None
+            found.bound = found.largest
+            return found
         # a bound on every point, until all points near the rows have been seen
         found.bound = max(float(top[0]) for top in self._tops()) + self.margin
         top = 0.0
