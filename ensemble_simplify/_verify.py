@@ -14,15 +14,16 @@ from functools import cached_property
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from ensemble_simplify._axes import Axes, children
 from ensemble_simplify._base import Interval, StrOptions, unwrap, validate_params
 from ensemble_simplify._cells import Stopped, paint_lines
 from ensemble_simplify._certify import Certifier
-from ensemble_simplify._closeness import Closeness, Found, Scores
+from ensemble_simplify._closeness import CloseOdds, Closeness, Found, Scores
 from ensemble_simplify._domain import Domain, read_domain
-from ensemble_simplify._forest import read_forest
+from ensemble_simplify._forest import read_forest, readable
 from ensemble_simplify._neighbourhood import Lines, differences
 from ensemble_simplify._pairing import PairOfVotes, Sums
 
@@ -294,15 +295,7 @@ def _compare_labels(models, forests, inside, voting, X, max_changes, end, max_bo
 
 def _compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max_boxes):
     """Compare the values of two regressors, or the probabilities of two classifiers."""
-    scores = [Scores.of(forest) for forest in forests]
-    for model, part in zip(models, scores, strict=True):
-        if part is None:
-            raise TypeError(
-                f"atol and rtol compare probabilities, but those of {type(model).__name__}(...) "
-                "are no means of what its trees say. They are supported for regressors, and for "
-                "trees, forests, bagging and soft votes over these; leave them out to compare "
-                "labels."
-            )
+    kind, scores, last = _scores_of(models, forests, tolerance)
     columns = [np.zeros(1, dtype=np.intp)] * 2
     if forests[0].classes is not None:
         _, columns = _common_labels(forests)
@@ -319,20 +312,24 @@ def _compare_numbers(models, forests, inside, tolerance, X, max_changes, end, ma
         return found
 
     outside = None if inside is None else inside.outside(axes)
-    closeness = Closeness(
+    closeness = kind(
         scores,
-        columns,
+        columns if kind is Closeness else [np.zeros(1, dtype=np.intp)] * 2,
         trees,
         axes,
         outside,
         lambda cells: numbers(_points(axes, inside, cells)),
-        *tolerance,
+        tolerance[0],
+        last,
     )
     deadline = time.monotonic() + end - time.perf_counter()
     row_of = None
     if max_changes is None:
         found = Found(True, bound=0.0)
-        if not _is_copy(forests, trees):
+        if _is_copy(forests, trees):
+            # what is not read of the models would show here
+            closeness.climb(np.random.default_rng(0), deadline)
+        else:
             found = closeness.everywhere(np.random.default_rng(0), deadline, max_boxes)
         row = None if found.cell is None else _points(axes, inside, found.cell[None])[0]
     else:
@@ -360,6 +357,42 @@ def _compare_numbers(models, forests, inside, tolerance, X, max_changes, end, ma
         max_difference_bound=max(found.bound, found.largest),
         reason=found.reason,
     )
+
+
+def _scores_of(models, forests, tolerance):
+    """How numbers are compared: a class, the sums of both models, and its last argument."""
+    scores = [Scores.of(forest) for forest in forests]
+    if all(part is not None for part in scores):
+        return Closeness, scores, tolerance[1]
+    odds = [
+        Scores.of_margin(forest, _slope(model))
+        for model, forest in zip(models, forests, strict=True)
+    ]
+    if any(part is None for part in odds) or tolerance[1] > 0:
+        at = [part is None for part in scores].index(True)
+        raise TypeError(
+            f"atol and rtol compare probabilities, but those of {type(models[at]).__name__}(...) "
+            "are no means of what its trees say. They are supported for two regressors; for "
+            "trees, forests, bagging and soft votes over these; and, atol alone, for two boosted "
+            "classifiers of two classes each. Leave them out to compare labels."
+        )
+    if forests[0].classes.tolist() != forests[1].classes.tolist():
+        raise ValueError(
+            f"model_a has the classes {forests[0].classes.tolist()}, model_b "
+            f"{forests[1].classes.tolist()}. Probabilities of boosted classifiers are compared "
+            "for the same classes only."
+        )
+    dtypes = [forest.vote.dtype for forest in forests]
+    return CloseOdds, odds, "float32" if "float32" in dtypes else "float64"
+
+
+def _slope(model):
+    """What a boosted classifier multiplies its sum by before the sigmoid."""
+    model = readable(model)
+    while isinstance(model, Pipeline):
+        model = readable(model.steps[-1][1])
+    # gradient boosting of scikit-learn with the loss of AdaBoost
+    return 2.0 if getattr(model, "loss", None) == "exponential" else 1.0
 
 
 def _own_numbers(model, X):

@@ -13,6 +13,7 @@ from sklearn.ensemble import (
     ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
     VotingClassifier,
@@ -116,6 +117,66 @@ def test_mean_probabilities(kind):
         X, y = small_data(seed, n_classes=2 + seed)
         model = CLASSIFIERS[kind](seed).fit(X, y)
         check(model, CLASSIFIERS["forest"](seed + 1).fit(X, y))
+
+
+BOOSTED = {
+    "boosting": lambda s: GradientBoostingClassifier(n_estimators=4, max_depth=2, random_state=s),
+    "exponential": lambda s: GradientBoostingClassifier(
+        n_estimators=6, max_depth=1, learning_rate=1.0, loss="exponential", random_state=s
+    ),
+    "adaboost": lambda s: AdaBoostClassifier(n_estimators=5, random_state=s),
+    "deep adaboost": lambda s: AdaBoostClassifier(
+        DecisionTreeClassifier(max_depth=2), n_estimators=4, random_state=s
+    ),
+}
+
+
+@pytest.mark.parametrize("first", BOOSTED)
+def test_probabilities_of_two_boosted_classes(first):
+    for seed, second in enumerate(BOOSTED):
+        X, y = small_data(seed, n_classes=2)
+        a, b = BOOSTED[first](seed).fit(X, y), BOOSTED[second](seed + 1).fit(X[::2], y[::2])
+        rows = edge_rows(common_cuts(a, b))
+        largest = float(np.abs(a.predict_proba(rows) - b.predict_proba(rows)).max())
+        assert largest > 0
+        for atol in (0.3 * largest, largest - 1e-9, largest + 1e-9, 1.5 * largest):
+            outcome = verify(a, b, atol=atol)
+            assert outcome.equal == (atol > largest)
+            assert outcome.max_difference <= largest <= outcome.max_difference_bound
+            assert outcome.max_difference_bound <= largest + 1e-4
+            if outcome.equal is False:
+                row = outcome.counterexample[None]
+                assert np.abs(a.predict_proba(row) - b.predict_proba(row)).max() > atol
+        near = verify(a, b, atol=largest - 1e-9, X=X[:5], max_changes=3)
+        assert near.equal is False
+        assert near.max_difference == pytest.approx(largest, abs=1e-12)
+
+
+def test_probabilities_of_histogram_boosting_and_of_two_scales():
+    pytest.importorskip("treelite")
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:].astype(np.float32), y[50:]
+    models = [
+        HistGradientBoostingClassifier(max_iter=5, max_depth=2, random_state=s, learning_rate=r)
+        for s, r in enumerate((0.1, 0.2))
+    ]
+    a, b = (model.fit(X, y) for model in models)
+    rows = edge_rows(common_cuts(a, b))
+    largest = float(np.abs(a.predict_proba(rows) - b.predict_proba(rows)).max())
+    assert verify(a, b, atol=largest + 1e-9)
+    assert verify(a, b, atol=largest - 1e-9).equal is False
+
+
+class Shifted(GradientBoostingClassifier):
+    def predict_proba(self, X):
+        return super().predict_proba(X) + 0.25
+
+
+def test_probabilities_that_are_something_else_are_refused():
+    X, y = small_data(0, n_classes=2)
+    a = GradientBoostingClassifier(n_estimators=3).fit(X, y)
+    with pytest.raises(RuntimeError, match="predict_proba of model_b is 0.25 off"):
+        verify(a, Shifted(n_estimators=3).fit(X, y), atol=0.1)
 
 
 def test_classes_that_one_model_does_not_know_have_no_probability():
