@@ -31,8 +31,9 @@ STARTS, SWEEPS = 16, 4
 BARS = 6
 # Boxes looked at for points within rounding of the tolerance.
 GREY_BOXES = 20_000
-# Halvings of what the largest difference lies in, boxes looked at for each, and when it is known.
-BISECTIONS, BRACKET_BOXES, CLOSE = 40, 20_000, 1e-6
+# Halvings of what the largest difference lies in, boxes looked at for each, how many of them may
+# be too few, and when the difference is known.
+BISECTIONS, BRACKET_BOXES, FAILURES, CLOSE = 40, 20_000, 3, 1e-6
 # Where tangents touch, from the bar up to one.
 TANGENTS = (0.002, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.998)
 # Numbers on lines held at once.
@@ -440,18 +441,23 @@ class Closeness:
         """Close in on the largest difference, as far as little effort goes."""
         found = self.found
         rtol, self.rtol = self.rtol, 0.0
+        beyond, n_failed = 0.0, 0
         try:
             for _ in range(BISECTIONS):
-                low = found.largest + self.margin
+                low = max(found.largest + self.margin, beyond)
                 if found.bound - low <= max(2.0 * self.margin, CLOSE * found.bound):
                     return
                 level = 0.5 * (low + found.bound)
                 below, reason = self._is_below(
                     level, self._raises, BRACKET_BOXES, deadline, max_boxes
                 )
-                if reason is not None:
+                if reason is None:
+                    found.bound = min(found.bound, below)
+                    continue
+                # too low a bar for so little effort
+                beyond, n_failed = level, n_failed + 1
+                if reason != "rounding" or n_failed == FAILURES:
                     return
-                found.bound = min(found.bound, below)
         finally:
             self.rtol = rtol
 

@@ -1,7 +1,8 @@
 """Proof that two tree models answer alike on every finite input, or a row on which they differ.
 
-Nothing of the born-again search is used here: boxes are settled by bounds on restricted trees
-(`_certify`), and every counterexample is put to the models' own ``predict``.
+Nothing of the born-again search is used here: boxes are settled by bounds on the restricted trees
+of each model (`_certify`), then of both at once (`_pairing`); numbers are compared by bounds on
+their difference (`_closeness`). Every counterexample is put to the models' own ``predict``.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ TIE_STARTS, TIE_CELLS, TIE_SWEEPS, TIE_SECONDS, TIE_SHARE = 16, 8, 3, 5.0, 0.4
 class Verification:
     """Outcome of `verify`.
 
-    It is true (in the sense of ``if``) only where equality is proven.
+    It is true (in the sense of ``if``) only where equality, or closeness, is proven.
 
     Parameters
     ----------
@@ -51,8 +52,9 @@ class Verification:
         True: proven; False: there is a counterexample; None: a limit came first.
     counterexample : ndarray of shape (n_features,) or None
         A row of float64, which float32 represents exactly, on which the models differ.
-    predictions : tuple of two labels or None
-        What the two models answer to it.
+    predictions : tuple or None
+        What the two models answer to it: labels, values of regressors, or the probabilities of
+        each one's classes.
     n_boxes : int
         Boxes of the feature space that were looked at.
     seconds : float
@@ -155,13 +157,17 @@ def verify(
 ):
     """Prove that two tree models predict alike on every finite input, or find where they differ.
 
-    With `X` and `max_changes`, only points near the rows of `X` count.
+    Two classifiers are compared by their labels or, with `atol`, by their probabilities; two
+    regressors by their values. With `X` and `max_changes`, only points near the rows of `X` count.
+
+    Read more in the :ref:`User Guide <verify>`.
 
     Parameters
     ----------
     model_a, model_b : estimator
-        Fitted classifiers on the same number of features: supported ensembles, decision trees, or
-        estimators of this package, by what they wrap. They are left as they are.
+        Two fitted classifiers, or two regressors, on the same number of features: supported
+        ensembles, decision trees, or estimators of this package, by what they wrap. They are left
+        as they are.
     voting : {"estimator", "hard"}, default="estimator"
         ``"estimator"``: what ``predict`` answers (with ``n_jobs=None``); ``"hard"``: the
         majority of an ensemble's trees, each with the same weight, ties to the smaller class.
@@ -175,6 +181,12 @@ def verify(
         features, whatever values those take: 0, the rows; 1, every change of a single feature.
         All these points are looked at, so time grows as the product of the cut points of so many
         features. None: every input counts.
+    atol, rtol : float or None, default=None
+        Absolute and relative tolerance of numbers: answers a and b of the two models are alike
+        where ``abs(a - b) <= atol + rtol * abs(b)``, as in :func:`numpy.isclose`. Of classifiers,
+        these are the probabilities of each class (0 for one that a model does not know). None is
+        0; if both are, classifiers are compared by label, and regressors must answer the very
+        same numbers.
     time_limit : float or None, default=None
         Seconds after which the attempt ends undecided.
     max_boxes : int or None, default=None
@@ -185,7 +197,22 @@ def verify(
     -------
     verification : Verification
         Its attribute ``equal`` is True (proven), False (with a counterexample) or None (a limit
-        came first).
+        came first, see its ``reason``). Of numbers, ``max_difference`` and
+        ``max_difference_bound`` say what the largest difference lies between.
+
+    Raises
+    ------
+    TypeError
+        If a model cannot be read, one is a classifier and the other a regressor, or their
+        probabilities are not supported.
+    ValueError
+        If a parameter is out of range or does not go with the others, the models have different
+        features, or a row is outside the domain.
+
+    See Also
+    --------
+    agreement : How often, and where, two classifiers agree.
+    FaithfulPruner : Fewer trees that keep every answer.
 
     Notes
     -----
@@ -193,8 +220,27 @@ def verify(
     another order. Models that compare float64 numbers (HistGradientBoosting, LightGBM) are
     compared on the rows that float32 represents, the others on every finite row.
 
+    Probabilities can be compared where they are means of what trees say (trees, forests, bagging,
+    soft votes of these), and, by `atol` alone, between two boosted classifiers of the same two
+    classes, whose probabilities are a sigmoid of a sum. Others are refused.
+
+    Bounds are in real numbers, with margins for all rounding, and what comes within a margin of a
+    tie or of the tolerance is decided by the models themselves. So another order of the same trees
+    is a different model: sums round otherwise, and where classes are all but tied that can turn
+    a label. Regressors without a tolerance are alike only if they are bit for bit; a tolerance of
+    ``1e-9`` times the largest value forgives rounding.
+
     Time can grow exponentially with the number of features: deciding equality is NP-hard. With
-    `max_changes` it cannot: there are at most ``n_samples * cuts ** max_changes`` points.
+    `max_changes` it cannot: there are at most ``n_samples * cuts ** max_changes`` points. Bounds
+    on both models at once are close where the models are much alike, as a pruned ensemble and the
+    whole one are: each box needs, for a weight m, the largest sum of m times the one's lead and
+    the other's lead the other way, in which most trees cancel [1]_.
+
+    References
+    ----------
+    .. [1] A. Kantchelian, J. D. Tygar, A. D. Joseph (2016). Evasion and Hardening of Tree Ensemble
+       Classifiers. Proceedings of Machine Learning Research 48, 2387-2396.
+       https://proceedings.mlr.press/v48/kantchelian16.html
 
     Examples
     --------
@@ -211,6 +257,22 @@ def verify(
     >>> row = outcome.counterexample.reshape(1, -1)
     >>> bool(forest.predict(row) == tree.predict(row))
     False
+
+    A model whose leaves were rounded, and how far its predictions can move:
+
+    >>> from copy import deepcopy
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
+    >>> rounded = deepcopy(model)
+    >>> for tree in rounded.estimators_.ravel():
+    ...     tree.tree_.value[...] = tree.tree_.value.round(3)
+    >>> outcome = verify(model, rounded, atol=0.001)
+    >>> outcome.equal
+    True
+    >>> outcome.max_difference <= outcome.max_difference_bound < 0.001
+    True
     """
     begin = time.perf_counter()
     models = [unwrap(model) for model in (model_a, model_b)]

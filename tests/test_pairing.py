@@ -18,7 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 from strategies import CLASSIFIERS, fitted_classifiers, small_data
 
-from ensemble_simplify import FaithfulPruner, verify
+from ensemble_simplify import FaithfulPruner, _separable, verify
 from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._pairing import JoinedTrees, PairOfVotes, Sums
 from ensemble_simplify._regions import leaves_of_cells
@@ -220,9 +220,12 @@ def test_sums_of_functions_of_one_feature(seed):
         tuple(sum(part[cell[a]] for a, part in enumerate(parts)) for parts in (one, two))
         for cell in found
     }
-    ties = near_ties(one, start[0], 1.0)
     expected = cells[np.abs(f + start[0]) <= 1.0]
-    assert sorted(map(tuple, ties.tolist())) == sorted(map(tuple, expected.tolist()))
+    for few in (0, _separable.FEW):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_separable, "FEW", few)
+            ties = near_ties(one, start[0], 1.0)
+        assert sorted(map(tuple, ties.tolist())) == sorted(map(tuple, expected.tolist()))
 
 
 def test_too_many_sums_are_said():
