@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import expit
 
 from ensemble_simplify._axes import CodedTrees
 from ensemble_simplify._cells import paint_lines
 from ensemble_simplify._joint import JointSearch
 from ensemble_simplify._neighbourhood import walks
 from ensemble_simplify._pairing import JoinedTrees
+from ensemble_simplify._regions import leaves_of_cells
 
 _EPS = float(np.finfo(np.float64).eps)
 # Cells from which it is climbed at a time, and passes over their coordinates.
@@ -28,9 +30,12 @@ STARTS, SWEEPS = 16, 4
 # Bars between the bound on everything and the tolerance.
 BARS = 6
 # Boxes looked at for points within rounding of the tolerance.
-GREY_BOXES = 200_000
-# Halvings of what the largest difference lies in, boxes looked at for each, and when it is known.
-BISECTIONS, BRACKET_BOXES, CLOSE = 40, 20_000, 1e-6
+GREY_BOXES = 20_000
+# Halvings of what the largest difference lies in, boxes looked at for each, how many of them may
+# be too few, and when the difference is known.
+BISECTIONS, BRACKET_BOXES, FAILURES, CLOSE = 40, 20_000, 3, 1e-6
+# Where tangents touch, from the bar up to one.
+TANGENTS = (0.002, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.998)
 # Numbers on lines held at once.
 LINE_NUMBERS = 1 << 22
 # Cells that are put to the models at once.
@@ -75,6 +80,34 @@ class Scores:
         magnitude += float(np.abs(start).max())
         eps = float(np.finfo(forest.vote.dtype).eps)
         return cls(value, start, magnitude, 8.0 * (forest.n_trees + 16) * eps * magnitude)
+
+    @classmethod
+    def of_margin(cls, forest, slope):
+        """The log-odds of the upper of two classes, for boosting; None where there is no such.
+
+        Parameters
+        ----------
+        forest : Forest
+        slope : float
+            What the sum is multiplied by before the sigmoid.
+        """
+        vote = forest.vote
+        value, start = np.zeros((forest.n_nodes, 1)), np.zeros(1)
+        if forest.n_classes != 2 or vote.members:
+            return None
+        if vote.rule == "additive" and vote.n_scores == 1:
+            # LightGBM has a slope of its own
+            value[:, 0] = forest.value[:, 0] * slope * vote.scale
+            start += vote.init[:1] * slope * vote.scale
+        elif vote.rule == "samme":
+            value[:, 0] = (forest.value[:, 1] - forest.value[:, 0]) / vote.scale * slope
+        else:
+            return None
+        largest = np.where(forest.left < 0, np.abs(value[:, 0]), 0.0)
+        magnitude = float(np.maximum.reduceat(largest, forest.offsets[:-1]).sum())
+        magnitude += float(np.abs(start).max())
+        eps = float(np.finfo(vote.dtype).eps)
+        return cls(value, start, magnitude, 16.0 * (forest.n_trees + 16) * eps * magnitude)
 
 
 def _add(forest, vote, columns, factor, value, start, is_regressor):
@@ -275,7 +308,6 @@ class Closeness:
         ----------
         cells : int32 array of shape (n_rows, n_axes)
         max_changes : int
-            At least 1.
         deadline : float
             On the clock of ``time.monotonic()``.
 
@@ -284,8 +316,14 @@ class Closeness:
         Found
         """
         found = self.found
+        if max_changes == 0:
+            apart = self.ask(cells)
+            found.outcome = not apart.any()
+            found.row = int(apart.argmax()) if apart.any() else None
+            found.bound = found.largest
+            return found
         # a bound on every point, until all points near the rows have been seen
-        found.bound = max(float(top[0]) for top in self._tops()) + self.margin
+        found.bound = self._furthest()
         top = 0.0
         shape = self.axes.shape
         step = max(1, LINE_NUMBERS // (max(shape) * 2 * self.n_outputs))
@@ -332,8 +370,8 @@ class Closeness:
 
     # ------------------------------------------------------------------ boxes
 
-    def _cases(self):
-        """What a point too far apart needs: forms, starts and what is added to the bar."""
+    def _cases(self, bar):
+        """What a point needs that is further apart than a bar: forms, starts and needs."""
         one, two = self.leaves
         for k in range(self.n_outputs):
             for sign in (1.0, -1.0):
@@ -343,7 +381,23 @@ class Closeness:
                     for side in (self.rtol, -self.rtol):
                         forms.append(forms[0] + side * two[:, k])
                         start.append(start[0] + side * self.start[1][k])
-                yield np.ascontiguousarray(np.column_stack(forms)), np.array(start)
+                forms = np.ascontiguousarray(np.column_stack(forms))
+                yield forms, np.array(start), np.full(len(start), bar)
+
+    def _furthest(self):
+        """A bound on all differences, before anything is searched."""
+        one, two = self.leaves
+        apart, start = one - two, self.start[0] - self.start[1]
+        top = self.trees.most(np.hstack([apart, -apart])) + np.concatenate([start, -start])
+        return float(top.max()) + self.margin
+
+    def _most_allowed(self):
+        """The tolerance where the second model's answer is largest."""
+        if self.rtol == 0:
+            return self.atol
+        two, start = self.leaves[1], self.start[1]
+        top = self.trees.most(np.hstack([two, -two])) + np.concatenate([start, -start])
+        return self.atol + self.rtol * (float(top.max()) + self.margin)
 
     def everywhere(self, rng, deadline=np.inf, max_boxes=None):
         """Compare the models at every point of the domain.
@@ -353,29 +407,22 @@ class Closeness:
         Found
         """
         found = self.found
-        cases = list(self._cases())
-        # a bound on each form anywhere, before anything is searched
-        found.bound = max(float(top[0]) for top in self._tops()) + self.margin
+        found.bound = self._furthest()
         self.climb(rng, deadline)
-        self._decide(cases, deadline, max_boxes)
-        self._bracket(cases, deadline, max_boxes)
+        self._decide(deadline, max_boxes)
+        self._bracket(deadline, max_boxes)
         return found
 
-    def _tops(self):
-        """Bounds on the forms of all cases, before anything is searched."""
-        return [self.trees.most(forms) + start for forms, start in self._cases()]
-
-    def _decide(self, cases, deadline, max_boxes):
+    def _decide(self, deadline, max_boxes):
         """Lower the bar to the tolerance."""
         found = self.found
         if found.cell is not None:
             found.outcome = False
             return
-        excess = max(float(top.min()) for top in self._tops())
         bar, last = self.atol + self.margin, self.atol - self.margin
-        bars = bar + (excess - bar) * 0.5 ** np.arange(1, BARS) if excess > bar else []
-        for need, limit in [*((b, None) for b in bars), (bar, None), (last, GREY_BOXES)]:
-            bound, reason = self._below(cases, need, limit, deadline, max_boxes)
+        bars = bar + (found.bound - bar) * 0.5 ** np.arange(1, BARS) if found.bound > bar else []
+        for level, limit in [*((b, None) for b in bars), (bar, None), (last, GREY_BOXES)]:
+            below, reason = self._is_below(level, self.ask, limit, deadline, max_boxes)
             if found.cell is not None:
                 found.outcome = False
                 return
@@ -383,77 +430,144 @@ class Closeness:
                 found.reason = reason
                 return
             if self.rtol == 0:
-                found.bound = min(found.bound, bound)
-            if bound <= last:
+                found.bound = min(found.bound, below)
+            if below <= last:
                 break
         found.outcome = True
-        found.bound = min(found.bound, self._largest_allowed())
+        found.bound = min(found.bound, self._most_allowed())
 
-    def _bracket(self, cases, deadline, max_boxes):
+    def _bracket(self, deadline, max_boxes):
         """Close in on the largest difference, as far as little effort goes."""
         found = self.found
-        cases = [(np.ascontiguousarray(forms[:, :1]), start[:1]) for forms, start in cases]
-        for _ in range(BISECTIONS):
-            low = found.largest + self.margin
-            if found.bound - low <= max(2.0 * self.margin, CLOSE * found.bound):
-                return
-            need = max(low, found.bound - 0.5 * (found.bound - low))
-            bound = need
-            for forms, start in cases:
-                room = BRACKET_BOXES
-                if max_boxes is not None:
-                    room = min(room, max_boxes - self.n_boxes)
-                if room <= 0 or time.monotonic() >= deadline:
+        rtol, self.rtol = self.rtol, 0.0
+        beyond, n_failed = 0.0, 0
+        try:
+            for _ in range(BISECTIONS):
+                low = max(found.largest + self.margin, beyond)
+                if found.bound - low <= max(2.0 * self.margin, CLOSE * found.bound):
                     return
-                cells = self.search.find(
-                    forms,
-                    start,
-                    np.array([need]),
-                    outside=self.outside,
-                    deadline=deadline,
-                    max_boxes=room,
+                level = 0.5 * (low + found.bound)
+                below, reason = self._is_below(
+                    level, self._raises, BRACKET_BOXES, deadline, max_boxes
                 )
-                self.n_boxes += self.search.n_boxes
-                if len(cells):
-                    self.ask(cells)
-                    break
-                if self.search.stopped is not None:
+                if reason is None:
+                    found.bound = min(found.bound, below)
+                    continue
+                # too low a bar for so little effort
+                beyond, n_failed = level, n_failed + 1
+                if reason != "rounding" or n_failed == FAILURES:
                     return
-            else:
-                found.bound = min(found.bound, bound + self.margin)
+        finally:
+            self.rtol = rtol
 
-    def _largest_allowed(self):
-        """The tolerance at the largest answer of the second model."""
-        if self.rtol == 0:
-            return self.atol
-        two = np.hstack([self.leaves[1], -self.leaves[1]])
-        start = np.concatenate([self.start[1], -self.start[1]])
-        largest = float((self.trees.most(two) + start).max()) + self.margin
-        return self.atol + self.rtol * largest
+    def _raises(self, cells):
+        """At which cells the models' own answers are further apart than known so far."""
+        a, b = self.answers(cells)
+        difference = np.abs(a - b).max(axis=1)
+        higher = difference > self.found.largest
+        self.found.largest = max(self.found.largest, float(difference.max()))
+        return higher
 
-    def _below(self, cases, need, limit, deadline, max_boxes):
-        """Whether all points are below a bar: a bound on the difference, and what came before."""
+    def _is_below(self, bar, judge, limit, deadline, max_boxes):
+        """Search for points above a bar: a bound on the excess, and what ended the search."""
         bound = -np.inf
-        for forms, start in cases:
+        for forms, start, need in self._cases(bar):
             room = None if max_boxes is None else max_boxes - self.n_boxes
             if room is not None and room <= 0:
                 return np.inf, "boxes"
             own_limit = limit is not None and (room is None or limit < room)
-            self.search.find(
+            cells = self.search.find(
                 forms,
                 start,
-                np.full(len(start), need),
+                need,
                 outside=self.outside,
-                judge=self.ask,
+                judge=judge,
                 deadline=deadline,
                 max_boxes=limit if own_limit else room,
             )
             self.n_boxes += self.search.n_boxes
-            if self.found.cell is not None:
+            if len(cells):
                 return np.inf, None
             if self.search.stopped == "boxes" and own_limit:
                 return np.inf, "rounding"
             if self.search.stopped is not None:
                 return np.inf, self.search.stopped
-            bound = max(bound, need + self.search.highest)
+            bound = max(bound, self._closed(bar))
         return max(bound + self.margin, self.found.largest), None
+
+    def _closed(self, bar):
+        """No point of the boxes that the last search closed is further apart."""
+        return bar + self.search.highest
+
+
+class CloseOdds(Closeness):
+    """Two boosted classifiers of two classes: probabilities are sigmoids of sums.
+
+    With p and q the two probabilities, the log-odds of p and q for which ``p - q`` exceeds a bar
+    are a convex set: its tangents are demands on sums.
+    """
+
+    def __init__(self, scores, columns, trees, axes, outside, answers, atol, dtype):
+        super().__init__(scores, columns, trees, axes, outside, answers, atol, 0.0)
+        # the margin so far is one of log-odds; the sigmoid is no steeper than a quarter
+        self.of_sums = self.margin
+        self.margin = 0.25 * self.margin + 32.0 * float(np.finfo(dtype).eps)
+        self.own = answers
+        self.answers = self._checked
+
+    def _checked(self, cells):
+        """The models' own answers, which must be what is bounded."""
+        answers = self.own(cells)
+        cells = np.ascontiguousarray(cells, dtype=np.int32)
+        leaves = np.empty((len(self.trees.first), len(cells)), dtype=np.intp)
+        leaves_of_cells(self.trees.nodes, self.trees.offsets, cells, leaves)
+        expected = expit(np.concatenate(self.start) + self._numbers[leaves].sum(axis=0))
+        for k, given in enumerate(answers):
+            off = np.abs(given[:, 1] - expected[:, k]).max(initial=0.0)
+            if off > self.margin:
+                raise RuntimeError(
+                    f"predict_proba of model_{'ab'[k]} is {off:.3g} off the sigmoid of its trees' "
+                    "sum. Compare labels: leave atol out."
+                )
+        return answers
+
+    def _on_lines(self, cells, axis):
+        length = self.axes.shape[axis]
+        sums = np.tile(np.concatenate(self.start), (len(cells) * length, 1))
+        paint_lines(
+            self.trees.nodes, self.trees.offsets[:-1], self._numbers, cells, axis, length, sums
+        )
+        difference = np.abs(np.diff(expit(sums), axis=1)).reshape(len(cells), length)
+        return difference, difference
+
+    def _furthest(self):
+        # log-odds a distance apart give probabilities furthest apart around one half
+        apart = self.leaves[0] - self.leaves[1]
+        start = self.start[0] - self.start[1]
+        top = self.trees.most(np.hstack([apart, -apart])) + np.concatenate([start, -start])
+        return float(np.tanh(0.25 * max(float(top.max()), 0.0))) + self.margin
+
+    def _cases(self, bar):
+        if bar >= 1.0:
+            return
+        bar = max(bar, 0.0)
+        for upper, lower in ((0, 1), (1, 0)):
+            one, two = self.leaves[upper][:, 0], self.leaves[lower][:, 0]
+            forms, start, need = [], [], []
+            for share in TANGENTS:
+                # in both, or one of both, probabilities far from the ends
+                p = bar + (1.0 - bar) * share
+                q = p - bar
+                slope = p * (1.0 - p) / (q * (1.0 - q))
+                touched = slope * np.log(p / (1.0 - p)) - np.log(q / (1.0 - q))
+                # as shares of the larger of both weights
+                weight = max(slope, 1.0)
+                forms.append((slope * one - two) / weight)
+                start.append((slope * self.start[upper][0] - self.start[lower][0]) / weight)
+                # the tangent's own rounding, too
+                error = self.of_sums + 1e-12 * (1.0 + abs(touched) / weight)
+                need.append(touched / weight - error)
+            yield np.ascontiguousarray(np.column_stack(forms)), np.array(start), np.array(need)
+
+    def _closed(self, bar):
+        return max(bar, 0.0)

@@ -19,6 +19,8 @@ from ensemble_simplify._cells import Stopped
 MIXTURES = 2.0 ** np.arange(-4.0, 4.01, 0.25)
 # Pairs of sums that are listed at most.
 MAX_SUMS = 1 << 21
+# Up to so many sums, their places are sorted with them.
+FEW = 1 << 12
 
 
 class TooMany(Exception):
@@ -117,21 +119,31 @@ def near_ties(parts, start, slack, deadline=np.inf):
         for a in half:
             total = np.add.outer(total, parts[a]).ravel()
         sums.append(total)
-    # both sorted: looking up rising numbers goes through memory in order
-    orders = []
-    for half in sums:
+    asked = -sums[1] - start
+    near = [np.arange(len(half)) for half in sums]
+    if min(len(half) for half in sums) > FEW:
+        # sorting numbers is much faster than sorting with their places: first, which come close
+        rising, looked_up = np.sort(sums[0]), np.sort(asked)
         if time.monotonic() >= deadline:
             raise Stopped
-        orders.append(np.argsort(half))
-    ascending, asked = sums[0][orders[0]], -sums[1][orders[1]] - start
+        least = np.searchsorted(rising, looked_up - slack, side="left")
+        some = np.searchsorted(rising, looked_up + slack, side="right") > least
+        if time.monotonic() >= deadline:
+            raise Stopped
+        near[1] = np.flatnonzero(_among(asked, looked_up[some]))
+        close = np.concatenate([looked_up[some] - slack, looked_up[some] + slack])
+        near[0] = np.flatnonzero(_within(sums[0], *np.split(close, 2)))
+    near[0] = near[0][np.argsort(sums[0][near[0]])]
+    asked = asked[near[1]]
+    ascending = sums[0][near[0]]
     least = np.searchsorted(ascending, asked - slack, side="left")
     most = np.searchsorted(ascending, asked + slack, side="right")
     n_near = (most - least).sum()
     if n_near > MAX_SUMS:
         raise TooMany
-    second = orders[1][np.repeat(np.arange(len(asked)), most - least)]
+    second = near[1][np.repeat(np.arange(len(asked)), most - least)]
     begin = np.repeat(least - np.concatenate([[0], np.cumsum(most - least)[:-1]]), most - least)
-    first = orders[0][np.arange(n_near) + begin]
+    first = near[0][np.arange(n_near) + begin]
     cells = np.zeros((n_near, len(parts)), dtype=np.int32)
     for half, numbers in zip(halves, (first, second), strict=True):
         if half:
@@ -139,6 +151,20 @@ def near_ties(parts, start, slack, deadline=np.inf):
                 np.unravel_index(numbers, [len(parts[a]) for a in half])
             )
     return cells
+
+
+def _among(numbers, rising):
+    """Which numbers are among some others, in rising order."""
+    return _within(numbers, rising, rising)
+
+
+def _within(numbers, least, most):
+    """Which numbers are in one of some ranges; both ends rise."""
+    if not len(least):
+        return np.zeros(len(numbers), dtype=bool)
+    # the last range that begins at or below a number ends last of these
+    at = np.searchsorted(least, numbers, side="right") - 1
+    return (at >= 0) & (numbers <= most[at])
 
 
 def _mixtures(one, two, start):

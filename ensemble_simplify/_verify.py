@@ -1,7 +1,8 @@
 """Proof that two tree models answer alike on every finite input, or a row on which they differ.
 
-Nothing of the born-again search is used here: boxes are settled by bounds on restricted trees
-(`_certify`), and every counterexample is put to the models' own ``predict``.
+Nothing of the born-again search is used here: boxes are settled by bounds on the restricted trees
+of each model (`_certify`), then of both at once (`_pairing`); numbers are compared by bounds on
+their difference (`_closeness`). Every counterexample is put to the models' own ``predict``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import cached_property
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from ensemble_simplify._axes import Axes, children
@@ -27,9 +29,9 @@ from ensemble_simplify._base import (
 )
 from ensemble_simplify._cells import Stopped, paint_lines
 from ensemble_simplify._certify import Certifier
-from ensemble_simplify._closeness import Closeness, Found, Scores
+from ensemble_simplify._closeness import Closeness, CloseOdds, Found, Scores
 from ensemble_simplify._domain import Domain, read_domain
-from ensemble_simplify._forest import read_forest
+from ensemble_simplify._forest import read_forest, readable
 from ensemble_simplify._neighbourhood import Lines, differences
 from ensemble_simplify._pairing import PairOfVotes, Sums
 
@@ -49,7 +51,7 @@ TIE_STARTS, TIE_CELLS, TIE_SWEEPS, TIE_SECONDS, TIE_SHARE = 16, 8, 3, 5.0, 0.4
 class Verification:
     """Outcome of `verify`.
 
-    It is true (in the sense of ``if``) only where equality is proven.
+    It is true (in the sense of ``if``) only where equality, or closeness, is proven.
 
     Parameters
     ----------
@@ -58,8 +60,9 @@ class Verification:
     counterexample : ndarray of shape (n_features,) or None
         A row of float64, which float32 represents exactly, on which the models differ. Of models
         that take tables of text or categories, a table of one row.
-    predictions : tuple of two labels or None
-        What the two models answer to it.
+    predictions : tuple or None
+        What the two models answer to it: labels, values of regressors, or the probabilities of
+        each one's classes.
     n_boxes : int
         Boxes of the feature space that were looked at.
     seconds : float
@@ -164,13 +167,17 @@ def verify(
 ):
     """Prove that two tree models predict alike on every finite input, or find where they differ.
 
-    With `X` and `max_changes`, only points near the rows of `X` count.
+    Two classifiers are compared by their labels or, with `atol`, by their probabilities; two
+    regressors by their values. With `X` and `max_changes`, only points near the rows of `X` count.
+
+    Read more in the :ref:`User Guide <verify>`.
 
     Parameters
     ----------
     model_a, model_b : estimator
-        Fitted classifiers on the same number of features: supported ensembles, decision trees, or
-        estimators of this package, by what they wrap. They are left as they are.
+        Two fitted classifiers, or two regressors, on the same number of features: supported
+        ensembles, decision trees, or estimators of this package, by what they wrap. They are left
+        as they are.
     voting : {"estimator", "hard"}, default="estimator"
         ``"estimator"``: what ``predict`` answers (with ``n_jobs=None``); ``"hard"``: the
         majority of an ensemble's trees, each with the same weight, ties to the smaller class.
@@ -185,6 +192,12 @@ def verify(
         features, whatever values those take: 0, the rows; 1, every change of a single feature.
         All these points are looked at, so time grows as the product of the cut points of so many
         features. None: every input counts.
+    atol, rtol : float or None, default=None
+        Absolute and relative tolerance of numbers: answers a and b of the two models are alike
+        where ``abs(a - b) <= atol + rtol * abs(b)``, as in :func:`numpy.isclose`. Of classifiers,
+        these are the probabilities of each class (0 for one that a model does not know). None is
+        0; if both are, classifiers are compared by label, and regressors must answer the very
+        same numbers.
     time_limit : float or None, default=None
         Seconds after which the attempt ends undecided.
     max_boxes : int or None, default=None
@@ -195,7 +208,22 @@ def verify(
     -------
     verification : Verification
         Its attribute ``equal`` is True (proven), False (with a counterexample) or None (a limit
-        came first).
+        came first, see its ``reason``). Of numbers, ``max_difference`` and
+        ``max_difference_bound`` say what the largest difference lies between.
+
+    Raises
+    ------
+    TypeError
+        If a model cannot be read, one is a classifier and the other a regressor, or their
+        probabilities are not supported.
+    ValueError
+        If a parameter is out of range or does not go with the others, the models have different
+        features, or a row is outside the domain.
+
+    See Also
+    --------
+    agreement : How often, and where, two classifiers agree.
+    FaithfulPruner : Fewer trees that keep every answer.
 
     Notes
     -----
@@ -203,8 +231,27 @@ def verify(
     another order. Models that compare float64 numbers (HistGradientBoosting, LightGBM) are
     compared on the rows that float32 represents, the others on every finite row.
 
+    Probabilities can be compared where they are means of what trees say (trees, forests, bagging,
+    soft votes of these), and, by `atol` alone, between two boosted classifiers of the same two
+    classes, whose probabilities are a sigmoid of a sum. Others are refused.
+
+    Bounds are in real numbers, with margins for all rounding, and what comes within a margin of a
+    tie or of the tolerance is decided by the models themselves. So another order of the same trees
+    is a different model: sums round otherwise, and where classes are all but tied that can turn
+    a label. Regressors without a tolerance are alike only if they are bit for bit; a tolerance of
+    ``1e-9`` times the largest value forgives rounding.
+
     Time can grow exponentially with the number of features: deciding equality is NP-hard. With
-    `max_changes` it cannot: there are at most ``n_samples * cuts ** max_changes`` points.
+    `max_changes` it cannot: there are at most ``n_samples * cuts ** max_changes`` points. Bounds
+    on both models at once are close where the models are much alike, as a pruned ensemble and the
+    whole one are: each box needs, for a weight m, the largest sum of m times the one's lead and
+    the other's lead the other way, in which most trees cancel [1]_.
+
+    References
+    ----------
+    .. [1] A. Kantchelian, J. D. Tygar, A. D. Joseph (2016). Evasion and Hardening of Tree Ensemble
+       Classifiers. Proceedings of Machine Learning Research 48, 2387-2396.
+       https://proceedings.mlr.press/v48/kantchelian16.html
 
     Examples
     --------
@@ -221,6 +268,22 @@ def verify(
     >>> row = outcome.counterexample.reshape(1, -1)
     >>> bool(forest.predict(row) == tree.predict(row))
     False
+
+    A model whose leaves were rounded, and how far its predictions can move:
+
+    >>> from copy import deepcopy
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
+    >>> rounded = deepcopy(model)
+    >>> for tree in rounded.estimators_.ravel():
+    ...     tree.tree_.value[...] = tree.tree_.value.round(3)
+    >>> outcome = verify(model, rounded, atol=0.001)
+    >>> outcome.equal
+    True
+    >>> outcome.max_difference <= outcome.max_difference_bound < 0.001
+    True
     """
     begin = time.perf_counter()
     models = [unwrap(model) for model in (model_a, model_b)]
@@ -315,15 +378,7 @@ def _compare_labels(models, forests, inside, voting, X, max_changes, end, max_bo
 
 def _compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max_boxes):
     """Compare the values of two regressors, or the probabilities of two classifiers."""
-    scores = [Scores.of(forest) for forest in forests]
-    for model, part in zip(models, scores, strict=True):
-        if part is None:
-            raise TypeError(
-                f"atol and rtol compare probabilities, but those of {model.name}(...) "
-                "are no means of what its trees say. They are supported for regressors, and for "
-                "trees, forests, bagging and soft votes over these; leave them out to compare "
-                "labels."
-            )
+    kind, scores, last = _scores_of(models, forests, tolerance)
     columns = [np.zeros(1, dtype=np.intp)] * 2
     if forests[0].classes is not None:
         _, columns = _common_labels(forests)
@@ -340,20 +395,24 @@ def _compare_numbers(models, forests, inside, tolerance, X, max_changes, end, ma
         return found
 
     outside = None if inside is None else inside.outside(axes)
-    closeness = Closeness(
+    closeness = kind(
         scores,
-        columns,
+        columns if kind is Closeness else [np.zeros(1, dtype=np.intp)] * 2,
         trees,
         axes,
         outside,
         lambda cells: numbers(_points(axes, inside, cells)),
-        *tolerance,
+        tolerance[0],
+        last,
     )
     deadline = time.monotonic() + end - time.perf_counter()
     row_of = None
     if max_changes is None:
         found = Found(True, bound=0.0)
-        if not _is_copy(forests, trees):
+        if _is_copy(forests, trees):
+            # what is not read of the models would show here
+            closeness.climb(np.random.default_rng(0), deadline)
+        else:
             found = closeness.everywhere(np.random.default_rng(0), deadline, max_boxes)
         row = None if found.cell is None else _points(axes, inside, found.cell[None])[0]
     else:
@@ -381,6 +440,42 @@ def _compare_numbers(models, forests, inside, tolerance, X, max_changes, end, ma
         max_difference_bound=max(found.bound, found.largest),
         reason=found.reason,
     )
+
+
+def _scores_of(models, forests, tolerance):
+    """How numbers are compared: a class, the sums of both models, and its last argument."""
+    scores = [Scores.of(forest) for forest in forests]
+    if all(part is not None for part in scores):
+        return Closeness, scores, tolerance[1]
+    odds = [
+        Scores.of_margin(forest, _slope(model.estimator))
+        for model, forest in zip(models, forests, strict=True)
+    ]
+    if any(part is None for part in odds) or tolerance[1] > 0:
+        at = [part is None for part in scores].index(True)
+        raise TypeError(
+            f"atol and rtol compare probabilities, but those of {models[at].name}(...) "
+            "are no means of what its trees say. They are supported for two regressors; for "
+            "trees, forests, bagging and soft votes over these; and, atol alone, for two boosted "
+            "classifiers of two classes each. Leave them out to compare labels."
+        )
+    if forests[0].classes.tolist() != forests[1].classes.tolist():
+        raise ValueError(
+            f"model_a has the classes {forests[0].classes.tolist()}, model_b "
+            f"{forests[1].classes.tolist()}. Probabilities of boosted classifiers are compared "
+            "for the same classes only."
+        )
+    dtypes = [forest.vote.dtype for forest in forests]
+    return CloseOdds, odds, "float32" if "float32" in dtypes else "float64"
+
+
+def _slope(model):
+    """What a boosted classifier multiplies its sum by before the sigmoid."""
+    model = readable(model)
+    while isinstance(model, Pipeline):
+        model = readable(model.steps[-1][1])
+    # gradient boosting of scikit-learn with the loss of AdaBoost
+    return 2.0 if getattr(model, "loss", None) == "exponential" else 1.0
 
 
 def _own_numbers(model, X):
@@ -965,7 +1060,7 @@ class Answering:
     """
 
     def __init__(self, model, table=None):
-        self.name = type(model).__name__
+        self.estimator, self.name = model, type(model).__name__
         self.is_classifier = hasattr(model, "classes_")
         self._table = table if table is not None and columns_of(model) is not None else None
         if getattr(model, "n_jobs", None) not in (None, 1):

@@ -601,8 +601,10 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     def verify(self, X=None, *, time_limit=None):
         """Prove that the pruned ensemble keeps the promise.
 
-        The proof is that of :func:`verify`: it shares no code with the search beyond the reading
-        of the ensembles and the walk along lines.
+        The proof is that of :func:`verify`, about the two ensembles as they are, whatever the
+        search knew: it reads both anew and asks their own ``predict`` wherever rounding could
+        decide. It shares with the search the reading of ensembles, the walk along lines and the
+        bounds on two votes at once.
 
         Parameters
         ----------
