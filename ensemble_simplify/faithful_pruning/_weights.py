@@ -16,6 +16,7 @@ import numpy as np
 from ensemble_simplify._cells import Stopped
 from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.faithful_pruning._promise import Demands
+from ensemble_simplify.faithful_pruning._shares import Shares
 from ensemble_simplify.faithful_pruning._ties import on_grid, spanned
 
 # What every demand must lead by; sums round at some 1e-13 of it.
@@ -379,7 +380,8 @@ class Search:
     def prove(self, max_rounds):
         """Raise `bound`, and find the cheapest trees, by covering.
 
-        Trees that cannot keep the promise, whatever their weights, say so by a mixture of
+        No tree can have more than some share of all weight; chosen trees must be able to have all
+        of it. Trees that cannot keep the promise, whatever their weights, say so by a mixture of
         demands in which none of them leads; one of the trees that do must be there. The cheapest
         trees that satisfy all these clauses are a lower bound, and tried next.
 
@@ -394,7 +396,8 @@ class Search:
             When the time is up.
         """
         clauses = [self.usable.astype(float)]
-        if max_rounds:
+        if max_rounds and not self.is_optimal:
+            clauses.append(self._largest_shares())
             # trees without which the others cannot do
             needed = 0.0
             for t in np.flatnonzero(self.weights > 0):
@@ -412,8 +415,8 @@ class Search:
                 return
             cover = LinearProgram(
                 self.price,
-                np.array(clauses),
-                row_lower=1.0,
+                np.array([*clauses, self.price]),
+                row_lower=np.append(np.full(len(clauses), 1.0 - 1e-6), self.bound),
                 upper=self.usable.astype(float),
                 integer=True,
             )
@@ -434,6 +437,25 @@ class Search:
             if clause is None:
                 return
             clauses.append(clause)
+
+    def _largest_shares(self):
+        """How large a part of all weight each tree can have; raises `bound`."""
+        shares = Shares(self.demands.leads, self.usable)
+        end = self.deadline
+        if np.isfinite(end):
+            # the other half of the time is for covering
+            self.deadline = (time.monotonic() + end) / 2
+        try:
+            shares.tighten(self._seconds)
+            fewest = shares.fewest(self.price, self._seconds)
+            # prices are whole numbers
+            self.bound = max(self.bound, float(np.ceil(fewest - 1e-6)))
+            self.tell(f"no less than {self.bound:g} by the largest shares of trees")
+        except Stopped:
+            pass
+        finally:
+            self.deadline = end
+        return shares.largest
 
     def _clause(self, chosen):
         """Trees of which one must be added to some that cannot keep the promise; else None.

@@ -237,7 +237,7 @@ def test_ties_are_kept_and_bounds_hold_among_small_whole_weights(seed):
     assert pruner.n_trees_ >= pruner.n_trees_lower_bound_
 
 
-@pytest.mark.parametrize("seed", [5, 6, 158, 194])
+@pytest.mark.parametrize("seed", [158, 194])
 def test_ties_that_contradict_one_another_are_kept_by_the_fewest_trees(seed):
     rng = np.random.default_rng(seed)
     # distinct rows, so that trees grown to the end vote in whole numbers
@@ -291,7 +291,7 @@ def test_weights_on_a_grid_hold_ties_exactly(ties, whole):
 @pytest.mark.parametrize(
     "ensemble",
     [
-        AdaBoostClassifier(n_estimators=40, random_state=0),
+        AdaBoostClassifier(n_estimators=20, random_state=0),
         GradientBoostingClassifier(n_estimators=15, max_depth=1, random_state=0),
         RandomForestClassifier(6, max_depth=3, random_state=0),
     ],
@@ -310,7 +310,9 @@ def test_everywhere_means_everywhere(ensemble, load):
 def test_exceptions_are_those_that_counting_finds():
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(15, max_depth=3, random_state=0).fit(X, y)
-    pruner = FaithfulPruner(FrozenEstimator(forest), max_changes=1, random_state=0).fit(X, y)
+    pruner = FaithfulPruner(
+        FrozenEstimator(forest), max_changes=1, method="heuristic", random_state=0
+    ).fit(X, y)
     axes = Axes.of(read_forest(forest))
     own = np.unique(axes.encode_rows(X.astype(np.float32)).T, axis=0)
     near = [own]
@@ -419,7 +421,7 @@ def test_display_draws_both_shares():
     pytest.importorskip("matplotlib")
     X, y = load_wine(return_X_y=True)
     forest = RandomForestClassifier(20, random_state=0).fit(X[::2], y[::2])
-    pruner = FaithfulPruner(FrozenEstimator(forest), max_changes=1, random_state=0)
+    pruner = FaithfulPruner(FrozenEstimator(forest), max_changes=1, method="heuristic")
     pruner.fit(X[::2], y[::2])
     display = FaithfulPathDisplay.from_estimator(pruner, X[1::2])
     shares = display.lines_[0].get_ydata()
