@@ -65,6 +65,7 @@ def find_path(promise, faithful, demands, rng, deadline=np.inf):
                     best = Step(found, n)
                 if not n:
                     break
+                cells = _chosen(cells, LOOKED_AT // 3, rng)
                 broken = _chosen(promise.demands(cells)[0].leads, LOOKED_AT // 3, rng)
             weights, n_trees = best.weights, np.count_nonzero(best.weights)
             steps.append(best)

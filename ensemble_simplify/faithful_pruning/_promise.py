@@ -21,7 +21,7 @@ from ensemble_simplify._votes import Vote
 # Labels of the whole ensemble that are kept, in bytes; beyond, they are found anew each time.
 KEPT_LABELS = 1 << 28
 # Broken points from which the worst are chosen.
-LOOKED_AT = 1 << 14
+LOOKED_AT = 1 << 12
 # Votes that are multiples of this add up exactly under weights on a grid.
 GRID = 2.0**-10
 
@@ -183,6 +183,33 @@ def _reached(forest):
     return np.concatenate(found)
 
 
+class Replayed:
+    """Lines of a forest that is walked in the same way each time: labels are kept for the next.
+
+    Parameters
+    ----------
+    lines : Lines
+    kept : list
+        Batches of earlier walks, in their order; filled.
+    """
+
+    def __init__(self, lines, kept):
+        self.lines, self.kept, self.n_asked = lines, kept, 0
+        self.first, self.cells_at = lines.first, lines.cells_at
+
+    def batches(self, cells, deadline=np.inf, from_axis=None):
+        """See `Lines.batches`."""
+        self.n_asked += 1
+        if self.n_asked <= len(self.kept):
+            yield from self.kept[self.n_asked - 1]
+            return
+        found = []
+        for batch in self.lines.batches(cells, deadline, from_axis):
+            found.append(batch)
+            yield batch
+        self.kept.append(found)
+
+
 class NearRows:
     """The points that differ from some row in at most so many features.
 
@@ -218,8 +245,11 @@ class NearRows:
         self.outside = outside
         self.whole = Lines(votes.forest, axes, outside)
         self.numbers = np.arange(votes.forest.n_classes)
-        n_bytes = 2.0 * len(self.cells) * self.whole.n_positions
-        self.labels = None
+        n_lines = n_near(len(self.cells), axes.shape, max(self.max_changes - 1, 0))
+        n_bytes = 2.0 * n_lines * self.whole.n_positions
+        self.labels, self.kept = None, None
+        if self.max_changes > 1 and n_bytes <= KEPT_LABELS:
+            self.kept = []
         n_points = n_near(len(self.cells), axes.shape, self.max_changes)
         self.n_points = int(n_points) if n_points < 2**53 else n_points
         if self.max_changes == 0:
@@ -267,7 +297,8 @@ class NearRows:
         """
         lines = Lines(forest, self.axes, self.outside)
         if self.labels is None:
-            both = (self.whole, self.numbers), (lines, self.numbers)
+            whole = self.whole if self.kept is None else Replayed(self.whole, self.kept)
+            both = (whole, self.numbers), (lines, self.numbers)
             shape, n = self.axes.shape, self.max_changes
             yield from differences(*both, self.cells, shape, n, deadline)
             return
