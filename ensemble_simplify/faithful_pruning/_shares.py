@@ -12,12 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_simplify._cells import Stopped
-from ensemble_simplify._lp import LinearProgram
+from ensemble_simplify.faithful_pruning._lazy import LazyProgram
 
-# Demands that a program begins with, and is given at a time.
-FIRST, MORE = 50, 20
-# Leads below this, as shares of all weight, are asked for.
-FALLEN = 1e-7
+# Leads that are zero but for rounding.
+ROUNDING = 1e-9
 
 
 class Shares:
@@ -41,33 +39,11 @@ class Shares:
         self.usable = usable
         self.largest = usable.astype(float)
         n_trees = len(usable)
-        self.asked = np.zeros(len(leads), dtype=bool)
         one = np.append(np.ones(n_trees), 0.0)[None]
-        self.program = LinearProgram(
+        self.program = LazyProgram(
             0.0, one, row_lower=1.0, row_upper=1.0, upper=np.append(self.largest, np.inf)
         )
-        self.rows = np.empty(0, dtype=np.intp)
-        self._ask(np.argsort(leads[:, :-1].sum(axis=1), kind="stable")[:FIRST])
-
-    def _ask(self, new):
-        self.asked[new] = True
-        self.rows = np.append(self.rows, new)
-        self.program.add_rows(self.leads[new], lower=0.0)
-
-    def _multipliers(self, cost, seconds):
-        """Of the demands, where shares cost least; None where HiGHS has no answer."""
-        self.program.set_cost(cost)
-        while True:
-            solution = self.program.solve(seconds())
-            if solution.status == "time_limit":
-                raise Stopped
-            if solution.status != "optimal":
-                return None
-            lead = self.leads @ solution.x
-            fallen = np.flatnonzero((lead < -FALLEN) & ~self.asked)
-            if not fallen.size:
-                return np.maximum(solution.row_dual[1:], 0.0)
-            self._ask(fallen[np.argsort(lead[fallen], kind="stable")[:MORE]])
+        self.program.add_rows(self.leads, lower=0.0)
 
     def least(self, cost, seconds):
         """A lower bound on the cost of all shares.
@@ -88,13 +64,17 @@ class Shares:
         Stopped
             When the time is up.
         """
-        multipliers = self._multipliers(np.append(cost, 0.0), seconds)
-        if multipliers is None:
+        self.program.set_cost(np.append(cost, 0.0))
+        solution = self.program.solve(seconds)
+        if solution.status == "time_limit":
+            raise Stopped
+        if solution.status != "optimal":
             return -np.inf
+        multipliers = np.maximum(self.program.multipliers(solution), 0.0)
         # cost >= cost - multipliers * leads, as leads are not negative; that is least where the
         # cheapest trees have all they can have
-        mixture = multipliers @ self.leads[self.rows]
-        if mixture[-1] > FALLEN:
+        mixture = multipliers @ self.leads
+        if mixture[-1] > ROUNDING:
             # what is there without trees, of which there can be any amount, would pay
             return -np.inf
         cost = cost - mixture[:-1]

@@ -15,6 +15,7 @@ import numpy as np
 
 from ensemble_simplify._cells import Stopped
 from ensemble_simplify._lp import LinearProgram
+from ensemble_simplify.faithful_pruning._lazy import LazyProgram
 from ensemble_simplify.faithful_pruning._promise import Demands
 from ensemble_simplify.faithful_pruning._shares import Shares
 from ensemble_simplify.faithful_pruning._ties import on_grid, spanned
@@ -92,11 +93,11 @@ class Search:
         """The programs, with the demands found so far."""
         n_trees = len(self.price)
         # at least one tree, whatever is demanded
-        self.program = LinearProgram(self.price, np.ones((1, n_trees)), row_lower=1e-3)
+        self.program = LazyProgram(self.price, np.ones((1, n_trees)), row_lower=1e-3)
         # weights, the scale of what is there without trees, and the least lead of all
         cost = np.append(np.zeros(n_trees + 1), -1.0)
         one = np.append(np.ones(n_trees + 1), 0.0)[None]
-        self.centre = LinearProgram(cost, one, row_upper=1.0)
+        self.centre = LazyProgram(cost, one, row_upper=1.0)
         if len(self.demands):
             self._ask(self.demands.leads, self.tied)
 
@@ -143,11 +144,10 @@ class Search:
 
     def _solve(self, cost, allowed=None):
         """Weights of least cost that meet the demands found so far."""
-        seconds = self._seconds()
         allowed = self.usable if allowed is None else allowed
         self.program.set_upper(np.where(allowed, np.inf, 0.0))
         self.program.set_cost(cost)
-        solution = self.program.solve(seconds)
+        solution = self.program.solve(self._seconds)
         if solution.status == "time_limit":
             raise Stopped
         if solution.status != "optimal":
@@ -218,7 +218,7 @@ class Search:
                     self.tell(f"{n_new} ties that no weights break")
                     self.needs_ties = True
                 return n_new > 0
-            share = np.abs(solution.row_dual[1:])
+            share = np.abs(self.centre.multipliers(solution))
             found = (share > SHARE * share.max()) & ~self.tied
             if not found.any() or not self.demands.may_tie[found].all():
                 break
@@ -283,9 +283,8 @@ class Search:
 
     def _most_central(self, allowed):
         """Weights of some trees that lead by most, as HiGHS has them, and by how much."""
-        seconds = self._seconds()
         self.centre.set_upper(np.append(np.where(allowed, np.inf, 0.0), [np.inf, np.inf]))
-        solution = self.centre.solve(seconds)
+        solution = self.centre.solve(self._seconds)
         if solution.status == "time_limit":
             raise Stopped
         return solution, solution.x[-1]
