@@ -133,15 +133,30 @@ class Agreement:
         return frame
 
     def __repr__(self):
-        rows = ""
+        parts = []
         if self.n_rows:
-            rows = (
-                f"{self.share:.4g} of {self.n_rows} rows, "
-                f"{self.interval[0]:.4g} to {self.interval[1]:.4g} at {self.confidence:g}; "
+            parts.append(
+                f"the same answer on {_percent(self.share)} of {self.n_rows} rows "
+                f"(probability {_range(self.interval)} at confidence {self.confidence:g})"
             )
-        kind = "proven" if self.is_read else f"at {self.confidence:g}"
-        low, high = self.volume
-        return f"Agreement({rows}volume {low:.4g} to {high:.4g} {kind}; {self.seconds:.3g} s)"
+        kind = "proven" if self.is_read else f"at confidence {self.confidence:g}"
+        parts.append(f"the same answer on {_range(self.volume)} of the volume ({kind})")
+        return f"Agreement({', '.join(parts)}, {self.seconds:.3g} s)"
+
+
+def _percent(share):
+    """A share in per cent; what is not all, or not none, is never rounded to it."""
+    text = f"{100.0 * share:.1f}".removesuffix(".0")
+    if text == "100" and share < 1.0:
+        return "more than 99.9 %"
+    if text == "0" and share > 0.0:
+        return "less than 0.1 %"
+    return f"{text} %"
+
+
+def _range(ends):
+    low, high = (_percent(end) for end in ends)
+    return low if low == high else f"{low} to {high}"
 
 
 @validate_params(

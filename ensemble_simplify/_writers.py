@@ -142,8 +142,11 @@ def _voting(estimator, kept, weights):
     """A VotingClassifier of copies of trees that know all features and all classes."""
     forest = read_forest(estimator)
     names = getattr(estimator, "feature_names_in_", None)
-    # as many shares as trees: those of a plain forest are one each
-    places = _places(forest.vote, np.arange(forest.n_classes), float(forest.n_trees))
+    # as many shares as trees: those of a plain forest are one each; hard votes keep their weights
+    n_shares = float(forest.n_trees)
+    if forest.vote.rule == "hard" and forest.vote.weights is not None:
+        n_shares = float(np.sum(forest.vote.weights))
+    places = _places(forest.vote, np.arange(forest.n_classes), n_shares)
     trees = tree_estimators(estimator)
     members, shares = [], []
     for t in kept:

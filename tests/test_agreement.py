@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -105,7 +107,20 @@ def test_counterexamples_are_some():
         assert one.predict([row])[0] == first != second == two.predict([row])[0]
     frame = outcome.to_frame()
     assert list(frame["model_a"]) == [first for first, _ in outcome.predictions]
-    assert "volume" in repr(outcome)
+
+
+def test_repr_tells_shares_in_per_cent():
+    one, two = models()
+    outcome = agreement(one, two, X[1::2], random_state=0)
+    assert f"the same answer on {100 * outcome.share:.1f} % of {len(X[1::2])} rows" in repr(outcome)
+    assert "of the volume (proven)" in repr(outcome)
+    same = agreement(one, one, X[1::2], random_state=0)
+    assert "the same answer on 100 % of the volume (proven)" in repr(same)
+    # what is not all, or not none, is not rounded to it
+    nearly = replace(outcome, share=1.0 - 1e-9, volume=(1e-9, 1.0 - 1e-9))
+    assert "on more than 99.9 % of" in repr(nearly)
+    assert "on less than 0.1 % to more than 99.9 % of the volume" in repr(nearly)
+    assert "rows" not in repr(replace(outcome, n_rows=0))
 
 
 def test_any_predictor_is_sampled():

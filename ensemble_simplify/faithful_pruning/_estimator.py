@@ -124,7 +124,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         copy of the ensemble.
     weights_ : ndarray of shape (n_trees of the ensemble,)
         What each tree's vote is multiplied by; 0: dropped. Where only ratios count, the mean
-        is 1.
+        is 1, or next to it where ties are kept.
     n_trees_ : int
         Number of trees kept.
     n_leaves_ : int
@@ -175,8 +175,11 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     Notes
     -----
     The promise is about ``predict`` with ``n_jobs=None``. At points where the ensemble's classes
-    are tied, the pruned one leads clearly with the class that the ensemble answers. Where no
-    weights can do that, the ensemble is returned as it is.
+    are tied, the pruned one leads clearly with the class that the ensemble answers. Ties that
+    contradict one another, so that no weights lead at all of them, are kept as ties: weights are
+    then multiples of a power of two under which sums of whole votes do not round, and ``predict``
+    answers the first of the tied classes, as that of the ensemble does. Where votes are no such
+    numbers, or no such weights are found, the ensemble is returned as it is.
 
     Trees round rows to float32, and so a promise about rows that float32 represents is one about
     all. A pipeline transforms rows before that: with one, the promise is about the former only.
@@ -350,7 +353,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         self._bound, self._optimal = search.bound, search.is_optimal
         steps = [Step(weights, 0)]
         if counts and time.monotonic() < deadline:
-            path = find_path(promise, search.weights, search.demands, rng, deadline)
+            path = find_path(promise, search.weights, search.demands.leads, rng, deadline)
             steps = [*self._counted(path[:-1], promise, domain, deadline), Step(weights, 0)]
             in_time &= time.monotonic() < deadline
         if not in_time:
@@ -389,7 +392,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             weights = search.weights
             if (weights == 1).all():
                 return weights
-            weights = self._scaled(weights)
+            if not search.tied.any():
+                # ties are exact on the grid only, where the mean is about 1 already
+                weights = self._scaled(weights)
             pruned = self._written(weights, domain)
             try:
                 broken = promise.refuted(pruned, deadline)

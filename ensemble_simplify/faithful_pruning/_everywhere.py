@@ -16,7 +16,7 @@ from ensemble_simplify._cells import Stopped
 from ensemble_simplify._joint import JointSearch
 from ensemble_simplify._pairing import JoinedTrees, forms_of
 from ensemble_simplify._separable import TooMany, both_lead, near_ties
-from ensemble_simplify.faithful_pruning._promise import NearRows
+from ensemble_simplify.faithful_pruning._promise import Demands, NearRows
 
 # Leads of less than this, of weights that ask for 1, count as fallen.
 CLEAR = 1e-6
@@ -53,11 +53,16 @@ class Everywhere:
     @cached_property
     def own(self):
         """Demands at the rows themselves."""
-        return self.rows.own
+        return self._clearly(self.rows.own)
 
     def demands(self, cells):
-        """See `NearRows.demands`."""
-        return self.rows.demands(cells)
+        """See `NearRows.demands`; ties are never enough, for the search wants clear leads."""
+        demands, at = self.rows.demands(cells)
+        return self._clearly(demands), at
+
+    @staticmethod
+    def _clearly(demands):
+        return Demands(demands.leads, np.zeros(len(demands), dtype=bool))
 
     def worst(self, weights, n, rng, deadline=np.inf):
         """Demands that weights do not meet; see `NearRows.worst`.
@@ -71,16 +76,16 @@ class Everywhere:
         if not len(cells):
             cells = self._anywhere(weights, deadline)
         if not len(cells):
-            return np.empty((0, len(weights) + 1)), 0
+            return Demands.none(len(weights)), 0
         demands, at = self.demands(cells)
-        lead = demands @ np.append(weights, 1.0)
+        lead = demands.leads @ np.append(weights, 1.0)
         broken = np.flatnonzero(lead < self._clear(weights))
         if not broken.size:
-            return np.empty((0, len(weights) + 1)), 0
+            return Demands.none(len(weights)), 0
         broken = broken[np.argsort(lead[broken], kind="stable")]
         chosen = np.unique(at[broken[:AROUND]])
         self.known = np.unique(np.concatenate([self.known, cells[chosen]]), axis=0)
-        _, distinct = np.unique(demands[broken], axis=0, return_index=True)
+        distinct = demands[broken].distinct()
         return demands[broken[np.sort(distinct)[:n]]], len(np.unique(at[broken]))
 
     def _clear(self, weights):
@@ -182,4 +187,4 @@ class Everywhere:
         known, among them those at which classes are all but tied.
         """
         near = NearRows(self.votes, self.axes, self.outside, self.known, 1)
-        return near.refuted(forest, deadline)
+        return self._clearly(near.refuted(forest, deadline))

@@ -51,12 +51,12 @@ def find_path(promise, faithful, demands, rng, deadline=np.inf):
     steps = [Step(faithful, 0)]
     weights, n_trees = faithful, np.count_nonzero(faithful)
     hard = _chosen(demands, LOOKED_AT // 3, rng)
-    own = _chosen(promise.own, LOOKED_AT // 3, rng)
+    own = _chosen(promise.own.leads, LOOKED_AT // 3, rng)
     broken = hard[:0]
     try:
         while n_trees > 1:
             n_trees = n_trees - 1 if n_trees <= EACH else int(FALL * n_trees)
-            allowed = _most_influential(weights, promise.own, n_trees)
+            allowed = _most_influential(weights, promise.own.leads, n_trees)
             best = None
             for _ in range(FITS):
                 found = _fitted(np.concatenate([own, hard, broken]), weights, allowed)
@@ -65,7 +65,8 @@ def find_path(promise, faithful, demands, rng, deadline=np.inf):
                     best = Step(found, n)
                 if not n:
                     break
-                broken = _chosen(promise.demands(cells)[0], LOOKED_AT // 3, rng)
+                cells = _chosen(cells, LOOKED_AT // 3, rng)
+                broken = _chosen(promise.demands(cells)[0].leads, LOOKED_AT // 3, rng)
             weights, n_trees = best.weights, np.count_nonzero(best.weights)
             steps.append(best)
     except Stopped:

@@ -8,7 +8,7 @@ do not meet are found by walking all lines of the rows (`_lines`) in both ensemb
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +21,48 @@ from ensemble_simplify._votes import Vote
 # Labels of the whole ensemble that are kept, in bytes; beyond, they are found anew each time.
 KEPT_LABELS = 1 << 28
 # Broken points from which the worst are chosen.
-LOOKED_AT = 1 << 14
+LOOKED_AT = 1 << 12
+# Votes that are multiples of this add up exactly under weights on a grid.
+GRID = 2.0**-10
+
+
+@dataclass(frozen=True, eq=False)
+class Demands:
+    """What is asked of the weights of trees, at some points.
+
+    Attributes
+    ----------
+    leads : float64 array of shape (n_demands, n_trees + 1)
+        Lead of the answer over another class in every tree, and without any.
+    may_tie : bool array of shape (n_demands,)
+        Whether a lead of exactly zero is enough, if the weights are on a grid: the answer is the
+        first of the two classes, and no tree's vote makes sums round.
+    """
+
+    leads: np.ndarray
+    may_tie: np.ndarray
+
+    @classmethod
+    def none(cls, n_trees):
+        """No demands."""
+        return cls(np.empty((0, n_trees + 1)), np.empty(0, dtype=bool))
+
+    def __len__(self):
+        return len(self.leads)
+
+    def __getitem__(self, chosen):
+        return Demands(self.leads[chosen], self.may_tie[chosen])
+
+    def distinct(self):
+        """Where each demand stands first."""
+        return np.unique(np.column_stack([self.leads, self.may_tie]), axis=0, return_index=True)[1]
+
+    def joined_with(self, others):
+        """The demands of both."""
+        return Demands(
+            np.concatenate([self.leads, others.leads]),
+            np.concatenate([self.may_tie, others.may_tie]),
+        )
 
 
 class Votes:
@@ -38,17 +79,21 @@ class Votes:
     start : float64 array of shape (n_classes,)
         Votes that are there without any tree.
     n_leaves : intp array of shape (n_trees,)
+    on_grid : bool array of shape (n_nodes,)
+        Leaves whose votes are multiples of `GRID`, of ensembles that are written with these votes.
     """
 
     def __init__(self, forest):
         vote = forest.vote
+        is_plain = vote.rule == "hard" or (vote.rule == "mean" and not vote.members)
         self.start = np.zeros(forest.n_classes)
         if vote.init is not None:
             self.start[vote.n_scores == 1 :] = vote.init[: vote.n_scores]
             vote = replace(vote, init=np.zeros_like(vote.init))
         self.forest = forest
         self.value = replace(forest, vote=vote).linear_votes().value
-        self.tie_upper = forest.linear_votes().tie_upper
+        steps = self.value / GRID
+        self.on_grid = is_plain & (steps == np.rint(steps)).all(axis=1)
         leaf = forest.left < 0
         # nodes that no path reaches are leaves of nothing
         self.reached = _reached(forest)
@@ -116,6 +161,10 @@ class Votes:
         inner = forest.left[nodes] >= 0
         to_left = forest.missing_left
         n_classes = forest.n_classes
+        # sums from nothing are those of a mean, which are known to be exact where they are
+        vote = Vote("mean", 0, len(kept), n_classes)
+        if self.start.any():
+            vote = Vote("additive", 0, len(kept), n_classes, init=self.start.copy())
         return replace(
             forest,
             offsets=offsets,
@@ -125,7 +174,7 @@ class Votes:
             threshold=forest.threshold[nodes],
             missing_left=None if to_left is None else to_left[nodes],
             value=self.value[nodes] * np.repeat(weights[kept], sizes)[:, None],
-            vote=Vote("additive", 0, len(kept), n_classes, init=self.start.copy()),
+            vote=vote,
         )
 
 
@@ -136,6 +185,33 @@ def _reached(forest):
         level = level[forest.left[level] >= 0]
         level = np.concatenate([forest.left[level], forest.right[level]])
     return np.concatenate(found)
+
+
+class Replayed:
+    """Lines of a forest that is walked in the same way each time: labels are kept for the next.
+
+    Parameters
+    ----------
+    lines : Lines
+    kept : list
+        Batches of earlier walks, in their order; filled.
+    """
+
+    def __init__(self, lines, kept):
+        self.lines, self.kept, self.n_asked = lines, kept, 0
+        self.first, self.cells_at = lines.first, lines.cells_at
+
+    def batches(self, cells, deadline=np.inf, from_axis=None):
+        """See `Lines.batches`."""
+        self.n_asked += 1
+        if self.n_asked <= len(self.kept):
+            yield from self.kept[self.n_asked - 1]
+            return
+        found = []
+        for batch in self.lines.batches(cells, deadline, from_axis):
+            found.append(batch)
+            yield batch
+        self.kept.append(found)
 
 
 class NearRows:
@@ -173,8 +249,11 @@ class NearRows:
         self.outside = outside
         self.whole = Lines(votes.forest, axes, outside)
         self.numbers = np.arange(votes.forest.n_classes)
-        n_bytes = 2.0 * len(self.cells) * self.whole.n_positions
-        self.labels = None
+        n_lines = n_near(len(self.cells), axes.shape, max(self.max_changes - 1, 0))
+        n_bytes = 2.0 * n_lines * self.whole.n_positions
+        self.labels, self.kept = None, None
+        if self.max_changes > 1 and n_bytes <= KEPT_LABELS:
+            self.kept = []
         n_points = n_near(len(self.cells), axes.shape, self.max_changes)
         self.n_points = int(n_points) if n_points < 2**53 else n_points
         if self.max_changes == 0:
@@ -197,9 +276,9 @@ class NearRows:
     def own(self):
         """At each row, the demand that trees of equal weights meet least; no two equal."""
         demands, at = self.demands(self.cells)
-        least = np.lexsort([demands.sum(axis=1), at])
-        least = least[np.unique(at[least], return_index=True)[1]]
-        return np.unique(demands[least], axis=0)
+        least = np.lexsort([demands.leads.sum(axis=1), at])
+        least = demands[least[np.unique(at[least], return_index=True)[1]]]
+        return least[least.distinct()]
 
     def differences(self, forest, deadline=np.inf):
         """Batches of points at which a forest of the same classes answers otherwise.
@@ -222,7 +301,8 @@ class NearRows:
         """
         lines = Lines(forest, self.axes, self.outside)
         if self.labels is None:
-            both = (self.whole, self.numbers), (lines, self.numbers)
+            whole = self.whole if self.kept is None else Replayed(self.whole, self.kept)
+            both = (whole, self.numbers), (lines, self.numbers)
             shape, n = self.axes.shape, self.max_changes
             yield from differences(*both, self.cells, shape, n, deadline)
             return
@@ -242,7 +322,7 @@ class NearRows:
         for _, cells in self.differences(forest, deadline):
             if len(cells):
                 return self.demands(cells[:n])[0]
-        return np.empty((0, len(self.whole.trees) + 1))
+        return Demands.none(len(self.whole.trees))
 
     def count(self, weights, deadline=np.inf):
         """Number of points at which trees of these weights answer otherwise."""
@@ -263,14 +343,14 @@ class NearRows:
 
         Returns
         -------
-        demands : float64 array of shape (at most n, n_trees + 1)
-            No two equal; none iff the promise is kept in sums of float64.
+        demands : Demands
+            At most `n`, no two equal; none iff the promise is kept in sums of float64.
         n_broken : int
             Points at which the answers differ; if `max_changes` exceeds 1, of those looked at.
         """
         row, cells, n_broken = self.sample(weights, rng, deadline, all_points=False)
         if not n_broken:
-            return np.empty((0, len(weights) + 1)), 0
+            return Demands.none(len(weights)), 0
         return self._worst_of(row, cells, weights, n), n_broken
 
     def sample(self, weights, rng, deadline=np.inf, *, all_points=True):
@@ -301,12 +381,11 @@ class NearRows:
     def _worst_of(self, row, cells, weights, n):
         """The demands least met, those of different rows first."""
         demands, at = self.demands(cells)
-        lead = demands @ np.append(weights, 1.0)
+        lead = demands.leads @ np.append(weights, 1.0)
         # of each point, the class that comes out before the answer by most
         order = np.lexsort([lead, at])
         chosen = order[np.unique(at[order], return_index=True)[1]]
-        _, distinct = np.unique(demands[chosen], axis=0, return_index=True)
-        chosen = chosen[distinct]
+        chosen = chosen[demands[chosen].distinct()]
         chosen = chosen[np.argsort(lead[chosen], kind="stable")]
         first_of_row = np.zeros(len(chosen), dtype=bool)
         first_of_row[np.unique(row[at[chosen]], return_index=True)[1]] = True
@@ -317,8 +396,7 @@ class NearRows:
 
         Returns
         -------
-        demands : float64 array of shape (n_demands, n_trees + 1)
-            Lead of the answer over another class in every tree, and without any.
+        demands : Demands
         at : intp array of shape (n_demands,)
             Which cell.
         """
@@ -328,13 +406,16 @@ class NearRows:
         leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)
         answer = votes.forest.decide_at(leaves)
         own = np.take_along_axis(votes.value[leaves], answer[None, :, None], axis=2)[:, :, 0]
-        demands = np.empty((len(cells), n_classes - 1, len(trees) + 1))
+        on_grid = votes.on_grid[leaves].all(axis=0)
+        leads = np.empty((len(cells), n_classes - 1, len(trees) + 1))
+        may_tie = np.empty((len(cells), n_classes - 1), dtype=bool)
         for k in range(n_classes - 1):
             other = k + (k >= answer)
-            demands[:, k, :-1] = (own - votes.value[leaves, other]).T
-            demands[:, k, -1] = votes.start[answer] - votes.start[other]
+            leads[:, k, :-1] = (own - votes.value[leaves, other]).T
+            leads[:, k, -1] = votes.start[answer] - votes.start[other]
+            may_tie[:, k] = on_grid & (answer < other)
         at = np.repeat(np.arange(len(cells)), n_classes - 1)
-        return demands.reshape(-1, len(trees) + 1) + 0.0, at
+        return Demands(leads.reshape(-1, len(trees) + 1) + 0.0, may_tie.ravel()), at
 
 
 def _lowest(found, n):

@@ -15,6 +15,10 @@ import numpy as np
 
 from ensemble_simplify._cells import Stopped
 from ensemble_simplify._lp import LinearProgram
+from ensemble_simplify.faithful_pruning._lazy import LazyProgram
+from ensemble_simplify.faithful_pruning._promise import Demands
+from ensemble_simplify.faithful_pruning._shares import Shares
+from ensemble_simplify.faithful_pruning._ties import on_grid, spanned
 
 # What every demand must lead by; sums round at some 1e-13 of it.
 LEAD = 1.0
@@ -29,6 +33,8 @@ BATCH = 300
 # Weights are looked for that lead everywhere by at least this share of their sum, times the largest
 # vote of a tree.
 LEAST_SHARE = 1e-5
+# Shares of a mixture of demands, of the largest, that are more than rounding.
+SHARE = 1e-7
 # How far trees must fall back in a mixture of demands to be ruled out even where ties are enough;
 # and how far they may lead in one, as a share of all weight, and still not lead clearly.
 RULED_OUT, UNCLEAR = 1e-6, 1e-6
@@ -71,19 +77,36 @@ class Search:
         n_trees = len(price)
         self.weights = np.ones(n_trees)
         self.bound = float(price[self.usable].min())
-        self.demands = np.empty((0, n_trees + 1))
+        self.demands = Demands.none(n_trees)
         self.seen = set()
+        # which demands are ties that no weights break
+        self.tied = np.empty(0, dtype=bool)
         # whether no weights lead at every point
         self.needs_ties = False
-        # whether a search came to its end
-        self.is_clear = False
+        # whether weights were found that lead at every point that is no such tie, and whether that
+        # search came to its end
+        self.is_found, self.is_done = False, False
+        self.has_start, self.largest = False, 0.0
+        self._build()
+
+    def _build(self):
+        """The programs, with the demands found so far."""
+        n_trees = len(self.price)
         # at least one tree, whatever is demanded
-        self.program = LinearProgram(price, np.ones((1, n_trees)), row_lower=1e-3)
+        self.program = LazyProgram(self.price, np.ones((1, n_trees)), row_lower=1e-3)
         # weights, the scale of what is there without trees, and the least lead of all
         cost = np.append(np.zeros(n_trees + 1), -1.0)
         one = np.append(np.ones(n_trees + 1), 0.0)[None]
-        self.centre = LinearProgram(cost, one, row_upper=1.0)
-        self.has_start, self.largest = False, 0.0
+        self.centre = LazyProgram(cost, one, row_upper=1.0)
+        if len(self.demands):
+            self._ask(self.demands.leads, self.tied)
+
+    def _ask(self, leads, tied):
+        """Add leads, or ties, to the programs."""
+        least = np.where(tied, 0.0, LEAD - leads[:, -1])
+        self.program.add_rows(leads[:, :-1], lower=least, upper=np.where(tied, 0.0, np.inf))
+        rows = np.column_stack([leads, np.where(tied, 0.0, -1.0)])
+        self.centre.add_rows(rows, lower=0.0, upper=np.where(tied, 0.0, np.inf))
 
     @property
     def cost(self):
@@ -102,29 +125,29 @@ class Search:
     def add(self, demands):
         """Ask for more, as far as it is new."""
         new = []
-        for i, demand in enumerate(demands):
-            known = demand.tobytes()
+        for i, (leads, may_tie) in enumerate(zip(demands.leads, demands.may_tie, strict=True)):
+            known = (leads.tobytes(), bool(may_tie))
             if known not in self.seen:
                 self.seen.add(known)
                 new.append(i)
         demands = demands[new]
         if not len(demands):
             return
-        self.demands = np.concatenate([self.demands, demands])
-        self.largest = max(self.largest, float(np.abs(demands).max()))
-        self.has_start |= bool(demands[:, -1].any())
-        self.program.add_rows(demands[:, :-1], lower=LEAD - demands[:, -1])
-        self.centre.add_rows(np.column_stack([demands, np.full(len(demands), -1.0)]), lower=0.0)
+        self.demands = self.demands.joined_with(demands)
+        self.largest = max(self.largest, float(np.abs(demands.leads).max()))
+        self.has_start |= bool(demands.leads[:, -1].any())
+        tied = np.zeros(len(demands), dtype=bool)
+        self.tied = np.concatenate([self.tied, tied])
+        self._ask(demands.leads, tied)
 
     # ------------------------------------------------------------------ weights for some trees
 
     def _solve(self, cost, allowed=None):
         """Weights of least cost that meet the demands found so far."""
-        seconds = self._seconds()
         allowed = self.usable if allowed is None else allowed
         self.program.set_upper(np.where(allowed, np.inf, 0.0))
         self.program.set_cost(cost)
-        solution = self.program.solve(seconds)
+        solution = self.program.solve(self._seconds)
         if solution.status == "time_limit":
             raise Stopped
         if solution.status != "optimal":
@@ -157,14 +180,62 @@ class Search:
         self.add(demands)
         return n_broken
 
-    def _kept(self, weights, allowed=None):
-        """Weights of few trees that keep the whole promise.
+    def _kept(self, cost, allowed=None):
+        """Weights of few trees, at some cost of each, that keep the whole promise.
 
         Raises
         ------
         Unkept
             If no weights of the allowed trees do.
         """
+        before = self.tied
+        while True:
+            try:
+                return self._led(self._solve(cost, allowed), allowed)
+            except Unkept:
+                if not self._must_tie(self.usable if allowed is None else allowed):
+                    self._tie(np.append(before, np.zeros(len(self.tied) - len(before), dtype=bool)))
+                    raise
+
+    def _must_tie(self, allowed):
+        """Ask for ties where no weights of some trees lead; whether there are new ones.
+
+        If the least lead of all demands is at most zero for all weights, some mixture of demands,
+        by duality, leads in no tree. Weights for which none of its demands falls below zero have
+        a mixture of leads that is at most zero, too: so each lead in it is zero. These demands
+        are ties then, for all parts of these trees, and the others are looked at again.
+        """
+        if self.is_found and not self.needs_ties:
+            return False
+        tied = self.tied
+        while True:
+            solution, lead = self._most_central(allowed)
+            if solution.status != "optimal":
+                break
+            if lead > LEAST_SHARE * self.largest:
+                n_new = np.count_nonzero(self.tied) - np.count_nonzero(tied)
+                if n_new and not self.is_found:
+                    self.tell(f"{n_new} ties that no weights break")
+                    self.needs_ties = True
+                return n_new > 0
+            share = np.abs(self.centre.multipliers(solution))
+            found = (share > SHARE * share.max()) & ~self.tied
+            if not found.any() or not self.demands.may_tie[found].all():
+                break
+            found |= self.tied
+            leads = self.demands.leads[:, :-1]
+            self._tie(found | (self.demands.may_tie & spanned(leads, found, allowed)))
+        self._tie(tied)
+        return False
+
+    def _tie(self, tied):
+        """Ask for ties in some demands, and for leads in all others."""
+        if (tied != self.tied).any():
+            self.tied = tied
+            self._build()
+
+    def _led(self, weights, allowed):
+        """Weights, of few trees, that keep the whole promise; begins with some."""
         failed = np.zeros(len(self.price), dtype=bool)
         while True:
             weights = self._sparse(weights, allowed)
@@ -184,20 +255,20 @@ class Search:
         to meet the others.
         """
         while True:
-            seconds = self._seconds()
-            self.centre.set_upper(np.append(np.where(allowed, np.inf, 0.0), [np.inf, np.inf]))
-            solution = self.centre.solve(seconds)
-            if solution.status == "time_limit":
-                raise Stopped
-            lead, scale = solution.x[-1], solution.x[-2]
+            solution, lead = self._most_central(allowed)
+            scale = solution.x[-2]
             if solution.status != "optimal" or lead <= LEAST_SHARE * self.largest:
                 return None
             weights = solution.x[:-2] * (LEAD / lead)
             if self.has_start:
                 # a scale of nothing is raised by so much that half of the lead stays
-                start = np.abs(self.demands[:, -1]).max()
+                start = np.abs(self.demands.leads[:, -1]).max()
                 weights = solution.x[:-2] / max(scale, 0.5 * lead / start)
             weights[weights < NO_WEIGHT * weights.max()] = 0.0
+            if self.tied.any():
+                weights = on_grid(weights, self.demands.leads[self.tied, :-1])
+                if weights is None:
+                    return None
             n_known = len(self.demands)
             n_broken = self._broken(weights)
             if not n_broken:
@@ -209,6 +280,14 @@ class Search:
                 f"{np.count_nonzero(weights)} trees for {len(self.demands)} demands, lead "
                 f"{lead:.2g}; {n_broken} points were broken"
             )
+
+    def _most_central(self, allowed):
+        """Weights of some trees that lead by most, as HiGHS has them, and by how much."""
+        self.centre.set_upper(np.append(np.where(allowed, np.inf, 0.0), [np.inf, np.inf]))
+        solution = self.centre.solve(self._seconds)
+        if solution.status == "time_limit":
+            raise Stopped
+        return solution, solution.x[-1]
 
     # ------------------------------------------------------------------ few trees
 
@@ -224,15 +303,16 @@ class Search:
         if self.usable.sum() < len(self.price) and self.promise.is_same(self.same, self.deadline):
             self._better(self.same)
         try:
-            weights = self._kept(self._solve(self.price))
+            weights = self._kept(self.price)
         except Unkept:
-            # ties that no weights tell apart, or next to it: begin with what is known to keep them
+            # ties that cannot be kept exactly, or next to it: begin with what is known to keep them
             self.tell("no weights lead clearly at every point")
             self.needs_ties = True
             self._fewer(self.weights)
             return
+        self.is_found = True
         self._better(self._fewer(weights))
-        self.is_clear = True
+        self.is_done = True
 
     def again(self, n_starts):
         """Search from other costs of trees.
@@ -243,10 +323,11 @@ class Search:
             When the time is up.
         """
         for _ in range(n_starts):
-            if self.is_optimal or not self.is_clear:
+            if self.is_optimal or not self.is_done:
                 break
+            self._tie(np.zeros(len(self.demands), dtype=bool))
             cost = self.price * self.rng.exponential(size=len(self.price))
-            self._better(self._fewer(self._kept(self._solve(cost))))
+            self._better(self._fewer(self._kept(cost)))
 
     def _better(self, weights):
         if self.cost_of(weights) < self.cost:
@@ -267,7 +348,7 @@ class Search:
             allowed = weights > 0
             allowed[t] = False
             try:
-                found = self._kept(self._solve(self.price, allowed), allowed)
+                found = self._kept(self.price, allowed)
             except Unkept:
                 continue
             weights, rank = found, self._rank(found)
@@ -298,7 +379,8 @@ class Search:
     def prove(self, max_rounds):
         """Raise `bound`, and find the cheapest trees, by covering.
 
-        Trees that cannot keep the promise, whatever their weights, say so by a mixture of
+        No tree can have more than some share of all weight; chosen trees must be able to have all
+        of it. Trees that cannot keep the promise, whatever their weights, say so by a mixture of
         demands in which none of them leads; one of the trees that do must be there. The cheapest
         trees that satisfy all these clauses are a lower bound, and tried next.
 
@@ -313,7 +395,8 @@ class Search:
             When the time is up.
         """
         clauses = [self.usable.astype(float)]
-        if max_rounds:
+        if max_rounds and not self.is_optimal:
+            clauses.append(self._largest_shares())
             # trees without which the others cannot do
             needed = 0.0
             for t in np.flatnonzero(self.weights > 0):
@@ -331,8 +414,8 @@ class Search:
                 return
             cover = LinearProgram(
                 self.price,
-                np.array(clauses),
-                row_lower=1.0,
+                np.array([*clauses, self.price]),
+                row_lower=np.append(np.full(len(clauses), 1.0 - 1e-6), self.bound),
                 upper=self.usable.astype(float),
                 integer=True,
             )
@@ -353,6 +436,25 @@ class Search:
             if clause is None:
                 return
             clauses.append(clause)
+
+    def _largest_shares(self):
+        """How large a part of all weight each tree can have; raises `bound`."""
+        shares = Shares(self.demands.leads, self.usable)
+        end = self.deadline
+        if np.isfinite(end):
+            # the other half of the time is for covering
+            self.deadline = (time.monotonic() + end) / 2
+        try:
+            shares.tighten(self._seconds)
+            fewest = shares.fewest(self.price, self._seconds)
+            # prices are whole numbers
+            self.bound = max(self.bound, float(np.ceil(fewest - 1e-6)))
+            self.tell(f"no less than {self.bound:g} by the largest shares of trees")
+        except Stopped:
+            pass
+        finally:
+            self.deadline = end
+        return shares.largest
 
     def _clause(self, chosen):
         """Trees of which one must be added to some that cannot keep the promise; else None.
@@ -378,7 +480,7 @@ class Search:
         """
         others = np.flatnonzero(self.usable & ~chosen)
         n_demands = len(self.demands)
-        demands = self.demands / self.largest
+        demands = self.demands.leads / self.largest
         used = np.append(chosen, self.has_start)
         n_used = np.count_nonzero(used)
         A = np.zeros((1 + n_used + len(others), n_demands + len(others)))

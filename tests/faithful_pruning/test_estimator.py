@@ -7,6 +7,9 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from scipy.optimize import linprog
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
@@ -27,6 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ensemble_simplify import Domain, FaithfulPathDisplay, FaithfulPruner, verify
 from ensemble_simplify._axes import Axes
 from ensemble_simplify._forest import read_forest
+from ensemble_simplify.faithful_pruning._ties import STEP, on_grid
 
 STUMP = DecisionTreeClassifier(max_depth=1)
 ENSEMBLES = {
@@ -233,10 +237,61 @@ def test_ties_are_kept_and_bounds_hold_among_small_whole_weights(seed):
     assert pruner.n_trees_ >= pruner.n_trees_lower_bound_
 
 
+@pytest.mark.parametrize("seed", [158, 194])
+def test_ties_that_contradict_one_another_are_kept_by_the_fewest_trees(seed):
+    rng = np.random.default_rng(seed)
+    # distinct rows, so that trees grown to the end vote in whole numbers
+    X, y = rng.integers(0, 12, (24, 2)).astype(float), rng.integers(0, 2, 24)
+    X = np.unique(X, axis=0)
+    y = y[: len(X)]
+    forest = RandomForestClassifier(8, random_state=seed).fit(X, y)
+    pruner = FaithfulPruner(FrozenEstimator(forest), max_changes=1, random_state=0).fit(X, y)
+    axes = Axes.of(read_forest(forest))
+    cells = all_cells(axes)
+    changes = (cells[:, None] != axes.encode_rows(X.astype(np.float32)).T[None]).sum(axis=2)
+    points = axes.points(cells[changes.min(axis=1) <= 1])
+    whole = forest.predict(points)
+    assert not can_lead(leads(forest, points))
+    np.testing.assert_array_equal(pruner.predict(points), whole)
+    votes = np.array([tree.predict_proba(points)[:, 1] for tree in forest.estimators_]).T
+    # class 0 wins ties
+    demands, upper = np.where(whole[:, None] == 1, 2 * votes - 1, 1 - 2 * votes), whole == 1
+
+    def can_keep(chosen):
+        A = -demands[:, chosen]
+        bounds = [(1e-3, None)] * len(chosen)
+        return linprog(
+            np.ones(len(chosen)), A_ub=A, b_ub=-upper.astype(float), bounds=bounds
+        ).success
+
+    fewest = next(
+        size
+        for size in range(1, 9)
+        if any(can_keep(list(chosen)) for chosen in combinations(range(8), size))
+    )
+    assert pruner.n_trees_lower_bound_ <= fewest == pruner.n_trees_ < 8
+
+
+@given(
+    hnp.arrays(np.int64, (3, 9), elements=st.integers(-2, 2)),
+    hnp.arrays(np.int64, 9, elements=st.integers(1, 50)),
+)
+def test_weights_on_a_grid_hold_ties_exactly(ties, whole):
+    # the last column makes weights of which the given ones are a multiple hold them
+    ties = np.column_stack([ties * 7, -(ties @ whole)])
+    weights = np.append(whole, 7) / 3
+    found = on_grid(weights, ties.astype(float))
+    assert found is not None
+    steps = found / STEP
+    assert (steps == np.rint(steps)).all()
+    assert (ties.astype(object) @ np.array([int(step) for step in steps], dtype=object) == 0).all()
+    np.testing.assert_allclose(found / found.sum(), weights / weights.sum(), atol=0.01)
+
+
 @pytest.mark.parametrize(
     "ensemble",
     [
-        AdaBoostClassifier(n_estimators=40, random_state=0),
+        AdaBoostClassifier(n_estimators=20, random_state=0),
         GradientBoostingClassifier(n_estimators=15, max_depth=1, random_state=0),
         RandomForestClassifier(6, max_depth=3, random_state=0),
     ],
@@ -255,7 +310,9 @@ def test_everywhere_means_everywhere(ensemble, load):
 def test_exceptions_are_those_that_counting_finds():
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(15, max_depth=3, random_state=0).fit(X, y)
-    pruner = FaithfulPruner(FrozenEstimator(forest), max_changes=1, random_state=0).fit(X, y)
+    pruner = FaithfulPruner(
+        FrozenEstimator(forest), max_changes=1, method="heuristic", random_state=0
+    ).fit(X, y)
     axes = Axes.of(read_forest(forest))
     own = np.unique(axes.encode_rows(X.astype(np.float32)).T, axis=0)
     near = [own]
@@ -364,7 +421,7 @@ def test_display_draws_both_shares():
     pytest.importorskip("matplotlib")
     X, y = load_wine(return_X_y=True)
     forest = RandomForestClassifier(20, random_state=0).fit(X[::2], y[::2])
-    pruner = FaithfulPruner(FrozenEstimator(forest), max_changes=1, random_state=0)
+    pruner = FaithfulPruner(FrozenEstimator(forest), max_changes=1, method="heuristic")
     pruner.fit(X[::2], y[::2])
     display = FaithfulPathDisplay.from_estimator(pruner, X[1::2])
     shares = display.lines_[0].get_ydata()

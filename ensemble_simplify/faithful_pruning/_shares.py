@@ -1,0 +1,112 @@
+"""How much of all weight a tree can have, and how few trees that leaves.
+
+Weights that keep a promise can be divided by their sum: shares. A linear program says how large the
+share of a tree can be, whatever the others are; trees that can have a tenth of all weight at
+most are at least ten. The least sum of each share divided by its largest value is a sharper bound,
+for a tree counts as one where this quotient is at most one. Nothing depends on how exactly
+programs are solved: bounds are found anew from the multipliers of the demands, and any will do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ensemble_simplify._cells import Stopped
+from ensemble_simplify.faithful_pruning._lazy import LazyProgram
+
+# Leads that are zero but for rounding.
+ROUNDING = 1e-9
+
+
+class Shares:
+    """Shares of trees in all weight that fall behind in none of some demands.
+
+    Parameters
+    ----------
+    leads : float64 array of shape (n_demands, n_trees + 1)
+        Of all trees, and of what is there without them, whose factor is not negative.
+    usable : bool array of shape (n_trees,)
+        The others have no share.
+
+    Attributes
+    ----------
+    largest : float64 array of shape (n_trees,)
+        No tree's share is larger.
+    """
+
+    def __init__(self, leads, usable):
+        self.leads = leads / np.abs(leads).max()
+        self.usable = usable
+        self.largest = usable.astype(float)
+        n_trees = len(usable)
+        one = np.append(np.ones(n_trees), 0.0)[None]
+        self.program = LazyProgram(
+            0.0, one, row_lower=1.0, row_upper=1.0, upper=np.append(self.largest, np.inf)
+        )
+        self.program.add_rows(self.leads, lower=0.0)
+
+    def least(self, cost, seconds):
+        """A lower bound on the cost of all shares.
+
+        Parameters
+        ----------
+        cost : float64 array of shape (n_trees,)
+            Of each share.
+        seconds : callable
+            Seconds left, or None.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        Stopped
+            When the time is up.
+        """
+        self.program.set_cost(np.append(cost, 0.0))
+        solution = self.program.solve(seconds)
+        if solution.status == "time_limit":
+            raise Stopped
+        if solution.status != "optimal":
+            return -np.inf
+        multipliers = np.maximum(self.program.multipliers(solution), 0.0)
+        # cost >= cost - multipliers * leads, as leads are not negative; that is least where the
+        # cheapest trees have all they can have
+        mixture = multipliers @ self.leads
+        if mixture[-1] > ROUNDING:
+            # what is there without trees, of which there can be any amount, would pay
+            return -np.inf
+        cost = cost - mixture[:-1]
+        order = np.flatnonzero(self.usable)
+        order = order[np.argsort(cost[order], kind="stable")]
+        before = np.cumsum(self.largest[order]) - self.largest[order]
+        share = np.clip(1.0 - before, 0.0, self.largest[order])
+        return float(cost[order] @ share)
+
+    def tighten(self, seconds):
+        """Find the largest share of every tree.
+
+        Raises
+        ------
+        Stopped
+            When the time is up.
+        """
+        for t in np.flatnonzero(self.usable):
+            cost = np.zeros(len(self.usable))
+            cost[t] = -1.0
+            self.largest[t] = min(self.largest[t], -self.least(cost, seconds))
+        self.program.set_upper(np.append(self.largest, np.inf))
+
+    def fewest(self, price, seconds):
+        """A lower bound on the price of all trees with a share.
+
+        Raises
+        ------
+        Stopped
+            When the time is up.
+        """
+        can = self.largest > 0
+        cost = np.divide(price, self.largest, out=np.zeros(len(price)), where=can)
+        self.usable = self.usable & can
+        return self.least(cost, seconds)
