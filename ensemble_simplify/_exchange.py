@@ -297,7 +297,7 @@ class OnnxModel(_ExchangeModel):
         found = [node for node in graph.node if node.op_type in _ONNX_TREES]
         if len(found) != 1:
             raise self._refused(
-                f"its graph has {len(found)} nodes of the types {' and '.join(_ONNX_TREES)}, not one"
+                f"its graph has {len(found)} nodes {' or '.join(_ONNX_TREES)}, where one is needed"
             )
         node = self._node = found[0]
         self._attributes = {a.name: self._get(a) for a in node.attribute}
