@@ -3,6 +3,7 @@
 from ensemble_simplify._agreement import Agreement, agreement
 from ensemble_simplify._base import TimeLimitError
 from ensemble_simplify._domain import Domain
+from ensemble_simplify._exchange import OnnxModel, TreeliteModel
 from ensemble_simplify._verify import Verification, verify
 from ensemble_simplify.born_again import (
     BornAgainClassifier,
@@ -52,11 +53,13 @@ __all__ = [
     "GuideTree",
     "InterpretableSingleModel",
     "ModuleTreeDisplay",
+    "OnnxModel",
     "ParetoFrontDisplay",
     "PruningPathDisplay",
     "QuestTree",
     "RepresenterTree",
     "TimeLimitError",
+    "TreeliteModel",
     "Verification",
     "agreement",
     "estimate",

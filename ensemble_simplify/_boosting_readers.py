@@ -9,21 +9,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
-from ensemble_simplify._code_sets import as_thresholds
 from ensemble_simplify._columns import Columns, plain_levels
-from ensemble_simplify._reading import Reading, Tree, name_of, spread
+from ensemble_simplify._reading import MAX_CODE, Reading, Tree, Trees, name_of, set_of, spread
 from ensemble_simplify._thresholds import FLOAT32_MAX, float32_below, last_float32
 from ensemble_simplify._votes import Vote
-
-# Up to here float32 holds all numbers n + 1/2.
-MAX_CODE = 1 << 22
-# Nodes of all trees of an ensemble together.
-MAX_NODES = 1 << 26
 
 # ------------------------------------------------------------------- HistGradientBoosting
 
@@ -69,7 +62,7 @@ def read_hist_gradient_boosting(estimator, within):
             "scores, or none. Fit it again."
         )
     codes, categorical, columns = _codes_of_hist(estimator, seen, categories)
-    trees = _Trees(estimator)
+    trees = Trees(estimator)
     for stage in stages:
         for score, predictor in enumerate(stage):
             tree, sets = _hist_tree(estimator, predictor, codes)
@@ -177,66 +170,6 @@ def _hist_tree(estimator, predictor, codes):
     return tree, sets
 
 
-def tree_of_thresholds(tree, sets):
-    """A tree with its tests of sets of codes as tests of thresholds; see `as_thresholds`."""
-    if not sets:
-        return tree
-    _check_children(tree)
-    *arrays, origin = as_thresholds(
-        tree.left, tree.right, tree.feature, tree.threshold, tree.missing_left, sets
-    )
-    names = ("left", "right", "feature", "threshold", "missing_left")
-    return replace(tree, **dict(zip(names, arrays, strict=True)), value=tree.value[origin])
-
-
-def _check_children(tree):
-    """Check that a tree is one before parts of it are copied."""
-    inner = np.flatnonzero(tree.left != -1)
-    child = np.stack([tree.left[inner], tree.right[inner]])
-    wrong = ((child <= 0) | (child >= len(tree.left))).any(axis=0)
-    wrong |= (tree.feature[inner] < 0) | (tree.feature[inner] >= tree.n_features)
-    if wrong.any() or len(np.unique(child)) < child.size:
-        where = f" at node {inner[wrong.argmax()]}" if wrong.any() else ""
-        raise ValueError(
-            f"A damaged tree ({tree.name}): children or features{where} are not valid. Fit it "
-            "again."
-        )
-
-
-class _Trees(list):
-    """Trees of an ensemble, as long as they are not too many nodes."""
-
-    def __init__(self, estimator):
-        super().__init__()
-        self.name = name_of(estimator)
-        self.n_nodes = 0
-
-    def add(self, tree, sets):
-        """Add a tree, its tests of sets of codes as thresholds."""
-        tree = tree_of_thresholds(tree, sets)
-        self.n_nodes += len(tree.left)
-        if self.n_nodes > MAX_NODES:
-            raise ValueError(
-                f"{self.name} takes more than {MAX_NODES:,} nodes when its tests of sets of "
-                "categories are written as thresholds on codes. Use fewer or shallower trees, or "
-                "code the categories so that neighbours are alike."
-            )
-        self.append(tree)
-
-
-def _set_of(codes, goes_left, estimator):
-    """Where each code goes, if some go left, or right, and all others to the other side."""
-    codes = np.asarray(codes, dtype=np.int64)
-    if codes.size and not 0 <= codes.min() <= codes.max() < MAX_CODE:
-        raise ValueError(
-            f"{name_of(estimator)} splits on a category with a code below 0 or from {MAX_CODE:,} "
-            "on. Encode the categories with OrdinalEncoder and fit again."
-        )
-    sides = np.full(codes.max(initial=-1) + 2, not goes_left)
-    sides[codes] = goes_left
-    return sides
-
-
 def _bits(words):
     """The bits of some 32-bit words, the lowest first."""
     return np.unpackbits(
@@ -289,7 +222,7 @@ def read_xgboost(estimator, within):
     categorical = np.zeros(width, dtype=bool)
     kinds = learner.get("feature_types") or []
     categorical[[j for j, kind in enumerate(kinds[:width]) if kind == "c"]] = True
-    trees = _Trees(estimator)
+    trees = Trees(estimator)
     for saved, score in zip(model["trees"], model["tree_info"], strict=True):
         tree, sets = _xgboost_tree(estimator, saved)
         tree.value = spread(tree.value, [score], n_scores)
@@ -366,7 +299,7 @@ def _xgboost_tree(estimator, saved):
         saved.get("categories_nodes", []), begins, saved.get("categories_sizes", []), strict=True
     ):
         codes = saved["categories"][begin : begin + size]
-        sets[node] = _set_of(codes, False, estimator)
+        sets[node] = set_of(codes, False, estimator)
     marked = np.flatnonzero((np.array(saved.get("split_type", [0])) == 1) & (left != -1))
     if not set(marked.tolist()) <= set(sets):
         raise ValueError(
@@ -538,7 +471,7 @@ def read_lightgbm(estimator, within):
     if named and named[1]:
         columns = np.array(named[1].split(","), dtype=np.intp)
         categorical[columns[columns < width]] = True
-    trees = _Trees(estimator)
+    trees = Trees(estimator)
     for index, part in enumerate(saved):
         tree, sets = _lightgbm_tree(estimator, part)
         tree.value = spread(tree.value, [index % n_scores], n_scores)
@@ -676,5 +609,5 @@ def _lightgbm_tree(estimator, part):
                 "names none. Fit it again."
             )
         codes = np.flatnonzero(_bits(words[ends[row] : ends[row + 1]]))
-        sets[node] = _set_of(codes, True, estimator)
+        sets[node] = set_of(codes, True, estimator)
     return tree, sets

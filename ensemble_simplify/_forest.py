@@ -262,6 +262,9 @@ class Forest:
         vote = self.vote
         if vote.init is not None:
             magnitude += 2.0 * np.abs(vote.init).max()
+        if vote.offset is not None:
+            magnitude += 2.0 * vote.divisor * np.abs(vote.offset).max()
+        magnitude += vote.divisor * abs(vote.above)
         plain = vote.rule in ("majority", "hard") or (vote.rule == "mean" and not vote.members)
         is_exact = plain and _sums_are_exact(leaves, magnitude)
         eps = float(np.finfo(vote.dtype).eps)
@@ -276,9 +279,15 @@ class Forest:
         nodes = slice(self.offsets[vote.start], self.offsets[vote.stop])
         if vote.rule == "additive":
             out[nodes, vote.n_scores == 1 :] = self.value[nodes, : vote.n_scores]
+            shift = np.zeros(vote.n_scores)
             if vote.init is not None:
+                shift += vote.init[: vote.n_scores]
+            if vote.offset is not None:
+                shift += vote.divisor * vote.offset
+            shift -= vote.divisor * vote.above
+            if shift.any():
                 first = slice(self.offsets[vote.start], self.offsets[vote.start + 1])
-                out[first, vote.n_scores == 1 :] += vote.init[: vote.n_scores]
+                out[first, vote.n_scores == 1 :] += shift
             return True
         if vote.rule == "hard":
             if not all(member.is_one_tree for member in vote.members):

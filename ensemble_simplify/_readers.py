@@ -37,6 +37,7 @@ from ensemble_simplify._boosting_readers import (
     read_xgboost,
 )
 from ensemble_simplify._code_sets import as_thresholds
+from ensemble_simplify._exchange import OnnxModel, TreeliteModel, read_exchange
 from ensemble_simplify._pipelines import Transformers, owner_of, unwrap
 from ensemble_simplify._reading import Reading, Tree, name_of, spread
 from ensemble_simplify._votes import Vote, samme_votes
@@ -60,7 +61,8 @@ def read(estimator, *, within=None):
     """
     estimator = readable(estimator)
     family = _family_of(estimator)
-    check_is_fitted(estimator)
+    if not isinstance(estimator, _EXCHANGE):  # which cannot be fitted
+        check_is_fitted(estimator)
     _check_width(estimator, within)
     reading = family(estimator, within)
     if reading.classes is not None:
@@ -570,7 +572,10 @@ def _tests_of(tree):
 
 # ------------------------------------------------------------------- which reader for which type
 
+_EXCHANGE = (OnnxModel, TreeliteModel)
+
 _CLASSES_ARE_NAMES = (
+    *_EXCHANGE,
     DecisionTreeClassifier,
     RandomForestClassifier,
     ExtraTreesClassifier,
@@ -600,6 +605,7 @@ _FAMILIES = (
     ((HistGradientBoostingRegressor,), ("predict", "_raw_predict"), read_hist_gradient_boosting),
     ((VotingClassifier,), ("predict", "predict_proba"), _read_voting),
     ((Pipeline,), ("predict", "predict_proba"), _read_pipeline),
+    (_EXCHANGE, ("predict",), read_exchange),
 )
 
 # The same for classes of packages that are not imported here, by module and name.
@@ -617,7 +623,7 @@ _SUPPORTED = (
     "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
     "AdaBoostClassifier, HistGradientBoosting*, XGB* and LGBM* classifiers and regressors, "
     "VotingClassifier of these, a Pipeline of scalers that ends in one of these, and this "
-    "package's estimators that hold a tree or an ensemble"
+    "package's estimators that hold a tree or an ensemble; to compare, OnnxModel and TreeliteModel"
 )
 
 

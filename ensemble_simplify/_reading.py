@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ensemble_simplify._code_sets import as_thresholds
 from ensemble_simplify._columns import Columns
 from ensemble_simplify._votes import Vote
+
+# Up to here float32 holds all numbers n + 1/2.
+MAX_CODE = 1 << 22
+# Nodes of all trees of an ensemble together.
+MAX_NODES = 1 << 26
 
 
 @dataclass(eq=False)
@@ -67,3 +73,63 @@ def spread(value, columns, n_columns):
     wide = np.zeros((value.shape[0], n_columns))
     wide[:, columns] = value
     return wide
+
+
+def tree_of_thresholds(tree, sets):
+    """A tree with its tests of sets of codes as tests of thresholds; see `as_thresholds`."""
+    if not sets:
+        return tree
+    _check_children(tree)
+    *arrays, origin = as_thresholds(
+        tree.left, tree.right, tree.feature, tree.threshold, tree.missing_left, sets
+    )
+    names = ("left", "right", "feature", "threshold", "missing_left")
+    return replace(tree, **dict(zip(names, arrays, strict=True)), value=tree.value[origin])
+
+
+def _check_children(tree):
+    """Check that a tree is one before parts of it are copied."""
+    inner = np.flatnonzero(tree.left != -1)
+    child = np.stack([tree.left[inner], tree.right[inner]])
+    wrong = ((child <= 0) | (child >= len(tree.left))).any(axis=0)
+    wrong |= (tree.feature[inner] < 0) | (tree.feature[inner] >= tree.n_features)
+    if wrong.any() or len(np.unique(child)) < child.size:
+        where = f" at node {inner[wrong.argmax()]}" if wrong.any() else ""
+        raise ValueError(
+            f"A damaged tree ({tree.name}): children or features{where} are not valid. Fit it "
+            "again."
+        )
+
+
+class Trees(list):
+    """Trees of an ensemble with tests of sets of codes, unless they take too many nodes."""
+
+    def __init__(self, estimator):
+        super().__init__()
+        self.name = name_of(estimator)
+        self.n_nodes = 0
+
+    def add(self, tree, sets):
+        """Add a tree, its tests of sets of codes as thresholds."""
+        tree = tree_of_thresholds(tree, sets)
+        self.n_nodes += len(tree.left)
+        if self.n_nodes > MAX_NODES:
+            raise ValueError(
+                f"{self.name} takes more than {MAX_NODES:,} nodes when its tests of sets of "
+                "categories are written as thresholds on codes. Use fewer or shallower trees, or "
+                "code the categories so that neighbours are alike."
+            )
+        self.append(tree)
+
+
+def set_of(codes, goes_left, estimator):
+    """Where each code goes, if some go left, or right, and all others to the other side."""
+    codes = np.asarray(codes, dtype=np.int64)
+    if codes.size and not 0 <= codes.min() <= codes.max() < MAX_CODE:
+        raise ValueError(
+            f"{name_of(estimator)} splits on a category with a code below 0 or from {MAX_CODE:,} "
+            "on. Encode the categories with OrdinalEncoder and fit again."
+        )
+    sides = np.full(codes.max(initial=-1) + 2, not goes_left)
+    sides[codes] = goes_left
+    return sides

@@ -913,7 +913,8 @@ def _exact_rule(forest, columns):
     vote = forest.vote
     rule = "ask"
     start = np.zeros(vote.n_scores)
-    if not vote.members and vote.dtype == "float64" and vote.link is None:
+    plain = vote.divisor == 1 and vote.offset is None and vote.above == 0.0
+    if not vote.members and vote.dtype == "float64" and vote.link is None and plain:
         if vote.rule in ("mean", "majority") or (vote.rule == "samme" and vote.n_scores != 2):
             rule = "first_largest"
         elif vote.rule == "samme":

@@ -49,6 +49,10 @@ class Vote:
         Type in which the sums of ``"additive"`` are rounded, tree after tree (float32: XGBoost).
     divisor : int
         By what the sums of ``"additive"`` are divided before `link` (LightGBM's forests).
+    offset : ndarray of shape (n_scores,) or None
+        What is added to sums (or quotients) of ``"additive"`` at the end, where `init` is not.
+    above : float
+        With one score of ``"additive"``: class 1 iff it is above this number.
     """
 
     rule: str
@@ -64,6 +68,8 @@ class Vote:
     link: str | None = None
     dtype: str = "float64"
     divisor: int = 1
+    offset: np.ndarray | None = None
+    above: float = 0.0
 
     def moved(self, by):
         """The same vote over trees that stand `by` places further on."""
@@ -94,6 +100,8 @@ class Vote:
     def largest_start(self):
         """Largest absolute number from which it, or a member, starts its sums."""
         own = 0.0 if self.init is None else np.abs(self.init).max()
+        if self.offset is not None:
+            own += self.divisor * np.abs(self.offset).max()
         return max([own, *(member.largest_start for member in self.members)])
 
 
@@ -111,11 +119,20 @@ def scores_of(vote, sums):
         total = vote.init[: vote.n_scores].astype(np.float32)
         for tree in range(vote.start, vote.stop):
             total = total + sums(tree, tree + 1, None)[:, : vote.n_scores].astype(np.float32)
-        return total
+        return _finished(vote, total)
     total = sums(vote.start, vote.stop, vote.init)[:, : vote.n_scores]
     if vote.rule in ("mean", "samme"):
         return total / vote.scale
-    return total / vote.divisor if vote.divisor != 1 else total
+    return _finished(vote, total)
+
+
+def _finished(vote, total):
+    """Sums of an additive vote after what is done to them at the end."""
+    if vote.divisor != 1:
+        total = total / total.dtype.type(vote.divisor)
+    if vote.offset is not None:
+        total = (total.astype(np.float64) + vote.offset).astype(total.dtype)
+    return total
 
 
 def _member_scores(member, vote, sums):
@@ -178,7 +195,7 @@ def _boosted_labels(vote, sums):
     scores = scores_of(vote, sums)
     if vote.n_scores == 1:
         scores = scores[:, 0]
-        label = (scores >= 0 if vote.tie_upper else scores > 0).astype(np.intp)
+        label = (scores >= vote.above if vote.tie_upper else scores > vote.above).astype(np.intp)
         if vote.link is not None:
             close = np.abs(scores) < link_margin(vote)
             upper = _sigmoid(scores[close], vote.scale)

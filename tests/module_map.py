@@ -34,6 +34,7 @@ GROUND = [
     "_pipelines",
     "_reading",
     "_boosting_readers",
+    "_exchange",
     "_readers",
     "_forest",
     "_writers",

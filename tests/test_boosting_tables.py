@@ -6,7 +6,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from strategies import edge_points
 from threadpoolctl import threadpool_limits
 
-from ensemble_simplify import _boosting_readers
+from ensemble_simplify import _reading
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._readers import read
 
@@ -213,7 +213,7 @@ def test_codes_that_are_no_codes():
     X, y = table(8)
     X[X[:, 0] == 0, 0] = 1 << 22
     model = HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]).fit(X, y)
-    columns = _boosting_readers.read_hist_gradient_boosting(model, None).columns
+    columns = read(model).columns
     assert columns.levels[0][-1] == 1 << 22
 
 
@@ -221,7 +221,7 @@ def test_limit(monkeypatch):
     X, y = table(8)
     model = HistGradientBoostingClassifier(max_iter=4, categorical_features=[0, 4]).fit(X, y)
     n_nodes = read_forest(model).n_nodes
-    monkeypatch.setattr(_boosting_readers, "MAX_NODES", n_nodes - 1)
+    monkeypatch.setattr(_reading, "MAX_NODES", n_nodes - 1)
     with pytest.raises(ValueError, match=r"takes more than .* nodes .* Use fewer or shallower"):
         read_forest(model)
 
