@@ -57,6 +57,7 @@ TABLES = {
     "born_again_near.path": Table(
         "born_again_near path", "Exceptions of small trees beside plain ones.", 15, DATA
     ),
+    "tables": Table("tables", "Frames of categories and missing values, end to end.", 15),
     "feature_budget.digits": Table(
         "feature_budget digits", "Path and cut beside the paper's linear program by HiGHS.", 2
     ),

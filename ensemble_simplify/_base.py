@@ -85,6 +85,7 @@ __all__ = [
     "unwrap",
     "validate_params",
     "warn",
+    "warn_of_rounding",
     "warn_out_of_time",
 ]
 
@@ -376,6 +377,32 @@ def encoded(estimator, rows, X):
     elif is_plain(X):
         return X
     return check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+
+
+def warn_of_rounding(estimator, forest, rows, X):
+    """Say so if rounding training rows to float32, as trees do, changes what the ensemble answers.
+
+    Parameters
+    ----------
+    estimator : fitted ensemble
+    forest : Forest
+        As it was read.
+    rows : array or data frame
+        Training rows for the ensemble.
+    X : ndarray of shape (n_rows, n_features)
+        The same as numbers.
+    """
+    if forest.input_dtype == "float32":
+        return
+    rounded = forest.classes[forest.predict_index(X)]
+    n = int((np.asarray(estimator.predict(rows)) != rounded).sum())
+    if n:
+        warn(
+            f"{type(estimator).__name__} compares float64 numbers, and {n} of {len(X)} training "
+            "rows are answered otherwise when they are rounded to float32, as scikit-learn's trees "
+            "round them. What is promised holds for rows that float32 represents. Fit and predict "
+            "on X.astype(numpy.float32), or on columns rounded to a few digits of float32."
+        )
 
 
 def finiteness(estimator):

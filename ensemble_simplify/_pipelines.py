@@ -153,9 +153,9 @@ class Transformers:
         """The columns of a ColumnTransformer, part by part."""
         made = [(source[:0], state[:0])]
         for part, inner, chosen in step.transformers_:
-            if isinstance(inner, str) and inner == "drop":
-                continue
             places = _places(name, step, chosen, len(source))
+            if not len(places) or (isinstance(inner, str) and inner == "drop"):
+                continue
             made.append(self._made(part, inner, source[places], state[places]))
         return tuple(np.concatenate(columns).astype(np.intp) for columns in zip(*made, strict=True))
 

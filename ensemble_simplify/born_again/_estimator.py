@@ -38,6 +38,7 @@ from ensemble_simplify._base import (
     read_classifier,
     report,
     warn,
+    warn_of_rounding,
     warn_out_of_time,
 )
 from ensemble_simplify._domain import Domain, read_domain, with_missing
@@ -390,10 +391,12 @@ class BornAgainClassifier(
             default=RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng),
         )
         begin = monotonic()
-        X = encoded(self, rows, X)
+        X, table = encoded(self, rows, X), rows
         rows = rows if self._table is None else X
         self._seen_missing = np.isnan(X).any(axis=0)
         forest = read_classifier(self.estimator_, voting=self.voting)
+        if self.voting == "estimator":
+            warn_of_rounding(self.estimator_, forest, table, X)
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
         domain = self._inside = read_domain(
