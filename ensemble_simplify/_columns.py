@@ -149,23 +149,30 @@ class Columns:
                     f"The column {name!r} of X holds {values.dtype} where the ensemble was "
                     f"fitted on numbers ({error})."
                 ) from error
-        code_of = {level: code for code, level in enumerate(levels.tolist())}
+        place = {level: float(code) for code, level in enumerate(levels.tolist())}
         rest = {"code": float(len(levels)), "missing": np.nan, "refused": -1.0}[self.unknown[j]]
-        known = code_of.get
-        codes = np.array([known(v, rest) for v in values.tolist()], dtype=np.float64)
-        absent = np.array([is_missing(v) for v in values.tolist()], dtype=bool)
-        is_none = np.array([v is None for v in values.tolist()], dtype=bool)
-        if j in self.as_none:
-            absent = is_none
-        elif j in self.as_nan:
-            absent &= ~is_none
-        codes[absent] = np.nan
+
+        def code(value):
+            if is_missing(value) and self._means_missing(j, value):
+                return np.nan
+            return place.get(value, rest)
+
+        entries = values.tolist()
+        # each distinct entry is looked at once
+        code_of = {value: code(value) for value in dict.fromkeys(entries)}
+        codes = np.array([code_of[value] for value in entries], dtype=np.float64)
         if (wrong := np.flatnonzero(codes < 0)).size:
             raise ValueError(
                 f"X[{wrong[0]}] has {values[wrong[0]]!r} in the column {name!r}, a level that the "
                 f"ensemble has never seen and refuses. It knows {_some(levels)}."
             )
         return codes
+
+    def _means_missing(self, j, value):
+        """Whether None or NaN is what the model knows as a missing value of a column."""
+        if value is None:
+            return j not in self.as_nan
+        return j not in self.as_none
 
     def _entries(self, j, codes):
         levels = self.levels[j]
