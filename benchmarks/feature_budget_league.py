@@ -272,7 +272,7 @@ def frozen_errors(X, y, options, seed):
     def measured(keep):
         grown = voting_trees(read, keep, drop=True)
         answer = decide_among(read, grown, problem.stops(keep)[leaf])
-        return problem.loss(keep), np.mean(answer != target)
+        return problem.loss(keep), answer != target
 
     tree = np.repeat(np.arange(read.n_trees), np.diff(read.offsets))
     families = {"first trees": [problem.split * (tree < k) for k in range(1, read.n_trees)]}
@@ -312,26 +312,33 @@ def frozen_table(sets, args):
     names = ("pruner", "first trees", "top k")
     print(f"| | {' | '.join(names)} |\n|---|---|---|---|")
     worse = dict.fromkeys(names[1:], 0)
-    behind = dict.fromkeys(names[1:], 0)
+    behind, clearly = dict.fromkeys(names[1:], 0), dict.fromkeys(names[1:], 0)
     n_cells = 0
     for title, read in sets:
         X, y, options = read()
         runs = [frozen_errors(X, y, options, args.first + k) for k in range(args.splits)]
         shown = []
         for name in names:
-            means = np.mean([[run[share][name] for share in SHARES] for run in runs], axis=0)
+            means = [
+                np.mean([[run[s][name][0], run[s][name][1].mean()] for run in runs], axis=0)
+                for s in SHARES
+            ]
             shown.append(", ".join(f"{a:.3f} / {b:.3f}" for a, b in means))
         print(f"| {title} | {' | '.join(shown)} |", flush=True)
         for share in SHARES:
             n_cells += 1
-            mean = {name: np.mean([run[share][name] for run in runs], axis=0) for name in names}
+            loss = {name: np.mean([run[share][name][0] for run in runs]) for name in names}
+            wrong = {name: np.concatenate([run[share][name][1] for run in runs]) for name in names}
             for name in names[1:]:
-                worse[name] += mean["pruner"][0] > mean[name][0] + 1e-12
-                behind[name] += mean["pruner"][1] > mean[name][1] + 1e-12
+                more = wrong["pruner"].astype(float) - wrong[name]
+                worse[name] += loss["pruner"] > loss[name] + 1e-12
+                behind[name] += more.mean() > 1e-12
+                clearly[name] += more.mean() > 2 * more.std() / np.sqrt(len(more)) + 1e-12
     for name in names[1:]:
         print(
             f"\nCells of {n_cells} in which the pruner is behind `{name}`: {worse[name]} by the "
-            f"error of the trees, {behind[name]} by the vote on test rows."
+            f"error of the trees, {behind[name]} by the vote on test rows, {clearly[name]} of them by "
+            "more than two standard errors of the difference."
         )
 
 

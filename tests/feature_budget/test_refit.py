@@ -41,19 +41,19 @@ pytestmark = pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the 
 
 @pytest.fixture(scope="module")
 def data():
-    """Two classes, twelve features of which the dear ones say what the cheap ones say as well."""
+    """Two classes, nine features of which the dear ones say what the cheap ones say as well."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 12))
+    X = rng.normal(size=(300, 9))
     X[:, 6:9] = X[:, :3] + 0.1 * rng.normal(size=(300, 3))
     y = (X[:, :3].sum(axis=1) + 0.3 * X[:, 3] > 0).astype(int)
-    prices = np.where(np.arange(12) < 6, 1.0, 9.0)
+    prices = np.where(np.arange(9) < 6, 1.0, 9.0)
     return X, y, prices
 
 
 @pytest.fixture(scope="module")
 def fitted(data):
     X, y, prices = data
-    forest = RandomForestClassifier(12, random_state=0)
+    forest = RandomForestClassifier(9, random_state=0)
     return FeatureBudgetPruner(forest, feature_costs=prices, budget=5, random_state=0).fit(X, y)
 
 
@@ -83,22 +83,22 @@ def test_prices_as_parameters_are_the_same_prices():
 
 def test_trials_of_few_trees_decide_which_ensembles_are_grown(data, few_penalties, monkeypatch):
     X, y, prices = data
-    monkeypatch.setattr(_refit, "_TRIAL_TREES", 5)
+    monkeypatch.setattr(_refit, "_TRIAL_TREES", 3)
     lines = []
     monkeypatch.setattr(
         _refit.CandidateSearch,
         "_add",
         lambda self, *args, add=_refit.CandidateSearch._add: lines.append(args) or add(self, *args),
     )
-    forest = RandomForestClassifier(20, random_state=0)
+    forest = RandomForestClassifier(12, random_state=0)
     pruner = FeatureBudgetPruner(forest, feature_costs=prices, budget=5, random_state=0).fit(X, y)
     sizes = [ensemble.n_estimators for _, ensemble, _ in lines]
-    n_full = sizes.count(20)
-    assert sizes == [5] * (len(sizes) - n_full) + [20] * n_full
+    n_full = sizes.count(12)
+    assert sizes == [3] * (len(sizes) - n_full) + [12] * n_full
     assert 0 < n_full < len(sizes) / 2
     assert len(pruner.candidates_.names) == 1 + n_full
     assert pruner.cost_ <= 5 * (1 + 1e-9)
-    assert pruner._forest.n_trees == 20
+    assert pruner._forest.n_trees == 12
 
 
 def random_prices(rng):
@@ -355,10 +355,10 @@ def test_scores_are_those_of_written_ensembles_on_rows_not_seen(data, fitted, pl
 def test_dear_twins_of_cheap_features_are_not_bought(data, fitted):
     X, y, _ = data
     rng = np.random.default_rng(1)
-    new = rng.normal(size=(1000, 12))
+    new = rng.normal(size=(1000, 9))
     new[:, 6:9] = new[:, :3] + 0.1 * rng.normal(size=(1000, 3))
     truth = (new[:, :3].sum(axis=1) + 0.3 * new[:, 3] > 0).astype(int)
-    frozen = FrozenEstimator(RandomForestClassifier(12, random_state=0).fit(X, y))
+    frozen = FrozenEstimator(RandomForestClassifier(9, random_state=0).fit(X, y))
     pruned = FeatureBudgetPruner(frozen, feature_costs=fitted.feature_costs, budget=5).fit(X, y)
     assert fitted.feature_usage_[6:].sum() < 0.1
     assert fitted.score(new, truth) > pruned.score(new, truth)
@@ -408,10 +408,10 @@ def few_penalties(monkeypatch):
 def test_same_seed_same_choice(data, seeds, few_penalties):
     X, y, prices = data
     forest = RandomForestClassifier(6, random_state=seeds[1])
-    pruner = FeatureBudgetPruner(forest, feature_costs=prices[1:9], budget=4)
+    pruner = FeatureBudgetPruner(forest, feature_costs=prices[1:7], budget=4)
     pruner.set_params(random_state=seeds[0])
-    first, second = (clone(pruner).fit(X[:120, 1:9], y[:120]) for _ in range(2))
-    np.testing.assert_array_equal(first.predict_proba(X[:, 1:9]), second.predict_proba(X[:, 1:9]))
+    first, second = (clone(pruner).fit(X[:90, 1:7], y[:90]) for _ in range(2))
+    np.testing.assert_array_equal(first.predict_proba(X[:, 1:7]), second.predict_proba(X[:, 1:7]))
     assert first.candidates_.names == second.candidates_.names
 
 
@@ -451,7 +451,7 @@ def test_regression(data):
 
 def test_frames_groups_and_written_values(few_penalties):
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    X = X.iloc[::2, :12]
+    X = X.iloc[::2, :8]
     pruner = FeatureBudgetPruner(
         RandomForestClassifier(6, random_state=0),
         groups={"size": list(X.columns[:3])},
