@@ -165,11 +165,12 @@ class FeatureBudgetPruner(BaseEstimator):
         "auto": where a `budget` is given and the ensemble is not frozen, other ensembles are
         fitted as well: forests, bagged trees, extra trees and trees of the kind that the
         ensemble holds, on smaller and smaller sets of features (the least gain for its price is
-        left out first, groups at once), and :class:`BudgetForestClassifier` with shared
-        purchases. All are bootstrapped, tried with a quarter of their trees (25 at least), grown
-        in full if they are among the best for some budget (with twice as many trees, too, where
-        they are the best unpruned), and pruned along their whole path by out-of-bag errors. The
-        pruning within the budget that does best by its out-of-bag votes is taken (an ensemble
+        left out first, groups at once; one set fills the budget), and
+        :class:`BudgetForestClassifier` with shared purchases. All are bootstrapped, tried with a
+        quarter of their trees (25 at least), grown in full if they are among the best for some
+        budget, and pruned along their whole path by out-of-bag errors. Of the prunings within the
+        budget whose out-of-bag votes are less than a standard error behind the best, the dearest
+        is taken: the features were chosen on the same rows, which flatters small sets (an ensemble
         without bootstrapping is judged by cross-validation). Tries 20 to 60 ensembles; with more
         than a million rows times trees 5 to 20, of trees of the given kind. Without a budget, and
         with other solvers than "min_cut" or ``sharing="tree"``, only the ensemble as given is
