@@ -337,8 +337,8 @@ def frozen_table(sets, args):
     for name in names[1:]:
         print(
             f"\nCells of {n_cells} in which the pruner is behind `{name}`: {worse[name]} by the "
-            f"error of the trees, {behind[name]} by the vote on test rows, {clearly[name]} of them by "
-            "more than two standard errors of the difference."
+            f"error of the trees, {behind[name]} by the vote on test rows, {clearly[name]} of them "
+            "by more than two standard errors of the difference."
         )
 
 
@@ -413,9 +413,7 @@ def run_top_k(make, split):
 def run_penalised(kind, split):
     A, V, a, v = split.parts
     models = penalised(kind, A, a, V, v, split.X, split.y, split.prices, split.budgets)
-    return [
-        split.majority() if model is None else model.predict(split.X_test) for model in models
-    ]
+    return [split.majority() if model is None else model.predict(split.X_test) for model in models]
 
 
 def run_streed(split):

@@ -8,7 +8,8 @@ cheap to search, each by the same parametric cut on a part of the nodes:
 - *trees*: whole trees are left out.
 
 What a user would do by hand is among them: the first trees, and the features that gain most, or
-that the ensemble itself ranks highest, as many as the budget allows. The best is filled up with what its rows have paid for, and with what the rest of the budget buys.
+that the ensemble itself ranks highest, as many as the budget allows. The best is filled up with
+what its rows have paid for, and with what the rest of the budget buys.
 """
 
 from __future__ import annotations

@@ -155,10 +155,10 @@ class FeatureBudgetPruner(BaseEstimator):
     fill : {"vertex", "theta", "mip"}, default="theta"
         What to do with a `budget` that lies inside a step of the path. "vertex": take the next
         cheaper pruning on the path. "theta": look for better ones, by interpolating prices
-        between shared and separate, and by leaving out whole features or trees; the first trees, and
-        the most important features, as many as fit, are among what it finds. Of all that,
-        the pruning is taken that votes best (of bootstrapped trees, on rows that they have not
-        seen; of others, the one of lowest `error_`). "mip": from the lowest error, go
+        between shared and separate, and by leaving out whole features or trees; the first trees,
+        and the most important features, as many as fit, are among what it finds. Of all that, the
+        pruning is taken that votes best (of bootstrapped trees, on rows that they have not seen;
+        of others, the one of lowest `error_`). "mip": from the lowest error, go
         on with integer programming (HiGHS) until optimal or out of time. With ``sharing="tree"``
         the path is taken as it is, and "mip" is refused.
     refit : {"auto", False}, default="auto"

@@ -97,9 +97,7 @@ class _Search:
         bound, is_complete = -np.inf, True
         if self.fill != "vertex":
             self.progress(f"budget {budget:.6g} lies in a step: filling it")
-            low, *others = fill_step(
-                self.problem, low, high, budget, self.deadline, self.rankings
-            )
+            low, *others = fill_step(self.problem, low, high, budget, self.deadline, self.rankings)
             if others and self.fill == "theta" and self.choose is not None:
                 found = [low, *others]
                 low = found[self.choose([self._expanded(chosen) for chosen in found])]

@@ -145,19 +145,6 @@ def feature_sets(prices, importance_on, budget=np.inf):
         kept = smaller
 
 
-def filled_up(prices, chosen, others, value, goal):
-    """A set with more features while they fit, the most gain for its price first."""
-    while len(others):
-        now = prices.of_set(chosen)
-        more = np.array([prices.of_set(np.append(chosen, k)) - now for k in others])
-        others, more = others[now + more <= goal], more[now + more <= goal]
-        if len(others):
-            # What is free comes first of all.
-            best = np.lexsort((-value[others], -value[others] / np.maximum(more, 1e-300)))[0]
-            chosen, others = np.sort(np.append(chosen, others[best])), np.delete(others, best)
-    return chosen
-
-
 def without_the_least(prices, kept, value):
     """A set without the feature or group of least value for its price; None if nothing is left."""
     own, group, group_price = _shared_prices(prices)
@@ -566,9 +553,7 @@ class CandidateSearch:
         elif own.forest.classes is not None:
             for model in shared_purchases(self.prices, n_trees):
                 self._try("grown with prices", model, every)
-        feature_sets(
-            self.prices, lambda features: self._grow_all(ensembles, features), self.budget
-        )
+        feature_sets(self.prices, lambda features: self._grow_all(ensembles, features), self.budget)
         self._grow_the_best()
         return self.found
 

@@ -108,7 +108,9 @@ def random_prices(rng):
     groups = {g: np.flatnonzero(group == g).tolist() for g in range(1, 4) if (group == g).any()}
     costs = rng.integers(0, 4, n).astype(float)
     costs[0] += 1
-    return Prices.read(costs, groups or None, {g: float(rng.integers(3)) for g in groups} or None, n)
+    return Prices.read(
+        costs, groups or None, {g: float(rng.integers(3)) for g in groups} or None, n
+    )
 
 
 def test_what_is_left_out_and_filled_in_by_trying_all():
@@ -424,7 +426,9 @@ def test_same_seed_same_choice(data, seeds, few_penalties):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_ensembles_of_all_rows_are_judged_by_cross_validation(data, model, few_penalties, monkeypatch):
+def test_ensembles_of_all_rows_are_judged_by_cross_validation(
+    data, model, few_penalties, monkeypatch
+):
     monkeypatch.setattr(_refit, "_N_TREES", 6)
     X, y, prices = data
     names = np.array(["low", "high"])[y]
