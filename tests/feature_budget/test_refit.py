@@ -39,6 +39,10 @@ from ensemble_simplify.feature_budget._refit import (
 pytestmark = pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning")
 
 
+FEW = {"rows": (0.3, 1.0), "forest": (0.1,)}
+SIX = [0, 1, 2, 3, 6, 7]  # features, two of them dear
+
+
 @pytest.fixture(scope="module")
 def data():
     """Two classes, nine features of which the dear ones say what the cheap ones say as well."""
@@ -54,7 +58,9 @@ def data():
 def fitted(data):
     X, y, prices = data
     forest = RandomForestClassifier(9, random_state=0)
-    return FeatureBudgetPruner(forest, feature_costs=prices, budget=5, random_state=0).fit(X, y)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_refit, "_PENALTIES", FEW)
+        return FeatureBudgetPruner(forest, feature_costs=prices, budget=5, random_state=0).fit(X, y)
 
 
 def test_price_of_a_set_by_rows():
@@ -403,17 +409,17 @@ def test_at_chooses_again_without_fitting(data, fitted, monkeypatch):
 
 @pytest.fixture
 def few_penalties(monkeypatch):
-    monkeypatch.setattr(_refit, "_PENALTIES", {"rows": (0.3,), "forest": (0.1,)})
+    monkeypatch.setattr(_refit, "_PENALTIES", FEW)
 
 
 @pytest.mark.parametrize("seeds", [(0, 3), (None, 3)], ids=["own", "of the estimator"])
 def test_same_seed_same_choice(data, seeds, few_penalties):
     X, y, prices = data
     forest = RandomForestClassifier(6, random_state=seeds[1])
-    pruner = FeatureBudgetPruner(forest, feature_costs=prices[1:7], budget=4)
+    pruner = FeatureBudgetPruner(forest, feature_costs=prices[3:8], budget=4)
     pruner.set_params(random_state=seeds[0])
-    first, second = (clone(pruner).fit(X[:90, 1:7], y[:90]) for _ in range(2))
-    np.testing.assert_array_equal(first.predict_proba(X[:, 1:7]), second.predict_proba(X[:, 1:7]))
+    first, second = (clone(pruner).fit(X[:80, 3:8], y[:80]) for _ in range(2))
+    np.testing.assert_array_equal(first.predict_proba(X[:, 3:8]), second.predict_proba(X[:, 3:8]))
     assert first.candidates_.names == second.candidates_.names
 
 
@@ -431,6 +437,7 @@ def test_ensembles_of_all_rows_are_judged_by_cross_validation(
 ):
     monkeypatch.setattr(_refit, "_N_TREES", 6)
     X, y, prices = data
+    X, prices = X[:, SIX], prices[SIX]
     names = np.array(["low", "high"])[y]
     weight = np.random.default_rng(0).uniform(0.5, 1.5, len(X))
     pruner = FeatureBudgetPruner(model, feature_costs=prices, budget=4, random_state=0)
@@ -442,8 +449,9 @@ def test_ensembles_of_all_rows_are_judged_by_cross_validation(
 
 def test_regression(data):
     X, _, prices = data
+    X, prices = X[:, SIX], prices[SIX]
     y = X[:, 0] + X[:, 1] * X[:, 2]
-    forest = RandomForestRegressor(8, min_samples_leaf=3, random_state=0)
+    forest = RandomForestRegressor(6, min_samples_leaf=3, random_state=0)
     pruner = FeatureBudgetPruner(forest, feature_costs=prices, budget=5).fit(X[:200], y[:200])
     assert pruner.cost_ <= 5 * (1 + 1e-9)
     assert "grown with prices" not in pruner.candidates_.names
