@@ -1,6 +1,7 @@
 """The most accuracy for the money: feature budgets beside what people would use instead.
 
     python -m benchmarks.feature_budget_league [--data DIR] [--streed DIR] [--splits N] [--first N]
+        [--methods NAME ...] [--cells FILE] [--frozen]
 
 For each set, 25, 50 and 75 % of the price of all features as the budget for the mean row, and N
 splits (70 / 30): the test error of
@@ -17,6 +18,7 @@ Peers are tuned on a quarter of the training rows (k, the ranking, the penalty, 
 and then fitted on all of them. Sets: DIR of ``--data`` has CSV files with a last column ``target``;
 DIR of ``--streed`` is a checkout of AlgTUDelft/pystreed, whose sets of test costs are the ones of
 Lomax (2013), after Turney (1995). LightGBM and pystreed are left out where they are not installed.
+With ``--cells FILE`` a run that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
