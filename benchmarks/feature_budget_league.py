@@ -1,6 +1,7 @@
 """The most accuracy for the money: feature budgets beside what people would use instead.
 
     python -m benchmarks.feature_budget_league [--data DIR] [--streed DIR] [--splits N] [--first N]
+        [--methods NAME ...] [--cells FILE] [--frozen]
 
 For each set, 25, 50 and 75 % of the price of all features as the budget for the mean row, and N
 splits (70 / 30): the test error of
@@ -17,11 +18,13 @@ Peers are tuned on a quarter of the training rows (k, the ranking, the penalty, 
 and then fitted on all of them. Sets: DIR of ``--data`` has CSV files with a last column ``target``;
 DIR of ``--streed`` is a checkout of AlgTUDelft/pystreed, whose sets of test costs are the ones of
 Lomax (2013), after Turney (1995). LightGBM and pystreed are left out where they are not installed.
+With ``--cells FILE`` a run that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 import warnings
@@ -271,7 +274,7 @@ def frozen_errors(X, y, options, seed):
     def measured(keep):
         grown = voting_trees(read, keep, drop=True)
         answer = decide_among(read, grown, problem.stops(keep)[leaf])
-        return problem.loss(keep), np.mean(answer != target)
+        return problem.loss(keep), answer != target
 
     tree = np.repeat(np.arange(read.n_trees), np.diff(read.offsets))
     families = {"first trees": [problem.split * (tree < k) for k in range(1, read.n_trees)]}
@@ -311,88 +314,163 @@ def frozen_table(sets, args):
     names = ("pruner", "first trees", "top k")
     print(f"| | {' | '.join(names)} |\n|---|---|---|---|")
     worse = dict.fromkeys(names[1:], 0)
-    behind = dict.fromkeys(names[1:], 0)
+    behind, clearly = dict.fromkeys(names[1:], 0), dict.fromkeys(names[1:], 0)
     n_cells = 0
     for title, read in sets:
         X, y, options = read()
         runs = [frozen_errors(X, y, options, args.first + k) for k in range(args.splits)]
         shown = []
         for name in names:
-            means = np.mean([[run[share][name] for share in SHARES] for run in runs], axis=0)
+            means = [
+                np.mean([[run[s][name][0], run[s][name][1].mean()] for run in runs], axis=0)
+                for s in SHARES
+            ]
             shown.append(", ".join(f"{a:.3f} / {b:.3f}" for a, b in means))
         print(f"| {title} | {' | '.join(shown)} |", flush=True)
         for share in SHARES:
             n_cells += 1
-            mean = {name: np.mean([run[share][name] for run in runs], axis=0) for name in names}
+            loss = {name: np.mean([run[share][name][0] for run in runs]) for name in names}
+            wrong = {name: np.concatenate([run[share][name][1] for run in runs]) for name in names}
             for name in names[1:]:
-                worse[name] += mean["pruner"][0] > mean[name][0] + 1e-12
-                behind[name] += mean["pruner"][1] > mean[name][1] + 1e-12
+                more = wrong["pruner"].astype(float) - wrong[name]
+                worse[name] += loss["pruner"] > loss[name] + 1e-12
+                behind[name] += more.mean() > 1e-12
+                clearly[name] += more.mean() > 2 * more.std() / np.sqrt(len(more)) + 1e-12
     for name in names[1:]:
         print(
             f"\nCells of {n_cells} in which the pruner is behind `{name}`: {worse[name]} by the "
-            f"error of the trees, {behind[name]} by the vote on test rows."
+            f"error of the trees, {behind[name]} by the vote on test rows, {clearly[name]} of them "
+            "by more than two standard errors of the difference."
         )
 
 
 # ------------------------------------------------------------------- one cell
 
 
-def majority(y, n):
-    """What is left where nothing fits into the budget."""
-    values, counts = np.unique(y, return_counts=True)
-    return np.full(n, values[counts.argmax()])
+class Split:
+    """Rows to learn from and to test on, prices, and budgets.
+
+    Parameters
+    ----------
+    X, y : ndarray
+    options : dict
+        Prices, as the estimators of the package take them.
+    seed : int
+    """
+
+    def __init__(self, X, y, options, seed):
+        self.options = options
+        self.X, self.X_test, self.y, self.y_test = divided(X, y, 0.3, seed)
+        self.parts = divided(self.X, self.y, 0.25, seed)
+        self.prices = Prices.read(
+            options["feature_costs"], options.get("groups"), options.get("group_costs"), X.shape[1]
+        )
+        self.budgets = [share * self.prices.of_set(np.arange(X.shape[1])) for share in SHARES]
+
+    def majority(self):
+        """What is left where nothing fits into the budget."""
+        values, counts = np.unique(self.y, return_counts=True)
+        return np.full(len(self.y_test), values[counts.argmax()])
 
 
-def errors_of(X, y, options, seed, installed):
-    """Test errors of all methods at all budgets on one split, and seconds of ours."""
+def divided(X, y, share, seed):
+    """Two parts of the rows with the same share of each class, unless one has a single row."""
     counts = np.unique(y, return_counts=True)[1]
-    X, X_test, y, y_test = train_test_split(
-        X, y, test_size=0.3, random_state=seed, stratify=y if counts.min() > 1 else None
+    return train_test_split(
+        X, y, test_size=share, random_state=seed, stratify=y if counts.min() > 1 else None
     )
-    prices = Prices.read(
-        options["feature_costs"], options.get("groups"), options.get("group_costs"), X.shape[1]
-    )
-    budgets = [share * prices.of_set(np.arange(X.shape[1])) for share in SHARES]
-    found = {}
-    start = time.perf_counter()
+
+
+# Each of these returns the answers on the test rows for all budgets.
+
+
+def run_refit(split):
     pruner = FeatureBudgetPruner(
-        RandomForestClassifier(100, random_state=0), budget=budgets[0], random_state=0, **options
-    ).fit(X, y)
-    found["refit"] = [pruner.at(budget=budget).predict(X_test) for budget in budgets]
-    seconds = time.perf_counter() - start
-    fitted = RandomForestClassifier(100, random_state=0).fit(X, y)
-    pruner = FeatureBudgetPruner(FrozenEstimator(fitted), **options).fit(X, y)
-    found["frozen"] = [pruner.at(budget=budget).predict(X_test) for budget in budgets]
+        RandomForestClassifier(100, random_state=0),
+        budget=split.budgets[0],
+        random_state=0,
+        **split.options,
+    ).fit(split.X, split.y)
+    return [pruner.at(budget=budget).predict(split.X_test) for budget in split.budgets]
 
-    counts = np.unique(y, return_counts=True)[1]
-    A, V, a, v = train_test_split(
-        X, y, test_size=0.25, random_state=seed, stratify=y if counts.min() > 1 else None
-    )
-    methods = {"forest, top k": forest}
-    if "lightgbm" in installed:
-        methods["LightGBM, top k"] = boosted
-    for name, make in methods.items():
-        answers = []
-        for _, chosen, settings in top_k(make, A, a, V, v, prices, budgets):
-            if chosen is None:
-                answers.append(majority(y, len(X_test)))
-                continue
-            model = make(**settings).fit(X[:, chosen], y)
-            answers.append(model.predict(X_test[:, chosen]))
-        found[name] = answers
-    if "lightgbm" in installed:
-        for kind in ("lazy", "coupled"):
-            models = penalised(kind, A, a, V, v, X, y, prices, budgets)
-            found[f"CEGB {kind}"] = [
-                majority(y, len(X_test)) if model is None else model.predict(X_test)
-                for model in models
-            ]
-    if "pystreed" in installed:
-        answers = streed(A, a, V, v, X_test, prices, prices.resources, budgets)
-        found["STreeD"] = [majority(y, len(X_test)) if p is None else p for p in answers]
-    return {
-        name: [np.mean(p != y_test) for p in answers] for name, answers in found.items()
-    }, seconds
+
+def run_frozen(split):
+    fitted = RandomForestClassifier(100, random_state=0).fit(split.X, split.y)
+    pruner = FeatureBudgetPruner(FrozenEstimator(fitted), **split.options).fit(split.X, split.y)
+    return [pruner.at(budget=budget).predict(split.X_test) for budget in split.budgets]
+
+
+def run_top_k(make, split):
+    A, V, a, v = split.parts
+    answers = []
+    for _, chosen, settings in top_k(make, A, a, V, v, split.prices, split.budgets):
+        if chosen is None:
+            answers.append(split.majority())
+            continue
+        model = make(**settings).fit(split.X[:, chosen], split.y)
+        answers.append(model.predict(split.X_test[:, chosen]))
+    return answers
+
+
+def run_penalised(kind, split):
+    A, V, a, v = split.parts
+    models = penalised(kind, A, a, V, v, split.X, split.y, split.prices, split.budgets)
+    return [split.majority() if model is None else model.predict(split.X_test) for model in models]
+
+
+def run_streed(split):
+    A, V, a, v = split.parts
+    answers = streed(A, a, V, v, split.X_test, split.prices, split.prices.resources, split.budgets)
+    return [split.majority() if answer is None else answer for answer in answers]
+
+
+METHODS = {
+    "refit": run_refit,
+    "frozen": run_frozen,
+    "forest, top k": partial(run_top_k, forest),
+    "LightGBM, top k": partial(run_top_k, boosted),
+    "CEGB lazy": partial(run_penalised, "lazy"),
+    "CEGB coupled": partial(run_penalised, "coupled"),
+    "STreeD": run_streed,
+}
+#: Packages that peers need.
+NEEDS = {
+    "LightGBM, top k": "lightgbm",
+    "CEGB lazy": "lightgbm",
+    "CEGB coupled": "lightgbm",
+    "STreeD": "pystreed",
+}
+
+
+class Cells:
+    """Test errors by set, split and method, kept in a file so that a long run can be resumed.
+
+    Parameters
+    ----------
+    path : str or None
+        File of JSON lines; None: nothing is kept.
+    """
+
+    def __init__(self, path):
+        self.path = None if path is None else Path(path)
+        self.known = {}
+        if self.path is not None and self.path.exists():
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                *key, errors, seconds = json.loads(line)
+                self.known[tuple(key)] = errors, seconds
+
+    def measure(self, title, seed, name, split):
+        """Errors at all budgets and seconds, measured unless they are known."""
+        key = title, seed, name
+        if key not in self.known:
+            start = time.perf_counter()
+            answers = METHODS[name](split)
+            seconds = time.perf_counter() - start
+            self.known[key] = [float(np.mean(p != split.y_test)) for p in answers], seconds
+            if self.path is not None:
+                with self.path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([*key, *self.known[key]]) + "\n")
+        return self.known[key]
 
 
 def table(results):
@@ -440,11 +518,12 @@ def main():
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--first", type=int, default=100, help="random state of the first split")
     parser.add_argument("--sets", nargs="*", help="only these sets")
-    parser.add_argument("--without", nargs="*", default=[], help="packages of peers to leave out")
+    parser.add_argument("--methods", nargs="*", default=list(METHODS), help="only these methods")
+    parser.add_argument("--cells", help="file that keeps errors, to go on after an interruption")
     parser.add_argument("--frozen", action="store_true", help="prunings of the same forests only")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    installed = {name for name in ("lightgbm", "pystreed") if find_spec(name)} - set(args.without)
+    names = [name for name in args.methods if name not in NEEDS or find_spec(NEEDS[name])]
     print(f"{environment('lightgbm', 'pystreed')}\n")
     sets = [(f"{name} (prices)", args.streed, name) for name in PRICED if args.streed]
     sets += [(name, args.data, name) for name in PLAIN if args.data or name == "digits"]
@@ -456,21 +535,20 @@ def main():
     if args.frozen:
         frozen_table(sets, args)
         return
-    results, seconds = {}, {}
-    for split in range(args.splits):
+    results, seconds, cells = {}, {}, Cells(args.cells)
+    for seed in range(args.first, args.first + args.splits):
         for title, read in sets:
-            X, y, options = read()
-            run, spent = errors_of(X, y, options, args.first + split, installed)
-            results.setdefault(title, []).append(run)
-            seconds.setdefault(title, []).append(spent)
-            shown = {key: [round(float(e), 4) for e in errors] for key, errors in run.items()}
-            print(split, title, round(spent, 1), shown, file=sys.stderr, flush=True)
+            split = Split(*read(), seed)
+            run = {name: cells.measure(title, seed, name, split) for name in names}
+            results.setdefault(title, []).append({name: run[name][0] for name in names})
+            seconds.setdefault(title, []).append(run[names[0]][1])
+            print(seed, title, file=sys.stderr, flush=True)
     print(
         f"Test errors at 25/50/75 % of the price of all features, mean of {args.splits} splits.\n"
     )
     table(results)
     spent = ", ".join(f"{title} {np.mean(s):.0f}" for title, s in seconds.items())
-    print(f"\nSeconds of `refit`, one fit and three budgets: {spent}.")
+    print(f"\nSeconds of `{names[0]}`, one fit and three budgets: {spent}.")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ cheap to search, each by the same parametric cut on a part of the nodes:
 - *features*: whole features are left out, the one that loses least for its price first;
 - *trees*: whole trees are left out.
 
-The best is filled up with what its rows have paid for, and with what the rest of the budget buys.
+What a user would do by hand is among them: the first trees, and the features that gain most, or
+that the ensemble itself ranks highest, as many as the budget allows. The best is filled up with
+what its rows have paid for, and with what the rest of the budget buys.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ _MAX_ADDED = 6
 _MAX_FILLS = 3
 
 
-def fill_step(problem, low, high, budget, deadline=np.inf):
+def fill_step(problem, low, high, budget, deadline=np.inf, rankings=()):
     """The best pruning found between two neighbours of the path, within a budget.
 
     Parameters
@@ -55,6 +57,8 @@ def fill_step(problem, low, high, budget, deadline=np.inf):
     budget : float
     deadline : float
         By ``time.monotonic()``.
+    rankings : sequence of ndarray of intp, shape (n_features,)
+        Orders in which features are taken while the budget allows, besides that of their gain.
 
     Returns
     -------
@@ -62,6 +66,9 @@ def fill_step(problem, low, high, budget, deadline=np.inf):
         The one of lowest error first, then the best of each family.
     """
     search = _Filling(problem, low, high, budget, deadline)
+    search.try_first_trees()
+    for k, ranking in enumerate(rankings):
+        search.try_top_features(ranking, f"ranking {k}")
     # A small step is filled soonest by cuts on its own nodes.
     is_small = 2 * np.count_nonzero(high & ~low) < np.count_nonzero(problem.closure.active)
     is_large = len(problem.closure.items) > _MANY_ARCS
@@ -172,9 +179,8 @@ class _Filling:
             n_out = max(1, len(dear) // 16)
             kept[dear[np.argsort(ratio, kind="stable")[:n_out]]] = False
             sequence.append(kept.copy())
-        # Whatever is left in the end is free.
         below = self._first_that_fits(sequence)
-        self._offer_top_features(sequence[-1])
+        self.try_top_features(self._by_gain(), "top features")
         kept = self._exchanged(sequence[below])
         wanted = _MORE_FEATURES * max(1, np.count_nonzero(kept))
         larger = [s for s in sequence[:below] if np.count_nonzero(s) >= wanted]
@@ -192,21 +198,25 @@ class _Filling:
                 above = middle
         return below
 
-    def _offer_top_features(self, free):
-        """The features that gain most in all trees together, as many as the budget allows."""
+    def _by_gain(self):
+        """Features by what they gain in all trees together, the most first."""
         gain = np.bincount(
             self.problem.top_feature[self.active],
             weights=self.closure.gain[self.active],
-            minlength=len(free),
+            minlength=len(self.problem.resources),
         )
-        order = np.argsort(gain, kind="stable")
-        sequence = [np.ones(len(free), dtype=bool)]
-        for k in order:
+        return np.argsort(-gain, kind="stable")
+
+    def try_top_features(self, ranking, family):
+        """The first features of a ranking, as many as the budget allows, and all that are free."""
+        kept = self.problem.marginal_prices(np.zeros(len(ranking), dtype=bool)) == 0
+        sequence = [kept]
+        for k in ranking:
             sequence.append(sequence[-1].copy())
-            sequence[-1][k] = free[k]
-        chosen, _ = self._usable(sequence[self._first_that_fits(sequence)])
+            sequence[-1][k] = True
+        chosen, _ = self._usable(sequence[::-1][self._first_that_fits(sequence[::-1])])
         if self.closure.cost(chosen) <= self.room:
-            self.offer(chosen, "top features")
+            self.offer(chosen, family)
 
     def _exchanged(self, kept):
         """Add features that fit into the budget, and exchange some for better ones."""
@@ -288,20 +298,30 @@ class _Filling:
         n_trees = self.problem.n_trees
         gain = np.bincount(tree[active], weights=closure.gain[active], minlength=n_trees)
         paid = np.bincount(tree[active], weights=closure.solo[active], minlength=n_trees)
-        place = np.empty(n_trees, dtype=np.intp)
         order = np.argsort(-gain / np.maximum(paid, 1), kind="stable")
+        below, place = self._try_order(order, "trees")
+        n = int(np.ceil(_MORE_TREES * max(1, below)))
+        if n < n_trees:
+            self.prune(active & (place[tree] < n), family="pruned trees")
+
+    def try_first_trees(self):
+        """The first trees, as many as the budget allows."""
+        self._try_order(np.arange(self.problem.n_trees), "first trees")
+
+    def _try_order(self, order, family):
+        """As many trees of an order as the budget allows; how many, and the place of each tree."""
+        tree, n_trees = self.problem.top_tree, len(order)
+        place = np.empty(n_trees, dtype=np.intp)
         place[order] = np.arange(n_trees)
         below, above = 0, n_trees + 1
         while above - below > 1:
             middle = (below + above) // 2
-            if closure.cost(active & (place[tree] < middle)) <= self.room:
+            if self.closure.cost(self.active & (place[tree] < middle)) <= self.room:
                 below = middle
             else:
                 above = middle
-        self.offer(active & (place[tree] < below), "trees")
-        n = int(np.ceil(_MORE_TREES * max(1, below)))
-        if n < n_trees:
-            self.prune(active & (place[tree] < n), family="pruned trees")
+        self.offer(self.active & (place[tree] < below), family)
+        return below, place
 
     def fill_up(self):
         """Spend what is left of the budget."""

@@ -45,11 +45,21 @@ from ensemble_simplify._base import (
     warn_out_of_time,
 )
 from ensemble_simplify._forest import readable
-from ensemble_simplify.feature_budget._case import has_held_out_rows, is_grown_on, state_case
+from ensemble_simplify.feature_budget._case import (
+    has_held_out_rows,
+    importance_ranking,
+    is_grown_on,
+    state_case,
+)
 from ensemble_simplify.feature_budget._path import find_path
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget._pruning import ROUNDING, PathSearch, ProgramSearch
-from ensemble_simplify.feature_budget._refit import CandidateSearch, judge, lower_envelope
+from ensemble_simplify.feature_budget._refit import (
+    CandidateSearch,
+    Points,
+    judge,
+    lower_envelope,
+)
 from ensemble_simplify.feature_budget._scaling import in_units
 from ensemble_simplify.feature_budget._writing import (
     decide_among,
@@ -145,20 +155,22 @@ class FeatureBudgetPruner(BaseEstimator):
     fill : {"vertex", "theta", "mip"}, default="theta"
         What to do with a `budget` that lies inside a step of the path. "vertex": take the next
         cheaper pruning on the path. "theta": look for better ones, by interpolating prices
-        between shared and separate, and by leaving out whole features or trees; of what is found,
-        the pruning is taken that votes best (of bootstrapped trees, on rows that they have not
-        seen; of others, the one of lowest `error_`). "mip": from the lowest error, go
+        between shared and separate, and by leaving out whole features or trees; the first trees,
+        and the most important features, as many as fit, are among what it finds. Of all that, the
+        pruning is taken that votes best (of bootstrapped trees, on rows that they have not seen;
+        of others, the one of lowest `error_`). "mip": from the lowest error, go
         on with integer programming (HiGHS) until optimal or out of time. With ``sharing="tree"``
         the path is taken as it is, and "mip" is refused.
     refit : {"auto", False}, default="auto"
         "auto": where a `budget` is given and the ensemble is not frozen, other ensembles are
         fitted as well: forests, bagged trees, extra trees and trees of the kind that the
         ensemble holds, on smaller and smaller sets of features (the least gain for its price is
-        left out first, groups at once), and :class:`BudgetForestClassifier` with shared
-        purchases. All are bootstrapped, tried with a quarter of their trees (25 at least), grown
-        in full if they are among the best for some budget (with twice as many trees, too, where
-        they are the best unpruned), and pruned along their whole path by out-of-bag errors. The
-        pruning within the budget that does best by its out-of-bag votes is taken (an ensemble
+        left out first, groups at once; one set fills the budget), and
+        :class:`BudgetForestClassifier` with shared purchases. All are bootstrapped, tried with a
+        quarter of their trees (25 at least), grown in full if they are among the best for some
+        budget, and pruned along their whole path by out-of-bag errors. Of the prunings within the
+        budget whose out-of-bag votes are less than a standard error behind the best, the dearest
+        is taken: the features were chosen on the same rows, which flatters small sets (an ensemble
         without bootstrapping is judged by cross-validation). Tries 20 to 60 ensembles; with more
         than a million rows times trees 5 to 20, of trees of the given kind. Without a budget, and
         with other solvers than "min_cut" or ``sharing="tree"``, only the ensemble as given is
@@ -410,6 +422,7 @@ class FeatureBudgetPruner(BaseEstimator):
             names=getattr(self, "feature_names_in_", None),
             ties=self.ties,
             drop=self.drop_trees,
+            budget=self._budget_in_cost(),
             seed=check_random_state(random).randint(np.iinfo(np.int32).max),
             n_jobs=self.n_jobs,
             deadline=deadline,
@@ -554,18 +567,12 @@ class FeatureBudgetPruner(BaseEstimator):
 
     def _best_candidate(self, budget, deadline):
         """The pruning within a budget that does best on rows that its trees were not grown on."""
-        found = None
-        for i, candidate in enumerate(self._candidates):
-            for k, cost, score in zip(
-                candidate.index, candidate.costs, candidate.scores, strict=True
-            ):
-                fits = cost <= budget * (1 + ROUNDING)
-                if fits and (found is None or (score, cost) < found[:2]):
-                    found = score, cost, i, k
-        score, _, i, k = found
+        points = Points(self._candidates, self._rows[2])
         # The ensemble as it was given has wide steps to fill; the others stand in between.
         filled = self._filled(budget, deadline)
-        is_better = filled is not None and filled[1] < score
+        chosen = points.choice(budget)
+        i, k = int(points.of[chosen]), points.index[chosen]
+        is_better = filled is not None and filled[1] < points.lowest(budget)
         if is_better:
             i = 0
         self._take(self._case_of(i))
@@ -590,8 +597,8 @@ class FeatureBudgetPruner(BaseEstimator):
         if self.fill == "vertex" or not judges:
             return None
         pruning = self._search(deadline, case).within(budget)
-        _, (score,) = judge(case, [pruning.keep], self._rows[2], drop=self.drop_trees)
-        return pruning, score
+        judged = judge(case, [pruning.keep], self._rows[2], drop=self.drop_trees)
+        return pruning, judged.scores[0]
 
     def _search(self, deadline, case=None):
         case = self._case if case is None else case
@@ -602,6 +609,7 @@ class FeatureBudgetPruner(BaseEstimator):
             "deadline": deadline,
             "progress": partial(report, self),
             "choose": partial(self._choose, case),
+            "rankings": [importance_ranking(case)],
         }
         if case.path is not None:
             return PathSearch(case.problem, case.path, **options)
@@ -620,8 +628,7 @@ class FeatureBudgetPruner(BaseEstimator):
             held_out = np.ones((case.problem.n_rows, case.forest.n_trees), dtype=np.uint8)
         weight = case.problem.weight
         options = {"drop": self.drop_trees, "held_out": held_out, "every_row": True}
-        _, scores = judge(case, keeps, weight, **options)
-        return int(np.argmin(scores))
+        return int(np.argmin(judge(case, keeps, weight, **options).scores))
 
     def _budget_in_cost(self):
         """`budget` in units of cost; None without one."""

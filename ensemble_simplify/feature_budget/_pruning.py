@@ -67,9 +67,13 @@ class _Search:
         Takes a line of text.
     choose : callable or None
         Takes prunings that fill a step, and returns the number of the one to use.
+    rankings : sequence of ndarray of intp, shape (n_features,)
+        As for `fill_step`.
     """
 
-    def __init__(self, problem, *, shared, ties, fill, deadline, progress, choose=None):
+    def __init__(
+        self, problem, *, shared, ties, fill, deadline, progress, choose=None, rankings=()
+    ):
         self.problem = problem
         self.shared = shared
         self.ties = ties
@@ -77,6 +81,7 @@ class _Search:
         self.deadline = deadline
         self.progress = progress
         self.choose = choose
+        self.rankings = rankings
 
     def at_price(self, lam):
         """The pruning of lowest ``error + lam * cost``."""
@@ -92,7 +97,7 @@ class _Search:
         bound, is_complete = -np.inf, True
         if self.fill != "vertex":
             self.progress(f"budget {budget:.6g} lies in a step: filling it")
-            low, *others = fill_step(self.problem, low, high, budget, self.deadline)
+            low, *others = fill_step(self.problem, low, high, budget, self.deadline, self.rankings)
             if others and self.fill == "theta" and self.choose is not None:
                 found = [low, *others]
                 low = found[self.choose([self._expanded(chosen) for chosen in found])]

@@ -33,6 +33,7 @@ from ensemble_simplify._base import class_index, safe_indexing
 from ensemble_simplify._forest import tree_estimators, widen_members
 from ensemble_simplify.feature_budget._case import has_held_out_rows, held_out_rows
 from ensemble_simplify.feature_budget._forest import BudgetForestClassifier
+from ensemble_simplify.feature_budget._pruning import ROUNDING
 from ensemble_simplify.feature_budget._writing import voting_trees
 
 # Each set of features costs at most this share of the one before.
@@ -51,9 +52,6 @@ _TRIAL_TREES = 25
 # Of the trials, so many are grown in full for each of so many budgets.
 _N_KEPT = 2
 _N_BUDGETS = 10
-
-# Where unpruned ensembles are the best, they are grown with so many times the trees, too.
-_LARGER = 2
 
 # Penalties of forests with shared purchases.
 _PENALTIES = {"rows": (0.1, 0.3, 1.0, 2.0), "forest": (0.05, 0.1, 0.2, 0.3, 0.5)}
@@ -87,6 +85,8 @@ class Candidate:
     costs, errors, scores : ndarray of shape (n_judged,)
         Mean cost of the rows of the fit; error of the vote on rows not grown on; what the choice
         goes by.
+    of_rows : ndarray of float32, shape (n_judged, n_sampled)
+        What some of the rows add to the scores; NaN: no tree votes on them.
     """
 
     name: str
@@ -96,12 +96,13 @@ class Candidate:
     costs: np.ndarray
     errors: np.ndarray
     scores: np.ndarray
+    of_rows: np.ndarray
 
 
 # ------------------------------------------------------------------- sets of features
 
 
-def feature_sets(prices, importance_on):
+def feature_sets(prices, importance_on, budget=np.inf):
     """Smaller and smaller sets of features, the least gain for its price left out first.
 
     Parameters
@@ -109,6 +110,8 @@ def feature_sets(prices, importance_on):
     prices : Prices
     importance_on : callable
         Takes the features of a set, and returns what each is worth in it (None: time is up).
+    budget : float, default=np.inf
+        If it is within the price of all features, one of the sets fills it.
 
     Returns
     -------
@@ -124,34 +127,69 @@ def feature_sets(prices, importance_on):
             return sets
         value = np.zeros(len(prices.resources))
         value[kept] = worth
-        goal = _SHRINK * prices.of_set(kept)
+        price = prices.of_set(kept)
+        goal = _SHRINK * price
+        if goal < budget < price * (1 - ROUNDING):
+            goal = budget
+        goal *= 1 + ROUNDING
         smaller = kept
         while prices.of_set(smaller) > goal:
-            left = _without_the_least(prices, smaller, value)
+            left = without_the_least(prices, smaller, value)
             if left is None:
                 break
             smaller = left
         if len(smaller) == len(kept):
             return sets
+        if prices.of_set(smaller) <= goal:
+            smaller = filled_up(prices, smaller, np.setdiff1d(kept, smaller), value, goal)
         kept = smaller
 
 
-def _without_the_least(prices, kept, value):
+def without_the_least(prices, kept, value):
     """A set without the feature or group of least value for its price; None if nothing is left."""
-    whole = prices.of_set(kept)
-    group = prices.resources[kept, 1]
-    moves = [np.array([k]) for k in kept]
-    moves += [kept[group == g] for g in np.unique(group[group >= 0])]
-    best = None
-    for move in moves:
-        rest = np.setdiff1d(kept, move)
-        saved = whole - prices.of_set(rest)
-        if not len(rest) or saved <= 0:
-            continue
-        ratio = value[move].sum() / saved
-        if best is None or ratio < best[0]:
-            best = ratio, rest
-    return None if best is None else best[1]
+    own, group, group_price = _shared_prices(prices)
+    group, gain = group[kept], value[kept]
+    n_groups = len(group_price)
+    # Singly, the last of a group saves the price of that, too.
+    size = np.bincount(group, minlength=n_groups)
+    saved = own[kept] + np.where(size[group] == 1, group_price[group], 0)
+    whole = np.bincount(group, weights=own[kept], minlength=n_groups) + group_price
+    whole[[0, *np.flatnonzero(size == 0)]] = 0  # no group, or none of it left
+    saved = np.append(saved, whole)
+    gain = np.append(gain, np.bincount(group, weights=gain, minlength=n_groups))
+    saved[len(kept) :][size == len(kept)] = 0
+    if len(kept) == 1 or not (saved > 0).any():
+        return None
+    ratio = np.full(len(saved), np.inf)
+    np.divide(gain, saved, out=ratio, where=saved > 0)
+    least = int(np.argmin(ratio))
+    if least < len(kept):
+        return np.delete(kept, least)
+    return kept[group != least - len(kept)]
+
+
+def filled_up(prices, kept, others, value, goal):
+    """A set with more of other features while they fit, the most value for its price first."""
+    own, group, group_price = _shared_prices(prices)
+    while len(others):
+        bought = np.isin(group[others], group[kept])
+        more = own[others] + np.where(bought, 0, group_price[group[others]])
+        fits = prices.of_set(kept) + more <= goal
+        others, more = others[fits], more[fits]
+        if len(others):
+            # First of all what is free.
+            ratio = np.full(len(others), np.inf)
+            np.divide(value[others], more, out=ratio, where=more > 0)
+            best = np.lexsort((-value[others], -ratio))[0]
+            kept, others = np.sort(np.append(kept, others[best])), np.delete(others, best)
+    return kept
+
+
+def _shared_prices(prices):
+    """Prices of the features alone, the group of each (0: none), and prices of the groups."""
+    priced = np.append(prices.price, 0.0)
+    groups, group = np.unique(np.append(-1, prices.resources[:, 1]), return_inverse=True)
+    return priced[prices.resources[:, 0]], group[1:], priced[groups]
 
 
 # ------------------------------------------------------------------- ensembles on them
@@ -264,19 +302,19 @@ def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
 
     Returns
     -------
-    errors, scores : ndarray of shape (n_keeps,)
+    Judged
     """
     if held_out is None:
         held_out = held_out_rows(case.estimator, case.problem.n_rows, case.forest.n_trees)
     leaf = case.problem.leaf_of_rows()
-    points = []
+    judged = Judged(case, weight)
     for keep in keeps:
         votes, counts = held_out_votes(case, leaf, keep, held_out, drop=drop)
         if every_row:
             votes[counts == 0] = case.forest.value[case.forest.offsets[:-1]].mean(axis=0)
             counts[counts == 0] = 1
-        points.append(errors_of_votes(case.forest, votes, counts, case.target, weight))
-    return np.array(points).T
+        judged.add(votes, counts)
+    return judged
 
 
 def judge_crosswise(case, halves, is_first, index, weight, held_out, *, ties, drop):
@@ -301,7 +339,7 @@ def judge_crosswise(case, halves, is_first, index, weight, held_out, *, ties, dr
 
     Returns
     -------
-    errors, scores : ndarray of shape (n_prunings,)
+    Judged
     """
     leaf = case.problem.leaf_of_rows()
     votes = np.zeros((len(index), case.problem.n_rows, case.forest.n_scores))
@@ -314,12 +352,10 @@ def judge_crosswise(case, halves, is_first, index, weight, held_out, *, ties, dr
             found = held_out_votes(case, leaf, half.kept(k, ties), unseen, drop=drop)
             votes[i] += found[0]
             counts[i] += found[1]
-    return np.array(
-        [
-            errors_of_votes(case.forest, *found, case.target, weight)
-            for found in zip(votes, counts, strict=True)
-        ]
-    ).T
+    judged = Judged(case, weight)
+    for found in zip(votes, counts, strict=True):
+        judged.add(*found)
+    return judged
 
 
 def held_out_votes(case, leaf, keep, held_out, *, drop):
@@ -350,24 +386,75 @@ def held_out_votes(case, leaf, keep, held_out, *, drop):
     return votes, counts
 
 
-def errors_of_votes(forest, votes, counts, target, weight):
-    """Error of the vote, and the score that the choice goes by; rows without a vote are left out.
+def losses_of_votes(forest, votes, counts, target):
+    """What each row adds to the error of the vote, and to the score that the choice goes by.
 
     The score of a classifier is its error plus half its Brier score: on few rows that says more
     than the error alone.
-    """
-    seen = counts > 0
-    mean, target, weight = votes[seen] / counts[seen, None], target[seen], weight[seen]
-    if not weight.any():
-        return np.inf, np.inf
-    if forest.classes is None:
-        error = float(np.average((mean[:, 0] - target) ** 2, weights=weight))
-        return error, error
-    error = float(np.average(mean.argmax(axis=1) != target, weights=weight))
-    truth = target[:, None] == np.arange(forest.n_classes)
-    brier = float(np.average(((mean - truth) ** 2).sum(axis=1), weights=weight))
-    return error, error + _BRIER * brier
 
+    Parameters
+    ----------
+    forest : Forest
+    votes : ndarray of shape (n_rows, n_scores)
+    counts : ndarray of shape (n_rows,)
+        How many trees have voted.
+    target : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    errors, scores : ndarray of shape (n_rows,)
+        NaN for rows without a vote.
+    """
+    mean = np.full(votes.shape, np.nan)
+    np.divide(votes, counts[:, None], out=mean, where=counts[:, None] > 0)
+    if forest.classes is None:
+        error = (mean[:, 0] - target) ** 2
+        return error, error
+    error = np.where(counts > 0, mean.argmax(axis=1) != target, np.nan)
+    truth = target[:, None] == np.arange(forest.n_classes)
+    return error, error + _BRIER * ((mean - truth) ** 2).sum(axis=1)
+
+
+class Judged:
+    """Errors and scores of prunings by votes on held-out rows.
+
+    Parameters
+    ----------
+    case : Case
+    weight : ndarray of shape (n_rows,)
+
+    Attributes
+    ----------
+    errors, scores : list of float
+        Means over the rows that have a vote.
+    of_rows : list of ndarray of float32
+        Scores of the rows in `sample`.
+    """
+
+    def __init__(self, case, weight):
+        self.case, self.weight = case, weight
+        self.errors, self.scores, self.of_rows = [], [], []
+        self.sample = sampled_rows(len(weight))
+
+    def add(self, votes, counts):
+        """Judge the votes of one pruning."""
+        losses = losses_of_votes(self.case.forest, votes, counts, self.case.target)
+        seen = (counts > 0) & (self.weight > 0)
+        for means, loss in zip((self.errors, self.scores), losses, strict=True):
+            mean = np.average(loss[seen], weights=self.weight[seen]) if seen.any() else np.inf
+            means.append(float(mean))
+        self.of_rows.append(losses[1][self.sample].astype(np.float32))
+
+
+def sampled_rows(n_rows):
+    """Rows whose scores are compared one by one: all, unless there are many."""
+    if n_rows <= _MAX_SAMPLED:
+        return np.arange(n_rows)
+    return np.random.default_rng(0).choice(n_rows, _MAX_SAMPLED, replace=False)
+
+
+# Scores of so many rows are kept for each pruning.
+_MAX_SAMPLED = 2000
 
 # Weight of the Brier score in the choice among candidates.
 _BRIER = 0.5
@@ -402,6 +489,8 @@ class CandidateSearch:
     ties : {"keep", "prune"}
     drop : bool
         Whether trees without splits are left out of the vote.
+    budget : float
+        One of the sets of features fills it.
     seed : int
     n_jobs : int or None
     deadline : float
@@ -420,6 +509,7 @@ class CandidateSearch:
         names,
         ties,
         drop,
+        budget,
         seed,
         n_jobs,
         deadline,
@@ -430,7 +520,7 @@ class CandidateSearch:
         self.X, self.y = X, y
         self.sample_weight, self.weight = sample_weight, weight
         self.names = names
-        self.ties, self.drop = ties, drop
+        self.ties, self.drop, self.budget = ties, drop, budget
         self.seed, self.n_jobs = seed, n_jobs
         self.deadline, self.progress = deadline, progress
         self.found, self.trials = [], []
@@ -463,8 +553,8 @@ class CandidateSearch:
         elif own.forest.classes is not None:
             for model in shared_purchases(self.prices, n_trees):
                 self._try("grown with prices", model, every)
-        feature_sets(self.prices, lambda features: self._grow_all(ensembles, features))
-        self._grow_larger(self._grow_the_best())
+        feature_sets(self.prices, lambda features: self._grow_all(ensembles, features), self.budget)
+        self._grow_the_best()
         return self.found
 
     def _grow_all(self, ensembles, features):
@@ -496,18 +586,19 @@ class CandidateSearch:
     def _grow_the_best(self):
         """Grow those in full whose trials were among the best within some budget.
 
-        Returns
-        -------
-        list of (Candidate, unfitted ensemble)
+        Besides the best by their scores, the one that would be chosen for its larger set.
         """
-        order, grown = [], []
-        highest = max([one.costs.max() for one, _ in self.trials], default=0.0)
-        for budget in np.linspace(0, highest, _N_BUDGETS + 1)[:0:-1]:
+        if not self.trials:
+            return
+        points = Points([one for one, _ in self.trials], self.weight)
+        order = []
+        for budget in np.linspace(0, points.costs.max(), _N_BUDGETS + 1)[:0:-1]:
             lowest = [
                 one.scores[one.costs <= budget * (1 + 1e-9)].min(initial=np.inf)
                 for one, _ in self.trials
             ]
             order += np.argsort(lowest, kind="stable")[:_N_KEPT].tolist()
+            order.append(int(points.of[points.choice(budget, unpruned=True)]))
         for i in dict.fromkeys(order):
             trial, ensemble = self.trials[i]
             found = None
@@ -518,27 +609,6 @@ class CandidateSearch:
                 self.is_complete = False
                 found = trial
             self._keep(found)
-            grown.append((found, ensemble))
-        return grown
-
-    def _grow_larger(self, grown):
-        """Those that are best within some budget as they are vote better with more trees."""
-        costs = np.concatenate([one.costs for one in self.found])
-        scores = np.concatenate([one.scores for one in self.found])
-        of = np.repeat(np.arange(len(self.found)), [len(one.costs) for one in self.found])
-        unpruned = np.concatenate([one.index for one in self.found]) < 0
-        best = lower_envelope(costs, scores)
-        best = {int(of[i]) for i in best if unpruned[i]}
-        for candidate, ensemble in grown:
-            if not any(candidate is self.found[i] for i in best):
-                continue
-            if monotonic() >= self.deadline:
-                self.is_complete = False
-                return
-            larger = clone(ensemble).set_params(n_estimators=_LARGER * ensemble.n_estimators)
-            _, found = self._add(candidate.name, larger, candidate.features)
-            if found is not None:
-                self._keep(found)
 
     def _add(self, name, ensemble, features):
         """Grow an ensemble, and judge it if there is time."""
@@ -562,9 +632,9 @@ class CandidateSearch:
             return model, None
         if halves is None:
             keeps = [case.kept(k, self.ties) for k in index]
-            points = judge(case, keeps, self.weight, drop=self.drop, held_out=held_out)
+            judged = judge(case, keeps, self.weight, drop=self.drop, held_out=held_out)
         else:
-            points = judge_crosswise(
+            judged = judge_crosswise(
                 case,
                 halves,
                 self.is_first,
@@ -574,7 +644,7 @@ class CandidateSearch:
                 ties=self.ties,
                 drop=self.drop,
             )
-        return model, self._candidate(name, case, features, index, points)
+        return model, self._candidate(name, case, features, index, judged)
 
     def _halves(self, case, held_out):
         """The pruning of an ensemble on either half of the rows; None if they are too few."""
@@ -590,8 +660,8 @@ class CandidateSearch:
         """Judge an ensemble of bootstrapped trees by their out-of-bag votes."""
         index = judged_prunings(case)
         keeps = [case.kept(k, self.ties) for k in index]
-        points = judge(case, keeps, self.weight, drop=self.drop)
-        self._keep(self._candidate(name, case, features, index, points))
+        judged = judge(case, keeps, self.weight, drop=self.drop)
+        self._keep(self._candidate(name, case, features, index, judged))
 
     def _cross_judge(self, name, case, unfitted):
         """Judge an ensemble whose trees were grown on all rows by cross-validation."""
@@ -615,38 +685,104 @@ class CandidateSearch:
                 stop = fold.problem.stops(keep)[leaf]
                 for t in voting_trees(fold.forest, keep, drop=self.drop):
                     votes[i][np.ix_(test, columns)] += fold.forest.value[stop[:, t]]
-        points = []
+        judged = Judged(case, self.weight)
         for vote in votes:
             # Means of probabilities add up to one whatever number of trees voted.
             counts = vote.sum(axis=1) if forest.classes is not None else np.ones(len(vote))
-            points.append(errors_of_votes(forest, vote, counts, case.target, self.weight))
+            judged.add(vote, counts)
         every = np.arange(self.X.shape[1])
-        self._keep(self._candidate(name, case, every, index, np.array(points).T))
+        self._keep(self._candidate(name, case, every, index, judged))
 
-    def _candidate(self, name, case, features, index, points):
+    def _candidate(self, name, case, features, index, judged):
         costs = np.where(index < 0, case.problem.cost_scale, case.path.costs[index])
-        errors, scores = points
+        errors, scores = np.array(judged.errors), np.array(judged.scores)
         self.progress(
             f"{name} on {len(features)} features, {case.forest.n_trees} trees: cost "
             f"{costs.max():.6g} a row, error on rows not grown on {errors.min():.4f}"
         )
-        return Candidate(name, case.estimator, features, index, costs, errors, scores)
+        of_rows = np.array(judged.of_rows)
+        return Candidate(name, case.estimator, features, index, costs, errors, scores, of_rows)
 
     def _keep(self, candidate):
         self.found.append(candidate)
-        # What is not the best for any budget is remembered by its figures alone.
-        best = best_candidates(self.found)
-        for candidate in self.found[1:]:
-            if candidate not in best:
-                candidate.estimator = None
+        # What no budget is spent on is remembered by its figures alone.
+        points = Points(self.found, self.weight)
+        wanted = {int(points.of[points.choice(cost)]) for cost in np.unique(points.costs)}
+        for i, one in enumerate(self.found[1:], start=1):
+            if i not in wanted:
+                one.estimator, one.of_rows = None, one.of_rows[:0]
 
 
-def best_candidates(candidates):
-    """Those that have the best score within some budget."""
-    costs = np.concatenate([one.costs for one in candidates])
-    scores = np.concatenate([one.scores for one in candidates])
-    of = np.repeat(np.arange(len(candidates)), [len(one.costs) for one in candidates])
-    return [candidates[i] for i in np.unique(of[lower_envelope(costs, scores)])]
+class Points:
+    """Prunings of several candidates, and the choice among them.
+
+    Parameters
+    ----------
+    candidates : list of Candidate
+        Those without an estimator are left out.
+    weight : ndarray of shape (n_rows,)
+    """
+
+    def __init__(self, candidates, weight):
+        kept = [i for i, one in enumerate(candidates) if one.estimator is not None]
+        parts = [candidates[i] for i in kept]
+        self.of = np.repeat(kept, [len(one.costs) for one in parts])
+        self.index = np.concatenate([one.index for one in parts])
+        self.costs = np.concatenate([one.costs for one in parts])
+        self.scores = np.concatenate([one.scores for one in parts])
+        self.of_rows = np.concatenate([one.of_rows for one in parts])
+        self.weight = weight[sampled_rows(len(weight))]
+        # A sample spreads as all rows do; their mean is the surer, the more there are.
+        self.shrink = np.sqrt(len(self.weight) / len(weight))
+        self.tied = {}
+
+    def lowest(self, budget):
+        """The lowest score within a budget."""
+        return self.scores[self.costs <= budget * (1 + ROUNDING)].min()
+
+    def choice(self, budget, *, unpruned=False):
+        """The dearest within a budget of those that do as well as the best, as far as rows tell.
+
+        The features were chosen, and the trees pruned, on the same rows on which a candidate is
+        judged: the lowest of many scores is too good to be true, the more so the smaller the set
+        of features. Scores that are less than a standard error of their difference apart are
+        taken as equal, and more features bought as the better guess.
+
+        Parameters
+        ----------
+        budget : float
+        unpruned : bool, default=False
+            Only ensembles that are not pruned, if any of them is within the budget.
+
+        Returns
+        -------
+        int
+        """
+        fits = self.costs <= budget * (1 + ROUNDING)
+        if unpruned and (fits & (self.index < 0)).any():
+            fits &= self.index < 0
+        within = np.flatnonzero(fits)
+        best = within[np.lexsort((self.costs[within], self.scores[within]))[0]]
+        equal = within[self._ties(best)[within]]
+        return int(equal[np.lexsort((self.scores[equal], -self.costs[equal]))[0]])
+
+    def _ties(self, best):
+        """Mask of the points whose scores are no further off than the rows tell."""
+        if best not in self.tied:
+            difference = self.of_rows - self.of_rows[best]
+            seen = np.isfinite(difference)
+            difference[~seen] = 0
+            weight = np.where(seen, self.weight, 0)
+            total = np.maximum(weight.sum(axis=1), np.finfo(np.float32).tiny)
+            mean = (weight * difference).sum(axis=1) / total
+            spread = (weight * (difference - mean[:, None])) ** 2
+            error = self.shrink * np.sqrt(spread.sum(axis=1)) / total
+            self.tied[best] = self.scores <= self.scores[best] + _TIE * error
+        return self.tied[best]
+
+
+# Standard errors that scores must be apart to count as different.
+_TIE = 1.0
 
 
 def lower_envelope(costs, errors):

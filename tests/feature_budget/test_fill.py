@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import FeatureBudgetPruner
 from ensemble_simplify._forest import keep_members, tree_estimators
-from ensemble_simplify.feature_budget._case import is_grown_on
+from ensemble_simplify.feature_budget._case import importance_ranking, is_grown_on
 from ensemble_simplify.feature_budget._closure import solve_path
 from ensemble_simplify.feature_budget._fill import fill_step
 from ensemble_simplify.feature_budget._model import gains_of_one_more, usable_nodes
@@ -129,6 +129,57 @@ def test_the_edge_across_a_cost_is_that_of_the_whole_path(seed):
     assert all(np.array_equal(a, b) for a, b in zip(again, branch, strict=True))
 
 
+def test_ranking_of_features_is_that_of_the_ensemble():
+    X, y = make_classification(250, 9, n_informative=5, random_state=0)
+    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    case = FeatureBudgetPruner(FrozenEstimator(forest)).fit(X, y)._case
+    np.testing.assert_array_equal(
+        importance_ranking(case), np.argsort(-forest.feature_importances_)
+    )
+    bags = BaggingClassifier(DecisionTreeClassifier(), 6, max_features=4, random_state=0).fit(X, y)
+    worth = np.zeros(9)
+    for member, columns in zip(bags.estimators_, bags.estimators_features_, strict=True):
+        worth[columns] += member.feature_importances_
+    case = FeatureBudgetPruner(FrozenEstimator(bags)).fit(X, y)._case
+    np.testing.assert_array_equal(importance_ranking(case), np.argsort(-worth))
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["trees", "features"])
+def test_what_one_would_do_by_hand_is_among_the_fillings(first):
+    """The first trees, and the features of a ranking, as many as the budget allows."""
+    X, y = make_classification(250, 9, n_informative=5, random_state=0)
+    forest = RandomForestClassifier(25, random_state=0).fit(X, y)
+    price = np.array([1.0, 2, 3, 0, 5, 1, 2, 3, 0])
+    pruner = FeatureBudgetPruner(FrozenEstimator(forest), feature_costs=price).fit(X, y)
+    problem, rng = pruner._problem, np.random.default_rng(0)
+    free = np.flatnonzero(price == 0)
+    gainful = problem.expand(problem.closure.active) > 0
+    wide = 0
+    for share in (0.15, 0.3, 0.5, 0.7, 0.9):
+        budget = share * pruner.unpruned_cost_
+        k = int(np.argmax(pruner.path_.costs <= budget))
+        low, high = (pruner._path.chosen(j) for j in (k, k - 1))
+        ranking = rng.permutation(9)
+        found = fill_step(problem, low, high, budget, rankings=[ranking])
+        best = 0
+        for n in range(26 if first else 10):
+            if first:
+                tree = np.repeat(np.arange(25), np.diff(pruner._forest.offsets))
+                keep = problem.split * gainful * (tree < n)
+            else:
+                keep = problem.split * gainful
+                for node in problem.order:
+                    up = problem.parent[node]
+                    usable = problem.feature[node] in {*ranking[:n], *free}
+                    keep[node] &= usable and (up < 0 or keep[up])
+            if problem.cost(keep) <= budget * (1 + 1e-9):
+                best = max(best, problem.closure.gain[problem.chosen(keep)].sum())
+        gains = [problem.closure.gain[one].sum() for one in found[1:]]
+        assert max(gains, default=0) >= best
+        wide += best > 0
+    assert wide >= 3
+
+
 @pytest.fixture(scope="module")
 def digits():
     X, y = load_digits(return_X_y=True)
@@ -164,14 +215,15 @@ def test_no_family_of_prunings_is_better(seed):
     pruner = FeatureBudgetPruner(FrozenEstimator(forest), feature_costs=price).fit(X, y)
     problem = pruner._problem
     tree = np.repeat(np.arange(25), np.diff(pruner._forest.offsets))
-    ranked = np.argsort(-forest.feature_importances_ / price)
     others = [problem.split * (tree < k) for k in range(1, 25)]
-    for k in range(1, 10):
-        keep = problem.split.copy()
-        for node in problem.order:
-            up = problem.parent[node]
-            keep[node] &= problem.feature[node] in ranked[:k] and (up < 0 or keep[up])
-        others.append(keep)
+    for worth in (forest.feature_importances_, forest.feature_importances_ / price):
+        ranked = np.argsort(-worth)
+        for k in range(1, 10):
+            keep = problem.split.copy()
+            for node in problem.order:
+                up = problem.parent[node]
+                keep[node] &= problem.feature[node] in ranked[:k] and (up < 0 or keep[up])
+            others.append(keep)
     error, cost = np.array([(problem.loss(keep), problem.cost(keep)) for keep in others]).T
     for share in (0.2, 0.4, 0.6, 0.8):
         budget = share * pruner.unpruned_cost_
@@ -180,7 +232,9 @@ def test_no_family_of_prunings_is_better(seed):
         assert at.error_bound_ <= at.error_
         k = int(np.argmax(pruner.path_.costs <= budget))
         low, high = (pruner._path.chosen(j) for j in (k, k - 1))
-        found = [problem.expand(one) for one in fill_step(problem, low, high, budget)]
+        rankings = [importance_ranking(pruner._case)]
+        found = fill_step(problem, low, high, budget, rankings=rankings)
+        found = [problem.expand(one) for one in found]
         best, *_ = [problem.loss(keep) for keep in found]
         assert best <= error[cost <= budget].min(initial=np.inf) + 1e-12
         assert best == min(problem.loss(keep) for keep in found)

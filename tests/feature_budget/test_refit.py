@@ -24,33 +24,43 @@ from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify.feature_budget import _refit
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget._refit import (
-    errors_of_votes,
+    Candidate,
+    Points,
     families,
     feature_sets,
+    filled_up,
     fit_on,
     importances,
+    losses_of_votes,
     lower_envelope,
+    without_the_least,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning")
 
 
+FEW = {"rows": (0.3, 1.0), "forest": (0.1,)}
+SIX = [0, 1, 2, 3, 6, 7]  # features, two of them dear
+
+
 @pytest.fixture(scope="module")
 def data():
-    """Two classes, twelve features of which the dear ones say what the cheap ones say as well."""
+    """Two classes, nine features of which the dear ones say what the cheap ones say as well."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 12))
+    X = rng.normal(size=(300, 9))
     X[:, 6:9] = X[:, :3] + 0.1 * rng.normal(size=(300, 3))
     y = (X[:, :3].sum(axis=1) + 0.3 * X[:, 3] > 0).astype(int)
-    prices = np.where(np.arange(12) < 6, 1.0, 9.0)
+    prices = np.where(np.arange(9) < 6, 1.0, 9.0)
     return X, y, prices
 
 
 @pytest.fixture(scope="module")
 def fitted(data):
     X, y, prices = data
-    forest = RandomForestClassifier(12, random_state=0)
-    return FeatureBudgetPruner(forest, feature_costs=prices, budget=5, random_state=0).fit(X, y)
+    forest = RandomForestClassifier(9, random_state=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_refit, "_PENALTIES", FEW)
+        return FeatureBudgetPruner(forest, feature_costs=prices, budget=5, random_state=0).fit(X, y)
 
 
 def test_price_of_a_set_by_rows():
@@ -77,43 +87,80 @@ def test_prices_as_parameters_are_the_same_prices():
     assert Prices.read([1.0, 2.0], None, None, 2).as_parameters()["groups"] is None
 
 
-def test_trials_of_few_trees_decide_which_ensembles_are_grown(data, monkeypatch):
+def test_trials_of_few_trees_decide_which_ensembles_are_grown(data, few_penalties, monkeypatch):
     X, y, prices = data
-    monkeypatch.setattr(_refit, "_TRIAL_TREES", 5)
+    monkeypatch.setattr(_refit, "_TRIAL_TREES", 3)
     lines = []
     monkeypatch.setattr(
         _refit.CandidateSearch,
         "_add",
         lambda self, *args, add=_refit.CandidateSearch._add: lines.append(args) or add(self, *args),
     )
-    forest = RandomForestClassifier(20, random_state=0)
+    forest = RandomForestClassifier(12, random_state=0)
     pruner = FeatureBudgetPruner(forest, feature_costs=prices, budget=5, random_state=0).fit(X, y)
     sizes = [ensemble.n_estimators for _, ensemble, _ in lines]
-    n_full, n_large = sizes.count(20), sizes.count(40)
-    assert sizes == [5] * (len(sizes) - n_full - n_large) + [20] * n_full + [40] * n_large
+    n_full = sizes.count(12)
+    assert sizes == [3] * (len(sizes) - n_full) + [12] * n_full
     assert 0 < n_full < len(sizes) / 2
-    assert len(pruner.candidates_.names) == 1 + n_full + n_large
+    assert len(pruner.candidates_.names) == 1 + n_full
     assert pruner.cost_ <= 5 * (1 + 1e-9)
-    assert pruner._forest.n_trees in (20, 40)
-    # Larger are those that were the best within some budget without being pruned.
-    found = pruner._candidates[: 1 + n_full]
-    points = [
-        (score, cost, i, k)
-        for i, one in enumerate(found)
-        for k, cost, score in zip(one.index, one.costs, one.scores, strict=True)
-    ]
-    best = {
-        point[2]
-        for point in points
-        if point[3] < 0
-        and not any(
-            other[:2] != point[:2] and other[0] <= point[0] and other[1] <= point[1]
-            for other in points
-        )
-    } - {0}
-    assert n_large == len(best)
-    again = [found[i].features.tolist() for i in sorted(best)]
-    assert again == [args[2].tolist() for args in lines[len(lines) - n_large :]]
+    assert pruner._forest.n_trees == 12
+
+
+def random_prices(rng):
+    """Up to eight features, some of them free or in groups."""
+    n = int(rng.integers(1, 9))
+    group = rng.integers(0, 4, n)
+    groups = {g: np.flatnonzero(group == g).tolist() for g in range(1, 4) if (group == g).any()}
+    costs = rng.integers(0, 4, n).astype(float)
+    costs[0] += 1
+    return Prices.read(
+        costs, groups or None, {g: float(rng.integers(3)) for g in groups} or None, n
+    )
+
+
+def test_what_is_left_out_and_filled_in_by_trying_all():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        prices = random_prices(rng)
+        n = len(prices.resources)
+        kept, value = np.sort(rng.permutation(n)[: rng.integers(1, n + 1)]), rng.random(n)
+        group = prices.resources[kept, 1]
+        moves = [[k] for k in kept] + [list(kept[group == g]) for g in np.unique(group) if g >= 0]
+        rests = [np.setdiff1d(kept, move) for move in moves]
+        saved = [prices.of_set(kept) - prices.of_set(rest) for rest in rests]
+        ratios = [
+            (value[move].sum() / price, rest.tolist())
+            for move, price, rest in zip(moves, saved, rests, strict=True)
+            if price > 0 and len(rest)
+        ]
+        found = without_the_least(prices, kept, value)
+        assert (found is None) == (not ratios)
+        if ratios:
+            assert (pytest.approx(min(ratios)[0]), found.tolist()) in ratios
+        goal = prices.of_set(kept) + rng.integers(0, 5)
+        others = np.setdiff1d(np.arange(n), kept)
+        full = filled_up(prices, kept, others, value, goal)
+        assert set(kept) <= set(full)
+        assert prices.of_set(full) <= goal
+        left = np.setdiff1d(others, full)
+        assert all(prices.of_set(np.append(full, k)) > goal for k in left)
+
+
+def test_one_set_fills_the_budget():
+    rng = np.random.default_rng(0)
+    worth = rng.random(10)
+    prices = Prices.read(np.ones(10), None, None, 10)
+    for budget in (3.0, 5.0, 7.0, 9.0):
+        sizes = [len(s) for s in feature_sets(prices, lambda kept: worth[kept], budget)]
+        assert budget in sizes
+        assert sizes == sorted(set(sizes))[::-1]
+    plain = [len(s) for s in feature_sets(prices, lambda kept: worth[kept])]
+    assert plain == [10, 8, 6, 4, 3, 2, 1]
+    # The dear one that was left out is not worth its price, but a cheap one is what is left.
+    prices = Prices.read([5.0, 4.0, 1.0, 1.0], None, None, 4)
+    sets = feature_sets(prices, lambda kept: np.array([9.0, 4.0, 0.5, 0.1])[kept])
+    assert [s.tolist() for s in sets][:2] == [[0, 1, 2, 3], [0, 2, 3]]
 
 
 def test_sets_leave_out_the_least_worth_for_its_price_and_groups_at_once():
@@ -153,19 +200,78 @@ def test_trees_of_the_users_kind_lead():
     assert own.estimator.max_depth == 2
 
 
-def test_errors_of_votes(data):
+def test_losses_of_votes(data):
     X, y, _ = data
     forest = read_forest(RandomForestClassifier(3, random_state=0).fit(X, y))
     rng = np.random.default_rng(0)
-    share = rng.random(300)
-    counts, weight = rng.integers(0, 4, 300).astype(float), rng.uniform(size=300)
+    share, counts = rng.random(300), rng.integers(0, 4, 300).astype(float)
     votes = counts[:, None] * np.column_stack([1 - share, share])
-    error, score = errors_of_votes(forest, votes, counts, y, weight)
+    errors, scores = losses_of_votes(forest, votes, counts, y)
     seen = counts > 0
-    wrong = (share[seen] > 0.5) != y[seen]
-    assert error == pytest.approx(np.average(wrong, weights=weight[seen]))
-    brier = brier_score_loss(y[seen], share[seen], sample_weight=weight[seen])
-    assert score == pytest.approx(error + brier)
+    assert np.isnan(errors[~seen]).all()
+    assert np.isnan(scores[~seen]).all()
+    np.testing.assert_array_equal(errors[seen], (share[seen] > 0.5) != y[seen])
+    brier = brier_score_loss(y[seen], share[seen])
+    assert scores[seen].mean() == pytest.approx(errors[seen].mean() + brier)
+    regression = read_forest(RandomForestRegressor(3, random_state=0).fit(X, share))
+    errors, scores = losses_of_votes(regression, votes[:, :1], counts, y)
+    np.testing.assert_allclose(errors[seen], (1 - share - y)[seen] ** 2)
+    np.testing.assert_array_equal(scores, errors)
+
+
+@pytest.mark.parametrize("sampled", [400, 2000])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_choice_by_comparing_rows_one_by_one(seed, sampled, monkeypatch):
+    """The dearest of those less than a standard error of the difference behind the best."""
+    monkeypatch.setattr(_refit, "_MAX_SAMPLED", sampled)
+    rng = np.random.default_rng(seed)
+    weight, candidates = rng.integers(0, 4, 600).astype(float), []
+    base, lost = rng.random(600), rng.random(600) < 0.1
+    for k in range(4):
+        of_rows = base + rng.normal(0.002 * k, 0.2, (5, 600))
+        of_rows[:, lost & (rng.random(600) < 0.5)] = np.nan
+        of_rows[0] = of_rows[1]
+        scores = [np.average(r[r == r], weights=weight[r == r]) for r in of_rows]
+        candidates.append(
+            Candidate(
+                str(k),
+                None if k == 2 else "an ensemble",
+                np.arange(k + 1),
+                np.array([-1, 0, 1, 2, 3]),
+                rng.permutation(9)[:5].astype(float) + 1,
+                np.zeros(5),
+                np.array(scores),
+                of_rows[:, _refit.sampled_rows(600)],
+            )
+        )
+    points, n_dearer = Points(candidates, weight), 0
+    sample = _refit.sampled_rows(600)
+    assert len(sample) == min(sampled, 600)
+    for budget in range(1, 11):
+        for unpruned in (False, True):
+            every = [
+                (one, i, one.of_rows[i])
+                for k, one in enumerate(candidates)
+                for i in range(5)
+                if k != 2 and one.costs[i] <= budget and (not unpruned or i == 0)
+            ]
+            if not every:
+                continue
+            first = min(every, key=lambda p: (p[0].scores[p[1]], p[0].costs[p[1]]))
+            near = []
+            for one, i, rows in every:
+                seen = ~np.isnan(rows) & ~np.isnan(first[2])
+                d, w = (rows - first[2])[seen], weight[sample][seen]
+                spread = np.sqrt(np.sum((w * (d - np.average(d, weights=w))) ** 2)) / w.sum()
+                spread *= np.sqrt(len(sample) / 600)
+                if one.scores[i] - first[0].scores[first[1]] <= spread * (1 + 1e-9):
+                    near.append((-one.costs[i], one.scores[i]))
+            chosen = points.choice(budget, unpruned=unpruned)
+            assert (-points.costs[chosen], points.scores[chosen]) == min(near)
+            assert not unpruned or points.index[chosen] == -1
+            assert unpruned or points.lowest(budget) == first[0].scores[first[1]]
+            n_dearer += points.costs[chosen] > first[0].costs[first[1]]
+    assert n_dearer
 
 
 def test_lower_envelope_by_comparing_all_pairs():
@@ -191,13 +297,15 @@ def test_the_choice_is_the_best_judged_within_the_budget(data, fitted):
     assert "grown with prices" in found.names
     chosen = fitted.candidate_
     assert set(np.flatnonzero(fitted.feature_usage_)) <= set(found.features[chosen])
-    # Whatever the budget, the best candidate has been kept.
+    # Whatever the budget, the one of choice has been kept.
+    points = Points(fitted._candidates, np.ones(len(X)))
     for budget in np.unique(np.concatenate(found.costs)):
         score = [one.scores[one.costs <= budget].min(initial=np.inf) for one in fitted._candidates]
-        assert fitted._candidates[int(np.argmin(score))].estimator is not None
+        assert points.scores[points.choice(budget)] >= min(score)
+        # What has been forgotten would at most be a tie.
+        assert points.lowest(budget) <= min(score) + 0.05
     assert any(one.estimator is None for one in fitted._candidates)
-    fits = [one.scores[one.costs <= 5 * (1 + 1e-9)].min() for one in fitted._candidates]
-    assert chosen in (0, np.argmin(fits))
+    assert chosen in (0, points.of[points.choice(5)])
 
 
 def votes_of_strangers(pruned, samples, X, rows):
@@ -255,10 +363,10 @@ def test_scores_are_those_of_written_ensembles_on_rows_not_seen(data, fitted, pl
 def test_dear_twins_of_cheap_features_are_not_bought(data, fitted):
     X, y, _ = data
     rng = np.random.default_rng(1)
-    new = rng.normal(size=(1000, 12))
+    new = rng.normal(size=(1000, 9))
     new[:, 6:9] = new[:, :3] + 0.1 * rng.normal(size=(1000, 3))
     truth = (new[:, :3].sum(axis=1) + 0.3 * new[:, 3] > 0).astype(int)
-    frozen = FrozenEstimator(RandomForestClassifier(12, random_state=0).fit(X, y))
+    frozen = FrozenEstimator(RandomForestClassifier(9, random_state=0).fit(X, y))
     pruned = FeatureBudgetPruner(frozen, feature_costs=fitted.feature_costs, budget=5).fit(X, y)
     assert fitted.feature_usage_[6:].sum() < 0.1
     assert fitted.score(new, truth) > pruned.score(new, truth)
@@ -299,13 +407,20 @@ def test_at_chooses_again_without_fitting(data, fitted, monkeypatch):
     np.testing.assert_array_equal(fitted.predict_proba(X), before)
 
 
-def test_same_seed_same_choice(data, fitted):
-    X, y, _ = data
-    again = clone(fitted).fit(X, y)
-    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
-    # The seed of the estimator counts where there is no other.
-    first, second = (clone(fitted).set_params(random_state=None).fit(X, y) for _ in range(2))
-    np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
+@pytest.fixture
+def few_penalties(monkeypatch):
+    monkeypatch.setattr(_refit, "_PENALTIES", FEW)
+
+
+@pytest.mark.parametrize("seeds", [(0, 3), (None, 3)], ids=["own", "of the estimator"])
+def test_same_seed_same_choice(data, seeds, few_penalties):
+    X, y, prices = data
+    forest = RandomForestClassifier(6, random_state=seeds[1])
+    pruner = FeatureBudgetPruner(forest, feature_costs=prices[3:8], budget=4)
+    pruner.set_params(random_state=seeds[0])
+    first, second = (clone(pruner).fit(X[:80, 3:8], y[:80]) for _ in range(2))
+    np.testing.assert_array_equal(first.predict_proba(X[:, 3:8]), second.predict_proba(X[:, 3:8]))
+    assert first.candidates_.names == second.candidates_.names
 
 
 @pytest.mark.parametrize(
@@ -317,9 +432,12 @@ def test_same_seed_same_choice(data, fitted):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_ensembles_of_all_rows_are_judged_by_cross_validation(data, model, monkeypatch):
+def test_ensembles_of_all_rows_are_judged_by_cross_validation(
+    data, model, few_penalties, monkeypatch
+):
     monkeypatch.setattr(_refit, "_N_TREES", 6)
     X, y, prices = data
+    X, prices = X[:, SIX], prices[SIX]
     names = np.array(["low", "high"])[y]
     weight = np.random.default_rng(0).uniform(0.5, 1.5, len(X))
     pruner = FeatureBudgetPruner(model, feature_costs=prices, budget=4, random_state=0)
@@ -331,8 +449,9 @@ def test_ensembles_of_all_rows_are_judged_by_cross_validation(data, model, monke
 
 def test_regression(data):
     X, _, prices = data
+    X, prices = X[:, SIX], prices[SIX]
     y = X[:, 0] + X[:, 1] * X[:, 2]
-    forest = RandomForestRegressor(8, min_samples_leaf=3, random_state=0)
+    forest = RandomForestRegressor(6, min_samples_leaf=3, random_state=0)
     pruner = FeatureBudgetPruner(forest, feature_costs=prices, budget=5).fit(X[:200], y[:200])
     assert pruner.cost_ <= 5 * (1 + 1e-9)
     assert "grown with prices" not in pruner.candidates_.names
@@ -342,9 +461,9 @@ def test_regression(data):
     assert pruner.score(X[200:], y[200:]) > pruned.score(X[200:], y[200:])
 
 
-def test_frames_groups_and_written_values():
+def test_frames_groups_and_written_values(few_penalties):
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    X = X.iloc[::2, :12]
+    X = X.iloc[::2, :8]
     pruner = FeatureBudgetPruner(
         RandomForestClassifier(6, random_state=0),
         groups={"size": list(X.columns[:3])},
@@ -363,8 +482,8 @@ def test_frames_groups_and_written_values():
 
 
 def test_out_of_time_the_first_candidates_are_there():
-    X, y = make_classification(400, 20, n_informative=8, random_state=0)
-    forest = RandomForestClassifier(20, random_state=0)
+    X, y = make_classification(150, 8, n_informative=6, random_state=0)
+    forest = RandomForestClassifier(8, random_state=0)
     pruner = FeatureBudgetPruner(forest, budget="40%", time_limit=1e-9)
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         pruner.fit(X, y)
