@@ -32,10 +32,12 @@ from ensemble_simplify._base import (
     Interval,
     Options,
     StrOptions,
+    TakesWhatItsEstimatorTakes,
     all_or_nothing,
     check_weights,
     class_index,
     deadline_after,
+    finiteness,
     fit_context,
     fit_or_unwrap,
     named_rows,
@@ -89,7 +91,7 @@ def _has_proba(self):
     return estimator is None or hasattr(estimator, "predict_proba")
 
 
-class FeatureBudgetPruner(BaseEstimator):
+class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     """Prune a tree ensemble for the best trade of error against the cost of features.
 
     A row pays for a feature once, when the first split of any tree asks for it. Among all
@@ -369,7 +371,13 @@ class FeatureBudgetPruner(BaseEstimator):
         regression = self.estimator is not None and is_regressor(self.estimator)
         given = X
         X, y = validate_data(
-            self, X, y, dtype=np.float64, ensure_min_samples=1, y_numeric=regression
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            ensure_all_finite=finiteness(self),
+            ensure_min_samples=1,
+            y_numeric=regression,
         )
         if not regression:
             check_classification_targets(y)
@@ -942,7 +950,8 @@ class FeatureBudgetPruner(BaseEstimator):
         return Bunch(prediction=answer, acquired=known, cost=self._prices.paid(known))
 
     def _validate(self, X, y=None):
+        options = dict(reset=False, dtype=np.float64, ensure_all_finite=finiteness(self))
         if y is None:
-            return validate_data(self, X, reset=False, dtype=np.float64)
+            return validate_data(self, X, **options)
         regression = self._forest.classes is None
-        return validate_data(self, X, y, reset=False, dtype=np.float64, y_numeric=regression)
+        return validate_data(self, X, y, y_numeric=regression, **options)

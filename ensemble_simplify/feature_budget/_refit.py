@@ -550,7 +550,8 @@ class CandidateSearch:
         if len(self.X) * n_trees > _MANY:
             kind = next(iter(ensembles))
             ensembles = {kind: ensembles[kind]}
-        elif own.forest.classes is not None:
+        elif own.forest.classes is not None and not np.isnan(self.X).any():
+            # those grown with prices take complete rows only
             for model in shared_purchases(self.prices, n_trees):
                 self._try("grown with prices", model, every)
         feature_sets(self.prices, lambda features: self._grow_all(ensembles, features), self.budget)

@@ -125,20 +125,23 @@ def fetch_along_paths(forest, keep, fetch, names, n_samples):
             for k in np.unique(wanted[~known[active, wanted]]):
                 rows = active[wanted == k]
                 rows = rows[~known[rows, k]]
-                values[rows, k] = _fetched(fetch(names[k], rows), names[k], len(rows))
+                values[rows, k] = _fetched(fetch, names[k], rows)
                 known[rows, k] = True
             here = node[active, t]
-            goes_left = values[active, wanted] <= forest.threshold[here]
+            value = values[active, wanted]
+            goes_left = value <= forest.threshold[here]
+            if forest.missing_left is not None:
+                goes_left |= np.isnan(value) & forest.missing_left[here]
             node[active, t] = np.where(goes_left, forest.left[here], forest.right[here])
             active = active[keep[node[active, t]] != 0]
     return node, known
 
 
-def _fetched(values, name, n_rows):
-    values = np.asarray(values, dtype=np.float64).reshape(-1)
-    if values.shape != (n_rows,) or not np.isfinite(values).all():
+def _fetched(fetch, name, rows):
+    values = np.asarray(fetch(name, rows), dtype=np.float64).reshape(-1)
+    if values.shape != rows.shape or np.isinf(values).any():
         raise ValueError(
-            f"fetch({name!r}, rows) returned {values!r} for {n_rows} rows. Return one finite "
-            "number for each."
+            f"fetch({name!r}, rows) returned {values!r} for {len(rows)} rows. Return one finite "
+            "number, or NaN if it is missing, for each."
         )
     return values

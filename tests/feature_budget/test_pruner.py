@@ -505,7 +505,7 @@ def test_lazy_prediction_fetches_what_is_paid_for(forest, cancer):
     one = pruner.predict_lazy(lambda name, rows: X[5, int(name[1:])])
     assert one.prediction[0] == pruner.predict(frame.iloc[[5]])[0]
     with pytest.raises(ValueError, match="returned"):
-        pruner.predict_lazy(lambda name, rows: np.nan)
+        pruner.predict_lazy(lambda name, rows: np.inf)
 
 
 def test_at_equals_fitting_again(forest, cancer, pruner):
@@ -840,3 +840,22 @@ def test_display_of_candidates(cancer):
     used = {f"feature {k}" for k in np.flatnonzero(pruner.feature_usage_)}
     assert used <= {*legend, "budget"}
     plt.close("all")
+
+
+@pytest.mark.parametrize("refit", [False, "auto"])
+def test_missing_values(refit):
+    """Routing, costs and answers of rows that lack values are those of the pruned ensemble."""
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(150, 4))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    X[rng.random_sample(X.shape) < 0.2] = np.nan
+    model = RandomForestClassifier(8, max_depth=4, random_state=0)
+    model = FrozenEstimator(model.fit(X, y)) if refit is False else model
+    pruner = FeatureBudgetPruner(model, refit=refit, budget=2.5, random_state=0).fit(X, y)
+    new = rng.normal(size=(80, 4))
+    new[rng.random_sample(new.shape) < 0.3] = np.nan
+    asked = pruner.predict_lazy(lambda name, rows: new[rows, name], len(new))
+    np.testing.assert_array_equal(asked.prediction, pruner.predict(new))
+    np.testing.assert_allclose(asked.cost, pruner.feature_cost(new))
+    assert pruner.feature_cost(X).mean() <= 2.5 + 1e-9
+    np.testing.assert_array_equal(asked.acquired, pruner.acquired_features(new))
