@@ -16,7 +16,7 @@ MAX_NODES = 1 << 24
 NO_CODE = (0, -1, True)
 
 
-def as_thresholds(left, right, feature, threshold, missing_left, sets):
+def as_thresholds(left, right, feature, threshold, missing_left, sets, *, may_miss=True):
     """Write a tree with tests of sets of codes as one of thresholds alone.
 
     O(nodes written), which is at worst exponential in the tests of one feature on a path.
@@ -33,6 +33,8 @@ def as_thresholds(left, right, feature, threshold, missing_left, sets):
     sets : dict of int to bool array
         For nodes that test a set: whether each code goes left, from 0 on; the last entry holds for
         all codes beyond, too.
+    may_miss : bool, default=True
+        Whether values of features with sets may be missing.
 
     Returns
     -------
@@ -69,11 +71,11 @@ def as_thresholds(left, right, feature, threshold, missing_left, sets):
                 cut, to_left = threshold[node], missing_left[node]
                 sides, inside = ((left[node], None), (right[node], None)), (left_over, left_over)
                 break
-            first, last, may_miss = left_over.get(j, (0, np.inf, True))
+            first, last, absent = left_over.get(j, (0, np.inf, may_miss))
             way_of_missing = left[node] if missing_left[node] else right[node]
             if runs is None:
                 runs = _runs(sets[node], left[node], right[node], first, last)
-            if not runs or (len(runs) == 1 and (not may_miss or runs[0][0] == way_of_missing)):
+            if not runs or (len(runs) == 1 and (not absent or runs[0][0] == way_of_missing)):
                 node, runs = runs[0][0] if runs else way_of_missing, None
                 continue
             if len(runs) == 1:
@@ -87,8 +89,8 @@ def as_thresholds(left, right, feature, threshold, missing_left, sets):
                 cut, to_left = begin - 0.5, any(to == way_of_missing for to, _ in runs[:middle])
                 sides = (node, runs[:middle]), (node, runs[middle:])
                 inside = (
-                    (first, begin - 1, may_miss and to_left),
-                    (begin, last, may_miss and not to_left),
+                    (first, begin - 1, absent and to_left),
+                    (begin, last, absent and not to_left),
                 )
             inside = tuple({**left_over, j: codes} for codes in inside)
             break

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import Bunch
 
+from ensemble_simplify._code_sets import as_thresholds
 from ensemble_simplify._pruning import sums_on_path, weakest_links
 from ensemble_simplify._regions import with_sizes
 from ensemble_simplify._sklearn_tree import (
@@ -135,9 +136,7 @@ class GrownTree:
     def as_thresholds(self, is_split, levels):
         """Write splits into sets of levels as thresholds on the codes.
 
-        A set of codes is a number of runs in the order of the codes; a balanced tree of thresholds
-        halfway between neighbouring runs finds the run, and each run of a side gets a copy of that
-        side's branch, in which only the run's codes are left to be told apart.
+        Thresholds stand halfway between neighbouring codes; see `_code_sets.as_thresholds`.
 
         Parameters
         ----------
@@ -152,38 +151,26 @@ class GrownTree:
         source : ndarray of shape (nodes.n_nodes,)
             Node of this tree that each leaf stems from, -1 for splits.
         """
-        right, feature, threshold, source = [], [], [], []
-        # parent whose right child comes next, column, runs of codes to tell apart, codes left
-        stack = [(-1, -1, [(0, None)], levels)]
-        while stack:
-            parent, column, runs, levels = stack.pop()
-            if parent >= 0:
-                right[parent] = len(right)
-            limit = None
-            while len(runs) == 1:
-                t, codes = runs[0]
-                if codes is not None:
-                    levels = {**levels, column: codes}
-                if not is_split[t]:
-                    break
-                column, limit = self.splits[t].column, self.splits[t].threshold
-                runs = [(child, None) for child in self.children(t)]
-                if self.splits[t].values is not None:
-                    runs = _runs(levels[column], self.splits[t].values, *self.children(t))
-            is_leaf = len(runs) == 1
-            middle = len(runs) // 2
-            if not is_leaf:
-                stack.append((len(right), column, runs[middle:], levels))
-                stack.append((-1, column, runs[:middle], levels))
-                if runs[0][1] is not None:
-                    limit = float(runs[middle - 1][1][-1]) / 2.0 + float(runs[middle][1][0]) / 2.0
-            right.append(-1)
-            feature.append(-1 if is_leaf else column)
-            threshold.append(0.0 if is_leaf else limit)
-            source.append(t if is_leaf else -1)
-        right = np.array(right, dtype=np.intp)
-        left = np.where(right >= 0, np.arange(right.size) + 1, -1)
-        return TreeNodes(left, right, feature, threshold), np.array(source, dtype=np.intp)
+        n_nodes = len(is_split)
+        left, right, feature = np.full((3, n_nodes), -1, dtype=np.intp)
+        threshold, sets = np.zeros(n_nodes), {}
+        for t in np.flatnonzero(is_split).tolist():
+            split = self.splits[t]
+            left[t], right[t] = self.children(t)
+            feature[t] = split.column
+            if split.values is None:
+                threshold[t] = split.threshold
+            else:
+                sets[t] = np.isin(levels[split.column], split.values)
+        nowhere = np.zeros(n_nodes, dtype=bool)
+        left, right, feature, threshold, _, source = as_thresholds(
+            left, right, feature, threshold, nowhere, sets, may_miss=False
+        )
+        for i in np.flatnonzero((left >= 0) & np.isin(source, list(sets))).tolist():
+            below, above = levels[feature[i]][[int(threshold[i]), int(threshold[i]) + 1]]
+            threshold[i] = float(below) / 2.0 + float(above) / 2.0
+        nodes = TreeNodes(left, right, feature, threshold)
+        return nodes, np.where(left >= 0, -1, source)
 
     def write(self, is_split, levels, X, answers, *, classes=None, feature_names=None, weight=None):
         """The selected tree as scikit-learn's; a classifier if there are classes.
@@ -217,11 +204,3 @@ def engine_nodes(column):
     nodes = np.zeros((len(column), 3), dtype=np.int32)
     nodes[:, 0] = column
     return with_sizes(nodes)
-
-
-def _runs(codes, going_left, left, right):
-    """Ascending codes cut into runs of one side: pairs of that side's node and its codes."""
-    goes_left = np.isin(codes, going_left)
-    runs = np.split(codes, np.flatnonzero(np.diff(goes_left)) + 1)
-    sides = (left, right) if goes_left[0] else (right, left)
-    return [(sides[k % 2], run) for k, run in enumerate(runs)]
