@@ -24,7 +24,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify import BornAgainClassifier, FaithfulPruner, agreement, verify
+from ensemble_simplify import BornAgainClassifier, FaithfulPruner, agreement, estimate, verify
 from ensemble_simplify._columns import UNKNOWN, Columns, is_plain
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._thresholds import FLOAT32_MAX
@@ -376,3 +376,13 @@ def test_boosting_on_a_frame_of_categories(kind):
     np.testing.assert_array_equal(tree.predict(table), model.predict(table))
     assert tree.verify()
     assert verify(model, tree, X=table, max_changes=1)
+
+
+def test_forecast_of_tables():
+    table, y = passengers(0)
+    model = pipeline_of("one_hot", RandomForestClassifier(3, max_depth=2, random_state=0))
+    model.fit(table, y)
+    seen = estimate(model, table)
+    tree = BornAgainClassifier(FrozenEstimator(model)).fit(table, y)
+    assert seen.n_leaves_lower_bound <= tree.n_leaves_
+    assert 1 < seen.n_occupied <= len(table)

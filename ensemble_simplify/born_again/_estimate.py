@@ -13,6 +13,7 @@ from ensemble_simplify._base import (
     Interval,
     StrOptions,
     available_memory,
+    columns_of,
     read_classifier,
     unwrap,
     validate_params,
@@ -155,9 +156,13 @@ def estimate(
     check_is_fitted(fitted)
     forest = read_classifier(fitted, voting=voting)
     names = getattr(fitted, "feature_names_in_", None)
-    inside = read_domain(domain, forest.n_features, names, None, forest.highest_code)
+    table, missing = columns_of(fitted), None
     if X is not None:
-        X = check_array(X, dtype=[np.float64, np.float32])
+        X = X if table is None else table.encode(X)
+        X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        missing = np.isnan(X).any(axis=0)
+    inside = read_domain(domain, forest.n_features, names, missing, forest.highest_code)
+    if X is not None:
         if X.shape[1] != forest.n_features:
             raise ValueError(
                 f"X has {X.shape[1]} features, but the ensemble was fitted on "
