@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 from ensemble_simplify._axes import CodedTrees
-from ensemble_simplify._cells import Stopped, paint_lines
+from ensemble_simplify._cells import paint_lines
 from ensemble_simplify._joint import JointSearch
 from ensemble_simplify._neighbourhood import walks
 from ensemble_simplify._pairing import JoinedTrees
@@ -80,7 +80,6 @@ class Scores:
         magnitude += float(np.abs(start).max())
         eps = float(np.finfo(forest.vote.dtype).eps)
         return cls(value, start, magnitude, 8.0 * (forest.n_trees + 16) * eps * magnitude)
-
 
     @classmethod
     def of_margin(cls, forest, slope):

@@ -22,7 +22,7 @@ from ensemble_simplify._axes import Axes, children
 from ensemble_simplify._base import Interval, StrOptions, unwrap, validate_params
 from ensemble_simplify._cells import Stopped, paint_lines
 from ensemble_simplify._certify import Certifier
-from ensemble_simplify._closeness import CloseOdds, Closeness, Found, Scores
+from ensemble_simplify._closeness import Closeness, CloseOdds, Found, Scores
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._forest import read_forest, readable
 from ensemble_simplify._neighbourhood import Lines, differences
@@ -115,7 +115,9 @@ class Verification:
                 where += _near(self.max_changes)
             return f"Verification(equal=True: proven for {where}; {effort})"
         if self.equal is None:
-            why = "within rounding of the tolerance" if self.reason == "rounding" else "at the limit"
+            why = (
+                "within rounding of the tolerance" if self.reason == "rounding" else "at the limit"
+            )
             return f"Verification(equal=None: undecided {why}; {effort})"
         first, second = self.predictions
         return (

@@ -89,7 +89,7 @@ def check(a, b, **options):
 
 
 def regression_data(seed):
-    X, y = small_data(seed, n_classes=2)
+    X, _ = small_data(seed, n_classes=2)
     rng = np.random.default_rng(seed)
     return X, X[:, 0] * 3 + np.sin(5 * X[:, 1]) + rng.normal(size=len(X))
 
@@ -175,7 +175,7 @@ class Shifted(GradientBoostingClassifier):
 def test_probabilities_that_are_something_else_are_refused():
     X, y = small_data(0, n_classes=2)
     a = GradientBoostingClassifier(n_estimators=3).fit(X, y)
-    with pytest.raises(RuntimeError, match="predict_proba of model_b is 0.25 off"):
+    with pytest.raises(RuntimeError, match=r"predict_proba of model_b is 0\.25 off"):
         verify(a, Shifted(n_estimators=3).fit(X, y), atol=0.1)
 
 
@@ -322,7 +322,9 @@ def test_what_cannot_be_compared_is_named():
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
     regressor = RandomForestRegressor(3, max_depth=2, random_state=0).fit(X, y)
-    with pytest.raises(TypeError, match=r"RandomForestRegressor\(...\) is a regressor, RandomForest"):
+    with pytest.raises(
+        TypeError, match=r"RandomForestRegressor\(...\) is a regressor, RandomForest"
+    ):
         verify(forest, regressor)
     hard = VotingClassifier([("a", DecisionTreeClassifier())]).fit(X, y)
     bagged = BaggingClassifier(hard, 2).fit(X, y)

@@ -121,7 +121,7 @@ def test_weights_that_are_multiples_and_repeated_trees():
 
 
 def test_ties_of_exact_votes_go_to_the_class_of_each():
-    """As many votes for each class in very many cells: settled by whose tie it is, not one by one."""
+    """As many votes for each class in very many cells: settled by whose tie it is."""
     X, y = load_breast_cancer(return_X_y=True)
     forest = ExtraTreesClassifier(12, max_features=1, random_state=0).fit(X[::4], y[::4])
     order = np.random.default_rng(0).permutation(12)
