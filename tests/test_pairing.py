@@ -140,6 +140,26 @@ def test_ties_of_exact_votes_go_to_the_class_of_each():
     check(even, turned)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_votes_in_whole_numbers(n_classes):
+    """Trees grown to the end vote 0 or 1: about half of all cells are ties of two trees."""
+    rng = np.random.default_rng(0)
+    seen = set()
+    for seed in range(40):
+        X, y = rng.normal(size=(9, 2)), rng.integers(n_classes, size=9)
+        y[:n_classes] = np.arange(n_classes)
+        a = ExtraTreesClassifier(2, random_state=seed).fit(X, y)
+        b = ExtraTreesClassifier(2, random_state=seed).fit(X, y)
+        assert read_forest(a).linear_votes().is_exact
+        # one cell's vote turned, where the other tree says the same or not
+        tree = b.estimators_[seed % 2].tree_
+        leaf = rng.choice(np.flatnonzero(tree.children_left < 0))
+        tree.value[leaf, 0] = np.roll(tree.value[leaf, 0], 1)
+        seen.add(check(a, b))
+        assert check(a, shuffled(a, rng))
+    assert seen == {True, False}
+
+
 @pytest.mark.parametrize(
     "ensemble",
     [
