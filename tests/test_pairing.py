@@ -76,6 +76,33 @@ def test_any_two_sums(fitted, seed, kind):
     check(model, CLASSIFIERS[kind](seed).fit(X[known], y[known]))
 
 
+@given(fitted_classifiers(SUMS), st.integers(0, 10**6), st.sampled_from(SUMS))
+def test_in_a_box_without_regions(fitted, seed, kind):
+    model, X, y = fitted
+    rng = np.random.default_rng(seed)
+    space = Space([read_forest(model), read_forest(CLASSIFIERS[kind](seed % 99).fit(X, y))])
+    cells, shape = all_cells(space.axes), np.array(space.axes.shape)
+    first = rng.integers(shape, size=(3, len(shape))).astype(np.int32)
+    last = np.minimum(first + rng.integers(0, 4, size=first.shape), shape - 1).astype(np.int32)
+    counts = np.ones(len(cells), dtype=bool)
+    for lo, hi in zip(first, last, strict=True):
+        counts &= ~((lo <= cells) & (cells <= hi)).all(axis=1)
+    lo = rng.integers(shape).astype(np.int32)
+    box = lo, np.maximum(lo, rng.integers(shape)).astype(np.int32)
+    sums = [Sums.of(forest) for forest in space.forests]
+    pair = PairOfVotes(sums, space.columns, space.trees, space.axes, (first, last), space.differ)
+    differ = space.differ(cells)
+    for where in (None, box):
+        inside = counts.copy()
+        if where is not None:
+            inside &= ((where[0] <= cells) & (cells <= where[1])).all(axis=1)
+        equal, found = pair.refute(where)
+        assert equal == (not (differ & inside).any())
+        if not equal:
+            assert space.differ(found).all()
+            assert inside[(cells == found[0]).all(axis=1)].all()
+
+
 @pytest.mark.parametrize("kind", ["forest", "forest_even", "forest_stumps", "adaboost"])
 def test_another_order_of_trees(kind):
     """Ties and sums within rounding of ties are the models' own, in their order."""
