@@ -388,21 +388,20 @@ def _compare_numbers(models, forests, inside, tolerance, X, max_changes, end, ma
         last,
     )
     deadline = time.monotonic() + end - time.perf_counter()
-    row_of = None
-    if max_changes is None:
+    row_of, row = None, None
+    if _is_copy(forests, trees):
         found = Found(True, bound=0.0)
-        if _is_copy(forests, trees):
-            # what is not read of the models would show here
-            closeness.climb(np.random.default_rng(0), deadline)
-        else:
-            found = closeness.everywhere(np.random.default_rng(0), deadline, max_boxes)
-        row = None if found.cell is None else _points(axes, inside, found.cell[None])[0]
+        # what is not read of the models would show here
+        closeness.climb(np.random.default_rng(0), deadline)
+    elif max_changes is None:
+        found = closeness.everywhere(np.random.default_rng(0), deadline, max_boxes)
+        if found.cell is not None:
+            row = _points(axes, inside, found.cell[None])[0]
     else:
         cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
         _, first = np.unique(cells, axis=0, return_index=True)
         first.sort()
         found = closeness.near(cells[first], min(max_changes, len(axes.shape)), deadline)
-        row = None
         if found.cell is not None:
             row_of = int(first[found.row])
             row = _moved(X[row_of], cells[row_of], found.cell, axes, inside)
