@@ -151,6 +151,13 @@ TABLES = {
         "regression", "Public calls beside those of another checkout.", 5,
         "--against DIR: that checkout, its kernels built",
     ),
+    "verify.pairs": Table(
+        "verify pairs --seconds 20", "Proofs that two models answer alike, and their time.", 10,
+        DATA
+    ),
+    "verify.numbers": Table(
+        "verify numbers", "How far rounded models are from themselves.", 0.5
+    ),
     "faithfulness": Table("faithfulness", "10^8 adversarial probes of exactness.", 15),
     "fuzz": Table("fuzz --seconds 240", "Broken ensembles and node arrays.", 4),
 }  # fmt: skip

@@ -339,14 +339,15 @@ class Closeness:
                         continue
                     here = np.ascontiguousarray(walked[part][on])
                     excess, difference = self._on_lines(here, axis)
-                    if not self._look_at(rows[part][on], here, axis, excess, difference):
+                    lines = rows[part][on], here, axis
+                    if not self._look_at(*lines, excess, difference, deadline):
                         return found
                     top = max(top, float(difference.max()))
         found.outcome, found.bound = True, top + self.margin
         return found
 
-    def _look_at(self, rows, cells, axis, excess, difference):
-        """Ask the models where lines come close to the tolerance; False if they differ there."""
+    def _look_at(self, rows, cells, axis, excess, difference, deadline):
+        """Ask the models where lines come close to the tolerance; False if that ends the search."""
         chosen = np.zeros(excess.shape, dtype=bool)
         if difference.max() > self.found.largest + 2.0 * self.margin:
             chosen.flat[difference.argmax()] = True
@@ -355,6 +356,9 @@ class Closeness:
         # the furthest first
         order = np.argsort(-excess[at, position], kind="stable")
         for i in range(0, len(order), ASKED):
+            if time.monotonic() >= deadline:
+                self.found.reason = "time"
+                return False
             part = order[i : i + ASKED]
             moved = cells[at[part]]
             moved[:, axis] = position[part]

@@ -31,6 +31,17 @@ cdef enum:
 cdef float64_t OTHERS = 1e-3
 
 
+cdef struct Frame:
+    # a box that has been halved
+    int32_t axis
+    int32_t cut
+    int32_t lo
+    int32_t hi
+    int first_right     # 1: the right half comes first
+    int half            # 0: the first, 1: the second
+    intp_t n_saved      # trees saved before the first half was entered
+
+
 cdef class JointSearch:
     """Trees on a grid of cells, ready to be searched for points of large sums.
 
@@ -72,6 +83,7 @@ cdef class JointSearch:
         vector[int32_t] saved_tree, saved_root
         vector[float64_t] saved_bound
         intp_t n_saved
+        vector[Frame] stack
         vector[int32_t] found, pending
         const int32_t[:, ::1] out_lo
         const int32_t[:, ::1] out_hi
@@ -304,47 +316,68 @@ cdef class JointSearch:
         self.pending.clear()
         return <intp_t> self.found.size() < self.n_points * self.n_axes
 
-    cdef int _search(self) except -1 nogil:
-        """Look for points in the box; 1 to go on, 0 to end."""
-        cdef int32_t axis = 0, cut = 0, lo, hi
-        cdef intp_t a, n_saved, form, half
-        cdef int where, side = 0
+    cdef int _look(self, Frame *frame) except -1 nogil:
+        """Look at the box: 0 done with, 1 to be halved as the frame says, 2 to end."""
+        cdef intp_t a, form
+        cdef int where
         if self.n_boxes >= self.max_boxes:
             self.limit = 2
-            return 0
+            return 2
         self.n_boxes += 1
         if self.n_boxes % POLL == 0 and should_stop(self.deadline):
             self.limit = 1
-            return 0
-        where = self._inside(&axis, &cut)
+            return 2
+        where = self._inside(&frame.axis, &frame.cut)
         if where == 0:
-            return 1
+            return 0
         form = self._tightest()
         if form < 0:
+            return 0
+        frame.first_right = 0
+        if self._choose(form, &frame.axis, &frame.cut, &frame.first_right):
             return 1
-        if not self._choose(form, &axis, &cut, &side):
-            if where == 1:
-                for a in range(self.n_axes):
-                    self.pending.push_back(self.lo[a])
-                if self.has_judge and <intp_t> self.pending.size() < JUDGED * self.n_axes:
-                    return 1
-                return self._flush()
-            # the bounds hold as they are: what is cut off lies outside
-            self._inside(&axis, &cut)
-        lo, hi = self.lo[axis], self.hi[axis]
-        n_saved = self.n_saved
-        for half in range(2):
-            if side == half:
-                self._narrow(axis, lo, cut)
-            else:
-                self._narrow(axis, cut + 1, hi)
-            where = self._search()
-            self._undo(n_saved)
-            self.lo[axis] = lo
-            self.hi[axis] = hi
-            if where == 0:
+        if where < 0:
+            # every tree is decided: cut off what lies outside
+            return 1
+        for a in range(self.n_axes):
+            self.pending.push_back(self.lo[a])
+        if self.has_judge and <intp_t> self.pending.size() < JUDGED * self.n_axes:
+            return 0
+        return 0 if self._flush() else 2
+
+    cdef int _search(self) except -1 nogil:
+        """Look for points in the box; 1 to go on, 0 to end."""
+        cdef Frame frame
+        cdef Frame *top
+        cdef int verdict
+        self.stack.clear()
+        while True:
+            verdict = self._look(&frame)
+            if verdict == 2:
                 return 0
-        return 1
+            if verdict == 1:
+                frame.half = 0
+                frame.lo = self.lo[frame.axis]
+                frame.hi = self.hi[frame.axis]
+                frame.n_saved = self.n_saved
+                self.stack.push_back(frame)
+            else:
+                while not self.stack.empty():
+                    top = &self.stack.back()
+                    self._undo(top.n_saved)
+                    self.lo[top.axis] = top.lo
+                    self.hi[top.axis] = top.hi
+                    if top.half == 0:
+                        top.half = 1
+                        break
+                    self.stack.pop_back()
+                if self.stack.empty():
+                    return 1
+            top = &self.stack.back()
+            if top.half == top.first_right:
+                self._narrow(top.axis, top.lo, top.cut)
+            else:
+                self._narrow(top.axis, top.cut + 1, top.hi)
 
     def find(
         self,

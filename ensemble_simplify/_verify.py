@@ -40,8 +40,9 @@ _EPS = float(np.finfo(np.float64).eps)
 FORECAST_LEAVES = 2000
 # Boxes in which two models differ, beyond which they are compared everywhere.
 MOST_CHANGED = 200
-# Boxes looked at with bounds on each model alone, before bounds on both together.
-FIRST_BOXES = 2000
+# Boxes looked at with bounds on each model alone, before bounds on both together; and how many
+# times more where they take turns.
+FIRST_BOXES, MORE_BOXES = 2000, 16
 # Near ties of changed models: times that every box is searched, cells at a time, passes over their
 # coordinates; seconds at most, and the share of a time limit.
 TIE_STARTS, TIE_CELLS, TIE_SWEEPS, TIE_SECONDS, TIE_SHARE = 16, 8, 3, 5.0, 0.4
@@ -406,21 +407,20 @@ def _compare_numbers(models, forests, inside, tolerance, X, max_changes, end, ma
         last,
     )
     deadline = time.monotonic() + end - time.perf_counter()
-    row_of = None
-    if max_changes is None:
+    row_of, row = None, None
+    if _is_copy(forests, trees):
         found = Found(True, bound=0.0)
-        if _is_copy(forests, trees):
-            # what is not read of the models would show here
-            closeness.climb(np.random.default_rng(0), deadline)
-        else:
-            found = closeness.everywhere(np.random.default_rng(0), deadline, max_boxes)
-        row = None if found.cell is None else _points(axes, inside, found.cell[None])[0]
+        # what is not read of the models would show here
+        closeness.climb(np.random.default_rng(0), deadline)
+    elif max_changes is None:
+        found = closeness.everywhere(np.random.default_rng(0), deadline, max_boxes)
+        if found.cell is not None:
+            row = _points(axes, inside, found.cell[None])[0]
     else:
         cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
         _, first = np.unique(cells, axis=0, return_index=True)
         first.sort()
         found = closeness.near(cells[first], min(max_changes, len(axes.shape)), deadline)
-        row = None
         if found.cell is not None:
             row_of = int(first[found.row])
             row = _moved(X[row_of], cells[row_of], found.cell, axes, inside)
@@ -584,24 +584,34 @@ def _prove(space, end, max_boxes):
         if cells is not None:
             return False, cells, n_boxes
     for lo, hi in stack:
-        left = None if max_boxes is None else max_boxes - n_boxes
-        # a bound on each vote alone, with equal subtrees, is all it takes for most pairs
-        first = FIRST_BOXES
-        if space.pair is None:
-            first = left
-        elif left is not None:
-            first = min(left, FIRST_BOXES)
-        equal, cells, looked_at = _certify(space, lo, hi, end, first)
-        n_boxes += looked_at
-        if equal is None and space.pair is not None:
+        equal, first = None, FIRST_BOXES
+        while equal is None:
+            left = None if max_boxes is None else max_boxes - n_boxes
+            if time.perf_counter() >= end or (left is not None and left <= 0):
+                return None, None, n_boxes
+            # a bound on each vote alone is all it takes for most pairs
+            limit = left if space.pair is None else _least(left, first)
+            equal, cells, looked_at = _certify(space, lo, hi, end, limit)
+            n_boxes += looked_at
+            if equal is not None or space.pair is None:
+                break
             left = None if max_boxes is None else max_boxes - n_boxes
             deadline = time.monotonic() + end - time.perf_counter()
-            box = None if lo is space.whole[0] and hi is space.whole[1] else (lo, hi)
+            box = None
+            if space.changed is not None:
+                # subtrees that are equal tell more there, if the two are alike in most of the box
+                box, left = (lo, hi), _least(left, first)
             equal, cells = space.pair.refute(box, deadline, left)
             n_boxes += space.pair.n_boxes
+            first *= MORE_BOXES
         if not equal:
             return equal, cells, n_boxes
     return True, None, n_boxes
+
+
+def _least(left, limit):
+    """The lower one of two limits, the first of which may be None."""
+    return limit if left is None else min(left, limit)
 
 
 def _certify(space, lo, hi, end, max_boxes):

@@ -76,6 +76,33 @@ def test_any_two_sums(fitted, seed, kind):
     check(model, CLASSIFIERS[kind](seed).fit(X[known], y[known]))
 
 
+@given(fitted_classifiers(SUMS), st.integers(0, 10**6), st.sampled_from(SUMS))
+def test_in_a_box_without_regions(fitted, seed, kind):
+    model, X, y = fitted
+    rng = np.random.default_rng(seed)
+    space = Space([read_forest(model), read_forest(CLASSIFIERS[kind](seed % 99).fit(X, y))])
+    cells, shape = all_cells(space.axes), np.array(space.axes.shape)
+    first = rng.integers(shape, size=(3, len(shape))).astype(np.int32)
+    last = np.minimum(first + rng.integers(0, 4, size=first.shape), shape - 1).astype(np.int32)
+    counts = np.ones(len(cells), dtype=bool)
+    for lo, hi in zip(first, last, strict=True):
+        counts &= ~((lo <= cells) & (cells <= hi)).all(axis=1)
+    lo = rng.integers(shape).astype(np.int32)
+    box = lo, np.maximum(lo, rng.integers(shape)).astype(np.int32)
+    sums = [Sums.of(forest) for forest in space.forests]
+    pair = PairOfVotes(sums, space.columns, space.trees, space.axes, (first, last), space.differ)
+    differ = space.differ(cells)
+    for where in (None, box):
+        inside = counts.copy()
+        if where is not None:
+            inside &= ((where[0] <= cells) & (cells <= where[1])).all(axis=1)
+        equal, found = pair.refute(where)
+        assert equal == (not (differ & inside).any())
+        if not equal:
+            assert space.differ(found).all()
+            assert inside[(cells == found[0]).all(axis=1)].all()
+
+
 @pytest.mark.parametrize("kind", ["forest", "forest_even", "forest_stumps", "adaboost"])
 def test_another_order_of_trees(kind):
     """Ties and sums within rounding of ties are the models' own, in their order."""
@@ -121,7 +148,7 @@ def test_weights_that_are_multiples_and_repeated_trees():
 
 
 def test_ties_of_exact_votes_go_to_the_class_of_each():
-    """As many votes for each class in very many cells: settled by whose tie it is, not one by one."""
+    """As many votes for each class in very many cells: settled by whose tie it is."""
     X, y = load_breast_cancer(return_X_y=True)
     forest = ExtraTreesClassifier(12, max_features=1, random_state=0).fit(X[::4], y[::4])
     order = np.random.default_rng(0).permutation(12)
@@ -138,6 +165,26 @@ def test_ties_of_exact_votes_go_to_the_class_of_each():
     for tree in turned.estimators_:
         tree.tree_.value[...] = tree.tree_.value[:, :, ::-1].copy()
     check(even, turned)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_votes_in_whole_numbers(n_classes):
+    """Trees grown to the end vote 0 or 1: about half of all cells are ties of two trees."""
+    rng = np.random.default_rng(0)
+    seen = set()
+    for seed in range(40):
+        X, y = rng.normal(size=(9, 2)), rng.integers(n_classes, size=9)
+        y[:n_classes] = np.arange(n_classes)
+        a = ExtraTreesClassifier(2, random_state=seed).fit(X, y)
+        b = ExtraTreesClassifier(2, random_state=seed).fit(X, y)
+        assert read_forest(a).linear_votes().is_exact
+        # one cell's vote turned, where the other tree says the same or not
+        tree = b.estimators_[seed % 2].tree_
+        leaf = rng.choice(np.flatnonzero(tree.children_left < 0))
+        tree.value[leaf, 0] = np.roll(tree.value[leaf, 0], 1)
+        seen.add(check(a, b))
+        assert check(a, shuffled(a, rng))
+    assert seen == {True, False}
 
 
 @pytest.mark.parametrize(
