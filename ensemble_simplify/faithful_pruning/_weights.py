@@ -124,6 +124,11 @@ class Search:
         return self.cost_of(self.weights)
 
     @property
+    def ties_may_do(self):
+        """Whether weights that lead nowhere clearly count, for all that is known."""
+        return self.needs_ties or not self.is_found
+
+    @property
     def is_optimal(self):
         """Whether no cheaper trees keep the promise."""
         return self.cost <= self.bound
@@ -484,7 +489,7 @@ class Search:
 
     def _is_ruled_out(self, chosen):
         """Whether some trees cannot keep the promise, by the demands found so far."""
-        if self.needs_ties:
+        if self.ties_may_do:
             leads = self._mixture(chosen, -RULED_OUT)
             return leads is not None and (leads[np.append(chosen, self.has_start)] <= 0.0).all()
         # multipliers of the largest least lead are such a mixture, if there is any
@@ -501,7 +506,7 @@ class Search:
         Whatever their weights: as the mixture of their leads is negative, one of the leads is. If
         there is no such mixture, one in which they do not lead: then they do not lead clearly.
         """
-        for most in (-RULED_OUT,) if self.needs_ties else (-RULED_OUT, 0.0):
+        for most in (-RULED_OUT,) if self.ties_may_do else (-RULED_OUT, 0.0):
             leads = self._mixture(chosen, most)
             if leads is None:
                 continue
