@@ -140,7 +140,7 @@ TABLES = {
         "The same for gradient boosting, 100 stages of depth 3.", 2, DATA,
     ),
     "faithful.everywhere": Table(
-        "faithful everywhere --seconds 120 --probes 200000",
+        "faithful everywhere --seconds 120",
         "Boosted stumps and shallow forests, every input.", 15, DATA,
     ),
     "faithful.fipe": Table(

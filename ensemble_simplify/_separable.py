@@ -16,7 +16,7 @@ import numpy as np
 from ensemble_simplify._cells import Stopped
 
 # Mixtures of the two leads that bound the rest, as powers of two around the best one.
-MIXTURES = 2.0 ** np.arange(-4.0, 4.01, 0.25)
+MIXTURES = 2.0 ** np.array(sorted(np.arange(-4.0, 4.01, 0.25), key=abs))
 # Pairs of sums that are listed at most.
 MAX_SUMS = 1 << 21
 # Up to so many sums, their places are sorted with them.
@@ -67,10 +67,10 @@ def both_lead(one, two, start, slack, deadline=np.inf):
         cell = np.tile(choices, len(f))
         f, g = f[parent] + one[a][cell], g[parent] + two[a][cell]
         later = rest[step + 1]
-        open_ = (f + later[-2] >= -slack[0]) & (g + later[-1] >= -slack[1])
+        kept = np.flatnonzero((f + later[-2] >= -slack[0]) & (g + later[-1] >= -slack[1]))
+        # the best mixture first: it leaves little for the others
         for m, more in zip(mixtures, later, strict=False):
-            open_ &= m * f + g + more >= -(m * slack[0] + slack[1])
-        kept = np.flatnonzero(open_)
+            kept = kept[m * f[kept] + g[kept] + more >= -(m * slack[0] + slack[1])]
         kept = kept[_undominated(f[kept], g[kept])]
         if len(kept) > MAX_SUMS:
             raise TooMany

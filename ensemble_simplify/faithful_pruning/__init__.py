@@ -3,7 +3,8 @@
 `_estimator` (FaithfulPruner) reads the ensemble, has weights found, proves them in the ensemble's
 own arithmetic, and writes the rest. `_promise` and `_everywhere` find points that are still
 answered otherwise, near rows and in all of a domain; `_weights` finds weights for them by linear
-programs, and how few trees can be enough; `_path` gives up exceptions for fewer trees; `_display`
+programs (`_lazy`), and how few trees can be enough (`_shares`); `_ties` puts weights on a grid
+where ties have to be exact; `_path` gives up exceptions for fewer trees; `_display`
 (FaithfulPathDisplay) draws that.
 """
 

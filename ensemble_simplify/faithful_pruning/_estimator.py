@@ -97,8 +97,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         What is to be few: the trees, or the leaves of all trees.
     method : {"auto", "exact", "heuristic"}, default="auto"
         ``"exact"`` goes on until no better choice of trees is possible, or `time_limit` is over,
-        which for ensembles of more than some tens of trees it will be. ``"heuristic"`` proves no
-        lower bound beyond the trivial one. ``"auto"`` makes a limited effort for it.
+        which for ensembles of more than some tens of trees it will be. ``"heuristic"`` spends no
+        time on a lower bound. ``"auto"`` makes a limited effort for it.
     validation_fraction : float in [0, 1), default=0.0
         Part of the rows set aside, from the ensemble if it is fitted here and from the promise, to
         measure `fidelity_` and the agreement along `path_`.

@@ -10,6 +10,7 @@ found anew. `cover_bound` proves how few trees can be enough.
 from __future__ import annotations
 
 import time
+from itertools import count
 
 import numpy as np
 
@@ -26,13 +27,18 @@ LEAD = 1.0
 NO_WEIGHT = 1e-7
 # Softening of the reweighting, as a share of the largest weight.
 SOFT = 1e-2
+# Rounds of new demands for the same trees after which, and after twice as many and so on, it is
+# looked whether they are known to be the fewest.
+FIRST_LOOK = 8
 # Rounds of reweighting on the same demands.
 REWEIGHTINGS = 6
 # New demands a round.
 BATCH = 300
 # Weights are looked for that lead everywhere by at least this share of their sum, times the largest
-# vote of a tree.
-LEAST_SHARE = 1e-5
+# vote of a tree: with all trees, and with fewer. Rounding is some 1e-13 of it.
+LEAST_SHARE, LEAST_SHARE_OF_FEWER = 1e-7, 1e-5
+# What weights add up to where leads are made large: far more than HiGHS's tolerances.
+TOTAL = 1e3
 # Shares of a mixture of demands, of the largest, that are more than rounding.
 SHARE = 1e-7
 # How far trees must fall back in a mixture of demands to be ruled out even where ties are enough;
@@ -42,6 +48,10 @@ RULED_OUT, UNCLEAR = 1e-6, 1e-6
 
 class Unkept(Exception):
     """No weights meet all demands."""
+
+
+class Enough(Exception):
+    """No fewer trees keep the promise."""
 
 
 class Search:
@@ -97,7 +107,7 @@ class Search:
         # weights, the scale of what is there without trees, and the least lead of all
         cost = np.append(np.zeros(n_trees + 1), -1.0)
         one = np.append(np.ones(n_trees + 1), 0.0)[None]
-        self.centre = LazyProgram(cost, one, row_upper=1.0)
+        self.centre = LazyProgram(cost, one, row_upper=TOTAL)
         if len(self.demands):
             self._ask(self.demands.leads, self.tied)
 
@@ -112,6 +122,11 @@ class Search:
     def cost(self):
         """Price of the trees found so far."""
         return self.cost_of(self.weights)
+
+    @property
+    def ties_may_do(self):
+        """Whether weights that lead nowhere clearly count, for all that is known."""
+        return self.needs_ties or not self.is_found
 
     @property
     def is_optimal(self):
@@ -212,7 +227,7 @@ class Search:
             solution, lead = self._most_central(allowed)
             if solution.status != "optimal":
                 break
-            if lead > LEAST_SHARE * self.largest:
+            if lead > LEAST_SHARE * TOTAL * self.largest:
                 n_new = np.count_nonzero(self.tied) - np.count_nonzero(tied)
                 if n_new and not self.is_found:
                     self.tell(f"{n_new} ties that no weights break")
@@ -254,10 +269,13 @@ class Search:
         Among the weights that meet the demands so far, those that lead by most are the likeliest
         to meet the others.
         """
-        while True:
+        least = LEAST_SHARE_OF_FEWER if self.is_found else LEAST_SHARE
+        for n_rounds in count():
+            if n_rounds >= FIRST_LOOK and n_rounds & (n_rounds - 1) == 0:
+                self._look_whether_enough(allowed)
             solution, lead = self._most_central(allowed)
             scale = solution.x[-2]
-            if solution.status != "optimal" or lead <= LEAST_SHARE * self.largest:
+            if solution.status != "optimal" or lead <= least * TOTAL * self.largest:
                 return None
             weights = solution.x[:-2] * (LEAD / lead)
             if self.has_start:
@@ -278,8 +296,18 @@ class Search:
                 return None
             self.tell(
                 f"{np.count_nonzero(weights)} trees for {len(self.demands)} demands, lead "
-                f"{lead:.2g}; {n_broken} points were broken"
+                f"{lead / TOTAL:.2g}; {n_broken} points were broken"
             )
+
+    def _look_whether_enough(self, allowed):
+        """Whether trees that were merely merged are known to keep the promise, and all needed.
+
+        Clear leads, which take long to find where the least are tiny, are not needed then.
+        """
+        if not self.is_found and self.cost <= self.cost_of(allowed):
+            self._largest_shares()
+            if self.is_optimal:
+                raise Enough
 
     def _most_central(self, allowed):
         """Weights of some trees that lead by most, as HiGHS has them, and by how much."""
@@ -310,6 +338,8 @@ class Search:
             self.needs_ties = True
             self._fewer(self.weights)
             return
+        except Enough:
+            return
         self.is_found = True
         self._better(self._fewer(weights))
         self.is_done = True
@@ -327,7 +357,11 @@ class Search:
                 break
             self._tie(np.zeros(len(self.demands), dtype=bool))
             cost = self.price * self.rng.exponential(size=len(self.price))
-            self._better(self._fewer(self._kept(cost)))
+            try:
+                self._better(self._fewer(self._kept(cost)))
+            except Unkept:
+                # what leads anywhere leads by less than is asked of fewer trees
+                break
 
     def _better(self, weights):
         if self.cost_of(weights) < self.cost:
@@ -402,11 +436,8 @@ class Search:
             for t in np.flatnonzero(self.weights > 0):
                 others = self.usable.copy()
                 others[t] = False
-                clause = self._clause(others)
-                if clause is None:
-                    continue
-                clauses.append(clause)
-                if clause.sum() == 1:
+                if self._is_ruled_out(others):
+                    clauses.append((~others & self.usable).astype(float))
                     needed += self.price[t]
                     self.bound = max(self.bound, needed)
         for _ in range(max_rounds):
@@ -456,13 +487,26 @@ class Search:
             self.deadline = end
         return shares.largest
 
+    def _is_ruled_out(self, chosen):
+        """Whether some trees cannot keep the promise, by the demands found so far."""
+        if self.ties_may_do:
+            leads = self._mixture(chosen, -RULED_OUT)
+            return leads is not None and (leads[np.append(chosen, self.has_start)] <= 0.0).all()
+        # multipliers of the largest least lead are such a mixture, if there is any
+        solution, _ = self._most_central(chosen)
+        shares = np.maximum(self.centre.multipliers(solution), 0.0)
+        if solution.status != "optimal" or not shares.any():
+            return False
+        leads = shares @ self.demands.leads / (shares.sum() * self.largest)
+        return bool((leads[np.append(chosen, self.has_start)] <= UNCLEAR).all())
+
     def _clause(self, chosen):
         """Trees of which one must be added to some that cannot keep the promise; else None.
 
         Whatever their weights: as the mixture of their leads is negative, one of the leads is. If
         there is no such mixture, one in which they do not lead: then they do not lead clearly.
         """
-        for most in (-RULED_OUT,) if self.needs_ties else (-RULED_OUT, 0.0):
+        for most in (-RULED_OUT,) if self.ties_may_do else (-RULED_OUT, 0.0):
             leads = self._mixture(chosen, most)
             if leads is None:
                 continue
