@@ -171,7 +171,7 @@ cdef cppclass Grower:
     OpenNode* large
     vector[double] small_mass       # of its rows
     vector[int32_t] small_label
-    vector[double] table            # of the options: share that goes low, from the first cut on
+    vector[double] table            # of the options: share that goes left, see fill_tables
     vector[intp_t] table_start      # (n_options,), -1: too long, cuts are searched
     bint worthwhile                 # whether threads are worth waking
     double k                        # mass of a neighbourhood, on either side
@@ -682,9 +682,11 @@ cdef int weigh_small(Grower* g) except -1 nogil:
 
 
 cdef int fill_tables(Grower* g) except -1 nogil:
-    # What of a row goes low, for every code between the first and the last cut of an option.
+    # What of a row goes left by an option: for a code before the first cut, for every code from
+    # there to the last cut, and for a code after it.
     cdef intp_t o, q, code, n_codes
     cdef intp_t size = 0
+    cdef double low
     cdef Candidate* chosen
     g.table_start.resize(g.option.size())
     for o in range(<intp_t> g.option.size()):
@@ -694,55 +696,80 @@ cdef int fill_tables(Grower* g) except -1 nogil:
         if n_codes > g.node.n_rows:
             continue
         g.table_start[o] = size
-        if <intp_t> g.table.size() < size + n_codes:
-            g.table.resize(size + n_codes)
+        if <intp_t> g.table.size() < size + n_codes + 2:
+            g.table.resize(size + n_codes + 2)
         q = 0
-        for code in range(n_codes):
-            while chosen.code[q] < chosen.code[0] + code:
-                q += 1
-            g.table[size + code] = chosen.suffix[q]
-        size += n_codes
+        for code in range(-1, n_codes + 1):
+            if code == n_codes:
+                low = 0.0
+            else:
+                while chosen.code[q] < chosen.code[0] + code:
+                    q += 1
+                low = chosen.suffix[q]
+            g.table[size + code + 1] = 1.0 - low if g.flip[o] else low
+        size += n_codes + 2
     return 0
+
+
+cdef void share_by_table(
+    Grower* g, const Candidate* chosen, const double* table, intp_t feature, double missing,
+    intp_t start, intp_t stop,
+) noexcept nogil:
+    cdef const int32_t* row = g.node.rows.data()
+    cdef double* share = g.share.data()
+    cdef int32_t before = chosen.code[0] - 1
+    cdef int32_t after = chosen.code.back() - before + 1
+    cdef int32_t code, place
+    cdef intp_t i
+    for i in range(start, stop):
+        code = code_of(g, feature, row[i])
+        place = code - before
+        place = place if place > 0 else 0
+        place = place if place < after else after
+        share[i] += table[place] if code >= 0 else missing
+
+
+cdef void share_by_search(
+    Grower* g, const Candidate* chosen, bint flip, intp_t feature, double missing, intp_t start,
+    intp_t stop,
+) noexcept nogil:
+    cdef const int32_t* cut = chosen.code.data()
+    cdef intp_t n_cuts = <intp_t> chosen.code.size()
+    cdef intp_t i, q
+    cdef int32_t code
+    cdef double low
+    for i in range(start, stop):
+        code = code_of(g, feature, g.node.rows[i])
+        if code < 0:
+            g.share[i] += missing
+            continue
+        q = lower_bound(cut, cut + n_cuts, code) - cut
+        low = chosen.suffix[q] if q < n_cuts else 0.0
+        g.share[i] += 1.0 - low if flip else low
 
 
 cdef void share_rows(void* context, intp_t block, int thread) noexcept nogil:
     # The fraction of each row of a block that the options send left.
     cdef Grower* g = <Grower*> context
-    cdef OpenNode* node = g.node
     cdef double* share = g.share.data()
     cdef intp_t start = block * BLOCK
-    cdef intp_t stop = min(start + BLOCK, node.n_rows)
+    cdef intp_t stop = min(start + BLOCK, g.node.n_rows)
     cdef intp_t n_options = <intp_t> g.option.size()
-    cdef intp_t o, i, q, m, feature
-    cdef const int32_t* cut
-    cdef const double* table
-    cdef int32_t code
+    cdef intp_t o, i, j
     cdef Candidate* chosen
-    cdef double low
+    cdef double missing
     for i in range(start, stop):
         share[i] = 0.0
     for o in range(n_options):
-        feature = g.option[o]
-        chosen = &g.candidates[feature]
-        m = <intp_t> chosen.code.size()
-        cut = chosen.code.data()
-        table = NULL
+        j = g.option[o]
+        chosen = &g.candidates[j]
+        missing = 1.0 - chosen.left_share if g.flip[o] else chosen.left_share
         if g.table_start[o] >= 0:
-            table = g.table.data() + g.table_start[o]
-        for i in range(start, stop):
-            code = code_of(g, feature, node.rows[i])
-            if code < 0:
-                low = chosen.left_share
-            elif code <= cut[0]:
-                low = 1.0
-            elif code > cut[m - 1]:
-                low = 0.0
-            elif table != NULL:
-                low = table[code - cut[0]]
-            else:
-                q = lower_bound(cut, cut + m, code) - cut
-                low = chosen.suffix[q]
-            share[i] += 1.0 - low if g.flip[o] else low
+            share_by_table(
+                g, chosen, g.table.data() + g.table_start[o], j, missing, start, stop
+            )
+        else:
+            share_by_search(g, chosen, g.flip[o], j, missing, start, stop)
     for i in range(start, stop):
         share[i] /= n_options
 
@@ -989,9 +1016,14 @@ cdef void weigh_rows(void* context, intp_t block, int thread) noexcept nogil:
     # Labels and masses of a block of the node's rows.
     cdef Grower* g = <Grower*> context
     cdef OpenNode* node = g.node
+    cdef intp_t start = block * BLOCK
+    cdef intp_t stop = min(start + BLOCK, node.n_rows)
     cdef intp_t i
-    for i in range(block * BLOCK, min((block + 1) * BLOCK, node.n_rows)):
+    for i in range(start, stop):
         g.label[i] = <int32_t> g.y[node.rows[i]]
+    if node.has_histogram:  # which holds the masses
+        return
+    for i in range(start, stop):
         g.w[2 * i] = node.fraction[i] * g.weight[node.rows[i]]
         g.w[2 * i + 1] = g.w[2 * i] if g.label[i] == 1 else 0.0
 
@@ -1013,27 +1045,41 @@ cdef int find_options(_Growing out) except -1 nogil:
 cdef int divide_rows(Grower* g) except -1 nogil:
     # Rows, fractions and class masses of the two children of g.node.
     cdef OpenNode* node = g.node
+    cdef double* part = g.share.data()  # first shares, then fractions of rows that go left
+    cdef intp_t n_left = 0
+    cdef intp_t n_right = 0
     cdef intp_t i, label
-    cdef double to_left, to_right, mass
+    cdef double to_right, mass
+    for i in range(node.n_rows):
+        part[i] = left_part(node.fraction[i], part[i], g.smallest)
+        n_left += part[i] > 0.0
+        n_right += node.fraction[i] - part[i] > 0.0
     g.left.class_mass.resize(g.n_classes)
     g.right.class_mass.resize(g.n_classes)
+    g.left.rows.resize(n_left)
+    g.left.fraction.resize(n_left)
+    g.right.rows.resize(n_right)
+    g.right.fraction.resize(n_right)
+    n_left = 0
+    n_right = 0
     for i in range(node.n_rows):
-        to_left = left_part(node.fraction[i], g.share[i], g.smallest)
-        to_right = node.fraction[i] - to_left
+        to_right = node.fraction[i] - part[i]
         mass = g.weight[node.rows[i]]
         label = g.label[i]
         g.to_left[i] = -1
         g.to_right[i] = -1
-        if to_left > 0.0:
-            g.to_left[i] = <int32_t> g.left.rows.size()
-            g.left.rows.push_back(node.rows[i])
-            g.left.fraction.push_back(to_left)
-            g.left.class_mass[label] += mass * to_left
+        if part[i] > 0.0:
+            g.to_left[i] = <int32_t> n_left
+            g.left.rows[n_left] = node.rows[i]
+            g.left.fraction[n_left] = part[i]
+            g.left.class_mass[label] += mass * part[i]
+            n_left += 1
         if to_right > 0.0:
-            g.to_right[i] = <int32_t> g.right.rows.size()
-            g.right.rows.push_back(node.rows[i])
-            g.right.fraction.push_back(to_right)
+            g.to_right[i] = <int32_t> n_right
+            g.right.rows[n_right] = node.rows[i]
+            g.right.fraction[n_right] = to_right
             g.right.class_mass[label] += mass * to_right
+            n_right += 1
     return 0
 
 
