@@ -108,6 +108,10 @@ TABLES = {
     "genesim_small_trees": Table(
         "genesim_small_trees --repeats 2", "Small accurate trees on ten other sets.", 15, DATA
     ),
+    "genesim_peers": Table(
+        "genesim_peers", "Beside tuned CART, STreeD, GOSDT, FIGS, EBM.", 15,
+        DATA + "; pip: pystreed, gosdt, imodels, interpret-core, six, scikit-learn<1.8",
+    ),
     "cultivated.table1": Table("cultivated table1", "AUC, the paper's Table 1.", 120, DATA),
     "cultivated.leaves": Table(
         "cultivated_small leaves", "Small trees beside the whole one, ten sets.", 2, DATA
@@ -168,6 +172,7 @@ FILES = {
     "born_again_sizes": "born_again",
     "feature_budget_league": "feature_budget",
     "fuzz": "robustness",
+    "genesim_peers": "genesim",
     "genesim_small_trees": "genesim",
     "genesim_time": "genesim",
     "cultivated_small": "cultivated",

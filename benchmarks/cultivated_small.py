@@ -28,10 +28,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from benchmarks._record import environment
-from benchmarks.genesim_small_trees import BUNDLED, SETS, load
+from benchmarks.genesim_small_trees import BUNDLED, SETS, TunedCart, load
 from ensemble_simplify import CultivatedForestClassifier
 
 FIRST_SEED = 8100
+CART = "CART of sharp splits, tuned"  # over its own pruning path, 5 shuffled folds
 SMALL = {"max_leaf_nodes": 15, "max_options": 5}
 TREES = {
     "whole": {},
@@ -40,9 +41,13 @@ TREES = {
     "depth 4, 5 options": {"max_depth": 4, "max_options": 5},
     "15 leaves": {"max_leaf_nodes": 15},
     "15 leaves, 5 options": SMALL,
+    "15 leaves, 5 options, k of the whole": {**SMALL, "k": "sqrt"},
+    "15 leaves, 5 options, class shares": {**SMALL, "leaf_values": "shares"},
+    "15 leaves, 5 options, both": {**SMALL, "k": "sqrt", "leaf_values": "shares"},
     "15 leaves, 5 options, cv": {**SMALL, "ccp_alpha": "cv"},
     "cv": {"ccp_alpha": "cv"},
     "cv, 5 options": {"ccp_alpha": "cv", "max_options": 5},
+    CART: None,
 }
 CONFIDENCES = (0.8, 0.9, 0.95)
 
@@ -61,14 +66,20 @@ def compare_trees(name, options):
     figures = defaultdict(list)
     for X, y, X_test, y_test, seed in folds_of(name, options):
         for tree, limits in TREES.items():
+            if limits is None:
+                clf = TunedCart(seed)
+            else:
+                clf = CultivatedForestClassifier(**limits, random_state=seed)
             start = time.process_time()
-            clf = CultivatedForestClassifier(**limits, random_state=seed).fit(X, y)
+            clf.fit(X, y)
             seconds = time.process_time() - start
             proba = clf.predict_proba(X_test)
             auc = roc_auc_score(
                 y_test, proba[:, 1] if proba.shape[1] == 2 else proba, multi_class="ovr"
             )
-            figures[tree].append((clf.score(X_test, y_test), auc, clf.n_leaves_, seconds))
+            leaves = clf.decision_tree_.get_n_leaves() if limits is None else clf.n_leaves_
+            accuracy = np.mean(clf.predict(X_test) == y_test)
+            figures[tree].append((accuracy, auc, leaves, seconds))
     return {tree: np.mean(rows, axis=0) for tree, rows in figures.items()}
 
 

@@ -84,7 +84,11 @@ def _encode(columns, weight, max_bins):
     for j in np.flatnonzero(n_codes > (np.inf if max_bins is None else max_bins)):
         values[j] = _bin_ends(ranked[j], weight[order[j]], max_bins)
         n_codes[j] = len(values[j])
-        codes[j] = np.searchsorted(values[j], columns[j])
+        # the values are sorted already: bins are runs of them
+        n_known = np.count_nonzero(~np.isnan(ranked[j]))
+        last = np.searchsorted(ranked[j, :n_known], values[j], side="right")
+        runs = np.repeat(np.arange(n_codes[j], dtype=dtype), np.diff(last, prepend=0))
+        codes[j, order[j, :n_known]] = runs
     codes[np.isnan(columns)] = missing
     return codes, n_codes, np.concatenate(values)
 

@@ -333,9 +333,9 @@ class ModuleTreeDisplay:
                 ]
                 pending += [(node, True), (right, False), (left, False)]
                 continue
-            best = int(np.argmax(tree.value[node]))
-            classes[node] = (best, float(tree.value[node, best]))
-            label = f"{estimator.classes_[best]}: {tree.value[node, best]:.2f}\n"
+            best = int(np.argmax(tree.response[node]))
+            classes[node] = (best, float(tree.response[node, best]))
+            label = f"{estimator.classes_[best]}: {tree.response[node, best]:.2f}\n"
             label += f"mass {tree.mass[node]:.1f}"
             if left >= 0:
                 label += f"\n{tree.n_leaves_below(node)} leaves"

@@ -31,11 +31,13 @@ from ensemble_simplify._base import (
 )
 from ensemble_simplify.cultivated._codes import MAX_BINS, encode
 from ensemble_simplify.cultivated._grow import grow
+from ensemble_simplify.cultivated._refit import refit_leaves
 from ensemble_simplify.cultivated._text import TreeText
 from ensemble_simplify.cultivated._tree import ModuleTree
 
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
 ROWS_PER_TASK = 1024  # prediction is not shared out below this
+ROWS_PER_PART = 65_536  # rows whose leaves are added up together for a refit
 CV_FOLDS = 5  # of ccp_alpha="cv"
 CV_ALPHAS = 50  # most values that it compares
 
@@ -87,10 +89,12 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     max_options : int or None, default=None
         Keep at most this many options in a module, the best ones. 5 costs no accuracy on
         average and makes the tree far easier to read.
-    k : "sqrt", float or callable, default="sqrt"
+    k : {"auto", "sqrt"}, float or callable, default="auto"
         Observations taken into the neighbourhood on either side of the best threshold:
         the square root of the node's mass, a fixed number, or a function of the mass
-        (tabulated on some thousands of masses and interpolated).
+        (tabulated on some thousands of masses and interpolated). "auto" is the square root, as in
+        the paper, and a quarter of it if `max_leaf_nodes` is given: a tree of few leaves needs
+        sharper modules.
     max_depth : int or None, default=14
         Most modules on a path. Without a limit (None) fractions are divided until
         `min_samples_split` stops them; do not make both small.
@@ -100,7 +104,12 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     ccp_alpha : float or "cv", default=0.0
         Cost of a leaf in minimal cost-complexity pruning, in units of Gini impurity, as in
         scikit-learn's trees; 0 prunes nothing. "cv" takes the value with the best accuracy in
-        five shuffled, stratified folds, of equal ones the largest.
+        five shuffled, stratified folds (with class shares in the leaves), of equal ones the
+        largest.
+    leaf_values : {"auto", "shares", "refit"}, default="auto"
+        What a leaf answers: the shares of the classes in its mass, as in the paper, or the values
+        that, mixed as the rows are, come nearest to the labels of the training rows (see Notes).
+        "auto" is "refit" if `max_leaf_nodes` or `ccp_alpha` makes the tree small.
     min_samples_split : float, default=6
         Nodes with less mass (sum of fractions times sample weights) are leaves.
     min_fraction : float, default=0.01
@@ -164,6 +173,13 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
+    The class shares in a leaf count a row that goes to several leaves as if each had to answer for
+    it alone, so that the mixture answers too cautiously. ``leaf_values="refit"`` minimises the
+    sum over the training rows of ``w_i ||y_i - sum_l f_il v_l||^2``, with `w` their weights, `f`
+    their fractions and `y` their classes as unit vectors, plus ``||v_l - s_l||^2`` for every
+    leaf, `s` being the shares: as if one more row had been seen there. Every ``v_l`` remains a
+    vector of probabilities.
+
     Missing values are allowed: in fitting they are left out of a feature's impurities (its gain
     counts only for the mass that is known), and a row whose value is missing is divided as the
     rest of the node is, as in C4.5.
@@ -192,10 +208,11 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         "option_modules": ["boolean"],
         "robust_splits": ["boolean"],
         "max_options": [Interval(Integral, 1, None, closed="left"), None],
-        "k": [StrOptions({"sqrt"}), Interval(Real, 0, None, closed="neither"), callable],
+        "k": [StrOptions({"auto", "sqrt"}), Interval(Real, 0, None, closed="neither"), callable],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
         "ccp_alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"})],
+        "leaf_values": [StrOptions({"auto", "shares", "refit"})],
         "min_samples_split": [Interval(Real, 0, None, closed="neither")],
         "min_fraction": [Interval(Real, 0, 0.5, closed="left")],
         "trivial_threshold": ["boolean"],
@@ -215,10 +232,11 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         option_modules=True,
         robust_splits=True,
         max_options=None,
-        k="sqrt",
+        k="auto",
         max_depth=14,
         max_leaf_nodes=None,
         ccp_alpha=0.0,
+        leaf_values="auto",
         min_samples_split=6,
         min_fraction=0.01,
         trivial_threshold=True,
@@ -238,6 +256,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.ccp_alpha = ccp_alpha
+        self.leaf_values = leaf_values
         self.min_samples_split = min_samples_split
         self.min_fraction = min_fraction
         self.trivial_threshold = trivial_threshold
@@ -311,7 +330,11 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         if self.ccp_alpha == "cv":
             self.ccp_alpha_ = self._best_alpha(tree, X, y, weight, deadline)
             timed_out |= time.monotonic() >= deadline
-        self.modules_ = tree.pruned(self.ccp_alpha_)
+        tree = tree.pruned(self.ccp_alpha_)
+        if self._refits():
+            tree, late = self._refitted(tree, X, y, weight, deadline)
+            timed_out |= late
+        self.modules_ = tree
         self.calibration_scores_ = None
         self.n_leaves_ = self.modules_.n_leaves
         self.n_modules_ = self.modules_.n_modules
@@ -319,8 +342,9 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         if timed_out:
             warn_out_of_time(
                 f"time_limit={self.time_limit} seconds passed before the tree was fully grown"
-                f"{' and pruned' if self.ccp_alpha == 'cv' else ''}; "
-                "its remaining nodes became leaves. Raise time_limit, or lower max_depth."
+                f"{', pruned' if self.ccp_alpha == 'cv' else ''}"
+                f"{' and its leaves refitted' if self._refits() else ''}; what was not split by "
+                "then became leaves. Raise time_limit, or lower max_depth."
             )
         report(
             self,
@@ -386,6 +410,41 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             tree = tree.best_first(self.max_leaf_nodes)
         return tree, timed_out
 
+    def _refits(self):
+        """Whether the leaves answer refitted values."""
+        if self.leaf_values == "auto":
+            return self.max_leaf_nodes is not None or self.ccp_alpha != 0
+        return self.leaf_values == "refit"
+
+    def _refitted(self, tree, X, y, weight, deadline):
+        """The tree with refitted leaves, and whether time was out: it is then as it was."""
+        X = np.ascontiguousarray(X)
+        router, leaves = tree.router(self._min_fraction), tree.leaves
+
+        def part(start):
+            if time.monotonic() >= deadline:
+                return None
+            rows = slice(start, start + ROWS_PER_PART)
+            row, node, fraction = router.leaves(X[rows])
+            shape = len(X[rows]), len(leaves)
+            member = csr_array((fraction, (row, np.searchsorted(leaves, node))), shape=shape)
+            labels = np.zeros((shape[0], tree.value.shape[1]))
+            labels[np.arange(shape[0]), y[rows]] = weight[rows]
+            weighted = member.multiply(weight[rows, None]).tocsr()
+            return weighted.T @ member, member.T @ labels
+
+        # Parts of one size whatever n_jobs is, added in their order: the sums are then the same.
+        parts = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")(
+            delayed(part)(start) for start in range(0, len(X), ROWS_PER_PART)
+        )
+        gram, target = 0, 0
+        for sums in parts:
+            if sums is None:
+                return tree, True
+            gram, target = sums[0] + gram, sums[1] + target
+        values, timed_out = refit_leaves(gram, target, tree.value[leaves], deadline)
+        return tree.answering(values), timed_out
+
     def _best_alpha(self, tree, X, y, weight, deadline):
         """The price of a leaf with the best accuracy on held-out folds; 0 if there is no time."""
         alphas = np.unique(tree.pruning_path()[1])
@@ -441,17 +500,20 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
     def _tabulate_k(self, mass):
         """Table of k against the mass of a node; empty for the square root."""
-        if self.k == "sqrt":
+        k = self.k
+        if k == "auto" and self.max_leaf_nodes is not None:
+            k = _quarter_of_sqrt
+        if isinstance(k, str):
             return np.empty(0), np.empty(0)
-        if not callable(self.k):
-            return np.array([mass]), np.array([float(self.k)])
+        if not callable(k):
+            return np.array([mass]), np.array([float(k)])
         grid = np.union1d(np.linspace(0, mass, 2049)[1:], np.geomspace(1e-6 * mass, mass, 2049))
-        table = np.array([float(self.k(m)) for m in grid])
+        table = np.array([float(k(m)) for m in grid])
         allowed = np.isfinite(table) & (table >= 0)
         if not allowed.all():
             bad = grid[~allowed][0]
             raise ValueError(
-                f"k={self.k!r} gives {self.k(bad)} for a node of mass {bad:g}; it must give a "
+                f"k={k!r} gives {k(bad)} for a node of mass {bad:g}; it must give a "
                 "finite number of observations, 0 or more."
             )
         return grid, table
@@ -547,7 +609,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         leaf_set : LeafSet
             A named tuple. ``weights``, sparse array of shape (n_samples, n_leaves): the fraction
             of each row in each leaf, rows summing to one; ``values``, ndarray of shape
-            (n_leaves, n_classes): class shares in the leaves; ``nodes``, ndarray of shape
+            (n_leaves, n_classes): what the leaves answer; ``nodes``, ndarray of shape
             (n_leaves,): their numbers in `modules_`. ``weights @ values`` is `predict_proba`.
 
         See Also
@@ -565,7 +627,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         weights = csr_array(
             (fractions, (rows, np.searchsorted(leaves, nodes))), shape=(len(X), len(leaves))
         )
-        return LeafSet(weights, self.modules_.value[leaves], leaves)
+        return LeafSet(weights, self.modules_.response[leaves], leaves)
 
     def predict_margin(self, X):
         """How far the most probable class of each row is ahead of the second.
@@ -830,7 +892,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         -------
         explanations : list of list of LeafShare
             For each row, largest fraction first: ``leaf`` (number in `modules_`), ``fraction``,
-            ``proba`` (class shares in the leaf) and ``rule``.
+            ``proba`` (what the leaf answers) and ``rule``.
         """
         text = self._text(feature_names, decimals=decimals, max_options=max_options)
         weights, values, nodes = self.predict_set(X)
@@ -874,6 +936,11 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         """
         text = self._text(feature_names, decimals=decimals, max_options=max_options, ranges=ranges)
         return text.whole(inf if max_depth is None else max_depth)
+
+
+def _quarter_of_sqrt(mass):
+    """The neighbourhoods of trees with few leaves."""
+    return 0.25 * mass**0.5
 
 
 def _margin(proba):

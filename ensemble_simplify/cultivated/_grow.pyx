@@ -37,15 +37,54 @@ cdef extern from "_thread_pool.h":
         void run(Task, void*, intp_t, bint) noexcept
     bint try_resize "es_try_resize"[T](vector[T]&, size_t) noexcept nogil
 
+cdef extern from *:
+    """
+    // Impurity times mass of both sides of every cut, for two classes, with one division. Next to
+    // a great mass a tiny fraction on the right can round to nothing, or less. GCC vectorises
+    // the loop only if it may take it that no floating-point exception is trapped.
+    #if defined(__GNUC__) && !defined(__clang__)
+    __attribute__((optimize("no-trapping-math")))
+    #endif
+    static void es_rate_cuts_of_two(
+        const double *left, const double *left_one, double *impurity, Py_ssize_t n, double mass,
+        double mass_one
+    ) {
+        for (Py_ssize_t q = 0; q < n; ++q) {
+            const double l = left[q], l_one = left_one[q];
+            double r = mass - l, r_one = mass_one - l_one;
+            r = r > 1e-100 ? r : 1e-100;
+            r_one = r_one < r ? r_one : r;
+            r_one = r_one > 0.0 ? r_one : 0.0;
+            impurity[q] = 2.0 * (l_one * (l - l_one) * r + r_one * (r - r_one) * l) / (l * r);
+        }
+    }
+
+    // The least of n > 0 numbers; four at a time, which do not wait for each other.
+    static double es_least(const double *value, Py_ssize_t n) {
+        double least[4] = {value[0], value[0], value[0], value[0]};
+        Py_ssize_t q = 0;
+        for (; q + 4 <= n; q += 4)
+            for (int k = 0; k < 4; ++k)
+                least[k] = value[q + k] < least[k] ? value[q + k] : least[k];
+        for (; q < n; ++q) least[0] = value[q] < least[0] ? value[q] : least[0];
+        for (int k = 1; k < 4; ++k) least[0] = least[k] < least[0] ? least[k] : least[0];
+        return least[0];
+    }
+    """
+    void rate_cuts_of_two_classes "es_rate_cuts_of_two"(
+        const double*, const double*, double*, intp_t, double, double
+    ) noexcept nogil
+    double least_of "es_least"(const double*, intp_t) noexcept nogil
+
 cdef enum:
     FIRST_OF_CODE = -2147483648     # sign bit of a list entry: a new code begins here
     LOCAL_ROW = 0x7FFFFFFF          # the other bits: the row's number within the node
     BLOCK = 2048                    # rows of one task of share_rows
+    SHORT_LIST = 200                # shorter ones are sorted by comparing
     MIN_SHARED = 30000              # minimum work for threads: rows times features of a node
     WORK_PER_CHECK = 4000000        # the same, between two looks at the clock
 
 cdef double TIE = 1e-12             # impurities this near are equal
-cdef double TINY = 1e-100           # stands for a mass that has been rounded to nothing
 
 
 cdef cppclass OpenNode:
@@ -76,6 +115,7 @@ cdef cppclass Workspace:
     vector[double] impurity         # of the cut at each code, times mass
     vector[double] class_sum
     vector[uint64_t] key
+    vector[uint64_t] other_key
 
 
 cdef struct Neighbourhood:
@@ -129,6 +169,10 @@ cdef cppclass Grower:
     OpenNode* right
     OpenNode* small                 # the child with fewer rows, where histograms are updated
     OpenNode* large
+    vector[double] small_mass       # of its rows
+    vector[int32_t] small_label
+    vector[double] table            # of the options: share that goes left, see fill_tables
+    vector[intp_t] table_start      # (n_options,), -1: too long, cuts are searched
     bint worthwhile                 # whether threads are worth waking
     double k                        # mass of a neighbourhood, on either side
     double impurity
@@ -154,6 +198,7 @@ cdef class _Growing:
     cdef vector[uint8_t] option_flip
     cdef vector[double] option_impurity, option_missing, cut_suffix
     cdef vector[OpenNodePointer] stack
+    cdef vector[vector[double]] spare   # histograms of nodes that are done
     cdef OpenNode* node             # taken from the stack
     cdef Grower g
     cdef ThreadPool* pool
@@ -211,35 +256,17 @@ cdef inline double gini_mass_of_sides(
     )
 
 
-cdef inline double gini_mass_of_two_classes(
-    double left, double left_one, double mass, double mass_one
-) noexcept nogil:
-    # The same for two classes, with one division.
-    # Next to a great mass a tiny fraction on the right can round to nothing, or less.
-    cdef double right = mass - left
-    cdef double right_one = mass_one - left_one
-    right = right if right > TINY else TINY
-    right_one = right_one if right_one < right else right
-    right_one = right_one if right_one > 0.0 else 0.0
-    return 2.0 * (
-        left_one * (left - left_one) * right + right_one * (right - right_one) * left
-    ) / (left * right)
-
-
 cdef void rate_cuts(Workspace* s, intp_t n_others) noexcept nogil:
-    # Impurity of the cut at every code; the loop for two classes is one that compilers vectorise.
+    # Impurity of the cut at every code.
     cdef const double* below = s.below.data()
     cdef const double* of_class = s.below_class.data()
     cdef double* impurity = s.impurity.data()
     cdef intp_t last = s.n_codes - 1
     cdef const double* total = of_class + last * n_others
     cdef double mass = below[last]
-    cdef double mass_one
     cdef intp_t q
     if n_others == 1:
-        mass_one = total[0]
-        for q in range(last + 1):
-            impurity[q] = gini_mass_of_two_classes(below[q], of_class[q], mass, mass_one)
+        rate_cuts_of_two_classes(below, of_class, impurity, last + 1, mass, total[0])
         return
     for q in range(last + 1):
         impurity[q] = gini_mass_of_sides(of_class + q * n_others, total, n_others, below[q], mass)
@@ -325,6 +352,31 @@ cdef void gather_from_list(Grower* g, intp_t j, Workspace* s) noexcept nogil:
         gather_classes(entry, length, g.w.data(), g.label.data(), g.n_classes - 1, s)
 
 
+cdef void gather_histogram_of_two_classes(
+    const double* of_bin, intp_t n_bins, double negligible, Workspace* s
+) noexcept nogil:
+    # Without branches: a bin of no mass is overwritten by the next.
+    cdef double* below = s.below.data()
+    cdef double* below_one = s.below_class.data()
+    cdef int32_t* member = s.member.data()
+    cdef double total = 0.0
+    cdef double total_one = 0.0
+    cdef double mass
+    cdef intp_t m = 0
+    cdef intp_t b
+    cdef bint keep
+    for b in range(n_bins):
+        mass = of_bin[2 * b] + of_bin[2 * b + 1]
+        keep = mass > negligible
+        total += mass if keep else 0.0
+        total_one += of_bin[2 * b + 1] if keep else 0.0
+        below[m] = total
+        below_one[m] = total_one
+        member[m] = <int32_t> b
+        m += keep
+    s.n_codes = m
+
+
 cdef void gather_from_histogram(Grower* g, intp_t j, Workspace* s) noexcept nogil:
     cdef intp_t n_classes = g.n_classes
     cdef intp_t n_others = n_classes - 1
@@ -336,6 +388,9 @@ cdef void gather_from_histogram(Grower* g, intp_t j, Workspace* s) noexcept nogi
     cdef double mass
     cdef intp_t m = 0
     cdef intp_t b, c
+    if n_classes == 2:
+        gather_histogram_of_two_classes(of_bin, n_bins, g.negligible_mass, s)
+        return
     for c in range(n_others):
         sums[c] = 0.0
     for b in range(n_bins):
@@ -361,15 +416,11 @@ cdef inline double mass_at(Workspace* s, intp_t q) noexcept nogil:
 cdef intp_t best_cut(Workspace* s) noexcept nogil:
     # The lowest of the best; not the last code, which sends all rows left.
     cdef intp_t last = s.n_codes - 1
-    cdef double tie = TIE * s.below[last]
-    cdef double least = s.impurity[0]
-    cdef intp_t best = 0
-    cdef intp_t q
-    for q in range(1, last):
-        if s.impurity[q] < least - tie:
-            least = s.impurity[q]
-            best = q
-    return best
+    cdef double enough = least_of(s.impurity.data(), last) + TIE * s.below[last]
+    cdef intp_t q = 0
+    while s.impurity[q] > enough:
+        q += 1
+    return q
 
 
 cdef Neighbourhood neighbourhood(Grower* g, Workspace* s, intp_t best) noexcept nogil:
@@ -486,6 +537,38 @@ cdef void scan_feature(void* context, intp_t j, int thread) noexcept nogil:
 # Lists, histograms and shares
 # ---------------------------------------------------------------------------------------------
 
+cdef bint sort_keys(Grower* g, intp_t j, Workspace* s) noexcept nogil:
+    # By code, rows in their order. Byte by byte, from the lowest, where that is quicker.
+    cdef intp_t n = <intp_t> s.key.size()
+    cdef intp_t n_codes = g.bin_start[j + 1] - g.bin_start[j]
+    cdef intp_t shift = 32
+    cdef intp_t i, total, count, b
+    cdef intp_t[256] first
+    if n < SHORT_LIST:
+        sort(s.key.begin(), s.key.end())
+        return True
+    if not try_resize(s.other_key, n):
+        return False
+    while n_codes > 1:
+        for b in range(256):
+            first[b] = 0
+        for i in range(n):
+            first[(s.key[i] >> shift) & 255] += 1
+        total = 0
+        for b in range(256):
+            count = first[b]
+            first[b] = total
+            total += count
+        for i in range(n):
+            b = (s.key[i] >> shift) & 255
+            s.other_key[first[b]] = s.key[i]
+            first[b] += 1
+        s.key.swap(s.other_key)
+        shift += 8
+        n_codes = (n_codes + 255) >> 8
+    return True
+
+
 cdef void sort_list(void* context, intp_t j, int thread) noexcept nogil:
     # The list of feature j in g.node, straight from the codes.
     cdef Grower* g = <Grower*> context
@@ -504,7 +587,9 @@ cdef void sort_list(void* context, intp_t j, int thread) noexcept nogil:
             key[0][length] = (<uint64_t> code << 32) | <uint64_t> i
             length += 1
     key[0].resize(length)
-    sort(key[0].begin(), key[0].end())
+    if not sort_keys(g, j, &g.workspaces[thread]):
+        g.out_of_memory = True
+        return
     for i in range(length):
         entry[i] = <int32_t> (key[0][i] & LOCAL_ROW)
         if i == 0 or (key[0][i] >> 32) != (key[0][i - 1] >> 32):
@@ -547,55 +632,144 @@ cdef void update_histogram(void* context, intp_t j, int thread) noexcept nogil:
     cdef Grower* g = <Grower*> context
     cdef OpenNode* small = g.small
     cdef intp_t start = g.bin_start[j] * g.n_classes
+    cdef intp_t size = g.bin_start[j + 1] * g.n_classes - start
     cdef const uint16_t* column = g.bins + j * g.n_samples
-    cdef double* add = NULL
     cdef double* subtract = NULL
-    cdef intp_t i, row, place
-    cdef double mass
-    if small.has_histogram:
-        add = small.histogram.data() + start
+    cdef double* add = NULL
+    cdef intp_t i
     if g.large != NULL and g.large.has_histogram:
         subtract = g.large.histogram.data() + start
-    for i in range(small.n_rows):
-        row = small.rows[i]
-        if column[row] == MISSING_BIN:
+    if small.has_histogram:
+        add = small.histogram.data() + start
+        add_rows(g, column, add, 1.0)
+        if subtract != NULL and size < 4 * small.n_rows:
+            # one pass over the bins is quicker than another over the rows
+            for i in range(size):
+                subtract[i] -= add[i]
+            return
+    if subtract != NULL:
+        add_rows(g, column, subtract, -1.0)
+
+
+cdef void add_rows(
+    Grower* g, const uint16_t* column, double* histogram, double sign
+) noexcept nogil:
+    # The rows of g.small, whose masses and labels are at hand.
+    cdef const int32_t* row = g.small.rows.data()
+    cdef const double* mass = g.small_mass.data()
+    cdef const int32_t* label = g.small_label.data()
+    cdef intp_t n_classes = g.n_classes
+    cdef intp_t i
+    cdef uint16_t b
+    for i in range(g.small.n_rows):
+        b = column[row[i]]
+        if b != MISSING_BIN:
+            histogram[b * n_classes + label[i]] += sign * mass[i]
+
+
+cdef int weigh_small(Grower* g) except -1 nogil:
+    # Masses and labels of the rows of g.small, once for all features.
+    cdef intp_t n = g.small.n_rows
+    cdef intp_t i, row
+    if <intp_t> g.small_mass.size() < n:
+        g.small_mass.resize(n)
+        g.small_label.resize(n)
+    for i in range(n):
+        row = g.small.rows[i]
+        g.small_mass[i] = g.small.fraction[i] * g.weight[row]
+        g.small_label[i] = <int32_t> g.y[row]
+    return 0
+
+
+cdef int fill_tables(Grower* g) except -1 nogil:
+    # What of a row goes left by an option: for a code before the first cut, for every code from
+    # there to the last cut, and for a code after it.
+    cdef intp_t o, q, code, n_codes
+    cdef intp_t size = 0
+    cdef double low
+    cdef Candidate* chosen
+    g.table_start.resize(g.option.size())
+    for o in range(<intp_t> g.option.size()):
+        chosen = &g.candidates[g.option[o]]
+        n_codes = chosen.code.back() - chosen.code[0] + 1
+        g.table_start[o] = -1
+        if n_codes > g.node.n_rows:
             continue
-        place = column[row] * g.n_classes + g.y[row]
-        mass = small.fraction[i] * g.weight[row]
-        if add != NULL:
-            add[place] += mass
-        if subtract != NULL:
-            subtract[place] -= mass
+        g.table_start[o] = size
+        if <intp_t> g.table.size() < size + n_codes + 2:
+            g.table.resize(size + n_codes + 2)
+        q = 0
+        for code in range(-1, n_codes + 1):
+            if code == n_codes:
+                low = 0.0
+            else:
+                while chosen.code[q] < chosen.code[0] + code:
+                    q += 1
+                low = chosen.suffix[q]
+            g.table[size + code + 1] = 1.0 - low if g.flip[o] else low
+        size += n_codes + 2
+    return 0
+
+
+cdef void share_by_table(
+    Grower* g, const Candidate* chosen, const double* table, intp_t feature, double missing,
+    intp_t start, intp_t stop,
+) noexcept nogil:
+    cdef const int32_t* row = g.node.rows.data()
+    cdef double* share = g.share.data()
+    cdef int32_t before = chosen.code[0] - 1
+    cdef int32_t after = chosen.code.back() - before + 1
+    cdef int32_t code, place
+    cdef intp_t i
+    for i in range(start, stop):
+        code = code_of(g, feature, row[i])
+        place = code - before
+        place = place if place > 0 else 0
+        place = place if place < after else after
+        share[i] += table[place] if code >= 0 else missing
+
+
+cdef void share_by_search(
+    Grower* g, const Candidate* chosen, bint flip, intp_t feature, double missing, intp_t start,
+    intp_t stop,
+) noexcept nogil:
+    cdef const int32_t* cut = chosen.code.data()
+    cdef intp_t n_cuts = <intp_t> chosen.code.size()
+    cdef intp_t i, q
+    cdef int32_t code
+    cdef double low
+    for i in range(start, stop):
+        code = code_of(g, feature, g.node.rows[i])
+        if code < 0:
+            g.share[i] += missing
+            continue
+        q = lower_bound(cut, cut + n_cuts, code) - cut
+        low = chosen.suffix[q] if q < n_cuts else 0.0
+        g.share[i] += 1.0 - low if flip else low
 
 
 cdef void share_rows(void* context, intp_t block, int thread) noexcept nogil:
     # The fraction of each row of a block that the options send left.
     cdef Grower* g = <Grower*> context
-    cdef OpenNode* node = g.node
     cdef double* share = g.share.data()
     cdef intp_t start = block * BLOCK
-    cdef intp_t stop = min(start + BLOCK, node.n_rows)
+    cdef intp_t stop = min(start + BLOCK, g.node.n_rows)
     cdef intp_t n_options = <intp_t> g.option.size()
-    cdef intp_t o, i, q, m, feature
-    cdef const int32_t* cut
-    cdef int32_t code
+    cdef intp_t o, i, j
     cdef Candidate* chosen
-    cdef double low
+    cdef double missing
     for i in range(start, stop):
         share[i] = 0.0
     for o in range(n_options):
-        feature = g.option[o]
-        chosen = &g.candidates[feature]
-        m = <intp_t> chosen.code.size()
-        cut = chosen.code.data()
-        for i in range(start, stop):
-            code = code_of(g, feature, node.rows[i])
-            if code < 0:
-                low = chosen.left_share
-            else:
-                q = lower_bound(cut, cut + m, code) - cut
-                low = chosen.suffix[q] if q < m else 0.0
-            share[i] += 1.0 - low if g.flip[o] else low
+        j = g.option[o]
+        chosen = &g.candidates[j]
+        missing = 1.0 - chosen.left_share if g.flip[o] else chosen.left_share
+        if g.table_start[o] >= 0:
+            share_by_table(
+                g, chosen, g.table.data() + g.table_start[o], j, missing, start, stop
+            )
+        else:
+            share_by_search(g, chosen, g.flip[o], j, missing, start, stop)
     for i in range(start, stop):
         share[i] /= n_options
 
@@ -752,10 +926,10 @@ cdef int make_room(_Growing out, int n_threads) except -1 nogil:
     g.candidates.resize(g.n_features)
     g.workspaces.resize(n_threads)
     for i in range(n_threads):
-        g.workspaces[i].below.resize(most_codes)
-        g.workspaces[i].below_class.resize(most_codes * g.n_classes)
-        g.workspaces[i].member.resize(most_codes)
-        g.workspaces[i].impurity.resize(most_codes)
+        g.workspaces[i].below.resize(most_codes + 1)
+        g.workspaces[i].below_class.resize((most_codes + 1) * g.n_classes)
+        g.workspaces[i].member.resize(most_codes + 1)
+        g.workspaces[i].impurity.resize(most_codes + 1)
         g.workspaces[i].class_sum.resize(g.n_classes)
     g.w.resize(2 * g.n_samples)
     g.label.resize(g.n_samples)
@@ -795,6 +969,7 @@ cdef int add_root(_Growing out) except -1 nogil:
     root.histogram.resize(g.bin_start[g.n_features] * g.n_classes)
     g.small = root
     g.large = NULL
+    weigh_small(g)
     out.pool.run(update_histogram, g, g.n_features, g.n_samples * g.n_features > MIN_SHARED)
     return 0
 
@@ -837,19 +1012,31 @@ cdef int write_options(_Growing out) except -1 nogil:
     return 0
 
 
+cdef void weigh_rows(void* context, intp_t block, int thread) noexcept nogil:
+    # Labels and masses of a block of the node's rows.
+    cdef Grower* g = <Grower*> context
+    cdef OpenNode* node = g.node
+    cdef intp_t start = block * BLOCK
+    cdef intp_t stop = min(start + BLOCK, node.n_rows)
+    cdef intp_t i
+    for i in range(start, stop):
+        g.label[i] = <int32_t> g.y[node.rows[i]]
+    if node.has_histogram:  # which holds the masses
+        return
+    for i in range(start, stop):
+        g.w[2 * i] = node.fraction[i] * g.weight[node.rows[i]]
+        g.w[2 * i + 1] = g.w[2 * i] if g.label[i] == 1 else 0.0
+
+
 cdef int find_options(_Growing out) except -1 nogil:
     # Look at every feature of the node, and choose.
     cdef Grower* g = &out.g
     cdef OpenNode* node = out.node
-    cdef intp_t i
     g.node = node
     g.worthwhile = node.n_rows * g.n_features > MIN_SHARED
     g.k = neighbourhood_mass(g, node.mass)
     g.impurity = gini_mass_of_node(node.class_mass.data() + 1, g.n_classes - 1, node.mass) / node.mass
-    for i in range(node.n_rows):
-        g.label[i] = <int32_t> g.y[node.rows[i]]
-        g.w[2 * i] = node.fraction[i] * g.weight[node.rows[i]]
-        g.w[2 * i + 1] = g.w[2 * i] if g.label[i] == 1 else 0.0
+    out.pool.run(weigh_rows, g, (node.n_rows + BLOCK - 1) // BLOCK, g.worthwhile)
     out.pool.run(scan_feature, g, g.n_features, g.worthwhile)
     check_memory(g)
     return choose_options(g)
@@ -858,27 +1045,41 @@ cdef int find_options(_Growing out) except -1 nogil:
 cdef int divide_rows(Grower* g) except -1 nogil:
     # Rows, fractions and class masses of the two children of g.node.
     cdef OpenNode* node = g.node
+    cdef double* part = g.share.data()  # first shares, then fractions of rows that go left
+    cdef intp_t n_left = 0
+    cdef intp_t n_right = 0
     cdef intp_t i, label
-    cdef double to_left, to_right, mass
+    cdef double to_right, mass
+    for i in range(node.n_rows):
+        part[i] = left_part(node.fraction[i], part[i], g.smallest)
+        n_left += part[i] > 0.0
+        n_right += node.fraction[i] - part[i] > 0.0
     g.left.class_mass.resize(g.n_classes)
     g.right.class_mass.resize(g.n_classes)
+    g.left.rows.resize(n_left)
+    g.left.fraction.resize(n_left)
+    g.right.rows.resize(n_right)
+    g.right.fraction.resize(n_right)
+    n_left = 0
+    n_right = 0
     for i in range(node.n_rows):
-        to_left = left_part(node.fraction[i], g.share[i], g.smallest)
-        to_right = node.fraction[i] - to_left
+        to_right = node.fraction[i] - part[i]
         mass = g.weight[node.rows[i]]
         label = g.label[i]
         g.to_left[i] = -1
         g.to_right[i] = -1
-        if to_left > 0.0:
-            g.to_left[i] = <int32_t> g.left.rows.size()
-            g.left.rows.push_back(node.rows[i])
-            g.left.fraction.push_back(to_left)
-            g.left.class_mass[label] += mass * to_left
+        if part[i] > 0.0:
+            g.to_left[i] = <int32_t> n_left
+            g.left.rows[n_left] = node.rows[i]
+            g.left.fraction[n_left] = part[i]
+            g.left.class_mass[label] += mass * part[i]
+            n_left += 1
         if to_right > 0.0:
-            g.to_right[i] = <int32_t> g.right.rows.size()
-            g.right.rows.push_back(node.rows[i])
-            g.right.fraction.push_back(to_right)
+            g.to_right[i] = <int32_t> n_right
+            g.right.rows[n_right] = node.rows[i]
+            g.right.fraction[n_right] = to_right
             g.right.class_mass[label] += mass * to_right
+            n_right += 1
     return 0
 
 
@@ -887,6 +1088,7 @@ cdef bint add_children(_Growing out, intp_t number) except -1 nogil:
     cdef Grower* g = &out.g
     cdef OpenNode* child
     cdef intp_t side
+    fill_tables(g)
     out.pool.run(share_rows, g, (g.node.n_rows + BLOCK - 1) // BLOCK, g.worthwhile)
     for side in range(2):
         out.stack.push_back(new OpenNode())
@@ -934,8 +1136,12 @@ cdef int hand_down_histogram(_Growing out) except -1 nogil:
         g.large.histogram.swap(g.node.histogram)
     if not g.small.is_leaf and g.small.n_rows >= g.list_below:
         g.small.has_histogram = True
-        g.small.histogram.resize(g.bin_start[g.n_features] * g.n_classes)
+        if not out.spare.empty():  # its memory is at hand
+            g.small.histogram.swap(out.spare.back())
+            out.spare.pop_back()
+        g.small.histogram.assign(g.bin_start[g.n_features] * g.n_classes, 0.0)
     if g.small.has_histogram or g.large.has_histogram:
+        weigh_small(g)
         out.pool.run(update_histogram, g, g.n_features, g.worthwhile)
     if not g.small.is_leaf and not g.small.has_histogram:
         make_lists(out, g.small)
@@ -974,6 +1180,9 @@ cdef bint grow_nodes(_Growing out, double deadline) except -1 nogil:
             if not timed_out:
                 split_node(out, number)
         out.option_start.push_back(<intp_t> out.option_feature.size())
+        if not out.node.histogram.empty():
+            out.spare.resize(out.spare.size() + 1)
+            out.spare.back().swap(out.node.histogram)
         del out.node
         out.node = NULL
     return timed_out

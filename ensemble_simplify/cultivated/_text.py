@@ -82,7 +82,7 @@ class TreeText:
         return vote + ", ".join(self.decisions(node, left=left))
 
     def _leaf(self, node):
-        value, mass = self.tree.value[node], self.tree.mass[node]
+        value, mass = self.tree.response[node], self.tree.mass[node]
         best = np.argmax(value)
         return f"class: {self.classes[best]} ({value[best]:.2f} of mass {mass:.1f})"
 

@@ -24,6 +24,9 @@ class ModuleTree:
         Sum of the (weighted) fractions of the training rows in the node.
     value : ndarray of float64, shape (n_nodes, n_classes)
         Shares of the classes in that mass.
+    response : ndarray of float64, shape (n_nodes, n_classes)
+        What the node answers as a leaf: `value`, or in leaves that were refitted another vector of
+        probabilities.
     option_start : ndarray of intp, shape (n_nodes + 1,)
         Options of node ``i`` are ``option_start[i]:option_start[i + 1]``, best first; every one
         has the same vote.
@@ -48,6 +51,7 @@ class ModuleTree:
     depth: np.ndarray
     mass: np.ndarray
     value: np.ndarray
+    response: np.ndarray
     option_start: np.ndarray
     option_feature: np.ndarray
     option_flip: np.ndarray
@@ -196,6 +200,7 @@ class ModuleTree:
             depth=self.depth[kept],
             mass=self.mass[kept],
             value=self.value[kept],
+            response=self.response[kept],
             option_start=np.concatenate([[0], np.cumsum(n_options)]),
             cut_start=np.concatenate([[0], np.cumsum(n_cuts[options])]),
             **{
@@ -212,12 +217,18 @@ class ModuleTree:
             },
         )
 
+    def answering(self, values):
+        """The same tree whose leaves answer these values."""
+        response = self.value.copy()
+        response[self.leaves] = values
+        return replace(self, response=response)
+
     def router(self, min_fraction):
         """The compiled router of this tree."""
         return Router(
             self.left,
             self.right,
-            self.value,
+            self.response,
             self.option_start,
             self.option_feature,
             self.option_flip.view(np.uint8),
@@ -258,6 +269,7 @@ class ModuleTree:
         feature_of_cut = np.repeat(feature, np.diff(grown["cut_start"]))
         coded = ("option_center", "cut_code")
         return cls(
+            response=grown["value"],
             option_threshold=codes.decode(feature, grown["option_center"]),
             cut_threshold=codes.decode(feature_of_cut, grown["cut_code"]),
             **{name: array for name, array in grown.items() if name not in coded},

@@ -60,7 +60,8 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     estimators : {"auto", "paper"}, estimator or list of estimators, default="auto"
         Where the first population comes from.
 
-        - ``"auto"``: bagged CART trees in four set-ups, and boosted trees.
+        - ``"auto"``: bagged CART trees in four set-ups, and boosted trees. Bags hold at most 5,000
+          rows; other trees are fitted on at most 20,000.
         - ``"paper"``: bagged trees of four inducers (C4.5-, CART-, QUEST- and GUIDE-like),
           and boosted trees, as in the paper.
         - a tree classifier or an ensemble of them, or a list of such, each fitted once on the

@@ -14,6 +14,9 @@ from ensemble_simplify.genesim._scoring import validation_proba
 
 # Trees of the first population that a thread cleans at once.
 _TREES_AT_ONCE = 16
+# What the front takes in the end for each tree: so many times what the largest takes to answer the
+# validation rows.
+_PASSES_AT_END = 5.0
 
 
 class Evolution:
@@ -45,6 +48,7 @@ class Evolution:
         self.scorer = scorer
         self.n_threads = n_threads
         self.deadline = deadline
+        self.reserve = 0.0  # seconds that it takes to write the front
         self.history = Bunch(best_score=[], mean_score=[], n_leaves=[], population_size=[])
         self.stopped = False
 
@@ -96,7 +100,16 @@ class Evolution:
                 break
 
     def _time_left(self):
-        return self.deadline - time.monotonic()
+        return self.deadline - self.reserve - time.monotonic()
+
+    def _set_reserve(self):
+        """All rows are sent through every tree of the front in the end, to count and to rate."""
+        if self.deadline == np.inf:
+            return
+        last = len(self.population.describe("front")[0]) - 1
+        start = time.monotonic()
+        validation_proba(self.population, self.population.nodes(last, "front"))
+        self.reserve = _PASSES_AT_END * (last + 1) * (time.monotonic() - start)
 
     def _run(self, function, calls, **options):
         """Call a method of the population for each tuple of arguments, a thread each."""
@@ -116,6 +129,7 @@ class Evolution:
         self.stopped = any(part.stopped for part in candidates)
 
     def _record(self):
+        self._set_reserve()
         score, n_leaves = self.population.describe()
         self.history.best_score.append(score[0])
         self.history.mean_score.append(score.mean())

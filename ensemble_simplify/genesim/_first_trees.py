@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 import warnings
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -44,12 +45,17 @@ _CART_SETUPS = (
 # The inducers of estimators="paper" grow bags together up to so many rows.
 _BAGGED_ROWS = 20_000
 
+# Most rows that are drawn into a bag; and that boosted trees, and those which would be fitted on all
+# rows, are fitted on. More make the trees no better that come of them in the end.
+_BAG_ROWS = 5_000
+_WHOLE_ROWS = 20_000
+
 # Trees of the forest whose out-of-bag votes are asked, and the most rows in the bag of each.
 _OOB_TREES = 200
-_OOB_ROWS = 20_000
+_OOB_ROWS = 5_000
 
 # Under a time limit, the time that a tree takes is measured on so many rows, if there are more.
-_TRIAL_ROWS = 10_000
+_TRIAL_ROWS = 1_000
 
 # Trees of a frozen ensemble that are asked whether it was fitted on the same rows.
 _TREES_LOOKED_AT = 5
@@ -75,7 +81,8 @@ def grow_trees(model, X, y_index, weight, random_state, deadline):
     weight : float64 array of shape (n_rows,)
     random_state : RandomState
     deadline : float
-        By ``time.monotonic()``. If it is near, fewer trees are fitted, on fewer rows.
+        By ``time.monotonic()``. Two fifths of the time until then are used; if it is short, fewer
+        trees are fitted, on fewer rows.
 
     Returns
     -------
@@ -90,6 +97,8 @@ def grow_trees(model, X, y_index, weight, random_state, deadline):
             QuestTree,
             GuideTree,
         ]
+    if deadline < np.inf:
+        deadline = 0.6 * time.monotonic() + 0.4 * deadline
     # Inducers take weights for numbers of rows.
     weight = check_weights(weight, X, mean_one=True)
     y_index = y_index.astype(np.float64)
@@ -124,8 +133,12 @@ def _bags(model, makers, weight, random_state):
             seed = random_state.randint(np.iinfo(np.int32).max)
             bag = weight
             if bootstrap:
-                drawn = random_state.randint(n_rows, size=n_rows)
+                drawn = random_state.randint(n_rows, size=min(n_rows, _BAG_ROWS))
                 bag = weight * np.bincount(drawn, minlength=n_rows)
+            elif n_rows > _WHOLE_ROWS:
+                bag = np.zeros(n_rows)
+                drawn = random_state.choice(n_rows, _WHOLE_ROWS, replace=False)
+                bag[drawn] = weight[drawn]
             if i == 0 or model.estimators == "auto" or bootstrap % together == 0:
                 tasks.append((_make(maker, seed), []))
             tasks[-1][1].append(bag)
@@ -135,15 +148,15 @@ def _bags(model, makers, weight, random_state):
 def _fit_tasks(model, tasks, X, y, deadline):
     """Fit the trees of all tasks in threads; the `Forest` or `Splits` of each, in their order."""
     n_threads = effective_n_jobs(model.n_jobs)
-    # In rounds, so that progress can be told.
+    # In rounds, so that progress can be told: first a tree for every thread.
     size = n_threads * max(1, len(tasks) // (10 * n_threads)) if model.verbose else len(tasks)
-    forests = []
-    for start in range(0, len(tasks), size):
-        tasks_of_round = tasks[start : start + size]
+    starts = [0, *range(n_threads, len(tasks), size)] if model.verbose else [0]
+    forests, longest = [], [0.0]
+    for start, stop in pairwise([*starts, len(tasks)]):
         # The very first tree is fitted whatever the clock says.
         calls = [
-            (_fit_task, (task, X, y, deadline, start + i == 0), {})
-            for i, task in enumerate(tasks_of_round)
+            (_fit_task, (tasks[i], X, y, -np.inf if i == 0 else deadline, longest), {})
+            for i in range(start, stop)
         ]
         parts = [calls[i::n_threads] for i in range(n_threads)]
         fitted = in_threads(n_threads, [(_one_by_one, (part,), {}) for part in parts])
@@ -153,7 +166,7 @@ def _fit_tasks(model, tasks, X, y, deadline):
         forests += [forest for group in groups for forest in group]
         report(
             model,
-            f"first population: {start + len(calls)} of {len(tasks)} "
+            f"first population: {stop} of {len(tasks)} "
             f"{'trees' if model.estimators == 'auto' else 'groups of trees'}",
         )
         if time.monotonic() >= deadline:
@@ -165,14 +178,25 @@ def _one_by_one(calls):
     return [function(*args, **kwargs) for function, args, kwargs in calls]
 
 
-def _fit_task(task, X, y, deadline, whatever_time):
-    """Read the trees of a task; none where the clock is out."""
-    model, bags = task
-    if not whatever_time and time.monotonic() >= deadline:
+def _fit_task(task, X, y, deadline, longest):
+    """Read the trees of a task; none where the clock will be out.
+
+    `longest` holds the seconds that the longest task took so far; -inf as deadline asks for the
+    trees whatever the clock says.
+    """
+    start = time.monotonic()
+    if deadline > -np.inf and start + longest[0] >= deadline:
         return []
+    model, bags = task
+    used = np.any(bags, axis=0)
+    if 2 * np.count_nonzero(used) < len(X):
+        X, y, bags = X[used], y[used], [bag[used] for bag in bags]
     if isinstance(model, DecisionTreeClassifier):
-        return [read_forest(_fit_cart(model, X, y, bag)) for bag in bags]
-    return [splits_of_bags(model, X, y, np.array(bags))]
+        forests = [read_forest(_fit_cart(model, X, y, bag)) for bag in bags]
+    else:
+        forests = [splits_of_bags(model, X, y, np.array(bags))]
+    longest[0] = max(longest[0], time.monotonic() - start)
+    return forests
 
 
 def _fit_cart(model, X, y, weight):
@@ -186,31 +210,37 @@ def _affordable_rows(trials, X, y, weight, deadline):
     n = len(X)
     if deadline == np.inf or n <= _TRIAL_ROWS:
         return n
-    rows = np.arange(_TRIAL_ROWS) * n // _TRIAL_ROWS
+    n = min(n, _WHOLE_ROWS)
+    rows = np.arange(_TRIAL_ROWS) * len(X) // _TRIAL_ROWS
     start = time.monotonic()
     for model in trials:
-        _fit_task((model, [weight[rows]]), X[rows], y[rows], deadline, True)
+        _fit_task((model, [weight[rows]]), X[rows], y[rows], -np.inf, [0.0])
     now = time.monotonic()
     # They take time in proportion to n log n.
     share = (deadline - now) / 2 / (now - start) * _TRIAL_ROWS * np.log(_TRIAL_ROWS)
     while n > _TRIAL_ROWS and n * np.log(n) > share:
         n = max(_TRIAL_ROWS, int(0.9 * n))
-    return n
+    return len(X) if n == _WHOLE_ROWS else n
 
 
 def _boost(X, y, weight, n_trees, seed, deadline):
     """Trees of depth three, each fitted on rows that the ones before got wrong (SAMME)."""
+    if len(X) > _WHOLE_ROWS:
+        rows = np.random.RandomState(seed).choice(len(X), _WHOLE_ROWS, replace=False)
+        X, y, weight = X[rows], y[rows], weight[rows]
     labels, index = np.unique(y, return_inverse=True)
-    trees = []
+    trees, longest = [], 0.0
     weight = weight / weight.sum()
     for i in range(n_trees if len(labels) > 1 else 0):
-        if time.monotonic() >= deadline:
+        start = time.monotonic()
+        if start + longest >= deadline:
             break
         model = DecisionTreeClassifier(max_depth=3, random_state=seed + i)
         tree = _fit_cart(model, X, y, weight)
         wrong = tree.predict(X, check_input=False) != labels[index]
         error = weight[wrong].sum()
         trees.append(read_forest(tree))
+        longest = max(longest, time.monotonic() - start)
         if error <= 0.0 or error >= 1.0 - 1.0 / len(labels):
             break
         weight = np.where(wrong, weight * (1.0 - error) / error * (len(labels) - 1.0), weight)
@@ -221,7 +251,7 @@ def _boost(X, y, weight, n_trees, seed, deadline):
 def out_of_bag_votes(model, X, y_index, weight, seed, deadline):
     """What the trees of a random forest that did not see a row say about it.
 
-    The forest may take half of the time left: it is grown in steps, and on fewer rows a tree if
+    The forest may take half of the time left, a quarter to grow: it is grown in steps, and on fewer rows a tree if
     they are many.
 
     Returns
@@ -237,7 +267,8 @@ def out_of_bag_votes(model, X, y_index, weight, seed, deadline):
     )
     step, n_rows = _OOB_TREES, len(X)
     if deadline < np.inf:
-        deadline = (time.monotonic() + deadline) / 2
+        # asking the trees about all rows takes about as long as growing them
+        deadline = 0.75 * time.monotonic() + 0.25 * deadline
         trial = DecisionTreeClassifier(min_samples_leaf=2, max_features="sqrt", random_state=0)
         step = effective_n_jobs(model.n_jobs)
         n_rows = _affordable_rows([trial] * step, X, y_index, weight, deadline)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -19,6 +20,7 @@ from ensemble_simplify import (
     CultivatedForestClassifier,
     ModuleTreeDisplay,
 )
+from ensemble_simplify.cultivated._refit import refit_leaves
 
 
 def noisy_data(seed=0, n=400, p=4, n_classes=2):
@@ -588,7 +590,8 @@ def test_best_first_is_a_part_of_the_whole_tree(n_leaves, n_classes):
         300, 6, n_informative=4, n_classes=n_classes, n_clusters_per_class=1, flip_y=0.2,
         random_state=1,
     )  # fmt: skip
-    whole = CultivatedForestClassifier(min_fraction=0).fit(X, y)
+    narrow = {"min_fraction": 0, "k": lambda mass: np.sqrt(mass) / 4}
+    whole = CultivatedForestClassifier(**narrow).fit(X, y)
     small = CultivatedForestClassifier(min_fraction=0, max_leaf_nodes=n_leaves).fit(X, y)
     leaves = greedy_leaves(whole.modules_, n_leaves)
     assert small.n_leaves_ == len(leaves) == min(n_leaves, whole.n_leaves_)
@@ -646,6 +649,7 @@ def test_cross_validated_alpha_is_the_best_of_the_folds(max_leaf_nodes):
     X, y = make_classification(240, 6, n_informative=3, flip_y=0.3, random_state=5)
     weight = np.random.default_rng(0).integers(1, 4, 240).astype(float)
     options = {"max_options": 2, "max_leaf_nodes": max_leaf_nodes, "max_depth": 5}
+    # leaves are refitted after the choice
     clf = CultivatedForestClassifier(**options, ccp_alpha="cv", random_state=3)
     clf.fit(X, y, sample_weight=weight)
     plain = CultivatedForestClassifier(**options)
@@ -655,7 +659,7 @@ def test_cross_validated_alpha_is_the_best_of_the_folds(max_leaf_nodes):
     folds = StratifiedKFold(5, shuffle=True, random_state=np.random.RandomState(3))
     for train, test in folds.split(X, y):
         for i, alpha in enumerate(tried):
-            part = clone(plain).set_params(ccp_alpha=alpha)
+            part = clone(plain).set_params(ccp_alpha=alpha, leaf_values="shares")
             part.fit(X[train], y[train], sample_weight=weight[train])
             right[i] += weight[test] @ (part.predict(X[test]) == y[test])
     assert len(tried) < 50
@@ -666,6 +670,64 @@ def test_cross_validated_alpha_is_the_best_of_the_folds(max_leaf_nodes):
         assert 1 < clf.n_leaves_ < plain.fit(X, y, sample_weight=weight).n_leaves_
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_refitted_leaves_are_optimal(n_classes, weighted):
+    """The gradient is the same for all classes that a leaf gives a chance, and larger elsewhere."""
+    X, y = noisy_data(5, n=500, n_classes=n_classes)
+    weight = np.random.default_rng(1).integers(1, 5, size=len(X)) if weighted else None
+    clf = CultivatedForestClassifier(max_leaf_nodes=9).fit(X, y, sample_weight=weight)
+    weights, values, leaves = clf.predict_set(X)
+    fractions, shares = weights.toarray(), clf.modules_.value[leaves]
+    mass = np.ones(len(X)) if weight is None else weight
+    labels = np.eye(n_classes)[y]
+    gradient = fractions.T @ (mass[:, None] * (fractions @ values - labels)) + (values - shares)
+    np.testing.assert_allclose(values.sum(axis=1), 1)
+    assert values.min() >= 0
+    least = gradient.min(axis=1, keepdims=True)
+    assert np.all((gradient - least)[values > 1e-9] < 1e-5)
+    assert np.abs(values - shares).max() > 0.01
+
+    plain = clone(clf).set_params(leaf_values="shares").fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(plain.modules_.left, clf.modules_.left)
+    np.testing.assert_array_equal(plain.predict_set(X).values, shares)
+
+    def loss(model):
+        return mass @ np.square(model.predict_proba(X) - labels).sum(axis=1)
+
+    assert loss(clf) < loss(plain)
+
+
+@settings(deadline=None, max_examples=50)
+@given(seed=st.integers(0, 10**6), n_leaves=st.integers(1, 6), n_classes=st.integers(2, 4))
+def test_refit_beats_every_other_answer(seed, n_leaves, n_classes):
+    rng = np.random.default_rng(seed)
+    fractions = rng.dirichlet(np.full(n_leaves, 0.3), size=rng.integers(1, 30))
+    labels = np.eye(n_classes)[rng.integers(n_classes, size=len(fractions))]
+    shares = rng.dirichlet(np.ones(n_classes), size=n_leaves)
+    gram, target = csr_array(fractions.T @ fractions), fractions.T @ labels
+    values, timed_out = refit_leaves(gram, target, shares, np.inf)
+    assert not timed_out
+
+    def loss(V):
+        return np.square(fractions @ V - labels).sum() + np.square(V - shares).sum()
+
+    for other in [shares, *rng.dirichlet(np.ones(n_classes), size=(200, n_leaves))]:
+        for step in (1.0, 1e-2, 1e-3):
+            assert loss(values) <= loss(values + step * (other - values)) + 1e-9
+
+
+def test_refits_do_not_depend_on_threads_and_stop_in_time(monkeypatch):
+    monkeypatch.setattr("ensemble_simplify.cultivated._estimator.ROWS_PER_PART", 64)
+    X, y = noisy_data(n=1000)
+    one, two = (
+        CultivatedForestClassifier(max_leaf_nodes=7, n_jobs=n).fit(X, y) for n in (1, 3)
+    )
+    np.testing.assert_array_equal(one.modules_.response, two.modules_.response)
+    late = one._refitted(one.modules_, X, y.astype(np.intp), np.ones(1000), -np.inf)
+    assert late == (one.modules_, True)
+
+
 def test_cross_validation_of_rare_classes_and_without_time():
     X, y = make_classification(60, 4, random_state=0)
     y[:2] = 2
@@ -673,7 +735,7 @@ def test_cross_validation_of_rare_classes_and_without_time():
     assert clf.predict_proba(X).shape == (60, 3)
     assert CultivatedForestClassifier(ccp_alpha="cv").fit(X[:3], [0, 1, 2]).ccp_alpha_ == 0
     X, y = make_classification(3000, 20, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="and pruned"):
+    with pytest.warns(ConvergenceWarning, match="grown, pruned and its leaves refitted"):
         clf = CultivatedForestClassifier(ccp_alpha="cv", time_limit=1e-9).fit(X, y)
     assert clf.ccp_alpha_ == 0
 

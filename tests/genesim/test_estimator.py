@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 import warnings
 
 import numpy as np
@@ -33,6 +34,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text, plot_tree
 
 from ensemble_simplify import GenesimClassifier
+from ensemble_simplify.genesim._first_trees import _fit_task
 
 SMALL = {
     "n_bootstraps": 4,
@@ -268,6 +270,7 @@ IN_A_FRESH_PROCESS = """
 import joblib
 from sklearn.datasets import load_wine
 from ensemble_simplify import GenesimClassifier
+from ensemble_simplify.genesim._first_trees import _fit_task
 X, y = load_wine(return_X_y=True)
 model = GenesimClassifier(n_bootstraps=3, n_iter=3, random_state=5).fit(X, y)
 tree = model.decision_tree_.tree_.__getstate__()
@@ -527,6 +530,7 @@ def test_first_population_is_told_of(fitness, capsys):
     assert all(line.startswith("[GenesimClassifier] ") for line in lines)
     first = next(i for i, line in enumerate(lines) if "iteration 0" in line)
     assert sum("first population" in line for line in lines[:first]) > 5
+    assert any("first population: 1 of" in line for line in lines[:first])  # the first tree
     assert any("out-of-bag" in line for line in lines[:first]) == (fitness == "oob")
     assert len(lines) - first == loud.n_iter_ + 1
     quiet = GenesimClassifier(**options).fit(X, y)
@@ -577,6 +581,49 @@ def test_first_trees_grow_on_some_rows_if_time_is_short(monkeypatch):
     sizes.clear()
     GenesimClassifier(n_bootstraps=0, time_limit=1e6, n_iter=0).fit(X, y)
     assert max(sizes) == 10_000
+
+
+def test_first_trees_of_many_rows_grow_on_some_of_them(monkeypatch):
+    sizes = []
+    fit = DecisionTreeClassifier.fit
+
+    def counting_fit(self, X, *args, **kwargs):
+        sizes.append(len(X))
+        return fit(self, X, *args, **kwargs)
+
+    monkeypatch.setattr(DecisionTreeClassifier, "fit", counting_fit)
+    monkeypatch.setattr("ensemble_simplify.genesim._first_trees._BAG_ROWS", 100)
+    monkeypatch.setattr("ensemble_simplify.genesim._first_trees._WHOLE_ROWS", 300)
+    monkeypatch.setattr("ensemble_simplify.genesim._first_trees._OOB_ROWS", 100)
+    X, y = make_classification(2000, 5, flip_y=0.2, random_state=0)
+    model = GenesimClassifier(n_bootstraps=3, n_iter=2, random_state=0).fit(X, y)
+    # 4 set-ups on the rows that stand for all, 3 bags of each, and 3 boosted trees
+    assert sizes.count(300) == 4 + 3
+    assert sum(50 < size <= 100 for size in sizes) == 12
+    assert len(sizes) == 19
+    assert model.decision_tree_.tree_.n_node_samples[0] == 2000
+    assert model.score(X, y) > 0.75
+    sizes.clear()
+    GenesimClassifier("paper", n_bootstraps=1, boosting=False, n_iter=1, random_state=0).fit(X, y)
+    assert sorted(sizes)[-1] == 300
+    monkeypatch.setattr("ensemble_simplify.genesim._first_trees._TRIAL_ROWS", 200)
+    sizes.clear()
+    with pytest.warns(ConvergenceWarning):
+        GenesimClassifier(n_bootstraps=3, n_iter=10**6, time_limit=1.0).fit(X, y)
+    assert max(sizes) <= 300
+
+
+def test_no_tree_is_begun_that_would_end_too_late():
+    X, y = make_classification(200, 5, random_state=0)
+    y = y.astype(np.float64)
+    task = (DecisionTreeClassifier(random_state=0), [np.ones(200)])
+    X = X.astype(np.float32)
+    soon = time.monotonic() + 5.0
+    assert _fit_task(task, X, y, soon, [100.0]) == []
+    assert len(_fit_task(task, X, y, -np.inf, [100.0])) == 1
+    longest = [0.0]
+    assert len(_fit_task(task, X, y, soon + 100.0, longest)) == 1
+    assert 0 < longest[0] < 100
 
 
 def test_models_are_not_fitted_after_the_time_limit():

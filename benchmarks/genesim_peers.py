@@ -1,0 +1,327 @@
+"""GENESIM beside other makers of small trees, every one tuned on the training rows alone.
+
+    python -m benchmarks.genesim_peers --data DIR [--sets heart iris] [--methods genesim streed]
+                                       [--repeats 1] [--store FILE] [--report]
+
+The paper's twelve sets (see `benchmarks.genesim`; without ``--data`` the two of them that come with
+scikit-learn), stratified 3-fold cross-validation with shuffled rows. ``--store`` appends a line a
+fit, so that a run can be made in pieces; ``--report`` prints what is there and runs nothing.
+
+- ``cart``: cut back along its own pruning path, alpha by 5 shuffled folds.
+- ``streed``: optimal trees of depth 3 (pystreed), 5 thresholds a feature, size tuned by its own
+  five-fold validation.
+- ``gosdt``, on sets of two classes, since its guesses of thresholds miss those of a third: optimal
+  sparse trees, thresholds guessed from 40 boosted stumps, depth at most 5, regularisation out of
+  four by 3 shuffled folds, 5 seconds a fit by the clock. ``gosdt 5``: the least of five
+  regularisations that leaves at most 5 leaves; ``genesim 5``: GENESIM's ``at(n_leaves=5)``.
+- ``figs``: sums of trees (imodels), number of splits out of five by 5 shuffled folds; one against
+  the rest with three classes or more, "leaves" over all its trees.
+- ``cultivated``, ``cultivated 15``: the whole cultivated forest, and the one of 15 leaves.
+- ``ebm``: explainable boosting machine (interpret), 4 outer bags, no interactions; not a tree.
+- ``forest``: 300 trees with leaves of 2 rows.
+
+Seconds are of CPU, tuning counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+import warnings
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.multiclass import OneVsRestClassifier
+
+from benchmarks._record import environment
+from benchmarks.genesim import SETS, load
+from benchmarks.genesim_small_trees import TunedCart
+from ensemble_simplify import C45Tree, CultivatedForestClassifier, GenesimClassifier, GuideTree
+
+FIRST_SEED = 9300
+SECONDS = 5  # a fit of GOSDT
+REGULARISATIONS = (0.05, 0.02, 0.01, 0.005)
+SPLITS = (3, 6, 9, 12, 20)
+
+
+class Gosdt:
+    """GOSDT on thresholds guessed from boosted stumps."""
+
+    def __init__(self, seed, regularisations=REGULARISATIONS, most_leaves=None):
+        self.seed = seed
+        self.regularisations = regularisations
+        self.most_leaves = most_leaves
+
+    def fit(self, X, y):
+        if self.most_leaves is not None:
+            for regularisation in sorted(self.regularisations):
+                model = self._fit_one(X, y, regularisation)
+                if model is not None and self._n_leaves(model) <= self.most_leaves:
+                    break
+            self.binarizer_, self.model_ = model
+            return self
+        right = dict.fromkeys(self.regularisations, 0)
+        folds = StratifiedKFold(3, shuffle=True, random_state=self.seed)
+        for train, test in folds.split(X, y):
+            for regularisation in right:
+                model = self._fit_one(X[train], y[train], regularisation)
+                if model is None:  # no tree within the time
+                    right[regularisation] -= len(X)
+                    continue
+                binarizer, tree = model
+                answers = tree.predict(binarizer.transform(X[test]))
+                right[regularisation] += np.sum(answers == y[test])
+        for regularisation in sorted(right, key=lambda r: (-right[r], -r)):
+            model = self._fit_one(X, y, regularisation)
+            if model is not None:
+                break
+        self.binarizer_, self.model_ = model
+        return self
+
+    def _fit_one(self, X, y, regularisation):
+        from gosdt import GOSDTClassifier, ThresholdGuessBinarizer
+
+        binarizer = ThresholdGuessBinarizer(n_estimators=40, max_depth=1, random_state=self.seed)
+        binarizer.set_output(transform="pandas")
+        binary = binarizer.fit_transform(X, y)
+        model = GOSDTClassifier(
+            regularization=regularisation, depth_budget=5, time_limit=SECONDS,
+            allow_small_reg=True, similar_support=False,
+        )  # fmt: skip
+        try:
+            model.fit(binary, y)
+        except RuntimeError as error:  # it says so when it has no tree at the end of its time
+            print(f"# gosdt, {regularisation}: {error}", flush=True)
+            return None
+        return (binarizer, model) if model.trees_ else None
+
+    @staticmethod
+    def _n_leaves(model):
+        def count(node):
+            if hasattr(node, "left_child"):
+                return count(node.left_child) + count(node.right_child)
+            return 1
+
+        return count(model[1].trees_[0].tree)
+
+    @property
+    def n_leaves_(self):
+        return self._n_leaves((self.binarizer_, self.model_))
+
+    def predict(self, X):
+        return self.model_.predict(self.binarizer_.transform(X))
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(self.binarizer_.transform(X))
+
+
+class Streed:
+    """An optimal tree of depth three whose size STreeD tunes itself."""
+
+    def __init__(self, seed):
+        self.seed = seed
+
+    def fit(self, X, y):
+        from pystreed import STreeDClassifier
+
+        self.model_ = STreeDClassifier(
+            "accuracy", max_depth=3, n_thresholds=5, hyper_tune=True, time_limit=60,
+            random_seed=self.seed,
+        ).fit(X, y)  # fmt: skip
+        self.n_leaves_ = self.model_.get_n_leaves()
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+class Figs:
+    """Sums of trees with as many splits as held-out folds like best."""
+
+    def __init__(self, seed):
+        self.seed = seed
+
+    def fit(self, X, y):
+        from imodels import FIGSClassifier
+
+        model, name = FIGSClassifier(random_state=self.seed), "max_rules"
+        if len(np.unique(y)) > 2:
+            model, name = OneVsRestClassifier(model), "estimator__max_rules"
+        folds = StratifiedKFold(5, shuffle=True, random_state=self.seed)
+        self.model_ = GridSearchCV(model, {name: SPLITS}, cv=folds).fit(X, y).best_estimator_
+        parts = getattr(self.model_, "estimators_", [self.model_])
+        self.n_leaves_ = sum(part.complexity_ + len(part.trees_) for part in parts)
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+class Five:
+    """GENESIM's best tree of at most five leaves."""
+
+    def __init__(self, seed):
+        self.seed = seed
+
+    def fit(self, X, y):
+        whole = GenesimClassifier(n_jobs=1, random_state=self.seed).fit(X, y)
+        self.model_ = whole.at(n_leaves=max(5, int(whole.pareto_front_.n_leaves[0])))
+        self.n_leaves_ = self.model_.n_leaves_
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+def _ebm(seed):
+    from interpret.glassbox import ExplainableBoostingClassifier
+
+    return ExplainableBoostingClassifier(
+        interactions=0, outer_bags=4, n_jobs=1, random_state=seed
+    )
+
+
+METHODS = {
+    "genesim": lambda seed: GenesimClassifier(n_jobs=1, random_state=seed),
+    "cart": TunedCart,
+    "c45": lambda seed: C45Tree(),
+    "guide .03": lambda seed: GuideTree(confidence=0.03),
+    "streed": Streed,
+    "gosdt": Gosdt,
+    "figs": Figs,
+    "cultivated": lambda seed: CultivatedForestClassifier(),
+    "cultivated 15": lambda seed: CultivatedForestClassifier(max_leaf_nodes=15, max_options=5),
+    "ebm": _ebm,
+    "forest": lambda seed: RandomForestClassifier(
+        300, min_samples_leaf=2, n_jobs=1, random_state=seed
+    ),
+    "genesim 5": Five,
+    "gosdt 5": lambda seed: Gosdt(seed, (0.1, 0.05, 0.03, 0.02, 0.01), most_leaves=5),
+}
+FIVE_LEAVES = ("genesim 5", "gosdt 5")
+BINARY_ONLY = ("gosdt", *FIVE_LEAVES)
+
+
+def n_leaves(model):
+    """Leaves of a fitted model; NaN for those that are not trees."""
+    if hasattr(model, "n_leaves_"):
+        return model.n_leaves_
+    tree = getattr(model, "decision_tree_", None)
+    return np.nan if tree is None else tree.get_n_leaves()
+
+
+def measure(model, X, y, X_test, y_test):
+    """Accuracy, AUC, leaves and CPU seconds of one fit."""
+    start = time.process_time()
+    model.fit(X, y)
+    seconds = time.process_time() - start
+    proba = np.asarray(model.predict_proba(X_test), dtype=float)
+    proba = proba / proba.sum(axis=1, keepdims=True)
+    auc = roc_auc_score(y_test, proba[:, 1] if proba.shape[1] == 2 else proba, multi_class="ovr")
+    return np.mean(model.predict(X_test) == y_test), auc, n_leaves(model), seconds
+
+
+def read(store):
+    """Figures of the fits in a file, by (set, method, seed, fold)."""
+    done = {}
+    if store and Path(store).exists():
+        with open(store, newline="", encoding="utf-8") as file:
+            for name, method, seed, fold, *figures in csv.reader(file):
+                done[name, method, int(seed), int(fold)] = [float(f) for f in figures]
+    return done
+
+
+def run(options, done):
+    """Fit what is not in the store yet, all methods on one fold after another."""
+    for repeat in range(options.repeats):
+        seed = FIRST_SEED + repeat
+        for name in options.sets:
+            X, y = load(name, options.data)
+            y = np.unique(y, return_inverse=True)[1]
+            folds = StratifiedKFold(3, shuffle=True, random_state=seed).split(X, y)
+            for fold, (train, test) in enumerate(folds):
+                for method in options.methods:
+                    key = name, method, seed, fold
+                    if key in done or (method in BINARY_ONLY and y.max() > 1):
+                        continue
+                    done[key] = measure(
+                        METHODS[method](seed), X[train], y[train], X[test], y[test]
+                    )
+                    if options.store:
+                        with open(options.store, "a", newline="", encoding="utf-8") as file:
+                            csv.writer(file).writerow((*key, *done[key]))
+
+
+def table(figures, sets, methods):
+    """Lines of means over the sets, with the difference to the first method."""
+    yield "| method | accuracy | AUC | leaves | CPU s | the first's accuracy less this one's |"
+    yield "|---" * 6 + "|"
+    means = {m: np.array([np.mean(figures[name, m], axis=0) for name in sets]) for m in methods}
+    for method in methods:
+        accuracy, auc, leaves, seconds = means[method].mean(axis=0)
+        gap = means[methods[0]][:, 0] - means[method][:, 0]
+        error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
+        difference = f"{gap.mean():+.4f} +- {error:.4f}" if method != methods[0] else ""
+        yield (
+            f"| {method} | {accuracy:.4f} | {auc:.3f} | {leaves:.1f} | {seconds:.2f} | "
+            f"{difference} |"
+        )
+
+
+def report(done, options):
+    """Tables of the folds in which every method is done."""
+    figures = defaultdict(list)
+    for (name, method, _, _), values in done.items():
+        figures[name, method].append(values)
+    whole = [m for m in options.methods if m not in FIVE_LEAVES]
+    for title, methods in (
+        ("All sets", [m for m in whole if m not in BINARY_ONLY]),
+        ("Two classes", whole if "gosdt" in whole else []),
+        ("Two classes, at most 5 leaves", [m for m in FIVE_LEAVES if m in options.methods]),
+    ):
+        counts = {name: min((len(figures[name, m]) for m in methods), default=0) for name in SETS}
+        sets = [name for name in SETS if counts[name]]
+        if not sets:
+            continue
+        print(f"\n{title}: {', '.join(f'{name} ({counts[name]} folds)' for name in sets)}\n")
+        print("\n".join(table(figures, sets, methods)))
+        print("\n| accuracy | " + " | ".join(methods) + " |\n" + "|---" * (len(methods) + 1) + "|")
+        for name in sets:
+            cells = [f"{np.mean(figures[name, m], axis=0)[0]:.3f}" for m in methods]
+            print(f"| {name} | " + " | ".join(cells) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", help="directory of CSV files")
+    parser.add_argument("--sets", nargs="+", choices=SETS)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--store", help="append one line a fit to this CSV file")
+    parser.add_argument("--report", action="store_true", help="print what is stored, fit nothing")
+    options = parser.parse_args()
+    options.sets = options.sets or (list(SETS) if options.data else ["iris", "wine"])
+    warnings.filterwarnings("ignore")
+    print(environment("pystreed", "gosdt", "imodels", "interpret-core"))
+    done = read(options.store)
+    if not options.report:
+        run(options, done)
+    report(done, options)
+
+
+if __name__ == "__main__":
+    main()
