@@ -154,8 +154,13 @@ def _hist_tree(estimator, predictor, codes):
         dtype="float64",
         missing_left=nodes["missing_go_to_left"].astype(bool),
     )
-    sets = {}
-    for node in np.flatnonzero(nodes["is_categorical"].astype(bool) & ~leaf).tolist():
+    sets, is_categorical = {}, nodes["is_categorical"].astype(bool)
+    if (~leaf & ~is_categorical & (tree.feature >= 0) & (tree.feature < len(codes))).any():
+        raise ValueError(
+            f"{name_of(estimator)} holds a damaged tree: a feature of categories is compared with "
+            "a number. Fit it again."
+        )
+    for node in np.flatnonzero(is_categorical & ~leaf).tolist():
         feature, row = int(tree.feature[node]), int(nodes["bitset_idx"][node])
         if not 0 <= feature < len(codes) or row >= len(predictor.raw_left_cat_bitsets):
             raise ValueError(
@@ -294,18 +299,28 @@ def _xgboost_tree(estimator, saved):
         n_features=int(estimator.n_features_in_),
         missing_left=np.array(saved["default_left"]).astype(bool),
     )
-    sets, begins = {}, saved.get("categories_segments", [])
-    for node, begin, size in zip(
-        saved.get("categories_nodes", []), begins, saved.get("categories_sizes", []), strict=True
+    split = np.array(saved.get("split_type", np.zeros(len(left)))) == 1
+    nodes, begins, sizes, codes = (
+        np.array(saved.get(f"categories{part}", []), dtype=np.int64)
+        for part in ("_nodes", "_segments", "_sizes", "")
+    )
+    ends = np.cumsum(sizes)
+    if (
+        not len(left) == len(tree.right) == len(tree.feature) == len(number) == len(split)
+        or ((left == -1) != (tree.right == -1)).any()
+        or not np.array_equal(nodes, np.flatnonzero(split & (left != -1)))
+        or not np.array_equal(begins, ends - sizes)
+        or (sizes < 0).any()
+        or ends[-1:].sum() != len(codes)
     ):
-        codes = saved["categories"][begin : begin + size]
-        sets[node] = set_of(codes, False, estimator)
-    marked = np.flatnonzero((np.array(saved.get("split_type", [0])) == 1) & (left != -1))
-    if not set(marked.tolist()) <= set(sets):
         raise ValueError(
-            f"{name_of(estimator)} holds a damaged tree: a split of categories names none. Fit it "
+            f"{name_of(estimator)} holds a damaged tree: its arrays do not go together. Fit it "
             "again."
         )
+    sets = {
+        node: set_of(codes[begin:end], False, estimator)
+        for node, begin, end in zip(nodes.tolist(), begins, ends, strict=True)
+    }
     return tree, sets
 
 
@@ -571,10 +586,16 @@ def _lightgbm_tree(estimator, part):
     threshold, feature = numbers("threshold", np.float64), numbers("split_feature", np.int64)
     n_inner = len(leaf) - 1
     children = [numbers(name, np.int64) for name in ("left_child", "right_child")]
-    if n_inner < 0 or any(len(a) != n_inner for a in (kind, threshold, feature, *children)):
+    ends, words = numbers("cat_boundaries", np.int64), numbers("cat_threshold", np.int64)
+    wrong = len(leaf) != int(entries.get("num_leaves", -1))
+    wrong |= ((kind < 0) | (kind > 15)).any() or ((words < 0) | (words >> 32 > 0)).any()
+    if len(ends):
+        wrong |= ends[0] != 0 or (np.diff(ends) < 0).any() or ends[-1] != len(words)
+        wrong |= len(ends) - 1 != int(entries.get("num_cat", 0))
+    if wrong or any(len(a) != n_inner for a in (kind, threshold, feature, *children)):
         raise ValueError(
             f"{name_of(estimator)} holds a damaged tree: it has {len(leaf)} leaves and "
-            f"{len(threshold)} splits. Fit it again."
+            f"{len(threshold)} splits, or arrays that do not go together. Fit it again."
         )
     blank = np.full(len(leaf), -1)
     # splits first, then leaves, which have the names -1, -2, ...
@@ -600,7 +621,6 @@ def _lightgbm_tree(estimator, part):
         missing_left=np.concatenate([lost_left, np.zeros(len(leaf), dtype=bool)]),
     )
     sets = {}
-    ends, words = numbers("cat_boundaries", np.int64), numbers("cat_threshold", np.uint32)
     for node in np.flatnonzero(is_categorical).tolist():
         row = int(threshold[node])
         if not 0 <= row < len(ends) - 1:
