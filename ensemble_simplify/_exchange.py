@@ -101,6 +101,7 @@ class TreeliteModel(_ExchangeModel):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows; they are cast to the type of the runtime.
 
         Returns
         -------
@@ -119,6 +120,7 @@ class TreeliteModel(_ExchangeModel):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows; they are cast to the type of the runtime.
 
         Returns
         -------
@@ -346,6 +348,7 @@ class OnnxModel(_ExchangeModel):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows; they are cast to the type of the runtime.
 
         Returns
         -------
@@ -360,6 +363,7 @@ class OnnxModel(_ExchangeModel):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows; they are cast to the type of the runtime.
 
         Returns
         -------
