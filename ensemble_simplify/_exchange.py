@@ -106,6 +106,7 @@ class TreeliteModel(_ExchangeModel):
         Returns
         -------
         ndarray of shape (n_rows,)
+            Labels; numbers for regression.
         """
         scores = self._scores(X, pred_margin=True)
         if not hasattr(self, "classes_"):
@@ -125,6 +126,7 @@ class TreeliteModel(_ExchangeModel):
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
+            In the order of ``classes_``.
         """
         upper = self._scores(X, pred_margin=False)
         return upper if upper.shape[1] > 1 else np.column_stack([1 - upper, upper])
@@ -353,6 +355,7 @@ class OnnxModel(_ExchangeModel):
         Returns
         -------
         ndarray of shape (n_rows,)
+            Labels; numbers for regression.
         """
         answer = self._run(X, self._answer)
         return np.asarray(answer).ravel()
@@ -368,6 +371,7 @@ class OnnxModel(_ExchangeModel):
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
+            In the order of ``classes_``.
         """
         name = [out.name for out in self.model.graph.output if out.name != self._answer]
         if len(name) != 1:
