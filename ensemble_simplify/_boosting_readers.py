@@ -189,6 +189,8 @@ _XGBOOST_LINKS = {
     "reg:logistic": "sigmoid",
     "multi:softprob": "softmax",
 }
+# Nodes of trees for whose leaves XGBoost is asked.
+MAX_PROBED = 20_000
 _XGBOOST_IDENTITY = (
     "reg:squarederror",
     "reg:absoluteerror",
@@ -364,7 +366,7 @@ def _weigh(booster, trees, shares, init, estimator):
     rows of one kind to those of another, or from version to version, it may do without. What
     reproduces its own margins is the arithmetic that it uses.
     """
-    rows = np.concatenate([_leaf_rows(tree) for tree in trees[:200]])
+    rows = _rows_of_leaves(trees[:200])
     truth = _margins(booster, rows, (0, 0)).reshape(len(rows), len(init))
     leaves = [_leaves_of(tree, rows) for tree in trees]
     around = (init, *(np.nextafter(init, np.float32(end)) for end in (-np.inf, np.inf)))
@@ -406,7 +408,7 @@ def _base_margin(booster, trees, guess, estimator):
     float32 numbers, and bisection finds its ends. Only the first tree sees the start itself: with
     one tree an iteration, rows for all its leaves leave none but starts of the same function.
     """
-    rows = np.concatenate([_leaf_rows(tree) for tree in trees[:20]])
+    rows = _rows_of_leaves(trees[:20])
     # one iteration, all of them
     truth = {part: _margins(booster, rows, part) for part in ((0, 1), (0, 0))}
 
@@ -444,13 +446,21 @@ def _logit32(share):
     return np.array([-math.log(odd) if odd > 0 else np.inf for odd in odds], dtype=np.float32)
 
 
+def _rows_of_leaves(trees):
+    """Rows for the leaves of the first tree, and of others while they are quickly found."""
+    n_nodes = np.cumsum([len(tree.left) for tree in trees])
+    some = 1 + np.searchsorted(n_nodes, MAX_PROBED)
+    return np.concatenate([_leaf_rows(tree) for tree in trees[:some]])
+
+
 def _leaf_rows(tree):
-    """One row for every leaf of a tree that a row can reach."""
-    rows, todo = [], [(0, np.full(tree.n_features, FLOAT32_MAX))]
+    """One row for every value that a tree gives to a row that can reach it."""
+    rows, leaves, todo = [], [], [(0, np.full(tree.n_features, FLOAT32_MAX))]
     while todo:
         node, row = todo.pop()
         if tree.left[node] < 0:
             rows.append(row)
+            leaves.append(node)
             continue
         feature = tree.feature[node]
         if row[feature] > tree.threshold[node]:
@@ -458,7 +468,9 @@ def _leaf_rows(tree):
             row = row.copy()
             row[feature] = tree.threshold[node]
         todo.append((tree.left[node], row))
-    return np.array(rows, dtype=np.float32)
+    # leaves that are copies of one are one
+    _, first = np.unique(tree.value[leaves], axis=0, return_index=True)
+    return np.array(rows, dtype=np.float32)[np.sort(first)]
 
 
 # ------------------------------------------------------------------- LightGBM
