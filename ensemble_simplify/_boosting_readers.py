@@ -154,8 +154,13 @@ def _hist_tree(estimator, predictor, codes):
         dtype="float64",
         missing_left=nodes["missing_go_to_left"].astype(bool),
     )
-    sets = {}
-    for node in np.flatnonzero(nodes["is_categorical"].astype(bool) & ~leaf).tolist():
+    sets, is_categorical = {}, nodes["is_categorical"].astype(bool)
+    if (~leaf & ~is_categorical & (tree.feature >= 0) & (tree.feature < len(codes))).any():
+        raise ValueError(
+            f"{name_of(estimator)} holds a damaged tree: a feature of categories is compared with "
+            "a number. Fit it again."
+        )
+    for node in np.flatnonzero(is_categorical & ~leaf).tolist():
         feature, row = int(tree.feature[node]), int(nodes["bitset_idx"][node])
         if not 0 <= feature < len(codes) or row >= len(predictor.raw_left_cat_bitsets):
             raise ValueError(
@@ -184,6 +189,8 @@ _XGBOOST_LINKS = {
     "reg:logistic": "sigmoid",
     "multi:softprob": "softmax",
 }
+# Nodes of trees for whose leaves XGBoost is asked.
+MAX_PROBED = 20_000
 _XGBOOST_IDENTITY = (
     "reg:squarederror",
     "reg:absoluteerror",
@@ -294,18 +301,28 @@ def _xgboost_tree(estimator, saved):
         n_features=int(estimator.n_features_in_),
         missing_left=np.array(saved["default_left"]).astype(bool),
     )
-    sets, begins = {}, saved.get("categories_segments", [])
-    for node, begin, size in zip(
-        saved.get("categories_nodes", []), begins, saved.get("categories_sizes", []), strict=True
+    split = np.array(saved.get("split_type", np.zeros(len(left)))) == 1
+    nodes, begins, sizes, codes = (
+        np.array(saved.get(f"categories{part}", []), dtype=np.int64)
+        for part in ("_nodes", "_segments", "_sizes", "")
+    )
+    ends = np.cumsum(sizes)
+    if (
+        not len(left) == len(tree.right) == len(tree.feature) == len(number) == len(split)
+        or ((left == -1) != (tree.right == -1)).any()
+        or not np.array_equal(nodes, np.flatnonzero(split & (left != -1)))
+        or not np.array_equal(begins, ends - sizes)
+        or (sizes < 0).any()
+        or ends[-1:].sum() != len(codes)
     ):
-        codes = saved["categories"][begin : begin + size]
-        sets[node] = set_of(codes, False, estimator)
-    marked = np.flatnonzero((np.array(saved.get("split_type", [0])) == 1) & (left != -1))
-    if not set(marked.tolist()) <= set(sets):
         raise ValueError(
-            f"{name_of(estimator)} holds a damaged tree: a split of categories names none. Fit it "
+            f"{name_of(estimator)} holds a damaged tree: its arrays do not go together. Fit it "
             "again."
         )
+    sets = {
+        node: set_of(codes[begin:end], False, estimator)
+        for node, begin, end in zip(nodes.tolist(), begins, ends, strict=True)
+    }
     return tree, sets
 
 
@@ -349,7 +366,7 @@ def _weigh(booster, trees, shares, init, estimator):
     rows of one kind to those of another, or from version to version, it may do without. What
     reproduces its own margins is the arithmetic that it uses.
     """
-    rows = np.concatenate([_leaf_rows(tree) for tree in trees[:200]])
+    rows = _rows_of_leaves(trees[:200])
     truth = _margins(booster, rows, (0, 0)).reshape(len(rows), len(init))
     leaves = [_leaves_of(tree, rows) for tree in trees]
     around = (init, *(np.nextafter(init, np.float32(end)) for end in (-np.inf, np.inf)))
@@ -391,7 +408,7 @@ def _base_margin(booster, trees, guess, estimator):
     float32 numbers, and bisection finds its ends. Only the first tree sees the start itself: with
     one tree an iteration, rows for all its leaves leave none but starts of the same function.
     """
-    rows = np.concatenate([_leaf_rows(tree) for tree in trees[:20]])
+    rows = _rows_of_leaves(trees[:20])
     # one iteration, all of them
     truth = {part: _margins(booster, rows, part) for part in ((0, 1), (0, 0))}
 
@@ -429,13 +446,21 @@ def _logit32(share):
     return np.array([-math.log(odd) if odd > 0 else np.inf for odd in odds], dtype=np.float32)
 
 
+def _rows_of_leaves(trees):
+    """Rows for the leaves of the first tree, and of others while they are quickly found."""
+    n_nodes = np.cumsum([len(tree.left) for tree in trees])
+    some = 1 + np.searchsorted(n_nodes, MAX_PROBED)
+    return np.concatenate([_leaf_rows(tree) for tree in trees[:some]])
+
+
 def _leaf_rows(tree):
-    """One row for every leaf of a tree that a row can reach."""
-    rows, todo = [], [(0, np.full(tree.n_features, FLOAT32_MAX))]
+    """One row for every value that a tree gives to a row that can reach it."""
+    rows, leaves, todo = [], [], [(0, np.full(tree.n_features, FLOAT32_MAX))]
     while todo:
         node, row = todo.pop()
         if tree.left[node] < 0:
             rows.append(row)
+            leaves.append(node)
             continue
         feature = tree.feature[node]
         if row[feature] > tree.threshold[node]:
@@ -443,7 +468,9 @@ def _leaf_rows(tree):
             row = row.copy()
             row[feature] = tree.threshold[node]
         todo.append((tree.left[node], row))
-    return np.array(rows, dtype=np.float32)
+    # leaves that are copies of one are one
+    _, first = np.unique(tree.value[leaves], axis=0, return_index=True)
+    return np.array(rows, dtype=np.float32)[np.sort(first)]
 
 
 # ------------------------------------------------------------------- LightGBM
@@ -571,10 +598,16 @@ def _lightgbm_tree(estimator, part):
     threshold, feature = numbers("threshold", np.float64), numbers("split_feature", np.int64)
     n_inner = len(leaf) - 1
     children = [numbers(name, np.int64) for name in ("left_child", "right_child")]
-    if n_inner < 0 or any(len(a) != n_inner for a in (kind, threshold, feature, *children)):
+    ends, words = numbers("cat_boundaries", np.int64), numbers("cat_threshold", np.int64)
+    wrong = len(leaf) != int(entries.get("num_leaves", -1))
+    wrong |= ((kind < 0) | (kind > 15)).any() or ((words < 0) | (words >> 32 > 0)).any()
+    if len(ends):
+        wrong |= ends[0] != 0 or (np.diff(ends) < 0).any() or ends[-1] != len(words)
+        wrong |= len(ends) - 1 != int(entries.get("num_cat", 0))
+    if wrong or any(len(a) != n_inner for a in (kind, threshold, feature, *children)):
         raise ValueError(
             f"{name_of(estimator)} holds a damaged tree: it has {len(leaf)} leaves and "
-            f"{len(threshold)} splits. Fit it again."
+            f"{len(threshold)} splits, or arrays that do not go together. Fit it again."
         )
     blank = np.full(len(leaf), -1)
     # splits first, then leaves, which have the names -1, -2, ...
@@ -600,7 +633,6 @@ def _lightgbm_tree(estimator, part):
         missing_left=np.concatenate([lost_left, np.zeros(len(leaf), dtype=bool)]),
     )
     sets = {}
-    ends, words = numbers("cat_boundaries", np.int64), numbers("cat_threshold", np.uint32)
     for node in np.flatnonzero(is_categorical).tolist():
         row = int(threshold[node])
         if not 0 <= row < len(ends) - 1:

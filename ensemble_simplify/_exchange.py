@@ -101,10 +101,12 @@ class TreeliteModel(_ExchangeModel):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows; they are cast to the type of the runtime.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Labels; numbers for regression.
         """
         scores = self._scores(X, pred_margin=True)
         if not hasattr(self, "classes_"):
@@ -119,10 +121,12 @@ class TreeliteModel(_ExchangeModel):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows; they are cast to the type of the runtime.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
+            In the order of ``classes_``.
         """
         upper = self._scores(X, pred_margin=False)
         return upper if upper.shape[1] > 1 else np.column_stack([1 - upper, upper])
@@ -346,10 +350,12 @@ class OnnxModel(_ExchangeModel):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows; they are cast to the type of the runtime.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Labels; numbers for regression.
         """
         answer = self._run(X, self._answer)
         return np.asarray(answer).ravel()
@@ -360,10 +366,12 @@ class OnnxModel(_ExchangeModel):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows; they are cast to the type of the runtime.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
+            In the order of ``classes_``.
         """
         name = [out.name for out in self.model.graph.output if out.name != self._answer]
         if len(name) != 1:

@@ -79,7 +79,6 @@ def tree_of_thresholds(tree, sets):
     """A tree with its tests of sets of codes as tests of thresholds; see `as_thresholds`."""
     if not sets:
         return tree
-    _check_children(tree)
     *arrays, origin = as_thresholds(
         tree.left, tree.right, tree.feature, tree.threshold, tree.missing_left, sets
     )
@@ -87,8 +86,8 @@ def tree_of_thresholds(tree, sets):
     return replace(tree, **dict(zip(names, arrays, strict=True)), value=tree.value[origin])
 
 
-def _check_children(tree):
-    """Check that a tree is one before parts of it are copied."""
+def check_children(tree):
+    """Check that no node has two parents before parts are copied or walked through."""
     inner = np.flatnonzero(tree.left != -1)
     child = np.stack([tree.left[inner], tree.right[inner]])
     wrong = ((child <= 0) | (child >= len(tree.left))).any(axis=0)
@@ -110,7 +109,8 @@ class Trees(list):
         self.n_nodes = 0
 
     def add(self, tree, sets):
-        """Add a tree, its tests of sets of codes as thresholds."""
+        """Add a tree, checked, its tests of sets of codes as thresholds."""
+        check_children(tree)
         tree = tree_of_thresholds(tree, sets)
         self.n_nodes += len(tree.left)
         if self.n_nodes > MAX_NODES:

@@ -5,12 +5,16 @@ were given, and fails for a wrong answer or an error that is none of the package
 """
 
 import copy
+import importlib.util
+import json
+import re
 import traceback
 import warnings
 from pathlib import Path
 
 import numpy as np
 from oracles import trees_of
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree._tree import ccp_pruning_path
@@ -221,6 +225,239 @@ def check_public(estimator, X, y, rows, forest, changes):
     return refused
 
 
+# Boosting
+
+
+def boosting_rows(seed, n_rows=60):
+    """Rows of codes, numbers and few numbers, some missing, and classes."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack(
+        [rng.choice([0, 1, 3, 4, 6], n_rows), rng.normal(size=n_rows), rng.integers(0, 3, n_rows)]
+    ).astype(float)
+    y = (X[:, 1] + (X[:, 0] == 3) - X[:, 2] + rng.normal(size=n_rows) > -0.5).astype(int)
+    y += (X[:, 1] > 1) * (seed % 2)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y
+
+
+def broken_hist(seed, rng):
+    """HistGradientBoosting with entries of its nodes changed: (model, its predict, changes)."""
+    X, y = boosting_rows(seed % 40)
+    options = {"max_iter": 2, "max_leaf_nodes": 5, "min_samples_leaf": 3}
+    model = HistGradientBoostingClassifier(**options, categorical_features=[0]).fit(X, y)
+    predictor = model._predictors[rng.integers(2)][0]
+    nodes, changes = predictor.nodes.copy(), []
+    predictor.nodes = nodes
+    for _ in range(rng.integers(1, 4)):
+        i, what = int(rng.integers(len(nodes))), str(rng.choice([*HIST_FIELDS, "bits", "other"]))
+        if what == "bits" and len(predictor.raw_left_cat_bitsets):
+            predictor.raw_left_cat_bitsets = rng.integers(
+                0, 1 << 32, predictor.raw_left_cat_bitsets.shape, dtype=np.uint32
+            )
+        elif what == "other":
+            changes += break_boosted(model, rng)
+        elif what in ("num_threshold", "value"):
+            nodes[what][i] = rng.choice(NUMBERS)
+        elif what in ("is_leaf", "is_categorical", "missing_go_to_left"):
+            nodes[what][i] ^= 1
+        elif what != "bits":
+            nodes[what][i] = rng.choice([0, 1, 2, len(nodes) - 1, len(nodes), 2**31])
+        changes.append(f"{what}[{i}]")
+    return model, lambda rows: model.predict(rows), changes
+
+
+HIST_FIELDS = (
+    "value",
+    "feature_idx",
+    "num_threshold",
+    "missing_go_to_left",
+    "left",
+    "right",
+    "is_leaf",
+    "is_categorical",
+    "bitset_idx",
+)
+
+
+def break_boosted(model, rng):
+    """Change an attribute of a boosted ensemble; say which."""
+    name = str(rng.choice(["classes_", "n_features_in_", "_baseline_prediction"]))
+    if name == "classes_":
+        model.classes_ = rng.choice(
+            np.array([model.classes_[::-1], np.arange(7), model.classes_[:1]], dtype=object)
+        )
+    elif name == "n_features_in_":
+        model.n_features_in_ += int(rng.choice([-2, -1]))
+    else:
+        model._baseline_prediction = model._baseline_prediction * rng.choice([np.nan, np.inf, 2.0])
+    return [name]
+
+
+class Saved:
+    """A booster that says that it was saved as some changed text."""
+
+    def __init__(self, booster, text, load):
+        self._booster, self.text, self._load, self._loaded = booster, text, load, None
+
+    def __getattr__(self, name):
+        return getattr(self._booster, name)
+
+    def model_to_string(self):
+        return self.text
+
+    def save_raw(self, raw_format):
+        return self.text.encode()
+
+    def inplace_predict(self, *args, **options):
+        return self.loaded.inplace_predict(*args, **options)
+
+    @property
+    def loaded(self):
+        """The changed model itself: only asked for once the reader has taken it for one."""
+        if self._loaded is None:
+            self._loaded = self._load(self.text)
+        return self._loaded
+
+
+def broken_lightgbm(seed, rng):
+    """LightGBM with numbers of its saved trees changed: see `broken_hist`."""
+    lightgbm = importlib.import_module("lightgbm")
+    X, y = boosting_rows(seed % 40)
+    options = {"n_estimators": 2, "num_leaves": 5, "min_child_samples": 3, "verbose": -1}
+    options |= {"min_data_per_group": 1, "cat_smooth": 1.0, "n_jobs": 1}
+    model = lightgbm.LGBMClassifier(**options).fit(X, y, categorical_feature=[0])
+    text, changes = re.sub("tree_sizes=.*\n", "", model.booster_.model_to_string()), []
+    head, middle, tail = text.partition("end of trees")
+    lines = head.split("\n")
+    fields = "|".join(LIGHTGBM_FIELDS)
+    for _ in range(rng.integers(1, 4)):
+        places = [i for i, line in enumerate(lines) if re.match(f"({fields})=.", line)]
+        i = int(rng.choice(places))
+        name, values = lines[i].split("=")
+        values = values.split(" ")
+        real = name in ("threshold", "leaf_value")
+        numbers = [0.1, -0.1, 1e-40, -1e-36, 1e300, "nan", "inf"] if real else INDICES
+        values[rng.integers(len(values))] = str(rng.choice(np.array(numbers, dtype=object)))
+        if rng.random() < 0.1:
+            values = values[:-1]
+        lines[i] = f"{name}={' '.join(values)}"
+        changes.append(lines[i])
+    model._Booster = Saved(
+        model.booster_,
+        "\n".join(lines) + middle + tail,
+        lambda text: lightgbm.Booster(model_str=text),
+    )
+
+    def ask(rows):
+        model._Booster = model._Booster.loaded
+        return model.predict(rows)
+
+    return model, ask, changes
+
+
+LIGHTGBM_FIELDS = (
+    "num_leaves",
+    "num_cat",
+    "split_feature",
+    "threshold",
+    "decision_type",
+    "left_child",
+    "right_child",
+    "leaf_value",
+    "cat_boundaries",
+    "cat_threshold",
+)
+
+
+def broken_xgboost(seed, rng):
+    """XGBoost with numbers of its saved trees changed: see `broken_hist`."""
+    xgboost = importlib.import_module("xgboost")
+    X, y = boosting_rows(seed % 40)
+    options = {"n_estimators": 2, "max_depth": 3, "n_jobs": 1, "max_cat_to_onehot": 2}
+    model = xgboost.XGBClassifier(
+        **options, enable_categorical=True, feature_types=["c", "q", "q"]
+    ).fit(X, y)
+    booster = model.get_booster()
+    saved, changes = json.loads(bytes(booster.save_raw("json"))), []
+    trees = saved["learner"]["gradient_booster"]["model"]["trees"]
+    for _ in range(rng.integers(1, 4)):
+        tree = trees[rng.integers(len(trees))]
+        name = str(rng.choice([name for name in XGBOOST_FIELDS if tree[name]]))
+        if name == "split_conditions":
+            numbers = [0.1, -0.1, 1e-45, 3e38, -3e38, 0.0]
+        elif name in ("default_left", "split_type"):
+            numbers = [0, 1]
+        else:
+            numbers = [n for n in INDICES if -(2**31) <= n < 2**31]
+        i = int(rng.integers(len(tree[name])))
+        tree[name][i] = rng.choice(np.array(numbers, dtype=object))
+        changes.append(f"{name}[{i}]={tree[name][i]}")
+
+    def load(text):
+        booster = xgboost.Booster()
+        booster.load_model(bytearray(text.encode()))
+        return booster
+
+    model.get_booster = lambda: saved_booster
+    saved_booster = Saved(booster, json.dumps(saved), load)
+
+    def ask(rows):
+        margin = saved_booster.loaded.inplace_predict(rows, predict_type="value")
+        return margin.argmax(axis=1) if margin.ndim == 2 else (margin > 0.5).astype(int)
+
+    return model, ask, changes
+
+
+XGBOOST_FIELDS = (
+    "left_children",
+    "right_children",
+    "split_indices",
+    "split_conditions",
+    "default_left",
+    "split_type",
+    "categories",
+    "categories_nodes",
+    "categories_segments",
+    "categories_sizes",
+)
+BOOSTED = {"hist": broken_hist, "lightgbm": broken_lightgbm, "xgboost": broken_xgboost}
+
+
+def check_boosting(seed):
+    """A broken boosted ensemble is refused, or answered for exactly; return whether refused."""
+    rng = np.random.default_rng(seed)
+    kind = str(rng.choice(sorted(BOOSTED)))
+    if kind != "hist" and importlib.util.find_spec(kind) is None:
+        return {"(not installed)"}
+    model, ask, changes = BOOSTED[kind](seed, rng)
+    try:
+        forest, _ = was_refused(lambda: read_forest(model))
+    except Exception as error:  # XGBoost is asked for its base score
+        if type(error).__name__ != "XGBoostError":
+            raise
+        return {f"(refused by {kind} itself)"}
+    if forest is None:
+        return {f"read_forest of {kind}"}
+    cuts = forest.threshold[np.abs(forest.threshold) < FLOAT32_MAX]
+    rows = edge_points(np.append(cuts, 0.0), 3, n_rows=300, seed=seed)[:, : forest.n_features]
+    rows = rows.astype(np.float32).astype(np.float64)
+    coded = np.arange(forest.n_features) == 0
+    if forest.categorical is not None:
+        coded |= forest.categorical
+    rows = np.where(coded, rng.integers(0, 9, rows.shape), rows)
+    rows[rng.random(rows.shape) < 0.2] = np.nan
+    found = forest.classes[forest.predict_index(rows)]
+    with np.errstate(all="ignore"):
+        try:
+            truth = ask(rows)
+        except Exception as error:
+            if type(error).__name__ not in ("XGBoostError", "LightGBMError"):
+                raise
+            return {f"(refused by {kind} itself)"}
+        np.testing.assert_array_equal(found, truth, str((kind, changes)))
+    return set()
+
+
 # Node arrays
 
 
@@ -351,4 +588,4 @@ def sane(tree, X):
     assert copy.deepcopy(tree).get_depth() == tree.get_depth()
 
 
-CHECKS = {"ensemble": check_ensemble, "writer": check_writer}
+CHECKS = {"ensemble": check_ensemble, "boosting": check_boosting, "writer": check_writer}

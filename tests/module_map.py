@@ -30,6 +30,7 @@ GROUND = [
     "_domain",
     "_votes",
     "_columns",
+    "_set_trees",
     "_code_sets",
     "_pipelines",
     "_reading",

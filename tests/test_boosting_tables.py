@@ -1,5 +1,8 @@
 """Boosting over tables with missing values and categories: read as they predict, row for row."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -7,7 +10,8 @@ from strategies import edge_points
 from threadpoolctl import threadpool_limits
 
 from ensemble_simplify import _reading
-from ensemble_simplify._forest import read_forest
+from ensemble_simplify._boosting_readers import read_lightgbm, read_xgboost
+from ensemble_simplify._forest import _assemble, read_forest
 from ensemble_simplify._readers import read
 
 pytestmark = [
@@ -15,6 +19,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning"),
 ]
 
+DATA = Path(__file__).parent / "data" / "boosted"
 N_ROWS = 100_000
 # Columns: codes with gaps, numbers, few codes, numbers with few values, many codes.
 CODES = {0: np.array([0, 1, 2, 4, 5, 7, 8, 11]), 2: np.arange(3), 4: np.arange(40)}
@@ -304,3 +309,49 @@ def test_frame_xgboost(n_classes):
     model = xgboost.XGBClassifier(n_estimators=5, max_depth=4, enable_categorical=True, n_jobs=1)
     columns = assert_same_frame(model.fit(X, y), X)
     assert columns.unknown[1] == "refused"
+
+
+# ------------------------------------------------------------------- saved models
+
+
+class Saved:
+    """A classifier as far as it is read: what it was saved as, without the package that made it."""
+
+    booster, missing = "gbtree", np.nan
+
+    def __init__(self, saved):
+        self.text = saved["model"]
+        self.classes_ = np.array(saved["classes"])
+        self.n_features_in_ = 5
+
+    @property
+    def booster_(self):
+        return self
+
+    def get_booster(self):
+        return self
+
+    def get_params(self):
+        return {}
+
+    def model_to_string(self):
+        return self.text
+
+    def save_raw(self, raw_format):
+        assert raw_format == "json"
+        return self.text.encode()
+
+
+@pytest.mark.parametrize("name", ["lightgbm_2", "lightgbm_3", "xgboost_3"])
+def test_saved_models(name):
+    """Models with categories and missing values, and what the packages answered for some rows."""
+    saved = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+    family = read_lightgbm if name.startswith("light") else read_xgboost
+    model = Saved(saved)
+    reading = family(model, None)
+    np.testing.assert_array_equal(reading.categorical, [True, False, True, False, True])
+    forest = _assemble(reading, 5, model)
+    rows = np.array(saved["rows"], dtype=float)
+    assert np.isnan(rows).any()
+    assert len(set(saved["labels"])) == len(saved["classes"])
+    np.testing.assert_array_equal(forest.classes[forest.predict_index(rows)], saved["labels"])
