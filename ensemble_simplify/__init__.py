@@ -4,6 +4,7 @@ from ensemble_simplify._agreement import Agreement, agreement
 from ensemble_simplify._base import TimeLimitError
 from ensemble_simplify._domain import Domain
 from ensemble_simplify._exchange import OnnxModel, TreeliteModel
+from ensemble_simplify._export import export_tree, import_tree
 from ensemble_simplify._verify import Verification, verify
 from ensemble_simplify.born_again import (
     BornAgainClassifier,
@@ -63,6 +64,8 @@ __all__ = [
     "Verification",
     "agreement",
     "estimate",
+    "export_tree",
+    "import_tree",
     "merge_trees",
     "verify",
 ]

@@ -47,6 +47,7 @@ from sklearn.utils.validation import (
 
 from ensemble_simplify._columns import is_plain
 from ensemble_simplify._forest import columns_of, read_forest, readable, unwrap
+from ensemble_simplify._named_tree import NamedTree
 from ensemble_simplify._readers import n_features_of
 
 __all__ = [
@@ -539,6 +540,65 @@ class HoldsTree:
         """
         check_is_fitted(self)
         return int(self.decision_tree_.get_n_leaves())
+
+    def export_text(
+        self, *, feature_names=None, class_names=None, decimals=None, max_depth=None
+    ):
+        """The tree as indented text, in the columns and levels that were fitted on.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, default=None
+            None: the names seen in ``fit``, or x0, x1, ...
+        class_names : sequence, default=None
+            What stands for ``classes_``, in their order.
+        decimals : int or None, default=None
+            Digits after the point; None: as few as split float32 numbers alike.
+        max_depth : int or None, default=None
+            Splits deeper than this are cut short. None: none are.
+
+        Returns
+        -------
+        text : str
+            With the class of each leaf, its share and the number of training rows there. Missing
+            values are mentioned where the tree has met them in ``fit``.
+
+        See Also
+        --------
+        export_tree : The tree as rules, SQL, C, Python or JSON.
+        """
+        tree = NamedTree.of(
+            self, feature_names=feature_names, class_names=class_names, name="estimator"
+        )
+        return tree.text(decimals, max_depth)
+
+    def plot(self, *, ax=None, feature_names=None, class_names=None, **kwargs):
+        """Draw the tree as `sklearn.tree.plot_tree` does, in the columns and levels fitted on.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None: the current one.
+        feature_names : sequence of str, default=None
+            None: the names seen in ``fit``, or x0, x1, ...
+        class_names : sequence, default=None
+            What stands for ``classes_``, in their order.
+        **kwargs
+            Other parameters of `sklearn.tree.plot_tree`. Here ``filled=True``, ``rounded=True`` and
+            ``impurity=False`` unless told otherwise, and thresholds have as many digits as they
+            need unless ``precision`` is given.
+
+        Returns
+        -------
+        annotations : list of matplotlib Annotation
+            As ``plot_tree`` returns them. A row goes to the left child where what is written in
+            the box is true of it.
+        """
+        tree = NamedTree.of(
+            self, feature_names=feature_names, class_names=class_names, name="estimator"
+        )
+        pyplot(self)
+        return tree.draw(ax, **kwargs)
 
 
 class HoldsClassifierTree(HoldsTree):

@@ -47,6 +47,33 @@ def float32_below(t):
     return np.where(floor < t, floor, below).astype(np.float64)
 
 
+def rounding_boundary(t):
+    """Where the doubles end that a float32 threshold sends left once they are rounded to float32.
+
+    Parameters
+    ----------
+    t : array-like of float64
+        Thresholds.
+
+    Returns
+    -------
+    boundary : ndarray of float64
+        Halfway between the last float32 that goes left and the next one. Infinity where every
+        finite row goes left, and minus infinity where none does.
+    inclusive : ndarray of bool
+        Whether the boundary itself is rounded down, to the float32 with the even last digit: for
+        every double x that does not overflow, ``float32(x) <= t`` is ``x <= boundary`` where
+        inclusive, and ``x < boundary`` elsewhere.
+    """
+    floor = float32_floor(t)
+    inner = (floor >= -FLOAT32_MAX) & (floor < FLOAT32_MAX)
+    single = np.where(inner, floor, 0.0).astype(np.float32)
+    after = np.nextafter(single, np.float32(np.inf)).astype(np.float64)
+    halfway = single + (after - single) / 2
+    boundary = np.where(inner, halfway, np.where(floor > 0, np.inf, -np.inf))
+    return boundary, inner & (single.view(np.int32) % 2 == 0)
+
+
 def last_float32(passes, n_tests):
     """Find, by bisection, up to which float32 number each of some tests passes.
 

@@ -37,6 +37,8 @@ GROUND = [
     "_boosting_readers",
     "_exchange",
     "_readers",
+    "_named_tree",
+    "_export",
     "_forest",
     "_writers",
     "_neighbourhood",
