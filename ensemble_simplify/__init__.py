@@ -23,6 +23,7 @@ from ensemble_simplify.feature_budget import (
     BudgetPathDisplay,
     FeatureBudgetPruner,
 )
+from ensemble_simplify.front import Simplification, SimplificationDisplay, simplify
 from ensemble_simplify.genesim import (
     C45Tree,
     GenesimClassifier,
@@ -58,12 +59,15 @@ __all__ = [
     "PruningPathDisplay",
     "QuestTree",
     "RepresenterTree",
+    "Simplification",
+    "SimplificationDisplay",
     "TimeLimitError",
     "TreeliteModel",
     "Verification",
     "agreement",
     "estimate",
     "merge_trees",
+    "simplify",
     "verify",
 ]
 __version__ = "0.2.0.dev0"
