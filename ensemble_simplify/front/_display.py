@@ -6,8 +6,23 @@ import numpy as np
 
 from ensemble_simplify._base import leaves_axis, pyplot
 
-_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a5aa8", "#555555")
-_MARKERS = "osD^vP*Xph"
+_COLORS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#8a5aa8",
+    "#555555",
+    "#8c510a",
+    "#7f8c00",
+    "#1b4f72",
+    "#b8475f",
+)
+_MARKERS = "osD^vP*Xph<>"
+# Results of equal size are drawn so many doublings of the size apart.
+_APART = 0.14
 
 
 class SimplificationDisplay:
@@ -137,11 +152,12 @@ class SimplificationDisplay:
             self._panel(axes[1], self.accuracy, None)
             axes[1].axhline(self.model_accuracy, color="#555555", lw=1, ls=":", zorder=1)
             axes[1].text(
-                0.01,
+                0.99,
                 self.model_accuracy,
                 "the model",
                 fontsize=8,
                 color="#555555",
+                ha="right",
                 va="bottom",
                 transform=axes[1].get_yaxis_transform(),
             )
@@ -154,14 +170,15 @@ class SimplificationDisplay:
         return self
 
     def _panel(self, ax, heights, intervals):
+        places = apart(self.leaves)
         for i, title in enumerate(self.titles):
             if not np.isfinite(heights[i]):
                 continue
             color, marker = _COLORS[i % len(_COLORS)], _MARKERS[i % len(_MARKERS)]
             if intervals is not None:
-                ax.plot([self.leaves[i]] * 2, intervals[i], color=color, lw=1, alpha=0.6)
+                ax.plot([places[i]] * 2, intervals[i], color=color, lw=1, alpha=0.6)
             ax.plot(
-                self.leaves[i],
+                places[i],
                 heights[i],
                 marker,
                 color=color,
@@ -172,7 +189,7 @@ class SimplificationDisplay:
             )
             if i == self.best:
                 ax.plot(
-                    self.leaves[i],
+                    places[i],
                     heights[i],
                     "o",
                     ms=15,
@@ -183,7 +200,7 @@ class SimplificationDisplay:
                 )
         front = pareto(self.leaves, heights)
         ax.plot(
-            self.leaves[front],
+            places[front],
             np.asarray(heights)[front],
             color="#9aa4ae",
             lw=1.2,
@@ -194,6 +211,17 @@ class SimplificationDisplay:
         leaves_axis(ax)
         ax.set_xlabel("leaves of all trees")
         ax.grid(alpha=0.3)
+
+
+def apart(sizes):
+    """Places of results on the axis: at their sizes, equal ones a little apart."""
+    sizes = np.asarray(sizes, dtype=np.float64)
+    places = sizes.copy()
+    for size in np.unique(sizes):
+        own = np.flatnonzero(sizes == size)
+        steps = np.arange(len(own)) - (len(own) - 1) / 2
+        places[own] = size * 2.0 ** (_APART * steps)
+    return places
 
 
 def pareto(sizes, heights):

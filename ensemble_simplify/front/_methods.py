@@ -47,6 +47,8 @@ class Found(NamedTuple):
     promise : str
     is_proven : bool
         Whether the answers are proven to be the model's beyond the rows that were looked at.
+    note : str
+        What else should be known.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Found(NamedTuple):
     size: tuple
     promise: str = MEASURED
     is_proven: bool = False
+    note: str = ""
 
 
 @dataclass
@@ -93,23 +96,6 @@ class Case:
     def __post_init__(self):
         self.numbers = self.table.encode(self.X)
 
-    def need_trees(self):
-        """Stop a method that reads the model's trees if these cannot be read."""
-        if self.forest is None:
-            raise NotTried(self.unreadable)
-
-    def need_classes(self):
-        """Stop a method for classifiers if the model is a regressor."""
-        if not self.is_classifier:
-            raise NotTried("it is for classification only")
-
-    def need_numbers(self, *, complete=True):
-        """Stop a method that takes numbers alone, all known if `complete`."""
-        if not self.table.is_plain:
-            raise NotTried("it takes numbers only, and X has columns of text or categories")
-        if complete and self.table.has_missing:
-            raise NotTried("it takes no missing values, and X has some")
-
     def on_table(self, fitted, *, fill=False):
         """What was fitted on numbers, behind the step that makes numbers of a table."""
         codes = self.table.codes(fill=fill)
@@ -128,11 +114,41 @@ class Method:
         Its part of the time, to be compared with those of the others.
     attempt : callable
         Given a case and seconds, it returns a list of results or raises an error.
+    needs : str
+        What it needs, from `NEEDS`, the first that is lacking being the reason not to try it.
     """
 
     title: str
     share: float
     attempt: Callable
+    needs: str = ""
+
+    def lacks(self, case):
+        """Why it does not go with a case; empty if it does."""
+        lacking = (NEEDS[need][0] for need in self.needs.split() if not NEEDS[need][1](case))
+        return next(lacking, "")
+
+
+# Why a method that needs something is not tried, and how it is seen that it is there.
+NEEDS = {
+    "y": ("y was not given", lambda case: case.y is not None),
+    "classes": ("it is for classification only", lambda case: case.is_classifier),
+    "costs": ("feature_costs was not given", lambda case: case.feature_costs is not None),
+    "trees": ("the model's trees cannot be read", lambda case: case.forest is not None),
+    "many": ("the model is a single tree", lambda case: case.forest.n_trees > 1),
+    "answers": (
+        "the model gives the same answer to all rows",
+        lambda case: len(np.unique(case.answers)) > 1,
+    ),
+    "numbers": (
+        "it takes numbers only, and X has columns of text or categories",
+        lambda case: case.table.is_plain,
+    ),
+    "complete": (
+        "it takes no missing values, and X has some",
+        lambda case: not case.table.has_missing,
+    ),
+}
 
 
 # ------------------------------------------------------------------- plain trees
@@ -152,8 +168,6 @@ def plain_tree(case, seconds):
 
 def plain_tree_on_y(case, seconds):
     """scikit-learn's own tree, fitted to the labels, without the model."""
-    if case.y is None:
-        raise NotTried("y was not given")
     return _plain(case, case.y, "plain_tree_on_y")
 
 
@@ -179,8 +193,6 @@ def representer(case, seconds):
 
 def born_again(case, seconds):
     """The tree with the model's function at every input, where one can be read."""
-    case.need_classes()
-    case.need_trees()
     begin = time.monotonic()
     forecast = estimate(
         case.model, time_limit=min(FORECAST_SECONDS, seconds / 4), random_state=case.seed
@@ -208,7 +220,9 @@ def _left(begin, seconds):
 
 def _many(forecast):
     leaves = forecast.n_leaves
-    return "too many to count" if not np.isfinite(leaves) else f"about {leaves:.2g}"
+    if not np.isfinite(leaves):
+        return "too many to count"
+    return f"about {leaves:,.0f}" if leaves < 1e6 else f"about {leaves:.1g}"
 
 
 def born_again_1(case, seconds):
@@ -222,8 +236,6 @@ def born_again_0(case, seconds):
 
 
 def _near(case, seconds, max_changes, where):
-    case.need_classes()
-    case.need_trees()
     fitted = BornAgainClassifier(
         FrozenEstimator(case.model),
         max_changes=max_changes,
@@ -256,11 +268,6 @@ def _near(case, seconds, max_changes, where):
 
 def genesim(case, seconds):
     """A tree bred from the model's own trees, to give its answers."""
-    case.need_classes()
-    case.need_trees()
-    case.need_numbers()
-    if len(np.unique(case.answers)) < 2:
-        raise NotTried("the model gives the same answer to all rows")
     fitted = GenesimClassifier(
         [FrozenEstimator(case.model)],
         max_leaf_nodes=case.max_leaves,
@@ -272,9 +279,6 @@ def genesim(case, seconds):
 
 def cultivated(case, seconds):
     """One tree whose nodes hold several splits, fitted to the model's answers."""
-    case.need_classes()
-    if len(np.unique(case.answers)) < 2:
-        raise NotTried("the model gives the same answer to all rows")
     fitted = CultivatedForestClassifier(
         max_leaf_nodes=case.max_leaves,
         max_options=5,
@@ -289,10 +293,6 @@ def cultivated(case, seconds):
 
 def faithful(case, seconds):
     """Fewer of the model's trees, with new weights."""
-    case.need_classes()
-    case.need_trees()
-    if case.forest.n_trees < 2:
-        raise NotTried("the model is a single tree")
     # sums of functions of one feature each are the only ones whose proof everywhere is fast
     stumps = case.forest.n_nodes == 3 * case.forest.n_trees
     fitted = FaithfulPruner(
@@ -304,12 +304,15 @@ def faithful(case, seconds):
     where = "at every input"
     if not stumps:
         where = f"where one feature of a training row is changed at will ({_points(fitted)} points)"
-    promise = (
-        f"the model's answer {where}, proven; at least {fitted.n_trees_lower_bound_} of its "
-        "trees are needed"
-    )
+    promise = f"the model's answer {where}, proven"
+    if fitted.n_trees_lower_bound_ > 1:
+        promise += f"; at least {fitted.n_trees_lower_bound_} of its trees are needed"
     size = (_leaves(read_forest(fitted)), int(fitted.n_trees_))
-    return [Found("faithful", fitted, size, promise, is_proven=True)]
+    note = ""
+    if fitted.n_trees_ == case.forest.n_trees:
+        short = fitted.status_ != "optimal"
+        note = f"no tree could be dropped{' in this time' if short else ''}"
+    return [Found("faithful", fitted, size, promise, is_proven=True, note=note)]
 
 
 def _points(fitted):
@@ -318,10 +321,6 @@ def _points(fitted):
 
 def feature_budget(case, seconds):
     """The model's trees pruned such that rows pay for fewer features."""
-    if case.feature_costs is None:
-        raise NotTried("feature_costs was not given")
-    case.need_trees()
-    case.need_numbers()
     fitted = FeatureBudgetPruner(
         FrozenEstimator(case.model),
         feature_costs=case.feature_costs,
@@ -346,15 +345,15 @@ def _leaves(forest):
 # In the order of their turns.
 METHODS = {
     "plain_tree": Method("plain tree on the model's answers", 0.0, plain_tree),
-    "plain_tree_on_y": Method("plain tree on y", 0.0, plain_tree_on_y),
+    "plain_tree_on_y": Method("plain tree on y", 0.0, plain_tree_on_y, "y"),
     "representer": Method("representer tree", 3.0, representer),
-    "born_again": Method("born-again tree", 4.0, born_again),
-    "born_again_1": Method("born-again tree, one change", 4.0, born_again_1),
-    "born_again_0": Method("born-again tree, training rows", 2.0, born_again_0),
-    "faithful": Method("faithful pruning", 4.0, faithful),
-    "cultivated": Method("cultivated forest", 1.0, cultivated),
-    "feature_budget": Method("feature-budget pruning", 3.0, feature_budget),
-    "genesim": Method("GENESIM", 3.0, genesim),
+    "cultivated": Method("cultivated forest", 1.0, cultivated, "classes answers"),
+    "born_again": Method("born-again tree", 4.0, born_again, "classes trees"),
+    "born_again_1": Method("born-again tree (one change)", 4.0, born_again_1, "classes trees"),
+    "born_again_0": Method("born-again tree (training rows)", 2.0, born_again_0, "classes trees"),
+    "faithful": Method("faithful pruning", 4.0, faithful, "classes trees many"),
+    "feature_budget": Method("feature-budget pruning", 3.0, feature_budget, "costs trees numbers complete"),
+    "genesim": Method("GENESIM", 3.0, genesim, "classes trees answers numbers complete"),
 }
 ALWAYS = ("plain_tree", "plain_tree_on_y")
 SMALL = "_small"
@@ -365,4 +364,4 @@ def title_of(name):
     if name == "model":
         return "the model"
     method = METHODS[name.removesuffix(SMALL)].title
-    return f"{method}, small" if name.endswith(SMALL) else method
+    return f"small {method}" if name.endswith(SMALL) else method

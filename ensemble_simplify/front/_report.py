@@ -125,9 +125,8 @@ def _root(found):
     columns = getattr(fitted, "_table", None) or rows.columns
     step = fitted[0] if isinstance(fitted, Pipeline) else None
     filled = getattr(step, "fill", None) is not None
-    words = Words(
-        found.feature_names, columns, rows.low if filled else None, may_miss=rows.has_missing
-    )
+    fill, low = (rows.fill, rows.low) if filled else (None, None)
+    words = Words(found.feature_names, rows.missing, columns, fill, low)
     return words.nodes(tree)
 
 

@@ -110,7 +110,7 @@ class Simplification:
         """
         import pandas as pd
 
-        hidden = ("class_low", "class_rows", "is_measured")
+        hidden = ("one_error_low", "class_low", "class_rows", "is_measured")
         rows = [{key: row[key] for key in row if key not in hidden} for row in self.table]
         return pd.DataFrame(rows).set_index("name")
 

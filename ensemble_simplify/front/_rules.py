@@ -9,8 +9,6 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
 
-from ensemble_simplify._columns import UNKNOWN
-
 # Leaves up to which a tree is written and drawn.
 MOST_DRAWN = 40
 # Colours of classes that people with any kind of colour vision tell apart (Okabe and Ito).
@@ -61,51 +59,63 @@ class Words:
     Parameters
     ----------
     names : list of str
-    columns : Columns or None
+    missing : ndarray of bool, shape (n_columns,)
+        Columns that may be missing.
+    columns : Columns or None, default=None
         Levels behind the codes.
-    low : ndarray of shape (n_columns,) or None
-        Least value of each column, below which there is what stands for a missing value.
-    may_miss : bool
-        Whether values may be missing, so that it is to be said where they go.
+    fill : ndarray of shape (n_columns,) or None, default=None
+        What stands for a missing value in each column, below all others; None: NaN.
+    low : ndarray of shape (n_columns,) or None, default=None
+        With `fill`, the least value of each column.
     """
 
-    def __init__(self, names, columns=None, low=None, may_miss=False):
+    def __init__(self, names, missing, columns=None, fill=None, low=None):
         self.names = names
+        self.missing = missing
         self.columns = columns
+        self.fill = fill
         self.low = low
-        self.may_miss = may_miss
 
-    def condition(self, j, threshold, first, last, missing_left):
-        """Text for ``x[j] <= threshold``, where codes from `first` to `last` can occur."""
-        name = self.names[j]
-        also = ""
-        if self.low is not None:
-            if threshold < self.low[j]:
-                return f"{name} is missing"
-            missing_left = first < self.low[j]
-        if self.may_miss and missing_left:
-            also = " or missing"
+    def condition(self, j, threshold, above, most, or_missing):
+        """Text for ``x[j] <= threshold``, where values above `above` up to `most` can occur.
+
+        Parameters
+        ----------
+        j : int
+        threshold, above, most : float
+        or_missing : bool
+            Whether a missing value can occur here and goes the same way.
+
+        Returns
+        -------
+        str
+        """
+        name, also = self.names[j], " or missing" if or_missing else ""
+        if self.fill is not None and self.missing[j] and threshold < self.low[j]:
+            return f"{name} is missing"
         levels = None if self.columns is None else self.columns.levels[j]
         if levels is None:
             return f"{name} ≤ {threshold:.6g}{also}"
-        last = min(last, len(levels) - 1)
-        left = [self.columns.level(j, c) for c in range(max(int(np.ceil(first)), 0), len(levels))]
-        left = left[: max(int(np.floor(threshold)) - max(int(np.ceil(first)), 0) + 1, 0)]
-        right = [str(self.columns.level(j, c)) for c in range(int(threshold) + 1, int(last) + 1)]
+        level = [self.columns.level(j, code) for code in range(len(levels))]
+        first = 0 if above < 0 else int(np.floor(above)) + 1
+        cut = min(int(np.floor(threshold)), len(levels) - 1)
+        last = int(min(most, len(levels) - 1))
+        left, right = level[first : cut + 1], level[cut + 1 : last + 1]
         if len(right) == 1 and len(left) > 1:
             return f"{name} is not {right[0]}{also}"
-        if len(left) == 1:
-            return f"{name} is {left[0]}{also}"
-        return f"{name} is {', '.join(left[:-1])} or {left[-1]}{also}" if left else UNKNOWN
+        if not left:
+            return f"{name} is missing"
+        listed = " or ".join([*([", ".join(left[:-1])] if left[:-1] else []), left[-1]])
+        return f"{name} is {listed}{also}"
 
     def nodes(self, tree):
         """The root of a fitted scikit-learn tree, in words."""
         arrays = tree.tree_
         total = arrays.weighted_n_node_samples[0]
         classes = getattr(tree, "classes_", None)
-        misses = getattr(arrays, "missing_go_to_left", np.zeros(arrays.node_count, dtype=bool))
+        sent_left = getattr(arrays, "missing_go_to_left", np.zeros(arrays.node_count, dtype=bool))
 
-        def node(i, bounds):
+        def node(i, seen):
             share = float(arrays.weighted_n_node_samples[i] / total)
             left, right = arrays.children_left[i], arrays.children_right[i]
             if left < 0:
@@ -115,18 +125,14 @@ class Words:
                 place = int(values.argmax())
                 return Node(str(classes[place]), share, place)
             j, threshold = int(arrays.feature[i]), float(arrays.threshold[i])
-            first, last = bounds.get(j, (-np.inf, np.inf))
-            text = self.condition(j, threshold, first, last, bool(misses[i]))
-            below = {**bounds, j: (first, min(last, np.floor(threshold)))}
-            above = {**bounds, j: (max(first, _after(threshold)), last)}
-            return Node(text, share, -1, (node(left, below), node(right, above)))
+            above, most, absent = seen.get(j, (-np.inf, np.inf, bool(self.missing[j])))
+            goes_left = bool(sent_left[i]) if self.fill is None else True
+            text = self.condition(j, threshold, above, most, absent and goes_left)
+            below = {**seen, j: (above, min(most, threshold), absent and goes_left)}
+            beyond = {**seen, j: (max(above, threshold), most, absent and not goes_left)}
+            return Node(text, share, -1, (node(left, below), node(right, beyond)))
 
         return node(0, {})
-
-
-def _after(threshold):
-    """The least code above a threshold."""
-    return np.floor(threshold) + 1.0
 
 
 def lines(node, indent=""):

@@ -9,6 +9,8 @@ from ensemble_simplify._base import binomial_interval
 
 # Bootstrap samples for the interval of a coefficient of determination.
 _SAMPLES = 500
+# Confidence of the interval whose ends are about one standard error away.
+_ONE_ERROR = 0.6827
 # Rows of a class are rare below this part of an even share.
 RARE = 0.4
 PLAIN = ("plain_tree", "plain_tree_on_y")
@@ -40,11 +42,12 @@ def score(predicted, answers, y, by_class):
     for label in np.unique(answers).tolist():
         own = alike[answers == label]
         shares[label] = float(own.mean())
-        lows[label] = float(binomial_interval(own.sum(), len(own))[0])
+        lows[label] = float(binomial_interval(own.sum(), len(own), _ONE_ERROR)[0])
     measured = {
         "agreement": float(alike.mean()),
         "agreement_low": float(low),
         "agreement_high": float(high),
+        "one_error_low": float(binomial_interval(alike.sum(), len(alike), _ONE_ERROR)[0]),
         "class_agreement": shares,
         "class_low": lows,
     }
@@ -62,8 +65,8 @@ def _values(predicted, answers, y):
     rng, n = np.random.default_rng(0), len(answers)
     samples = [rng.integers(n, size=n) for _ in range(_SAMPLES)]
     drawn = [_r2(answers[rows], predicted[rows]) for rows in samples]
-    low, high = np.nanquantile(drawn, [0.025, 0.975])
-    measured["agreement_low"], measured["agreement_high"] = float(low), float(high)
+    ends = np.nanquantile(drawn, [0.025, 0.975, (1 - _ONE_ERROR) / 2]).tolist()
+    measured["agreement_low"], measured["agreement_high"], measured["one_error_low"] = ends
     if y is not None:
         measured["accuracy"] = _r2(y, predicted)
     return measured
@@ -80,8 +83,8 @@ def balanced(row):
 
 
 def as_good(row, other):
-    """Whether the agreement of a row is not below the interval of another one, in any class."""
-    return row.agreement >= other.agreement_low and all(
+    """Whether a result agrees less than another by no more than chance explains, in any class."""
+    return row.agreement >= other.one_error_low and all(
         row.class_agreement[label] >= low for label, low in other.class_low.items()
     )
 
@@ -120,24 +123,27 @@ def choose(rows, max_leaves, by_class):
     else:
         good = [row for row in trees if as_good(row, top)]
         best = min(good, key=lambda row: (row.leaves, row.name not in PLAIN, -balanced(row)))
-        reason = _why(best, top, by_class)
+        reason = _why(best, top, by_class, max_leaves)
     return best.name, reason, _more(rows, best, top, by_class)
 
 
-def _why(best, top, by_class):
+def _why(best, top, by_class, max_leaves):
     share = _share(best.agreement, by_class)
     agrees = f"agrees with the model on {share} of the rows kept aside"
     if not by_class:
         agrees = f"explains {share} of the model's variance on the rows kept aside"
     if best is top:
-        return f"{_titled(best)} has {_leaves(best)} and {agrees}, which no other such tree exceeds."
-    smaller = "the smallest tree" if best.leaves < top.leaves else "a tree of the simplest kind"
-    if best.name in PLAIN and best.leaves >= top.leaves:
-        smaller = "a plain tree"
+        return f"{_titled(best)} has {_leaves(best)} and {agrees}: no other tree of at most {max_leaves} leaves does better."
+    if best.leaves < top.leaves:
+        good = "is the smallest tree that does about as well as any"
+    else:
+        good = "does about as well as any tree of its size"
+    most = f"{_share(top.agreement, by_class)} for {_lower(top)} with {_leaves(top)}"
+    if top.agreement <= best.agreement:  # the other one is better on average over the classes
+        most = f"{_share(balanced(top), by_class)} on average over the classes for {_lower(top)}"
     return (
-        f"{_titled(best)} is {smaller} that does as well as any: with {_leaves(best)} it {agrees}, "
-        f"{_lower(top)} with {_leaves(top)} on {_share(top.agreement, by_class)}, a difference "
-        "that may be chance."
+        f"{_titled(best)} {good}: with {_leaves(best)} it {agrees}, beside {most}, a difference "
+        "within one standard error."
     )
 
 
@@ -160,15 +166,16 @@ def _more(rows, best, top, by_class):
         for row in rows
         if row.is_measured
         and row.name not in ("model", best.name)
-        and (row.is_proven or row.agreement > max(best.agreement_high, top.agreement))
-        and not (best.is_proven and row.leaves >= best.leaves)
+        and best.leaves < row.leaves < (rows[0].leaves or np.inf)
+        and row.agreement >= best.agreement
+        and (row.agreement > best.agreement_high or (row.is_proven and not best.is_proven))
     ]
     for row in closer:
         size = _leaves(row) if row.trees == 1 else f"{row.trees} trees"
-        promise = f" ({row.promise.split(';')[0]})" if row.is_proven else ""
+        promise = f"; promised: {row.promise.split(';')[0]}" if row.is_proven else ""
         notes.append(
-            f"Closer to the model, and larger: {_lower(row)} with {size}{promise}, agreement "
-            f"{_share(row.agreement, by_class)}."
+            f"Closer to the model, and larger: {row.title}, {size}, agreement "
+            f"{_share(row.agreement, by_class)}{promise}."
         )
     return notes
 

@@ -129,14 +129,13 @@ def simplify(
     -----
     `best` is a single tree of at most `max_leaves` leaves. If the answers of one are proven to be
     the model's everywhere or where any single feature changes, it is the smallest such tree.
-    Otherwise it is the smallest tree whose agreement is not below the confidence interval (95 %,
-    Clopper and Pearson [1]_) of the tree that agrees most; this has to hold among all rows and
-    among the rows to which the model gives each class, so that a tree that never gives a rare
-    class does not pass for a good one. Among equally small trees, plain ones come first: the
-    model's answers need no method of their own where these do as well. The tree that
-    agrees most is the one with the highest mean of the agreement over classes. In
-    regression, agreement is the coefficient of determination, with an interval from bootstrap
-    samples of the rows kept aside.
+    Otherwise it is the smallest tree that is as good as the one that agrees most, which is the one
+    with the highest mean of the agreement over classes: its agreement is less than about one
+    standard error lower (not below the interval of Clopper and Pearson [1]_ of confidence 68 %),
+    among all rows and among the rows to which the model gives each class, so that a tree that
+    never gives a rare class does not pass for a good one. Among equally small trees, plain ones
+    come first. In regression, agreement is the coefficient of determination, and intervals are
+    those of bootstrap samples of the rows kept aside.
 
     Since it was chosen for its agreement on the rows kept aside, the agreement of the best
     tree is a little too high.
@@ -187,9 +186,16 @@ def simplify(
     rows = [_model_row(case, held)]
     fitted = {"model": model}
     deadline = begin + (1.0 - RESERVE) * time_limit
+    lacking = {name: METHODS[name].lacks(case) for name in chosen}
+    left = sum(METHODS[name].share for name in chosen if not lacking[name])
     for name in chosen:
-        todo = chosen[chosen.index(name) :]
-        new, results = _tried(name, case, held, deadline, todo)
+        if lacking[name]:
+            new, results = [_empty_row(name, f"not tried: {lacking[name]}")], {}
+        else:
+            share = METHODS[name].share
+            seconds = max(deadline - time.monotonic(), 0.0) * share / left if share else 0.0
+            new, results = _tried(name, case, held, seconds)
+            left -= share
         rows += new
         fitted.update(results)
         if verbose:
@@ -198,14 +204,14 @@ def simplify(
     best, reason, more = choose(rows, case.max_leaves, is_classifier(model))
     if y is not None and rows[0].accuracy == 1.0:
         notes.append(
-            "The model makes no error on the rows kept aside: it was most likely fitted on them. "
-            "On new rows, accuracies and agreements will be lower."
+            "The model makes no error on the rows kept aside. If it was fitted on them, accuracies "
+            "and agreements will be lower on new rows: give rows that it has not seen."
         )
     return Simplification(
         table=rows,
         best=best,
         reason=reason,
-        notes=notes + more,
+        notes=more + notes,
         fitted=fitted,
         max_leaves=case.max_leaves,
         is_classifier=case.is_classifier,
@@ -303,7 +309,7 @@ def _read(model):
     try:
         forest = read_classifier(model) if is_classifier(model) else read_forest(model)
     except (TypeError, ValueError, ImportError) as error:
-        return None, f"the model's trees cannot be read: {_short(error)}"
+        return None, f"its trees cannot be read: {_short(error)}"
     return forest, ""
 
 
@@ -319,15 +325,12 @@ def _names(table, model):
 # ------------------------------------------------------------------- trying
 
 
-def _tried(name, case, held, deadline, todo):
+def _tried(name, case, held, seconds):
     """Rows of the table for one method, and what it found by name."""
-    begin = time.monotonic()
-    share = METHODS[name].share / max(sum(METHODS[n].share for n in todo), 1e-9)
-    seconds = (deadline - begin) * share
-    row = _empty_row(name)
+    begin, seconds = time.monotonic(), float(f"{seconds:.3g}")
     if name not in ALWAYS and seconds < LEAST_SECONDS:
-        row.note = "not tried: time_limit was used up"
-        return [row], {}
+        return [_empty_row(name, "not tried: time_limit was used up")], {}
+    row = _empty_row(name)
     rows, results, told = [], {}, []
     try:
         with warnings.catch_warnings(record=True) as told:
@@ -345,11 +348,11 @@ def _tried(name, case, held, deadline, todo):
         return [row], {}
     said = [str(w.message) for w in told if not issubclass(w.category, DeprecationWarning)]
     for measured in rows:
-        measured.note = row.note or (_short(said[0]) if said else "")
+        measured.note = measured.note or (_short(said[0]) if said else "")
     return rows, results
 
 
-def _empty_row(name):
+def _empty_row(name, note=""):
     return Bunch(
         name=name,
         title=title_of(name),
@@ -361,13 +364,14 @@ def _empty_row(name):
         agreement_low=np.nan,
         agreement_high=np.nan,
         class_agreement={},
+        one_error_low=np.nan,
         class_low={},
         class_rows={},
         promise="",
         is_proven=False,
         is_measured=False,
         seconds=0.0,
-        note="",
+        note=note,
     )
 
 
@@ -375,7 +379,8 @@ def _measured(result, case, held, seconds):
     """The row of a result, with what it says on the rows kept aside."""
     row = _empty_row(result.name)
     row.leaves, row.trees = result.size
-    row.promise, row.is_proven, row.seconds = result.promise, result.is_proven, seconds
+    row.promise, row.is_proven, row.note = result.promise, result.is_proven, result.note
+    row.seconds = seconds
     row.update(score(result.fitted.predict(held.X), held.answers, held.y, case.is_classifier))
     row.is_measured = True
     return row
@@ -386,7 +391,6 @@ def _model_row(case, held):
     if case.forest is not None:
         row.leaves, row.trees = int((case.forest.left < 0).sum()), case.forest.n_trees
     row.update(score(held.answers, held.answers, held.y, case.is_classifier))
-    row.agreement_low, row.class_low = row.agreement, row.class_agreement
     labels, counts = np.unique(held.answers, return_counts=True)
     if case.is_classifier:
         row.class_rows = dict(zip(labels.tolist(), counts.tolist(), strict=True))

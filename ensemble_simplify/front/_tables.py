@@ -112,14 +112,15 @@ class Table:
         self.columns = None if is_plain(X) else self._columns(X)
         numbers = np.asarray(self.encode(X), dtype=np.float64)
         missing = np.isnan(numbers)
-        self.has_missing = bool(missing.any())
+        self.missing = missing.any(axis=0)
+        self.has_missing = bool(self.missing.any())
         low = np.where(missing, np.inf, numbers).min(axis=0, initial=np.inf)
         high = np.where(missing, -np.inf, numbers).max(axis=0, initial=-np.inf)
         # below all values, at a distance that float32 keeps
         room = np.maximum(high - low, np.maximum(np.abs(low) * 1e-3, 1.0))
         self.low = low
         gap = np.where(np.isfinite(low), low - room, -1.0)
-        self.fill = np.where(missing.any(axis=0), gap, -np.inf).astype(np.float32)
+        self.fill = np.where(self.missing, gap, -np.inf).astype(np.float32)
 
     def _columns(self, X):
         """Levels of the columns that do not hold numbers."""
