@@ -24,6 +24,7 @@ from ensemble_simplify.feature_budget import (
     BudgetPathDisplay,
     FeatureBudgetPruner,
 )
+from ensemble_simplify.front import Simplification, SimplificationDisplay, simplify
 from ensemble_simplify.genesim import (
     C45Tree,
     GenesimClassifier,
@@ -59,6 +60,8 @@ __all__ = [
     "PruningPathDisplay",
     "QuestTree",
     "RepresenterTree",
+    "Simplification",
+    "SimplificationDisplay",
     "TimeLimitError",
     "TreeliteModel",
     "Verification",
@@ -67,6 +70,7 @@ __all__ = [
     "export_tree",
     "import_tree",
     "merge_trees",
+    "simplify",
     "verify",
 ]
 __version__ = "0.2.0.dev0"

@@ -1,7 +1,8 @@
 """The modules of ensemble_simplify: what each may import, and what its source does import.
 
-The house has a ground floor and a wing for each method. The ground is listed from the bottom up:
-a module imports only what stands before it. Wings import the ground, and no other wing.
+The house has a ground floor, a wing for each method, and above them the front. The ground is listed
+from the bottom up: a module imports only what stands before it. Wings import the ground, and no
+other wing. The front imports the ground, and the public names of the wings from their faces.
 """
 
 from __future__ import annotations
@@ -49,7 +50,10 @@ GROUND = [
     "_verify",
     "_agreement",
 ]
-WINGS = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+# The storey that knows all wings, and the command, which knows only the front.
+FRONT = "front"
+COMMAND = "__main__"
+WINGS = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {FRONT}
 KERNELS = {path.stem for path in ROOT.rglob("*.pyx")}
 # Where a fitted ensemble keeps its trees.
 ENSEMBLE_ATTRIBUTES = {
@@ -78,10 +82,14 @@ def may_import(module, target):
     other_wing, _, _ = target.rpartition(".")
     if module == "__init__":
         # the public names come from the faces of the wings, and a few from the ground
-        return target in WINGS or target in GROUND
+        return target in WINGS or target == FRONT or target in GROUND
+    if module == COMMAND:
+        return target == FRONT
     if wing and part == "__init__":
         return other_wing == wing
-    if target == "__init__" or target in WINGS:
+    if wing == FRONT and target in WINGS:
+        return True
+    if target in ("__init__", FRONT, COMMAND) or target in WINGS:
         return False
     if wing:
         return target in GROUND or other_wing == wing
@@ -135,7 +143,7 @@ def package_imports(text, suffix):
         # the longest part of the name that is a module; the rest is a name in it
         for end in range(len(parts), 1, -1):
             module = ".".join(parts[1:end])
-            if module in known or module in WINGS:
+            if module in known or module in WINGS or module == FRONT:
                 yield module
                 break
         else:

@@ -1,0 +1,367 @@
+"""How each method is tried on a fitted model, and what its result promises, in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from ensemble_simplify._forest import Forest, read_forest
+from ensemble_simplify.born_again import BornAgainClassifier, estimate
+from ensemble_simplify.cultivated import CultivatedForestClassifier
+from ensemble_simplify.faithful_pruning import FaithfulPruner
+from ensemble_simplify.feature_budget import FeatureBudgetPruner
+from ensemble_simplify.front._tables import AnsweringCodes, Table
+from ensemble_simplify.genesim import GenesimClassifier
+from ensemble_simplify.representer import RepresenterTree
+
+# Leaves beyond which a tree is no longer something to read.
+READABLE = 100
+# Seconds of the forecast of a born-again tree, at most.
+FORECAST_SECONDS = 1.0
+# Share of the unpruned cost that feature-budget pruning may spend.
+BUDGET = "50%"
+
+MEASURED = "none: measured on rows kept aside"
+
+
+class NotTried(Exception):
+    """A method does not go with the model, the data or the time; the text says why."""
+
+
+class Found(NamedTuple):
+    """One result of a method.
+
+    Attributes
+    ----------
+    name : str
+    fitted : object
+    size : tuple of int
+        Leaves (of all trees) and trees.
+    promise : str
+    is_proven : bool
+        Whether the answers are proven to be the model's beyond the rows that were looked at.
+    note : str
+        What else should be known.
+    """
+
+    name: str
+    fitted: object
+    size: tuple
+    promise: str = MEASURED
+    is_proven: bool = False
+    note: str = ""
+
+
+@dataclass
+class Case:
+    """A fitted model, and the rows to learn from.
+
+    Attributes
+    ----------
+    model : estimator
+    is_classifier : bool
+    forest : Forest or None
+        The model's trees; None: they cannot be read, and `unreadable` says why.
+    unreadable : str
+    table : Table
+    X : array or data frame of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,) or None
+    answers : ndarray of shape (n_rows,)
+        What the model answers.
+    max_leaves : int
+    feature_costs : array-like, dict or None
+    seed : int
+    """
+
+    model: object
+    is_classifier: bool
+    forest: Forest | None
+    unreadable: str
+    table: Table
+    X: object
+    y: np.ndarray | None
+    answers: np.ndarray
+    max_leaves: int
+    feature_costs: object
+    seed: int
+    numbers: object = field(init=False)
+
+    def __post_init__(self):
+        self.numbers = self.table.encode(self.X)
+
+    def on_table(self, fitted, *, fill=False):
+        """What was fitted on numbers, behind the step that makes numbers of a table."""
+        codes = self.table.codes(fill=fill)
+        return fitted if codes is None else make_pipeline(codes, fitted)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to simplify.
+
+    Attributes
+    ----------
+    title : str
+        Its name for readers.
+    share : float
+        Its part of the time, to be compared with those of the others.
+    attempt : callable
+        Given a case and seconds, it returns a list of results or raises an error.
+    needs : str
+        What it needs, from `NEEDS`, the first that is lacking being the reason not to try it.
+    """
+
+    title: str
+    share: float
+    attempt: Callable
+    needs: str = ""
+
+    def lacks(self, case):
+        """Why it does not go with a case; empty if it does."""
+        lacking = (NEEDS[need][0] for need in self.needs.split() if not NEEDS[need][1](case))
+        return next(lacking, "")
+
+
+# Why a method that needs something is not tried, and how it is seen that it is there.
+NEEDS = {
+    "y": ("y was not given", lambda case: case.y is not None),
+    "classes": ("it is for classification only", lambda case: case.is_classifier),
+    "costs": ("feature_costs was not given", lambda case: case.feature_costs is not None),
+    "trees": ("the model's trees cannot be read", lambda case: case.forest is not None),
+    "many": ("the model is a single tree", lambda case: case.forest.n_trees > 1),
+    "answers": (
+        "the model gives the same answer to all rows",
+        lambda case: len(np.unique(case.answers)) > 1,
+    ),
+    "numbers": (
+        "it takes numbers only, and X has columns of text or categories",
+        lambda case: case.table.is_plain,
+    ),
+    "complete": (
+        "it takes no missing values, and X has some",
+        lambda case: not case.table.has_missing,
+    ),
+}
+
+
+# ------------------------------------------------------------------- plain trees
+
+
+def _plain(case, labels, name):
+    kind = DecisionTreeClassifier if case.is_classifier else DecisionTreeRegressor
+    tree = kind(max_leaf_nodes=case.max_leaves, random_state=case.seed)
+    tree.fit(case.numbers, labels)
+    return [Found(name, case.on_table(tree), (int(tree.get_n_leaves()), 1))]
+
+
+def plain_tree(case, seconds):
+    """scikit-learn's own tree, fitted to the model's answers."""
+    return _plain(case, case.answers, "plain_tree")
+
+
+def plain_tree_on_y(case, seconds):
+    """scikit-learn's own tree, fitted to the labels, without the model."""
+    return _plain(case, case.y, "plain_tree_on_y")
+
+
+# ------------------------------------------------------------------- single trees of the package
+
+
+def representer(case, seconds):
+    """A tree grown on manufactured rows, too."""
+    model, rows = case.model, case.X
+    codes = case.table.codes(fill=True)
+    if codes is not None:
+        model, rows = AnsweringCodes(case.model, case.table, codes), codes.transform(case.X)
+    fitted = RepresenterTree(
+        FrozenEstimator(model),
+        max_leaf_nodes=case.max_leaves,
+        validation_fraction=0.0,
+        time_limit=seconds,
+        random_state=case.seed,
+    ).fit(rows)
+    size = (int(fitted.get_n_leaves()), 1)
+    return [Found("representer", case.on_table(fitted, fill=True), size)]
+
+
+def born_again(case, seconds):
+    """The tree with the model's function at every input, where one can be read."""
+    begin = time.monotonic()
+    forecast = estimate(
+        case.model, time_limit=min(FORECAST_SECONDS, seconds / 4), random_state=case.seed
+    )
+    if forecast.n_leaves_lower_bound > READABLE or not forecast.n_leaves <= 2 * READABLE:
+        raise NotTried(
+            f"a tree that answers alike at every input is expected to have {_many(forecast)} "
+            "leaves, too many to read"
+        )
+    fitted = BornAgainClassifier(
+        FrozenEstimator(case.model),
+        time_limit=_left(begin, seconds),
+        random_state=case.seed,
+    ).fit(case.X, case.answers)
+    promise = "the model's answer at every input, proven"
+    if fitted.status_ == "optimal":
+        promise += "; no tree of its depth has fewer leaves, and none is less deep"
+    size = (int(fitted.n_leaves_), 1)
+    return [Found("born_again", fitted, size, promise, is_proven=True)]
+
+
+def _left(begin, seconds):
+    return max(seconds - (time.monotonic() - begin), 1e-3)
+
+
+def _many(forecast):
+    leaves = forecast.n_leaves
+    if not np.isfinite(leaves):
+        return "too many to count"
+    return f"about {leaves:,.0f}" if leaves < 1e6 else f"about {leaves:.1g}"
+
+
+def born_again_1(case, seconds):
+    """A tree that answers alike wherever one feature of a row changes, and a small one."""
+    return _near(case, seconds, 1, "where one feature of a training row is changed at will")
+
+
+def born_again_0(case, seconds):
+    """A tree that answers alike on the training rows, and a small one."""
+    return _near(case, seconds, 0, "on the training rows")
+
+
+def _near(case, seconds, max_changes, where):
+    fitted = BornAgainClassifier(
+        FrozenEstimator(case.model),
+        max_changes=max_changes,
+        time_limit=seconds,
+        random_state=case.seed,
+    ).fit(case.X, case.answers)
+    name = f"born_again_{max_changes}"
+    found = [
+        Found(
+            name,
+            fitted,
+            (int(fitted.n_leaves_), 1),
+            f"the model's answer {where} ({fitted.n_points_:,} points), proven",
+            is_proven=max_changes > 0,
+        )
+    ]
+    if fitted.n_leaves_ > case.max_leaves:
+        small = fitted.at(n_leaves=case.max_leaves)
+        share = 100 * (1 - small.n_exceptions_ / small.n_points_)
+        # what is not all is not rounded to it
+        share = "more than 99.9" if 99.95 <= share < 100 else f"{share:.1f}"
+        promise = (
+            f"the model's answer at {share} % of the {small.n_points_:,} points {where}, counted"
+        )
+        if max_changes == 0:
+            promise = f"the model's answer on {share} % of the training rows, counted"
+        found.append(Found(f"{name}_small", small, (int(small.n_leaves_), 1), promise))
+    return found
+
+
+def genesim(case, seconds):
+    """A tree bred from the model's own trees, to give its answers."""
+    fitted = GenesimClassifier(
+        [FrozenEstimator(case.model)],
+        max_leaf_nodes=case.max_leaves,
+        time_limit=seconds,
+        random_state=case.seed,
+    ).fit(case.X, case.answers)
+    return [Found("genesim", fitted, (int(fitted.n_leaves_), 1))]
+
+
+def cultivated(case, seconds):
+    """One tree whose nodes hold several splits, fitted to the model's answers."""
+    fitted = CultivatedForestClassifier(
+        max_leaf_nodes=case.max_leaves,
+        max_options=5,
+        time_limit=seconds,
+        random_state=case.seed,
+    ).fit(case.numbers, case.answers)
+    return [Found("cultivated", case.on_table(fitted), (int(fitted.n_leaves_), 1))]
+
+
+# ------------------------------------------------------------------- smaller ensembles
+
+
+def faithful(case, seconds):
+    """Fewer of the model's trees, with new weights."""
+    # sums of functions of one feature each are the only ones whose proof everywhere is fast
+    stumps = case.forest.n_nodes == 3 * case.forest.n_trees
+    fitted = FaithfulPruner(
+        FrozenEstimator(case.model),
+        max_changes=None if stumps else 1,
+        time_limit=seconds,
+        random_state=case.seed,
+    ).fit(case.X, case.answers)
+    where = "at every input"
+    if not stumps:
+        where = f"where one feature of a training row is changed at will ({_points(fitted)} points)"
+    promise = f"the model's answer {where}, proven"
+    if fitted.n_trees_lower_bound_ > 1:
+        promise += f"; at least {fitted.n_trees_lower_bound_} of its trees are needed"
+    size = (_leaves(read_forest(fitted)), int(fitted.n_trees_))
+    note = ""
+    if fitted.n_trees_ == case.forest.n_trees:
+        short = fitted.status_ != "optimal"
+        note = f"no tree could be dropped{' in this time' if short else ''}"
+    return [Found("faithful", fitted, size, promise, is_proven=True, note=note)]
+
+
+def _points(fitted):
+    return f"{fitted.n_points_:,}" if np.isfinite(fitted.n_points_) else "uncounted"
+
+
+def feature_budget(case, seconds):
+    """The model's trees pruned such that rows pay for fewer features."""
+    fitted = FeatureBudgetPruner(
+        FrozenEstimator(case.model),
+        feature_costs=case.feature_costs,
+        budget=BUDGET,
+        time_limit=seconds,
+        random_state=case.seed,
+    ).fit(case.X, case.answers)
+    promise = (
+        f"features cost {fitted.cost_:.3g} a row on average, where they cost "
+        f"{fitted.unpruned_cost_:.3g}"
+    )
+    if fitted.is_budget_optimal_:
+        promise += "; no pruning of its trees within that price has a lower error on the rows used"
+    pruned = read_forest(fitted)
+    return [Found("feature_budget", fitted, (_leaves(pruned), pruned.n_trees), promise)]
+
+
+def _leaves(forest):
+    return int((forest.left < 0).sum())
+
+
+# In the order of their turns.
+METHODS = {
+    "plain_tree": Method("plain tree on the model's answers", 0.0, plain_tree),
+    "plain_tree_on_y": Method("plain tree on y", 0.0, plain_tree_on_y, "y"),
+    "representer": Method("representer tree", 3.0, representer),
+    "cultivated": Method("cultivated forest", 1.0, cultivated, "classes answers"),
+    "born_again": Method("born-again tree", 4.0, born_again, "classes trees"),
+    "born_again_1": Method("born-again tree (one change)", 4.0, born_again_1, "classes trees"),
+    "born_again_0": Method("born-again tree (training rows)", 2.0, born_again_0, "classes trees"),
+    "faithful": Method("faithful pruning", 4.0, faithful, "classes trees many"),
+    "feature_budget": Method("feature-budget pruning", 3.0, feature_budget, "costs trees numbers complete"),
+    "genesim": Method("GENESIM", 3.0, genesim, "classes trees answers numbers complete"),
+}
+ALWAYS = ("plain_tree", "plain_tree_on_y")
+SMALL = "_small"
+
+
+def title_of(name):
+    """The name of a row of the table for readers."""
+    if name == "model":
+        return "the model"
+    method = METHODS[name.removesuffix(SMALL)].title
+    return f"small {method}" if name.endswith(SMALL) else method

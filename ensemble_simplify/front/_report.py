@@ -1,0 +1,250 @@
+"""The report of a simplification: as text, as a fragment for notebooks, and as a page."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from ensemble_simplify.front._rules import MOST_DRAWN, Words, lines, svg, tree_of
+from ensemble_simplify.front._scores import is_uneven
+
+# Classes up to which the agreement is shown for each.
+_MOST_CLASSES = 4
+
+_STYLE = """
+.es{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;color:#22272e;
+max-width:70rem;margin:0 auto}
+.es h1{font-size:1.5rem;margin:.2em 0 .4em}.es h2{font-size:1.1rem;margin:1.6em 0 .4em}
+.es .best{border-left:4px solid #0072b2;background:#eef5fb;padding:.6em .9em;margin:.8em 0}
+.es table{border-collapse:collapse;width:100%;font-size:.9em}
+.es th,.es td{text-align:left;vertical-align:top;padding:.35em .6em;border-bottom:1px solid #dde2e7}
+.es td.n,.es th.n{text-align:right;white-space:nowrap}
+.es tr.chosen{background:#eef5fb}.es .faint{color:#5c6773}
+.es .wide{overflow-x:auto}.es svg.tree{max-width:none}
+.es pre{display:none;overflow-x:auto;background:#f4f6f8;padding:.7em;font-size:.85em;
+white-space:pre-wrap}
+@media (max-width:640px){
+.es thead{position:absolute;left:-9999px}
+.es table,.es tbody,.es tr,.es td{display:block;width:auto}
+.es tr{padding:.5em 0;border-bottom:1px solid #c5ccd3}
+.es td,.es td.n{border:0;padding:.05em .6em;text-align:left;white-space:normal}
+.es td[data-label]::before{content:attr(data-label) ": ";color:#5c6773}
+.es td.name{font-weight:600}
+.es .wide{display:none}.es pre{display:block}}
+"""
+
+
+# ------------------------------------------------------------------- cells
+
+
+def _percent(share):
+    if not np.isfinite(share):
+        return ""
+    text = f"{100 * share:.1f}"
+    if text == "100.0":
+        return "100 %" if share == 1 else "> 99.9 %"
+    return f"{text} %"
+
+
+def _number(share, by_class):
+    if not np.isfinite(share):
+        return ""
+    return _percent(share) if by_class else f"{share:.3f}"
+
+
+def _size(row):
+    if row.leaves is None:
+        return ""
+    leaves = f"{row.leaves:,} leaf" if row.leaves == 1 else f"{row.leaves:,} leaves"
+    return leaves if row.trees == 1 else f"{row.trees} trees, {leaves}"
+
+
+def _interval(row, by_class):
+    if row.name == "model":
+        return ""
+    low, high = (_number(end, by_class).removesuffix(" %") for end in (row.agreement_low, row.agreement_high))
+    return f"{low} to {high}"
+
+
+def _classes(row):
+    if row.name == "model" or not 1 < len(row.class_agreement) <= _MOST_CLASSES:
+        return ""
+    return ", ".join(
+        f"{label}: {_percent(share)}" for label, share in row.class_agreement.items()
+    )
+
+
+def _columns(found):
+    """Headings of the columns, and how each cell of them is written."""
+    by_class, rows = found.is_classifier, found.table
+    columns = [("size", True, _size)]
+    if any(np.isfinite(row.accuracy) for row in rows):
+        head = "accuracy" if by_class else "R² of y"
+        columns.append((head, True, lambda row: _number(row.accuracy, by_class)))
+        if is_uneven(rows):
+            columns.append(
+                ("balanced accuracy", True, lambda row: _percent(row.balanced_accuracy))
+            )
+    head = "agreement" if by_class else "agreement (R²)"
+    columns += [
+        (head, True, lambda row: "" if row.name == "model" else _number(row.agreement, by_class)),
+        ("interval", True, lambda row: _interval(row, by_class)),
+    ]
+    if by_class and any(_classes(row) for row in rows):
+        columns.append(("agreement by class", False, _classes))
+    columns += [
+        ("seconds", True, lambda row: "" if row.name == "model" else f"{row.seconds:.1f}"),
+        ("promise", False, lambda row: row.promise),
+    ]
+    return columns
+
+
+def _model_name(found):
+    model = found.fitted["model"]
+    return type(model[-1] if isinstance(model, Pipeline) else model).__name__
+
+
+def _about(found):
+    return (
+        f"{found.n_rows:,} rows to learn from, {found.n_rows_aside:,} kept aside to measure; "
+        f"{found.seconds:.0f} s in all."
+    )
+
+
+def _root(found):
+    """The recommended tree in words, or None if it cannot be shown."""
+    if found.best is None:
+        return None
+    fitted = found.best_model
+    tree = tree_of(fitted)
+    if tree is None or tree.get_n_leaves() > MOST_DRAWN:
+        return None
+    rows = found.table_of_rows
+    columns = getattr(fitted, "_table", None) or rows.columns
+    step = fitted[0] if isinstance(fitted, Pipeline) else None
+    filled = getattr(step, "fill", None) is not None
+    fill, low = (rows.fill, rows.low) if filled else (None, None)
+    words = Words(found.feature_names, rows.missing, columns, fill, low)
+    return words.nodes(tree)
+
+
+# ------------------------------------------------------------------- text
+
+
+def as_text(found, *, with_tree=False):
+    """The report as lines of at most some hundred letters.
+
+    Parameters
+    ----------
+    found : Simplification
+    with_tree : bool, default=False
+        Whether the recommended tree is written, too.
+
+    Returns
+    -------
+    str
+    """
+    columns = [column for column in _columns(found) if column[0] != "promise"]
+    measured = [row for row in found.table if row.is_measured]
+    cells = [["", *(head for head, _, _ in columns)]]
+    for row in measured:
+        mark = "* " if row.name == found.best else "  "
+        cells.append([mark + row.title, *(write(row) for _, _, write in columns)])
+    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+    right = [False, *(number for _, number, _ in columns)]
+    out = [f"What {_model_name(found)} can become", "", _about(found), ""]
+    for line in cells:
+        parts = [
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(line, widths, right, strict=True)
+        ]
+        out.append("  ".join(parts).rstrip())
+    out += ["", f"Recommended: {found.best}. {found.reason}" if found.best else found.reason]
+    out += found.notes
+    promises = [row for row in measured if row.promise and not row.promise.startswith("none")]
+    if promises:
+        out += ["", "Promises (the others have none: they are measured on rows kept aside):"]
+        out += [f"  {row.name}: {row.promise}." for row in promises]
+    noted = [row for row in found.table if row.note]
+    if noted:
+        out += ["", "Notes:"]
+        out += [f"  {row.name}: {row.note}" for row in noted]
+    if with_tree:
+        root = _root(found)
+        if root is not None:
+            out += ["", f"The recommended tree ({found.best}):", "", *lines(root)]
+    return "\n".join(out)
+
+
+# ------------------------------------------------------------------- HTML
+
+
+def _html_table(found):
+    columns = _columns(found)
+    heads = "".join(
+        f'<th scope="col"{" class=n" if number else ""}>{escape(head)}</th>'
+        for head, number, _ in columns
+    )
+    body = []
+    for row in found.table:
+        name = f'<td class="name">{escape(row.title)}</td>'
+        if not row.is_measured:
+            body.append(
+                f'<tr>{name}<td class="faint" colspan="{len(columns)}">{escape(row.note)}</td></tr>'
+            )
+            continue
+        parts = []
+        for head, number, write in columns:
+            text = write(row)
+            kind = ' class="n"' if number else ""
+            label = f' data-label="{escape(head)}"' if text else ""
+            if head == "promise" and row.note:
+                text = f"{text}. {row.note}" if text else row.note
+            parts.append(f"<td{kind}{label}>{escape(text)}</td>")
+        chosen = ' class="chosen"' if row.name == found.best else ""
+        body.append(f"<tr{chosen}>{name}{''.join(parts)}</tr>")
+    return (
+        f'<table><thead><tr><th scope="col">method</th>{heads}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table>"
+    )
+
+
+def _content(found, with_tree):
+    title = "".join(f"<p>{escape(note)}</p>" for note in found.notes)
+    parts = [
+        f'<p class="best"><strong>Recommended: {escape(str(found.best))}.</strong> '
+        f"{escape(found.reason)}</p>",
+        title,
+    ]
+    root = _root(found) if with_tree else None
+    if root is not None:
+        best = next(row for row in found.table if row.name == found.best)
+        drawing = svg(root, f"{best.title} with {best.leaves} leaves")
+        parts += [
+            "<h2>The recommended tree</h2>",
+            f'<div class="wide">{drawing}</div>',
+            f"<pre>{escape(chr(10).join(lines(root)))}</pre>",
+            '<p class="faint">In brackets: part of the rows that the tree was grown on.</p>',
+        ]
+    parts += ["<h2>All methods</h2>", _html_table(found)]
+    parts.append(f'<p class="faint">{escape(_about(found))}</p>')
+    return "".join(parts)
+
+
+def as_fragment(found):
+    """The table and the recommendation, for notebooks."""
+    return f'<style>{_STYLE}</style><div class="es">{_content(found, with_tree=False)}</div>'
+
+
+def as_page(found):
+    """The report as a page of its own, with the recommended tree drawn."""
+    title = escape(f"What {_model_name(found)} can become")
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>body{{margin:1rem}}{_STYLE}</style></head>"
+        f'<body><main class="es"><h1>{title}</h1>{_content(found, with_tree=True)}</main></body>'
+        "</html>\n"
+    )

@@ -1,0 +1,147 @@
+"""What `simplify` found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ensemble_simplify.front._display import SimplificationDisplay
+from ensemble_simplify.front._report import as_fragment, as_page, as_text
+from ensemble_simplify.front._tables import Table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Simplification:
+    """What a fitted model can become; see :func:`simplify`.
+
+    ``simplification["representer"]`` is the fitted object of a row of the table.
+
+    Parameters
+    ----------
+    table : list of Bunch
+        The model, then every method, with ``name``; ``title``; ``leaves`` (of all trees) and
+        ``trees``; ``accuracy`` and ``balanced_accuracy`` (in regression: the coefficient of
+        determination, and nan) on the rows kept aside, nan without `y`; ``agreement`` with the
+        model on them, with the ends ``agreement_low`` and ``agreement_high`` of its interval
+        (95 %); ``class_agreement``, a dict: of the rows to which the model gives a label, the share
+        to which this one gives it, too; ``promise`` in words, and ``is_proven``; ``seconds``;
+        ``is_measured``, false if there is no result, and ``note``, the reason for that, or a
+        warning.
+    best : str or None
+        Name of the row that is recommended; None if no tree was fitted.
+    reason : str
+        Why, in a sentence.
+    notes : list of str
+        What else should be known.
+    fitted : dict
+        The fitted objects by name. Those on tables of text or missing values are pipelines,
+        unless the method takes such tables itself.
+    max_leaves : int
+        Leaves that the recommended tree may have.
+    is_classifier : bool
+        Whether the model is a classifier.
+    n_rows : int
+        Rows that methods learned from.
+    n_rows_aside : int
+        Rows kept aside.
+    feature_names : list of str
+        Names of the columns.
+    table_of_rows : Table
+        What the columns hold.
+    seconds : float
+        Time taken.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.neural_network import MLPClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from ensemble_simplify import simplify
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), MLPClassifier(max_iter=300, random_state=0))
+    >>> outcome = simplify(model.fit(X, y), X, y, max_leaves=4, random_state=0)
+    >>> [row.note.split(":")[0] for row in outcome.table if row.name == "faithful"]
+    ['not tried']
+    >>> print(outcome.report())  # doctest: +ELLIPSIS
+    What MLPClassifier can become...
+    """
+
+    table: list
+    best: str | None
+    reason: str
+    notes: list
+    fitted: dict
+    max_leaves: int
+    is_classifier: bool
+    n_rows: int
+    n_rows_aside: int
+    feature_names: list
+    table_of_rows: Table
+    seconds: float
+
+    def __getitem__(self, name):
+        """The fitted object of a row of the table."""
+        if name not in self.fitted:
+            raise KeyError(f"{name!r} was not found. There are {', '.join(self.fitted)}.")
+        return self.fitted[name]
+
+    def __contains__(self, name):
+        return name in self.fitted
+
+    def __repr__(self):
+        return as_text(self)
+
+    def _repr_html_(self):
+        return as_fragment(self)
+
+    @property
+    def best_model(self):
+        """The fitted object that is recommended."""
+        return None if self.best is None else self.fitted[self.best]
+
+    def to_frame(self):
+        """The table as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for the model and for each method, indexed by their names.
+        """
+        import pandas as pd
+
+        hidden = ("one_error_low", "class_low", "class_rows", "is_measured")
+        rows = [{key: row[key] for key in row if key not in hidden} for row in self.table]
+        return pd.DataFrame(rows).set_index("name")
+
+    def report(self, path=None):
+        """The table, the recommendation and the recommended tree.
+
+        Parameters
+        ----------
+        path : str or path, default=None
+            Where to write a page in HTML, which needs no other file; None: nowhere.
+
+        Returns
+        -------
+        str
+            The report as text.
+        """
+        if path is not None:
+            Path(path).write_text(as_page(self), encoding="utf-8")
+        return as_text(self, with_tree=True)
+
+    def plot(self, *, axes=None):
+        """Draw size against agreement and accuracy.
+
+        Parameters
+        ----------
+        axes : array-like of two matplotlib Axes, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        SimplificationDisplay
+            With ``axes_`` and ``figure_``.
+        """
+        return SimplificationDisplay.from_simplification(self, axes=axes)

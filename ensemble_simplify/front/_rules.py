@@ -1,0 +1,242 @@
+"""A tree's splits in the words of the user's table: as lines of text, and drawn as SVG."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.tree import BaseDecisionTree
+
+# Leaves up to which a tree is written and drawn.
+MOST_DRAWN = 40
+# Colours of classes that people with any kind of colour vision tell apart (Okabe and Ito).
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442", "#777777")
+_LETTER, _ROW, _LINK = 7.0, 34, 64  # sizes in the drawing, in pixels
+_LONGEST = 44  # letters of a condition that are drawn
+
+
+@dataclass
+class Node:
+    """A split or a leaf.
+
+    Attributes
+    ----------
+    text : str
+        The condition to go left, or what the leaf answers.
+    share : float
+        Part of the weight of the rows that the tree was grown on.
+    place : int
+        Of the answer among the classes; -1 for splits and in regression.
+    children : tuple of Node
+        Where the condition holds, and where it does not.
+    """
+
+    text: str
+    share: float
+    place: int = -1
+    children: tuple = ()
+
+    @property
+    def n_leaves(self):
+        """Number of leaves below."""
+        return sum(child.n_leaves for child in self.children) or 1
+
+
+def tree_of(fitted):
+    """The scikit-learn tree in what a method found; None if it is none."""
+    if isinstance(fitted, Pipeline):
+        fitted = fitted[-1]
+    if isinstance(fitted, BaseDecisionTree):
+        return fitted
+    return getattr(fitted, "decision_tree_", None)
+
+
+class Words:
+    """Conditions on columns in words.
+
+    Parameters
+    ----------
+    names : list of str
+    missing : ndarray of bool, shape (n_columns,)
+        Columns that may be missing.
+    columns : Columns or None, default=None
+        Levels behind the codes.
+    fill : ndarray of shape (n_columns,) or None, default=None
+        What stands for a missing value in each column, below all others; None: NaN.
+    low : ndarray of shape (n_columns,) or None, default=None
+        With `fill`, the least value of each column.
+    """
+
+    def __init__(self, names, missing, columns=None, fill=None, low=None):
+        self.names = names
+        self.missing = missing
+        self.columns = columns
+        self.fill = fill
+        self.low = low
+
+    def condition(self, j, threshold, above, most, or_missing):
+        """Text for ``x[j] <= threshold``, where values above `above` up to `most` can occur.
+
+        Parameters
+        ----------
+        j : int
+        threshold, above, most : float
+        or_missing : bool
+            Whether a missing value can occur here and goes the same way.
+
+        Returns
+        -------
+        str
+        """
+        name, also = self.names[j], " or missing" if or_missing else ""
+        if self.fill is not None and self.missing[j] and threshold < self.low[j]:
+            return f"{name} is missing"
+        levels = None if self.columns is None else self.columns.levels[j]
+        if levels is None:
+            return f"{name} ≤ {threshold:.6g}{also}"
+        level = [self.columns.level(j, code) for code in range(len(levels))]
+        first = 0 if above < 0 else int(np.floor(above)) + 1
+        cut = min(int(np.floor(threshold)), len(levels) - 1)
+        last = int(min(most, len(levels) - 1))
+        left, right = level[first : cut + 1], level[cut + 1 : last + 1]
+        if len(right) == 1 and len(left) > 1:
+            return f"{name} is not {right[0]}{also}"
+        if not left:
+            return f"{name} is missing"
+        listed = " or ".join([*([", ".join(left[:-1])] if left[:-1] else []), left[-1]])
+        return f"{name} is {listed}{also}"
+
+    def nodes(self, tree):
+        """The root of a fitted scikit-learn tree, in words."""
+        arrays = tree.tree_
+        total = arrays.weighted_n_node_samples[0]
+        classes = getattr(tree, "classes_", None)
+        sent_left = getattr(arrays, "missing_go_to_left", np.zeros(arrays.node_count, dtype=bool))
+
+        def node(i, seen):
+            share = float(arrays.weighted_n_node_samples[i] / total)
+            left, right = arrays.children_left[i], arrays.children_right[i]
+            if left < 0:
+                values = arrays.value[i][0]
+                if classes is None:
+                    return Node(f"{values[0]:.4g}", share)
+                place = int(values.argmax())
+                return Node(str(classes[place]), share, place)
+            j, threshold = int(arrays.feature[i]), float(arrays.threshold[i])
+            above, most, absent = seen.get(j, (-np.inf, np.inf, bool(self.missing[j])))
+            goes_left = bool(sent_left[i]) if self.fill is None else True
+            text = self.condition(j, threshold, above, most, absent and goes_left)
+            below = {**seen, j: (above, min(most, threshold), absent and goes_left)}
+            beyond = {**seen, j: (max(above, threshold), most, absent and not goes_left)}
+            return Node(text, share, -1, (node(left, below), node(right, beyond)))
+
+        return node(0, {})
+
+
+def lines(node, indent=""):
+    """The tree as indented lines of text.
+
+    Parameters
+    ----------
+    node : Node
+    indent : str
+
+    Returns
+    -------
+    list of str
+    """
+    if not node.children:
+        return [f"{indent}{node.text}"]
+    yes, no = node.children
+    listed = []
+    for word, child in ((f"if {node.text}", yes), ("else", no)):
+        if child.children:
+            listed += [f"{indent}{word}:", *lines(child, indent + "    ")]
+        else:
+            listed.append(f"{indent}{word}: {child.text}")
+    return listed
+
+
+def svg(node, title):
+    """The tree from left to right, as the text of an inline SVG.
+
+    Parameters
+    ----------
+    node : Node
+    title : str
+        What it shows, for those who cannot see it.
+
+    Returns
+    -------
+    str
+    """
+    widths = {}
+    _widths(node, 0, widths)
+    lefts, x = {}, 8.0
+    for depth in sorted(widths):
+        lefts[depth] = x
+        x += widths[depth] + _LINK
+    parts = []
+    height = _ROW * node.n_leaves + 16
+    _place(node, 0, 8.0, lefts, parts)
+    return (
+        f'<svg class="tree" role="img" viewBox="0 0 {x - _LINK + 8:.0f} {height}" '
+        f'width="{x - _LINK + 8:.0f}" height="{height}" xmlns="http://www.w3.org/2000/svg">'
+        f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
+    )
+
+
+def _shown(node):
+    text = node.text if len(node.text) <= _LONGEST else f"{node.text[: _LONGEST - 1]}…"
+    return text if node.children else f"{text}  ({_percent(node.share)})"
+
+
+def _percent(share):
+    return "< 1 %" if share < 0.005 else f"{100 * share:.0f} %"
+
+
+def _widths(node, depth, widths):
+    width = _LETTER * len(_shown(node)) + 18
+    widths[depth] = max(widths.get(depth, 0), width)
+    for child in node.children:
+        _widths(child, depth + 1, widths)
+
+
+def _place(node, depth, top, lefts, parts):
+    """Draw a node whose leaves begin at `top`; the height of its middle is returned."""
+    x, width = lefts[depth], _LETTER * len(_shown(node)) + 18
+    if node.children:
+        yes, no = node.children
+        ends = [
+            _place(yes, depth + 1, top, lefts, parts),
+            _place(no, depth + 1, top + _ROW * yes.n_leaves, lefts, parts),
+        ]
+        middle = sum(ends) / 2
+        for word, end in zip(("yes", "no"), ends, strict=True):
+            right = lefts[depth + 1]
+            bend = right - _LINK + 14
+            parts.append(
+                f'<path d="M{x + width:.1f} {middle:.1f}H{bend:.1f}V{end:.1f}H{right:.1f}" '
+                'fill="none" stroke="#9aa4ae" stroke-width="1.2"/>'
+                f'<text x="{bend + 6:.1f}" y="{end - 4:.1f}" font-size="11" '
+                f'fill="#5c6773">{word}</text>'
+            )
+    else:
+        middle = top + _ROW / 2
+    color = COLORS[node.place % len(COLORS)] if node.place >= 0 else "#5c6773"
+    box = (
+        f'<rect x="{x:.1f}" y="{middle - 12:.1f}" width="{width:.1f}" height="24" rx="5" '
+        f'fill="{"#f4f6f8" if node.children else color}" '
+        f'fill-opacity="{1 if node.children else 0.16}" '
+        f'stroke="{"#9aa4ae" if node.children else color}"/>'
+    )
+    parts.append(
+        f"<g><title>{escape(node.text)}</title>{box}"
+        f'<text x="{x + 9:.1f}" y="{middle + 4.5:.1f}" font-size="13" '
+        f'font-family="ui-monospace,Menlo,Consolas,monospace" '
+        f'textLength="{width - 18:.1f}" lengthAdjust="spacingAndGlyphs" '
+        f'fill="#22272e">{escape(_shown(node))}</text></g>'
+    )
+    return middle

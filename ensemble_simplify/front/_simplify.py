@@ -1,0 +1,410 @@
+"""Try every method on a fitted model within a time limit, and compare them on rows kept aside."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import Bunch, check_consistent_length, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify._base import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    TimeLimitError,
+    read_classifier,
+    safe_indexing,
+    unwrap,
+    validate_params,
+)
+from ensemble_simplify._forest import read_forest
+from ensemble_simplify.front._methods import ALWAYS, METHODS, Case, NotTried, title_of
+from ensemble_simplify.front._result import Simplification
+from ensemble_simplify.front._scores import choose, score
+from ensemble_simplify.front._tables import Table
+
+# What methods raise by their documentation, and a predictor's failure under manufactured rows.
+EXPECTED = (ValueError, TypeError, ImportError, TimeLimitError, MemoryError, RuntimeError)
+# Most entries of the table, and most rows, that are looked at.
+MOST_ENTRIES, MOST_ROWS = 4_000_000, 50_000
+# A method that would get fewer seconds is not begun.
+LEAST_SECONDS = 0.2
+# Part of the time limit that is left for measuring results.
+RESERVE = 0.05
+
+
+@validate_params(
+    {
+        "model": [HasMethods(["predict"])],
+        "X": ["array-like"],
+        "y": ["array-like", None],
+        "max_leaves": [Interval(Integral, 2, None, closed="left")],
+        "methods": [StrOptions({"auto"}), list, tuple],
+        "time_limit": [Interval(Real, 0, None, closed="neither")],
+        "feature_costs": ["array-like", dict, None],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    },
+    prefer_skip_nested_validation=False,
+)
+def simplify(
+    model,
+    X,
+    y=None,
+    *,
+    max_leaves=8,
+    methods="auto",
+    time_limit=30.0,
+    feature_costs=None,
+    validation_fraction=0.25,
+    random_state=None,
+    verbose=0,
+):
+    """Try what a fitted model can become, and compare the results.
+
+    The model is asked for its answers to `X`, and never fitted again or changed. Every method that
+    goes with it learns these answers from three quarters of the rows, and is compared with the
+    model on the others. A plain decision tree is always among them.
+
+    Read more in the :ref:`User Guide <simplify>`.
+
+    Parameters
+    ----------
+    model : estimator
+        Any fitted classifier or regressor, or pipeline that ends in one, with or without
+        :class:`~sklearn.frozen.FrozenEstimator`. Methods that read trees need an ensemble as
+        described for :class:`BornAgainClassifier`; for others they are listed as not tried.
+    X : array-like or data frame of shape (n_rows, n_features)
+        Rows as the model takes them; text, categories and missing values are welcome if the model
+        takes them. Best are rows on which the model was not fitted: on others it agrees with
+        its labels more than it will later. Of more than 50,000 rows or 4 million entries, a
+        part is drawn.
+    y : array-like of shape (n_rows,) or None, default=None
+        True labels or values. None: there is no accuracy, and no tree fitted to them.
+    max_leaves : int, default=8
+        Leaves that the tree which is recommended may have, and limit of the methods
+        that are told one.
+    methods : "auto" or list of str, default="auto"
+        Methods to try besides the plain trees: "representer", "born_again", "born_again_1",
+        "born_again_0", "faithful", "cultivated", "feature_budget" and "genesim". "auto": all that
+        go with the model.
+    time_limit : float, default=30.0
+        Seconds in all. Methods get a share of what is left, one after the other; those that get
+        no turn are listed as not tried. Asking the model and fitting plain trees is not limited,
+        and a method may need a second or two to stop.
+    feature_costs : array-like of shape (n_features,), dict or None, default=None
+        Price of each feature, as for :class:`FeatureBudgetPruner`, which is tried if they are
+        given, with half of what the model's features cost.
+    validation_fraction : float in (0, 1), default=0.25
+        Part of the rows kept aside to measure accuracy and agreement.
+    random_state : int, RandomState instance or None, default=None
+        Which rows are kept aside, and the methods' own randomness.
+    verbose : int, default=0
+        If positive, a line is printed for every method that ends.
+
+    Returns
+    -------
+    simplification : Simplification
+        Its ``repr`` and ``report()`` are a table with a recommendation.
+
+    Raises
+    ------
+    TypeError
+        If the model is neither a classifier nor a regressor.
+    ValueError
+        If there are fewer than eight rows, labels are none that the model gives, or a method is
+        not known.
+
+    See Also
+    --------
+    verify : A proof that two models agree, or a row on which they do not.
+    agreement : How often two models agree.
+
+    Notes
+    -----
+    `best` is a single tree of at most `max_leaves` leaves. If the answers of one are proven to be
+    the model's everywhere or where any single feature changes, it is the smallest such tree.
+    Otherwise it is the smallest tree that is as good as the one that agrees most, which is the one
+    with the highest mean of the agreement over classes: its agreement is less than about one
+    standard error lower (not below the interval of Clopper and Pearson [1]_ of confidence 68 %),
+    among all rows and among the rows to which the model gives each class, so that a tree that
+    never gives a rare class does not pass for a good one. Among equally small trees, plain ones
+    come first. In regression, agreement is the coefficient of determination, and intervals are
+    those of bootstrap samples of the rows kept aside.
+
+    Since it was chosen for its agreement on the rows kept aside, the agreement of the best
+    tree is a little too high.
+
+    References
+    ----------
+    .. [1] C. J. Clopper, E. S. Pearson (1934). The Use of Confidence or Fiducial Limits
+       Illustrated in the Case of the Binomial. Biometrika 26, 404-413.
+       https://doi.org/10.1093/biomet/26.4.404
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import simplify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RandomForestClassifier(n_estimators=10, max_depth=3, random_state=0).fit(X, y)
+    >>> outcome = simplify(model, X, y, methods=["representer"], random_state=0)
+    >>> outcome.best in ("plain_tree", "plain_tree_on_y", "representer")
+    True
+    >>> outcome[outcome.best].predict(X[:2])
+    array([0, 0])
+    """
+    begin = time.monotonic()
+    model = unwrap(model)
+    chosen = _checked_methods(methods)
+    X, y, answers, notes = _checked_rows(model, X, y, random_state)
+    rng = check_random_state(random_state)
+    learn, aside = _divided(answers, y, is_classifier(model), validation_fraction, rng)
+    forest, unreadable = _read(model)
+    table = Table(X)
+    case = Case(
+        model=model,
+        is_classifier=is_classifier(model),
+        forest=forest,
+        unreadable=unreadable,
+        table=table,
+        X=safe_indexing(X, learn),
+        y=None if y is None else y[learn],
+        answers=answers[learn],
+        max_leaves=int(max_leaves),
+        feature_costs=feature_costs,
+        seed=int(rng.randint(1 << 31)),
+    )
+    held = Bunch(
+        X=safe_indexing(X, aside), y=None if y is None else y[aside], answers=answers[aside]
+    )
+    rows = [_model_row(case, held)]
+    fitted = {"model": model}
+    deadline = begin + (1.0 - RESERVE) * time_limit
+    lacking = {name: METHODS[name].lacks(case) for name in chosen}
+    left = sum(METHODS[name].share for name in chosen if not lacking[name])
+    for name in chosen:
+        if lacking[name]:
+            new, results = [_empty_row(name, f"not tried: {lacking[name]}")], {}
+        else:
+            share = METHODS[name].share
+            seconds = max(deadline - time.monotonic(), 0.0) * share / left if share else 0.0
+            new, results = _tried(name, case, held, seconds)
+            left -= share
+        rows += new
+        fitted.update(results)
+        if verbose:
+            for row in new:
+                print(f"[simplify] {row.title}: {_line(row)}", flush=True)
+    best, reason, more = choose(rows, case.max_leaves, is_classifier(model))
+    if y is not None and rows[0].accuracy == 1.0:
+        notes.append(
+            "The model makes no error on the rows kept aside. If it was fitted on them, accuracies "
+            "and agreements will be lower on new rows: give rows that it has not seen."
+        )
+    return Simplification(
+        table=rows,
+        best=best,
+        reason=reason,
+        notes=more + notes,
+        fitted=fitted,
+        max_leaves=case.max_leaves,
+        is_classifier=case.is_classifier,
+        n_rows=len(learn),
+        n_rows_aside=len(aside),
+        feature_names=_names(table, model),
+        table_of_rows=table,
+        seconds=time.monotonic() - begin,
+    )
+
+
+# ------------------------------------------------------------------- checks
+
+
+def _checked_methods(methods):
+    """Names of the methods in the order of their turns."""
+    if isinstance(methods, str):
+        return list(METHODS)
+    unknown = [name for name in methods if name not in METHODS]
+    if unknown:
+        raise ValueError(
+            f"methods has {unknown[0]!r}, which is none. Choose from {', '.join(METHODS)}."
+        )
+    return [name for name in METHODS if name in ALWAYS or name in methods]
+
+
+def _checked_rows(model, X, y, random_state):
+    """Rows, labels and the model's answers, fewer of them if there are very many."""
+    check_is_fitted(model)
+    if not (is_classifier(model) or is_regressor(model)):
+        raise TypeError(
+            f"model={type(model).__name__}(...) is neither a classifier nor a regressor. Give a "
+            "fitted scikit-learn estimator, or a pipeline that ends in one."
+        )
+    if not hasattr(X, "columns"):
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(f"X has {X.ndim} dimensions instead of 2. Give rows.")
+    n_rows, n_features = X.shape
+    if n_rows < 8:
+        raise ValueError(f"X has {n_rows} rows. Give at least 8.")
+    if y is not None:
+        y = np.asarray(y)
+        check_consistent_length(X, y)
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
+        if y.ndim != 1:
+            raise ValueError(f"y has {y.ndim} dimensions; only one output is supported.")
+    notes = []
+    most = max(1_000, min(MOST_ROWS, MOST_ENTRIES // max(n_features, 1)))
+    if n_rows > most:
+        part = check_random_state(random_state).permutation(n_rows)[:most]
+        X, y = safe_indexing(X, np.sort(part)), None if y is None else y[np.sort(part)]
+        notes.append(f"Of the {n_rows:,} rows, {most:,} were drawn at random and used.")
+    answers = np.asarray(model.predict(X))
+    if answers.ndim == 2 and answers.shape[1] == 1:
+        answers = answers[:, 0]
+    if answers.ndim != 1:
+        raise ValueError(
+            f"model={type(model).__name__}(...) gives {answers.shape[1]} outputs a row; only one "
+            "output is supported."
+        )
+    if y is not None and is_classifier(model):
+        _check_labels(model, y, answers)
+    return X, y, answers, notes
+
+
+def _check_labels(model, y, answers):
+    known = set(np.asarray(getattr(model, "classes_", answers)).tolist())
+    given = set(y.tolist())
+    if not known & given:
+        raise ValueError(
+            f"y holds labels like {y[0]!r}, but the model gives labels like {answers[0]!r}. Pass "
+            "y as the model was fitted on it."
+        )
+
+
+def _divided(answers, y, by_class, fraction, rng):
+    """Numbers of the rows to learn from and of those kept aside, alike in classes and answers."""
+    order, offset = rng.permutation(len(answers)), rng.random_sample() / fraction
+    if by_class:
+        keys = [np.unique(answers[order], return_inverse=True)[1]]
+        if y is not None:
+            keys.append(np.unique(y[order].astype(str), return_inverse=True)[1])
+        order = order[np.lexsort(keys)]
+    # rows at even distances in the order of the classes
+    is_aside = np.diff(np.floor((np.arange(len(order) + 1) + offset) * fraction)) > 0
+    if not is_aside.any() or is_aside.all():
+        is_aside[0] = not is_aside[0]
+    return np.sort(order[~is_aside]), np.sort(order[is_aside])
+
+
+def _read(model):
+    """The model's trees, or None and why they cannot be read."""
+    try:
+        forest = read_classifier(model) if is_classifier(model) else read_forest(model)
+    except (TypeError, ValueError, ImportError) as error:
+        return None, f"its trees cannot be read: {_short(error)}"
+    return forest, ""
+
+
+def _names(table, model):
+    if table.names is not None:
+        return [str(name) for name in table.names]
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and len(names) == table.n_columns:
+        return [str(name) for name in names]
+    return [f"x{j}" for j in range(table.n_columns)]
+
+
+# ------------------------------------------------------------------- trying
+
+
+def _tried(name, case, held, seconds):
+    """Rows of the table for one method, and what it found by name."""
+    begin, seconds = time.monotonic(), float(f"{seconds:.3g}")
+    if name not in ALWAYS and seconds < LEAST_SECONDS:
+        return [_empty_row(name, "not tried: time_limit was used up")], {}
+    row = _empty_row(name)
+    rows, results, told = [], {}, []
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = METHODS[name].attempt(case, seconds)
+            for result in found:
+                rows.append(_measured(result, case, held, time.monotonic() - begin))
+                results[result.name] = result.fitted
+    except NotTried as reason:
+        row.note = f"not tried: {reason}"
+    except EXPECTED as error:
+        row.note = f"failed: {_short(error)}"
+    if len(rows) == 0:
+        row.seconds = time.monotonic() - begin
+        return [row], {}
+    said = [str(w.message) for w in told if not issubclass(w.category, DeprecationWarning)]
+    for measured in rows:
+        measured.note = measured.note or (_short(said[0]) if said else "")
+    return rows, results
+
+
+def _empty_row(name, note=""):
+    return Bunch(
+        name=name,
+        title=title_of(name),
+        leaves=None,
+        trees=None,
+        accuracy=np.nan,
+        balanced_accuracy=np.nan,
+        agreement=np.nan,
+        agreement_low=np.nan,
+        agreement_high=np.nan,
+        class_agreement={},
+        one_error_low=np.nan,
+        class_low={},
+        class_rows={},
+        promise="",
+        is_proven=False,
+        is_measured=False,
+        seconds=0.0,
+        note=note,
+    )
+
+
+def _measured(result, case, held, seconds):
+    """The row of a result, with what it says on the rows kept aside."""
+    row = _empty_row(result.name)
+    row.leaves, row.trees = result.size
+    row.promise, row.is_proven, row.note = result.promise, result.is_proven, result.note
+    row.seconds = seconds
+    row.update(score(result.fitted.predict(held.X), held.answers, held.y, case.is_classifier))
+    row.is_measured = True
+    return row
+
+
+def _model_row(case, held):
+    row = _empty_row("model")
+    if case.forest is not None:
+        row.leaves, row.trees = int((case.forest.left < 0).sum()), case.forest.n_trees
+    row.update(score(held.answers, held.answers, held.y, case.is_classifier))
+    labels, counts = np.unique(held.answers, return_counts=True)
+    if case.is_classifier:
+        row.class_rows = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+    row.is_measured, row.note = True, case.unreadable
+    return row
+
+
+def _short(text, width=240):
+    text = " ".join(str(text).split())
+    return text if len(text) <= width else text[: width - 4].rsplit(" ", 1)[0] + " ..."
+
+
+def _line(row):
+    if not row.is_measured:
+        return row.note
+    size = f"{row.leaves} leaves" if row.trees == 1 else f"{row.trees} trees"
+    return f"{size}, agreement {row.agreement:.3f}, {row.seconds:.1f} s"
