@@ -104,6 +104,8 @@ class Axes:
         Cut points of each of these features.
     shape : tuple of int
         Cells on each axis.
+    missing_cells : int32 array of shape (n_axes,)
+        The cell "missing" of each axis, -1 where values cannot be missing.
     """
 
     def __init__(self, by_feature):
@@ -114,6 +116,8 @@ class Axes:
             self.features = np.zeros(1, dtype=np.intp)
         self.cuts = [by_feature[j] for j in self.features]
         self.shape = tuple(len(c) + 1 for c in self.cuts)
+        last = [len(c) if len(c) and c[-1] == np.inf else -1 for c in self.cuts]
+        self.missing_cells = np.array(last, dtype=np.int32)
         self._decimals = {}
 
     @classmethod
@@ -152,12 +156,6 @@ class Axes:
     def n_cuts(self):
         """Number of cut points of each axis, as an int32 array."""
         return np.array([len(c) for c in self.cuts], dtype=np.int32)
-
-    @property
-    def missing_cells(self):
-        """The cell "missing" of each axis, as an int32 array; -1 where values cannot be missing."""
-        last = [len(c) if len(c) and np.isinf(c[-1]) else -1 for c in self.cuts]
-        return np.array(last, dtype=np.int32)
 
     @property
     def whole(self):

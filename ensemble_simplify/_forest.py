@@ -527,10 +527,10 @@ class _Nodes:
 
     def check_values(self, vote):
         """Check that leaf values, and their sums, are finite."""
-        wrong = np.flatnonzero(self.leaf & ~np.isfinite(self.value).all(axis=1))
-        self._check(wrong, "has a value that is not finite")
+        leaves, largest = np.flatnonzero(self.leaf), np.zeros(len(self.leaf))
+        largest[leaves] = np.abs(self.value[leaves]).max(axis=1)
+        self._check(leaves[~np.isfinite(largest[leaves])], "has a value that is not finite")
         with np.errstate(over="ignore"):
-            largest = np.abs(np.where(self.leaf[:, None], self.value, 0.0)).max(axis=1)
             total = np.maximum.reduceat(largest, self.offsets[:-1]).sum() + vote.largest_start
         if not np.isfinite(total):
             raise ValueError(

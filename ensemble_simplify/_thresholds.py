@@ -127,8 +127,8 @@ def cut_points(feature, threshold, n_features, missing=None):
         end in infinity, above which there is nothing but missing values.
     """
     feature = np.asarray(feature)
+    tested = None if missing is None else np.isin(np.arange(n_features), feature)
     floor = float32_floor(threshold)
-    tested = np.unique(feature)
     splits = (feature >= 0) & (floor >= -FLOAT32_MAX) & (floor < FLOAT32_MAX)
     feature, floor = feature[splits], floor[splits]
     order = np.argsort(feature, kind="stable")
@@ -136,9 +136,8 @@ def cut_points(feature, threshold, n_features, missing=None):
     if not n_features:
         return []
     points = [np.unique(part) for part in np.split(floor[order], ends[:-1])]
-    if missing is not None:
-        for j in np.flatnonzero(missing & np.isin(np.arange(n_features), tested)):
-            points[j] = np.append(points[j], np.inf)
+    for j in [] if tested is None else np.flatnonzero(missing & tested):
+        points[j] = np.append(points[j], np.inf)
     return points
 
 
