@@ -34,6 +34,8 @@ MAX_JOINED = 1 << 24
 MIXTURES = 2.0 ** np.array([-2.0, -1.25, -0.75, -0.35, 0.0, 0.35, 0.75, 1.25, 2.0])
 # Leads that differ by less than this share, but for a factor, are the same.
 SAME = 1e-9
+# Cells that are put to the forests at once.
+ASKED = 1 << 14
 # Boxes that every pair of classes is searched for in turn; then without limit.
 ROUNDS = (256, 16_384, None)
 
@@ -356,12 +358,18 @@ class PairOfVotes:
 
     def _separable(self, pairs, deadline):
         """Pairs of classes that sums of functions of one feature leave open, and refuting cells."""
-        cells = np.empty((0, len(self.axes.shape)), dtype=np.int32)
-        two_classes = len(self.columns[0]) == len(self.columns[1]) == 2
-        if self.trees.axis_of is None or self.outside is not None or not two_classes:
-            return pairs, cells
-        left = []
+        none = np.empty((0, len(self.axes.shape)), dtype=np.int32)
+        if self.trees.axis_of is None or self.outside is not None:
+            return pairs, none
+        first, second = self.columns
+        two_classes = len(first) == len(second) == 2
+        left, listed = [], set()
         for a, b in pairs:
+            if frozenset((a, b)) in listed:
+                continue
+            if b not in first or a not in second:
+                left.append((a, b))
+                continue
             one, two = self._lead(0, a, b), self._lead(1, b, a)
             tables = [self.trees.tables(leaves) for leaves, _, _ in (one, two)]
             error = self.rounding(1.0)
@@ -369,20 +377,35 @@ class PairOfVotes:
             m = _factor(one[0], two[0])
             apart = self.trees.most(np.abs(m * one[0] + two[0])) + abs(m * one[1] + two[1])
             magnitude = m * self.sums[0].magnitude + self.sums[1].magnitude
+            is_same = m > 0 and apart <= SAME * magnitude
+            cells = none
             try:
-                if m > 0 and apart <= SAME * magnitude:
-                    # the same but for a factor: where neither is tied, answers are the same
+                if is_same:
+                    # the same but for a factor: one says a and the other b only where both are tied
                     most = max(*slack, (max(slack) + float(apart)) / m) + error
                     cells = near_ties(tables[0], one[1], most, deadline)
-                    return [], cells[self.differ(cells)] if len(cells) else cells
-                cells = both_lead(*tables, (one[1], two[1]), slack, deadline)
+                    listed.add(frozenset((a, b)))
+                elif two_classes:
+                    cells = both_lead(*tables, (one[1], two[1]), slack, deadline)
+                    if len(cells):
+                        left.append((a, b))
+                else:
+                    left.append((a, b))
             except TooMany:
                 left.append((a, b))
-                cells = cells[:0]
                 continue
-            if len(cells):
-                left.append((a, b))
-                cells = cells[self.differ(cells)]
-                if len(cells):
-                    break
-        return left, cells
+            found = self._refuting(cells, deadline)
+            if len(found):
+                return left, found
+        return left, none
+
+    def _refuting(self, cells, deadline):
+        """The first of some cells on which the forests' own answers differ, if there is one."""
+        for i in range(0, len(cells), ASKED):
+            if time.monotonic() >= deadline:
+                raise Stopped
+            part = cells[i : i + ASKED]
+            differ = self.differ(part)
+            if differ.any():
+                return part[differ][:1]
+        return cells[:0]

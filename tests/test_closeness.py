@@ -201,6 +201,7 @@ def test_a_copy_is_equal_and_another_order_of_trees_is_not_quite():
     outcome = verify(model, copy.deepcopy(model))
     assert outcome
     assert outcome.max_difference_bound == 0.0
+    assert "proven for every finite input; largest difference 0;" in repr(outcome)
     assert verify(model, copy.deepcopy(model), X=X, max_changes=2).max_difference_bound == 0.0
     other = copy.deepcopy(model)
     other.estimators_ = model.estimators_[::-1]

@@ -266,7 +266,11 @@ def test_regression():
         assert found.classes is None
         rows = edge_rows(model)
         np.testing.assert_array_equal(found.predict_index(rows), model.predict(rows))
-    assert verify(models[0], models[0], atol=0.0)
+        assert verify(model, model)
+    outcome = verify(*models)
+    first, second = (model.predict([outcome.counterexample])[0] for model in models)
+    assert outcome.predictions == (first, second)
+    assert first != second
 
 
 class Contrary(BornAgainClassifier):

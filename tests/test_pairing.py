@@ -18,7 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 from strategies import CLASSIFIERS, fitted_classifiers, small_data
 
-from ensemble_simplify import FaithfulPruner, _separable, verify
+from ensemble_simplify import FaithfulPruner, _pairing, _separable, verify
 from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._pairing import JoinedTrees, PairOfVotes, Sums
 from ensemble_simplify._regions import leaves_of_cells
@@ -128,6 +128,24 @@ def test_one_changed_leaf(kind):
         tree.value[leaf, 0] = values[::-1] if len(values) > 1 else -9 * values
         seen.add(check(model, other))
     assert False in seen
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_tables_decide_as_boxes_do(n_classes, monkeypatch):
+    """Stumps, with next to no boxes before the tables of each feature."""
+    monkeypatch.setattr(_pairing, "ROUNDS", (1, None))
+    rng, seen = np.random.default_rng(2), set()
+    for seed in range(25):
+        X, y = small_data(seed, n_classes=n_classes)
+        model = AdaBoostClassifier(n_estimators=5, random_state=seed).fit(X, y)
+        # another order of weights that differ in their last bits, or by more
+        other = shuffled(model, rng)
+        weights = other.estimator_weights_
+        if seed % 3:
+            weights = weights * (3.7 if seed % 3 == 1 else rng.uniform(0.7, 1.3, len(weights)))
+        other.estimator_weights_ = weights
+        seen.add((seed % 3, check(model, other)))
+    assert {(0, True), (1, True), (2, False)} <= seen
 
 
 def test_weights_that_are_multiples_and_repeated_trees():
