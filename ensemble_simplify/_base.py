@@ -373,6 +373,8 @@ def encoded(estimator, rows, X):
         As `checked_table` answered.
     """
     table = estimator._table = columns_of(estimator.estimator_)
+    # asked for at every prediction
+    estimator._takes_missing = takes_missing(estimator.estimator)
     if table is not None:
         X = table.encode(rows)
     elif is_plain(X):
@@ -407,8 +409,15 @@ def warn_of_rounding(estimator, forest, rows, X):
 
 
 def finiteness(estimator):
-    """What ``validate_data`` is told of missing values, by the tags of an estimator."""
-    return "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
+    """What ``validate_data`` is told of missing values, by the ensemble of an estimator."""
+    return "allow-nan" if takes_missing(estimator.estimator) else True
+
+
+def takes_missing(ensemble):
+    """Whether an ensemble (None: a forest) takes missing values, as far as its tags tell."""
+    inner = None if ensemble is None else unwrap(ensemble)
+    # what a pipeline takes, its steps say when they see it
+    return inner is None or isinstance(inner, Pipeline) or get_tags(inner).input_tags.allow_nan
 
 
 def check_missing(inside, estimator, forest):
@@ -491,11 +500,8 @@ class TakesWhatItsEstimatorTakes:
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        inner = None if self.estimator is None else unwrap(self.estimator)
-        # what a pipeline takes, its steps say when they see it
-        tags.input_tags.allow_nan = (
-            inner is None or isinstance(inner, Pipeline) or get_tags(inner).input_tags.allow_nan
-        )
+        known = vars(self).get("_takes_missing")
+        tags.input_tags.allow_nan = takes_missing(self.estimator) if known is None else known
         return tags
 
 
