@@ -105,6 +105,9 @@ TABLES = {
     "genesim_time.large": Table(
         "genesim_time --parts large", "100,000 rows and 100 trees fitted before.", 1
     ),
+    "genesim_time.clock": Table(
+        "genesim_time --parts clock", "Default fits of 100,000 rows, with time limits.", 4
+    ),
     "genesim_small_trees": Table(
         "genesim_small_trees --repeats 2", "Small accurate trees on ten other sets.", 15, DATA
     ),

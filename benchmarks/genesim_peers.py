@@ -190,9 +190,7 @@ class Five:
 def _ebm(seed):
     from interpret.glassbox import ExplainableBoostingClassifier
 
-    return ExplainableBoostingClassifier(
-        interactions=0, outer_bags=4, n_jobs=1, random_state=seed
-    )
+    return ExplainableBoostingClassifier(interactions=0, outer_bags=4, n_jobs=1, random_state=seed)
 
 
 METHODS = {
@@ -258,9 +256,7 @@ def run(options, done):
                     key = name, method, seed, fold
                     if key in done or (method in BINARY_ONLY and y.max() > 1):
                         continue
-                    done[key] = measure(
-                        METHODS[method](seed), X[train], y[train], X[test], y[test]
-                    )
+                    done[key] = measure(METHODS[method](seed), X[train], y[train], X[test], y[test])
                     if options.store:
                         with open(options.store, "a", newline="", encoding="utf-8") as file:
                             csv.writer(file).writerow((*key, *done[key]))

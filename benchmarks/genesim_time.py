@@ -1,6 +1,6 @@
 """What GENESIM costs: the paper's settings, gatree beside it, and a large table.
 
-    python -m benchmarks.genesim_time [--data DIR] [--parts paper gatree large]
+    python -m benchmarks.genesim_time [--data DIR] [--parts paper gatree large clock]
                                       [--repeats 3] [--store FILE]
 
 - ``paper``: one fold of three at the paper's settings (population 150, 15 iterations, 10 merges,
@@ -9,6 +9,7 @@
 - ``gatree``: 100 of its 2000 default iterations, stratified 3-fold, repeated; accuracies as pairs.
   Of the standard errors, the one in brackets allows for the overlap of the training sets.
 - ``large``: 100 000 x 50 and the trees of a forest of 100; seconds and memory of the genetic part.
+- ``clock``: a default fit of 100 000 x 50, one thread, without a time limit and under some.
 
 ``heart`` needs ``--data``; gatree is skipped if it is not installed.
 """
@@ -32,7 +33,7 @@ from benchmarks.genesim import load
 from ensemble_simplify import GenesimClassifier
 
 ORIGINAL = {"iris": 42.0, "wine": 137.0, "heart": 400.0}
-PARTS = ("paper", "gatree", "large")
+PARTS = ("paper", "gatree", "large", "clock")
 PAPER = {"n_crossovers": 10}  # the other defaults are the paper's
 SEEDS = 5  # fits of ours for each of gatree's
 
@@ -175,6 +176,25 @@ def large():
         )
 
 
+def clock():
+    print("\n### Default fits of 100 000 x 50, one thread\n")
+    X, y = make_classification(100_000, 50, n_informative=10, flip_y=0.05, random_state=0)
+    X = X.astype(np.float32)
+    train, test = np.arange(80_000), np.arange(80_000, 100_000)
+    print("80 000 of the rows train.\n")
+    print("| time_limit | seconds | of CPU | iterations | leaves | accuracy on the rest |")
+    print("|---" * 6 + "|")
+    for limit in (10, 20, 40, None):
+        model = GenesimClassifier(time_limit=limit, n_jobs=1, random_state=0)
+        start = time.monotonic()
+        cpu, _ = timed(lambda model=model: model.fit(X[train], y[train]))
+        print(
+            f"| {limit} | {time.monotonic() - start:.1f} | {cpu:.1f} | {model.n_iter_} | "
+            f"{model.n_leaves_} | {model.score(X[test], y[test]):.4f} |",
+            flush=True,
+        )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", help="directory of CSV files")
@@ -191,6 +211,8 @@ def main():
         gatree(names, options.data, options.repeats, options.store)
     if "large" in options.parts:
         large()
+    if "clock" in options.parts:
+        clock()
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ TOLERANCE = 1e-9
 def refit_leaves(gram, target, shares, deadline):
     """Least squares over values of leaves that are probabilities, drawn to the class shares.
 
-    Minimises ``trace(V' G V) - 2 trace(V' T) + PRIOR_ROWS * |V - S|^2`` over matrices `V` whose rows
-    lie in the simplex. The rows of the fractions sum to one, so that `G` has no negative entries
+    Minimises ``trace(V' G V) - 2 trace(V' T) + PRIOR_ROWS * |V - S|^2`` over matrices `V` whose
+    rows lie in the simplex. Fractions of a row sum to one, so that `G` has no negative entries
     and the masses of the leaves as its row sums: the diagonal matrix of these masses less `G` is
     positive semidefinite, and a step of the projected gradient scaled by it, row by row, never
     overshoots. Steps are accelerated as in FISTA and start afresh where they point uphill.

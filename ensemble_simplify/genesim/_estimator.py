@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from copy import copy
 from numbers import Integral, Real
 from typing import ClassVar
@@ -143,6 +144,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         The fittest tree of every size met on the way: ``n_leaves`` and ``fitness``, both rising;
         ``score``, on the validation rows alone; ``merit``, by which ``selection="forest"``
         chooses (NaN with another selection); and ``trees``, a list of `DecisionTreeClassifier`.
+        Small trees may be missing if `time_limit` stopped the search.
     history_ : Bunch
         Arrays over the iterations, the first entry being the first population: ``best_score``
         and ``mean_score``, of the fitness; ``n_leaves`` of the fittest tree and
@@ -348,7 +350,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         evolution.settle(trees)
         evolution.breed(random_seed(random_state))
         self._set_history(evolution)
-        self._set_front(population, scorer, axes, rows.held_out)
+        self._set_front(population, scorer, axes, rows.held_out, deadline)
         if self._selection() == "forest":
             self.pareto_front_.merit = _merits(
                 self.pareto_front_.trees, X[rows.kept], y_index[rows.kept], weight, rows
@@ -488,16 +490,22 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 f"n_iter={self.n_iter} iterations. Raise it, or lower n_bootstraps or n_iter."
             )
 
-    def _set_front(self, population, scorer, axes, held_out):
-        """Count all rows into the trees of the front, and write them."""
+    def _set_front(self, population, scorer, axes, held_out, deadline):
+        """Count all rows into the trees of the front, and write them, the fittest first.
+
+        Rating them takes about as long; where there is no time for both, small trees are left out.
+        """
         front = Bunch(n_leaves=[], fitness=[], score=[], trees=[])
-        for i, (fitness, score) in enumerate(zip(*scorer.front_scores(population), strict=True)):
+        start = time.monotonic()
+        for i, fitness in reversed(list(enumerate(population.describe("front")[0].tolist()))):
+            now = time.monotonic()
+            if front.trees and now + (now - start) >= deadline:
+                break
             nodes, n_rows, weights = population.label_front(i, validation=held_out)
             n_leaves = (len(nodes) + 1) // 2
             # Counting all rows may join leaves: of two trees of one size, the later is fitter.
-            while front.n_leaves and front.n_leaves[-1] >= n_leaves:
-                for column in front.values():
-                    column.pop()
+            if front.n_leaves and front.n_leaves[-1] <= n_leaves:
+                continue
             tree = write_counted(
                 axes.decode(nodes),
                 n_rows[:, 0],
@@ -508,8 +516,10 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             )
             front.n_leaves.append(n_leaves)
             front.fitness.append(fitness)
-            front.score.append(score)
+            front.score.append(scorer.front_score(population, i, fitness))
             front.trees.append(tree)
+        for column in front.values():
+            column.reverse()
         self.pareto_front_ = Bunch(
             n_leaves=np.array(front.n_leaves),
             fitness=np.array(front.fitness),

@@ -45,8 +45,8 @@ _CART_SETUPS = (
 # The inducers of estimators="paper" grow bags together up to so many rows.
 _BAGGED_ROWS = 20_000
 
-# Most rows that are drawn into a bag; and that boosted trees, and those which would be fitted on all
-# rows, are fitted on. More make the trees no better that come of them in the end.
+# Most rows that are drawn into a bag; and that boosted trees, and those which would be fitted on
+# all rows, are fitted on: a hundred trees on a large table would take minutes.
 _BAG_ROWS = 5_000
 _WHOLE_ROWS = 20_000
 
@@ -251,8 +251,8 @@ def _boost(X, y, weight, n_trees, seed, deadline):
 def out_of_bag_votes(model, X, y_index, weight, seed, deadline):
     """What the trees of a random forest that did not see a row say about it.
 
-    The forest may take half of the time left, a quarter to grow: it is grown in steps, and on fewer rows a tree if
-    they are many.
+    The forest may take half of the time left, a quarter to grow: it is grown in steps, and on fewer
+    rows a tree if they are many.
 
     Returns
     -------

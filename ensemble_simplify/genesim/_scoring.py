@@ -75,16 +75,11 @@ class Scorer:
                 fitness += self.training_weight * self._ask_scorer(proba, "train")
             candidates.set_score(i, fitness)
 
-    def front_scores(self, population):
-        """Fitness of the trees of the front, and their scores on the validation rows alone."""
-        fitness, _ = population.describe("front")
+    def front_score(self, population, i, fitness):
+        """Score of a tree of the front, of this fitness, on the validation rows alone."""
         if self.training_weight == 0:
-            return fitness, fitness
-        scores = [
-            self.score(validation_proba(population, population.nodes(i, "front")))
-            for i in range(len(fitness))
-        ]
-        return fitness, np.array(scores)
+            return fitness
+        return self.score(validation_proba(population, population.nodes(i, "front")))
 
     def standard_error(self, population, nodes):
         """Standard error of the mean accuracy (or log loss) of a tree on the validation rows."""

@@ -720,9 +720,7 @@ def test_refit_beats_every_other_answer(seed, n_leaves, n_classes):
 def test_refits_do_not_depend_on_threads_and_stop_in_time(monkeypatch):
     monkeypatch.setattr("ensemble_simplify.cultivated._estimator.ROWS_PER_PART", 64)
     X, y = noisy_data(n=1000)
-    one, two = (
-        CultivatedForestClassifier(max_leaf_nodes=7, n_jobs=n).fit(X, y) for n in (1, 3)
-    )
+    one, two = (CultivatedForestClassifier(max_leaf_nodes=7, n_jobs=n).fit(X, y) for n in (1, 3))
     np.testing.assert_array_equal(one.modules_.response, two.modules_.response)
     late = one._refitted(one.modules_, X, y.astype(np.intp), np.ones(1000), -np.inf)
     assert late == (one.modules_, True)

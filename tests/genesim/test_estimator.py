@@ -613,6 +613,21 @@ def test_first_trees_of_many_rows_grow_on_some_of_them(monkeypatch):
     assert max(sizes) <= 300
 
 
+def test_front_keeps_the_fittest_if_time_is_out(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    whole = GenesimClassifier(**SMALL).fit(X, y)
+    original = GenesimClassifier._set_front
+    monkeypatch.setattr(
+        GenesimClassifier, "_set_front", lambda self, *args: original(self, *args[:-1], -np.inf)
+    )
+    short = GenesimClassifier(**SMALL).fit(X, y)
+    assert len(whole.pareto_front_.trees) > 1
+    assert len(short.pareto_front_.trees) == len(short.pareto_front_.merit) == 1
+    for name in ("fitness", "score", "merit", "n_leaves"):
+        assert short.pareto_front_[name][0] == whole.pareto_front_[name][-1]
+    assert same_trees(short.decision_tree_, whole.pareto_front_.trees[-1])
+
+
 def test_no_tree_is_begun_that_would_end_too_late():
     X, y = make_classification(200, 5, random_state=0)
     y = y.astype(np.float64)
