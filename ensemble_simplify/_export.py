@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import keyword
+import math
 import re
 
 import numpy as np
@@ -330,6 +331,7 @@ class _SqlColumns:
         qualifier = "" if table is None else f"{_sql_name(table)}."
         names = [f"x{j}" for j in range(tree.n_features)] if tree.names is None else tree.names
         self.names = [qualifier + _sql_name(name) for name in names]
+        self._written = {}
 
     def is_in(self, j, codes):
         levels = self.tree.levels(j)
@@ -338,6 +340,11 @@ class _SqlColumns:
 
     def condition(self, j, span):
         """A condition for a span without a lower end; None where everything is in it."""
+        if (j, span) not in self._written:
+            self._written[j, span] = self._condition(j, span)
+        return self._written[j, span]
+
+    def _condition(self, j, span):
         if self.tree.levels(j) is not None:
             return self._of_levels(j, span)
         name = self.names[j]
@@ -424,7 +431,8 @@ def _sql(tree, probabilities, name, table):
 
 def _c_comment(text):
     """Text inside of a comment: nothing in it ends the comment or joins lines."""
-    return " ".join(str(text).split()).replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+    words = " ".join(str(text).split())
+    return words.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").rstrip("\\")
 
 
 def _c_string(text):
@@ -432,11 +440,7 @@ def _c_string(text):
     if "\0" in text:
         raise TypeError(f"The level {text!r} holds a null character, which C strings cannot.")
     plain = set(range(32, 127)) - {ord('"'), ord("\\"), ord("?")}
-    return (
-        '"'
-        + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in text.encode("utf-8"))
-        + '"'
-    )
+    return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in text.encode("utf-8")) + '"'
 
 
 def _c_number(value):
@@ -473,19 +477,18 @@ def _c(tree, probabilities, name):
     def test(node, left):
         j, to_left = int(tree.nodes.feature[node]), bool(tree.missing_left[node])
         threshold = float(tree.nodes.threshold[node])
-        comment = ""
-        if tree.levels(j) is not None:
-            end = np.floor(threshold) + 0.5 if np.isfinite(threshold) else threshold
-            end = "<", repr(float(end))
+        comment, has_levels = "", tree.levels(j) is not None
+        if has_levels:
             words = tree.condition(j, ALL.below(threshold, to_left))
             comment = f" /* {'' if left else 'not: '}{_c_comment(words)} */" if words else ""
-        else:
-            boundary, inclusive = rounding_boundary(threshold)
-            end = "<=" if inclusive else "<", _c_number(boundary)
         if np.isinf(threshold):
             goes_left = "1" if to_left else f"!isnan(x[{j}])"
         else:
-            goes_left = f"x[{j}] {end[0]} {end[1]}" + (f" || isnan(x[{j}])" if to_left else "")
+            goes_left = f"x[{j}] < {math.floor(threshold) + 0.5!r}"
+            if not has_levels:
+                boundary, inclusive = rounding_boundary(threshold)
+                goes_left = f"x[{j}] {'<=' if inclusive else '<'} {_c_number(boundary)}"
+            goes_left += f" || isnan(x[{j}])" if to_left else ""
         return f"if ({goes_left if left else f'!({goes_left})'}) {{{comment}"
 
     def leaf(node):
@@ -648,7 +651,8 @@ def _json(tree):
         entry["value"] = value[0] if tree.classes is None else value
         entry["rows"] = int(tree.rows[node])
         entry["weight"] = float(tree.weight[node])
-        entry["impurity"] = float(tree.impurity[node])
+        # scikit-learn's can be below zero by rounding
+        entry["impurity"] = max(float(tree.impurity[node]), 0.0)
         written.append(entry)
     head = {
         "format": _FORMAT,
@@ -679,7 +683,8 @@ def _read_json(data):
 
     def of_splits(key, other, read=lambda x: x):
         return [
-            read(entry[key]) if split else other for entry, split in zip(entries, inner, strict=True)
+            read(entry[key]) if split else other
+            for entry, split in zip(entries, inner, strict=True)
         ]
 
     ways = of_splits("missing", "right")
