@@ -60,8 +60,8 @@ def export_tree(
         A scikit-learn tree, or an estimator of this package that holds one.
     language : {"rules", "sql", "c", "python", "json"}, default="rules"
         - "rules": one line a leaf, "if ... then", with what a path leaves of each feature as one
-          interval or set, the class, its share and the number of training rows. Thresholds are
-          written with the fewest digits that split float32 numbers alike. Missing values are
+          interval or set, the class, its share (by ``predict_proba``) and the number of training
+          rows. Thresholds are written with the fewest digits that split float32 numbers alike. Missing values are
           mentioned where the tree has met them in ``fit``.
         - "sql": an ANSI ``CASE`` with one ``WHEN`` a leaf and no nesting: nested ones overflow the
           parser of SQLite from about twenty levels. The order of the leaves stands for the
@@ -93,6 +93,7 @@ def export_tree(
     Returns
     -------
     text : str
+        In the language, ended by a line break.
 
     Raises
     ------
@@ -134,9 +135,9 @@ def export_tree(
     >>> iris = load_iris(as_frame=True)
     >>> tree = DecisionTreeClassifier(max_leaf_nodes=3, random_state=0)
     >>> tree = tree.fit(iris.data, iris.target_names[iris.target])
-    >>> print(export_tree(tree), end="")
-    if petal width (cm) <= 0.8 then setosa (100 %, 50 rows)
-    if 0.8 < petal width (cm) <= 1.75 then versicolor (90.7 %, 54 rows)
+    >>> print(export_tree(tree, decimals=2), end="")
+    if petal width (cm) <= 0.80 then setosa (100 %, 50 rows)
+    if 0.80 < petal width (cm) <= 1.75 then versicolor (90.7 %, 54 rows)
     if petal width (cm) > 1.75 then virginica (97.8 %, 46 rows)
     """
     languages = {"rules": None, "sql": _sql, "c": _c, "python": _python, "json": _json}

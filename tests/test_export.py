@@ -1,11 +1,13 @@
 """Trees in other languages answer as the tree: by running SQL, C, Python, rules, and JSON again."""
 
 import ctypes
+import doctest
 import json
 import re
 import shutil
 import sqlite3
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -726,10 +728,20 @@ def test_cultivated_trees_are_drawn():
     plt = pytest.importorskip("matplotlib.pyplot")
     X, y = small()
     model = CultivatedForestClassifier(max_depth=2, random_state=0).fit(X, y)
-    fig, ax = plt.subplots()
+    _, ax = plt.subplots()
     display = model.plot(ax=ax, feature_names=["a", "b", "c"])
     assert display.ax_ is ax
     assert any("a" in text.get_text() for text in ax.texts)
     plt.close("all")
     with pytest.raises(TypeError, match="export_text"):
         export_tree(model)
+
+
+def test_guide_shows_what_is_written():
+    pytest.importorskip("pandas")
+    page = Path(__file__).resolve().parent.parent / "doc" / "user_guide" / "export.rst"
+    found = doctest.testfile(
+        str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
+    )
+    assert found.attempted > 20
+    assert not found.failed
