@@ -19,6 +19,7 @@ from ensemble_simplify._sklearn_tree import preorder, write_tree
 from ensemble_simplify._thresholds import rounding_boundary
 
 _FORMAT, _VERSION = "ensemble_simplify.tree", 1
+_UNKNOWN = ("refused", "code", "missing")
 _OUTPUTS = ("label", "probabilities")
 # A condition of more terms is written as a balanced tree of ANDs, not as a chain.
 _MANY_TERMS = 100
@@ -61,12 +62,12 @@ def export_tree(
     language : {"rules", "sql", "c", "python", "json"}, default="rules"
         - "rules": one line a leaf, "if ... then", with what a path leaves of each feature as one
           interval or set, the class, its share (by ``predict_proba``) and the number of training
-          rows. Thresholds are written with the fewest digits that split float32 numbers alike. Missing values are
-          mentioned where the tree has met them in ``fit``.
+          rows. Thresholds are written with the fewest digits that split float32 numbers alike.
+          Missing values are mentioned where the tree has met them in ``fit``.
         - "sql": an ANSI ``CASE`` with one ``WHEN`` a leaf and no nesting: nested ones overflow the
           parser of SQLite from about twenty levels. The order of the leaves stands for the
           conditions that are not written: who comes to a ``WHEN`` has failed all above.
-          NULL is a missing value.
+          NULL is a missing value; what some databases know as NaN is none.
         - "c": a C99 function of a row of doubles that allocates nothing. NAN is a missing value.
           It returns the place of the class in ``classes_``, or the value in regression, or, for
           probabilities, fills an array. For each column with levels that is split on there is a
@@ -334,10 +335,12 @@ class _SqlColumns:
         self.names = [qualifier + _sql_name(name) for name in names]
         self._written = {}
 
-    def is_in(self, j, codes):
+    def is_in(self, j, codes, negated=False):
+        if not codes:
+            return "1 = 1" if negated else "1 = 0"
         levels = self.tree.levels(j)
         listed = ", ".join(_sql_value(levels[code], "level") for code in codes)
-        return f"{self.names[j]} IN ({listed})" if codes else "1 = 0"
+        return f"{self.names[j]} {'NOT IN' if negated else 'IN'} ({listed})"
 
     def condition(self, j, span):
         """A condition for a span without a lower end; None where everything is in it."""
@@ -362,7 +365,7 @@ class _SqlColumns:
             return None
         if tree.unknown(j) == "missing" and span.missing:
             rest = [code for code in every if code not in set(codes)]
-            return f"({self.is_in(j, rest).replace(' IN ', ' NOT IN ', 1)} OR {name} IS NULL)"
+            return f"({self.is_in(j, rest, negated=True)} OR {name} IS NULL)"
         if codes == every and tree.unknown(j) == "code":
             return f"{name} IS NOT NULL"
         words = self.is_in(j, [code for code in codes if code < n_levels])
@@ -397,7 +400,7 @@ def _decision_list(tree):
 def _sql(tree, probabilities, name, table):
     columns = _SqlColumns(tree, table)
     refused = [
-        f"{columns.is_in(j, tree.codes(j, ALL)).replace(' IN ', ' NOT IN ', 1)}"
+        columns.is_in(j, tree.codes(j, ALL), negated=True)
         for j in _used_features(tree)
         if tree.levels(j) and tree.unknown(j) == "refused"
     ]
@@ -698,6 +701,12 @@ def _read_json(data):
         of_splits("threshold", 0.0, lambda t: np.inf if t is None else float(t)),
     )
     names = [column["name"] for column in columns]
+    for column in columns:
+        if column["levels"] is not None and column["unknown"] not in _UNKNOWN:
+            raise ValueError(
+                f'text has "unknown": {column["unknown"]!r} in the column {column["name"]!r}. It '
+                f"is one of {', '.join(_UNKNOWN)}."
+            )
 
     def of_all(key):
         return np.array([entry[key] for entry in entries])[order]

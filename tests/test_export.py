@@ -379,7 +379,7 @@ def test_rules_by_hand():
 
 def table_tree(unknown, rng, levels=("C", "it's", "Q"), n_leaves=12):
     """A random tree over codes of two columns and a number, with its table."""
-    tree = random_tree(rng, n_leaves, names=["port", "deck no.", "age"])
+    tree = random_tree(rng, n_leaves, names=["port", "deck IN no.", "age"])
     contents = json.loads(export_tree(tree, "json"))
     contents["columns"][0] |= {"levels": list(levels), "unknown": unknown}
     contents["columns"][1] |= {"levels": [1, 2, 3.5], "unknown": unknown}
@@ -411,7 +411,7 @@ def test_tables(unknown, seed, tmp_path):
     tree = table_tree(unknown, rng)
     rows, codes = table_rows(tree, rng)
     expected = tree.predict(codes).tolist()
-    names = ["port", "deck no.", "age"]
+    names = ["port", "deck IN no.", "age"]
     sql = run_sql(export_tree(tree, "sql", table="data"), names, rows)
     assert [answer for (answer,) in sql] == expected
     function = python_function(export_tree(tree, "python"))
@@ -431,7 +431,7 @@ def test_tables(unknown, seed, tmp_path):
             code.argtypes, code.restype = [ctypes.c_double], ctypes.c_double
             numbers = [np.nan if row[1] is None else row[1] for row in rows]
             np.testing.assert_array_equal([code(number) for number in numbers], codes[:, 1])
-    levels = {"port": ["C", "it's", "Q"], "deck no.": [1, 2, 3.5], "age": None}
+    levels = {"port": ["C", "it's", "Q"], "deck IN no.": [1, 2, 3.5], "age": None}
     if "missing" in export_tree(tree):
         assert answers_of_rules(export_tree(tree), given, levels) == expected
 
@@ -439,7 +439,7 @@ def test_tables(unknown, seed, tmp_path):
 def test_levels_that_are_refused(tmp_path):
     tree = table_tree("refused", np.random.RandomState(0))
     assert 0 in tree.tree_.feature
-    row = {"port": "never seen", "deck no.": 1, "age": 3.0}
+    row = {"port": "never seen", "deck IN no.": 1, "age": 3.0}
     with pytest.raises(ValueError, match="never seen"):
         python_function(export_tree(tree, "python"))(row)
     assert run_sql(export_tree(tree, "sql", table="data"), list(row), [row.values()]) == [(None,)]
