@@ -547,9 +547,7 @@ class HoldsTree:
         check_is_fitted(self)
         return int(self.decision_tree_.get_n_leaves())
 
-    def export_text(
-        self, *, feature_names=None, class_names=None, decimals=None, max_depth=None
-    ):
+    def export_text(self, *, feature_names=None, class_names=None, decimals=None, max_depth=None):
         """The tree as indented text, in the columns and levels that were fitted on.
 
         Parameters

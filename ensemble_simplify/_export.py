@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import keyword
+import math
 import re
 
 import numpy as np
@@ -18,6 +19,7 @@ from ensemble_simplify._sklearn_tree import preorder, write_tree
 from ensemble_simplify._thresholds import rounding_boundary
 
 _FORMAT, _VERSION = "ensemble_simplify.tree", 1
+_UNKNOWN = ("refused", "code", "missing")
 _OUTPUTS = ("label", "probabilities")
 # A condition of more terms is written as a balanced tree of ANDs, not as a chain.
 _MANY_TERMS = 100
@@ -59,13 +61,13 @@ def export_tree(
         A scikit-learn tree, or an estimator of this package that holds one.
     language : {"rules", "sql", "c", "python", "json"}, default="rules"
         - "rules": one line a leaf, "if ... then", with what a path leaves of each feature as one
-          interval or set, the class, its share and the number of training rows. Thresholds are
-          written with the fewest digits that split float32 numbers alike. Missing values are
-          mentioned where the tree has met them in ``fit``.
+          interval or set, the class, its share (by ``predict_proba``) and the number of training
+          rows. Thresholds are written with the fewest digits that split float32 numbers alike.
+          Missing values are mentioned where the tree has met them in ``fit``.
         - "sql": an ANSI ``CASE`` with one ``WHEN`` a leaf and no nesting: nested ones overflow the
           parser of SQLite from about twenty levels. The order of the leaves stands for the
           conditions that are not written: who comes to a ``WHEN`` has failed all above.
-          NULL is a missing value.
+          NULL is a missing value; what some databases know as NaN is none.
         - "c": a C99 function of a row of doubles that allocates nothing. NAN is a missing value.
           It returns the place of the class in ``classes_``, or the value in regression, or, for
           probabilities, fills an array. For each column with levels that is split on there is a
@@ -92,6 +94,7 @@ def export_tree(
     Returns
     -------
     text : str
+        In the language, ended by a line break.
 
     Raises
     ------
@@ -133,9 +136,9 @@ def export_tree(
     >>> iris = load_iris(as_frame=True)
     >>> tree = DecisionTreeClassifier(max_leaf_nodes=3, random_state=0)
     >>> tree = tree.fit(iris.data, iris.target_names[iris.target])
-    >>> print(export_tree(tree), end="")
-    if petal width (cm) <= 0.8 then setosa (100 %, 50 rows)
-    if 0.8 < petal width (cm) <= 1.75 then versicolor (90.7 %, 54 rows)
+    >>> print(export_tree(tree, decimals=2), end="")
+    if petal width (cm) <= 0.80 then setosa (100 %, 50 rows)
+    if 0.80 < petal width (cm) <= 1.75 then versicolor (90.7 %, 54 rows)
     if petal width (cm) > 1.75 then virginica (97.8 %, 46 rows)
     """
     languages = {"rules": None, "sql": _sql, "c": _c, "python": _python, "json": _json}
@@ -330,14 +333,22 @@ class _SqlColumns:
         qualifier = "" if table is None else f"{_sql_name(table)}."
         names = [f"x{j}" for j in range(tree.n_features)] if tree.names is None else tree.names
         self.names = [qualifier + _sql_name(name) for name in names]
+        self._written = {}
 
-    def is_in(self, j, codes):
+    def is_in(self, j, codes, negated=False):
+        if not codes:
+            return "1 = 1" if negated else "1 = 0"
         levels = self.tree.levels(j)
         listed = ", ".join(_sql_value(levels[code], "level") for code in codes)
-        return f"{self.names[j]} IN ({listed})" if codes else "1 = 0"
+        return f"{self.names[j]} {'NOT IN' if negated else 'IN'} ({listed})"
 
     def condition(self, j, span):
         """A condition for a span without a lower end; None where everything is in it."""
+        if (j, span) not in self._written:
+            self._written[j, span] = self._condition(j, span)
+        return self._written[j, span]
+
+    def _condition(self, j, span):
         if self.tree.levels(j) is not None:
             return self._of_levels(j, span)
         name = self.names[j]
@@ -354,7 +365,7 @@ class _SqlColumns:
             return None
         if tree.unknown(j) == "missing" and span.missing:
             rest = [code for code in every if code not in set(codes)]
-            return f"({self.is_in(j, rest).replace(' IN ', ' NOT IN ', 1)} OR {name} IS NULL)"
+            return f"({self.is_in(j, rest, negated=True)} OR {name} IS NULL)"
         if codes == every and tree.unknown(j) == "code":
             return f"{name} IS NOT NULL"
         words = self.is_in(j, [code for code in codes if code < n_levels])
@@ -389,7 +400,7 @@ def _decision_list(tree):
 def _sql(tree, probabilities, name, table):
     columns = _SqlColumns(tree, table)
     refused = [
-        f"{columns.is_in(j, tree.codes(j, ALL)).replace(' IN ', ' NOT IN ', 1)}"
+        columns.is_in(j, tree.codes(j, ALL), negated=True)
         for j in _used_features(tree)
         if tree.levels(j) and tree.unknown(j) == "refused"
     ]
@@ -424,7 +435,8 @@ def _sql(tree, probabilities, name, table):
 
 def _c_comment(text):
     """Text inside of a comment: nothing in it ends the comment or joins lines."""
-    return " ".join(str(text).split()).replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+    words = " ".join(str(text).split())
+    return words.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").rstrip("\\")
 
 
 def _c_string(text):
@@ -432,11 +444,7 @@ def _c_string(text):
     if "\0" in text:
         raise TypeError(f"The level {text!r} holds a null character, which C strings cannot.")
     plain = set(range(32, 127)) - {ord('"'), ord("\\"), ord("?")}
-    return (
-        '"'
-        + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in text.encode("utf-8"))
-        + '"'
-    )
+    return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in text.encode("utf-8")) + '"'
 
 
 def _c_number(value):
@@ -473,19 +481,18 @@ def _c(tree, probabilities, name):
     def test(node, left):
         j, to_left = int(tree.nodes.feature[node]), bool(tree.missing_left[node])
         threshold = float(tree.nodes.threshold[node])
-        comment = ""
-        if tree.levels(j) is not None:
-            end = np.floor(threshold) + 0.5 if np.isfinite(threshold) else threshold
-            end = "<", repr(float(end))
+        comment, has_levels = "", tree.levels(j) is not None
+        if has_levels:
             words = tree.condition(j, ALL.below(threshold, to_left))
             comment = f" /* {'' if left else 'not: '}{_c_comment(words)} */" if words else ""
-        else:
-            boundary, inclusive = rounding_boundary(threshold)
-            end = "<=" if inclusive else "<", _c_number(boundary)
         if np.isinf(threshold):
             goes_left = "1" if to_left else f"!isnan(x[{j}])"
         else:
-            goes_left = f"x[{j}] {end[0]} {end[1]}" + (f" || isnan(x[{j}])" if to_left else "")
+            goes_left = f"x[{j}] < {math.floor(threshold) + 0.5!r}"
+            if not has_levels:
+                boundary, inclusive = rounding_boundary(threshold)
+                goes_left = f"x[{j}] {'<=' if inclusive else '<'} {_c_number(boundary)}"
+            goes_left += f" || isnan(x[{j}])" if to_left else ""
         return f"if ({goes_left if left else f'!({goes_left})'}) {{{comment}"
 
     def leaf(node):
@@ -648,7 +655,8 @@ def _json(tree):
         entry["value"] = value[0] if tree.classes is None else value
         entry["rows"] = int(tree.rows[node])
         entry["weight"] = float(tree.weight[node])
-        entry["impurity"] = float(tree.impurity[node])
+        # scikit-learn's can be below zero by rounding
+        entry["impurity"] = max(float(tree.impurity[node]), 0.0)
         written.append(entry)
     head = {
         "format": _FORMAT,
@@ -679,7 +687,8 @@ def _read_json(data):
 
     def of_splits(key, other, read=lambda x: x):
         return [
-            read(entry[key]) if split else other for entry, split in zip(entries, inner, strict=True)
+            read(entry[key]) if split else other
+            for entry, split in zip(entries, inner, strict=True)
         ]
 
     ways = of_splits("missing", "right")
@@ -692,6 +701,12 @@ def _read_json(data):
         of_splits("threshold", 0.0, lambda t: np.inf if t is None else float(t)),
     )
     names = [column["name"] for column in columns]
+    for column in columns:
+        if column["levels"] is not None and column["unknown"] not in _UNKNOWN:
+            raise ValueError(
+                f'text has "unknown": {column["unknown"]!r} in the column {column["name"]!r}. It '
+                f"is one of {', '.join(_UNKNOWN)}."
+            )
 
     def of_all(key):
         return np.array([entry[key] for entry in entries])[order]

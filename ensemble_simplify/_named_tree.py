@@ -5,6 +5,7 @@ What `_export` writes in other languages, and what estimators that hold a tree p
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from dataclasses import dataclass
@@ -398,6 +399,7 @@ def _escaped(text):
     return _one_line(text).replace("$", r"\$")
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def _number(end, decimals):
     """The end of an interval, in as few digits as split float32 numbers alike; None: no end."""
     if np.isinf(end):

@@ -30,6 +30,7 @@ from ensemble_simplify._base import (
     warn_out_of_time,
 )
 from ensemble_simplify.cultivated._codes import MAX_BINS, encode
+from ensemble_simplify.cultivated._display import ModuleTreeDisplay
 from ensemble_simplify.cultivated._grow import grow
 from ensemble_simplify.cultivated._refit import refit_leaves
 from ensemble_simplify.cultivated._text import TreeText
@@ -936,6 +937,23 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         """
         text = self._text(feature_names, decimals=decimals, max_options=max_options, ranges=ranges)
         return text.whole(inf if max_depth is None else max_depth)
+
+    def plot(self, *, ax=None, **kwargs):
+        """Draw the tree.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None draws into a new figure that is large enough.
+        **kwargs
+            Other parameters of `ModuleTreeDisplay.from_estimator`.
+
+        Returns
+        -------
+        display : ModuleTreeDisplay
+            With `ax_` and `figure_`.
+        """
+        return ModuleTreeDisplay.from_estimator(self, ax=ax, **kwargs)
 
 
 def _quarter_of_sqrt(mass):
