@@ -64,16 +64,16 @@ def _size(row):
 def _interval(row, by_class):
     if row.name == "model":
         return ""
-    low, high = (_number(end, by_class).removesuffix(" %") for end in (row.agreement_low, row.agreement_high))
+    low, high = (
+        _number(end, by_class).removesuffix(" %") for end in (row.agreement_low, row.agreement_high)
+    )
     return f"{low} to {high}"
 
 
 def _classes(row):
     if row.name == "model" or not 1 < len(row.class_agreement) <= _MOST_CLASSES:
         return ""
-    return ", ".join(
-        f"{label}: {_percent(share)}" for label, share in row.class_agreement.items()
-    )
+    return ", ".join(f"{label}: {_percent(share)}" for label, share in row.class_agreement.items())
 
 
 def _columns(found):
@@ -84,9 +84,7 @@ def _columns(found):
         head = "accuracy" if by_class else "R² of y"
         columns.append((head, True, lambda row: _number(row.accuracy, by_class)))
         if is_uneven(rows):
-            columns.append(
-                ("balanced accuracy", True, lambda row: _percent(row.balanced_accuracy))
-            )
+            columns.append(("balanced accuracy", True, lambda row: _percent(row.balanced_accuracy)))
     head = "agreement" if by_class else "agreement (R²)"
     columns += [
         (head, True, lambda row: "" if row.name == "model" else _number(row.agreement, by_class)),

@@ -117,9 +117,7 @@ def choose(rows, max_leaves, by_class):
     top = max(trees, key=lambda row: (balanced(row), row.agreement, -row.leaves))
     if proven:
         best = min(proven, key=lambda row: (row.leaves, rows.index(row)))
-        reason = (
-            f"{_titled(best)} has {_leaves(best)} and a proven promise: {best.promise.split(';')[0]}."
-        )
+        reason = f"{_titled(best)} has {_leaves(best)} and a proven promise: {best.promise.split(';')[0]}."
     else:
         good = [row for row in trees if as_good(row, top)]
         best = min(good, key=lambda row: (row.leaves, row.name not in PLAIN, -balanced(row)))
