@@ -191,6 +191,8 @@ _XGBOOST_LINKS = {
 }
 # Nodes of trees for whose leaves XGBoost is asked.
 MAX_PROBED = 20_000
+# Rows of other combinations of leaves.
+N_MIXED = 4000
 _XGBOOST_IDENTITY = (
     "reg:squarederror",
     "reg:absoluteerror",
@@ -243,7 +245,8 @@ def read_xgboost(estimator, within):
     if shares is not None:
         init = _weigh(booster, trees, np.array(shares, dtype=np.float32), init, estimator)
     elif n_scores == 1:
-        init = _base_margin(booster, trees, init[0], estimator)
+        n_first = int(model["gbtree_model_param"].get("num_parallel_tree", 1))
+        init = _base_margin(booster, trees, init[0], n_first, estimator)
     init = init.astype(np.float64)
     vote = Vote("additive", 0, n_trees, n_scores, init=init, link=link, dtype="float32")
     return Reading(
@@ -251,7 +254,7 @@ def read_xgboost(estimator, within):
         vote,
         classes,
         categorical if categorical.any() else None,
-        _columns_of_xgboost(estimator, model, categorical),
+        _columns_of_xgboost(estimator, learner, model, categorical),
     )
 
 
@@ -326,7 +329,7 @@ def _xgboost_tree(estimator, saved):
     return tree, sets
 
 
-def _columns_of_xgboost(estimator, model, categorical):
+def _columns_of_xgboost(estimator, learner, model, categorical):
     """The table of a model that encodes categories itself (XGBoost from 3.1); see `Reading`."""
     levels = [None] * len(categorical)
     for feature, saved in enumerate(model.get("cats", {}).get("enc", [])[: len(categorical)]):
@@ -339,14 +342,15 @@ def _columns_of_xgboost(estimator, model, categorical):
             levels[feature] = np.array(own, dtype=object)
         else:
             levels[feature] = np.array(values)
-    return _table(estimator, levels, "refused")
+    return _table(estimator, levels, "refused", learner.get("feature_names"))
 
 
-def _table(estimator, levels, unknown):
+def _table(estimator, levels, unknown, names):
     """Columns for levels given as pandas' categories; None if there are none."""
     if all(own is None for own in levels):
         return None
-    names = getattr(estimator, "feature_names_in_", None)
+    names = getattr(estimator, "feature_names_in_", names)
+    names = np.asarray(names, dtype=object) if names is not None and len(names) else None
     return Columns(names, tuple(levels), (unknown,) * len(levels), as_category=True)
 
 
@@ -367,6 +371,7 @@ def _weigh(booster, trees, shares, init, estimator):
     reproduces its own margins is the arithmetic that it uses.
     """
     rows = _rows_of_leaves(trees[:200])
+    rows = np.concatenate([rows, _mixed(rows)])
     truth = _margins(booster, rows, (0, 0)).reshape(len(rows), len(init))
     leaves = [_leaves_of(tree, rows) for tree in trees]
     around = (init, *(np.nextafter(init, np.float32(end)) for end in (-np.inf, np.inf)))
@@ -401,14 +406,17 @@ def _leaves_of(tree, rows):
     return node
 
 
-def _base_margin(booster, trees, guess, estimator):
+def _base_margin(booster, trees, guess, n_first, estimator):
     """Where XGBoost starts its sums: the float32 that reproduces the margins it predicts.
 
     A margin never falls when its start rises, so the starts that answer a margin are a range of
     float32 numbers, and bisection finds its ends. Only the first tree sees the start itself: with
-    one tree an iteration, rows for all its leaves leave none but starts of the same function.
+    one tree an iteration, rows for all its leaves leave none but starts of the same function. With
+    several, rows for many combinations of leaves do.
     """
     rows = _rows_of_leaves(trees[:20])
+    if n_first > 1:
+        rows = np.concatenate([rows, _mixed(rows)])
     # one iteration, all of them
     truth = {part: _margins(booster, rows, part) for part in ((0, 1), (0, 0))}
 
@@ -451,6 +459,12 @@ def _rows_of_leaves(trees):
     n_nodes = np.cumsum([len(tree.left) for tree in trees])
     some = 1 + np.searchsorted(n_nodes, MAX_PROBED)
     return np.concatenate([_leaf_rows(tree) for tree in trees[:some]])
+
+
+def _mixed(rows):
+    """Rows whose entries are drawn from those of some rows, column by column."""
+    pick = np.random.default_rng(0).integers(0, len(rows), (N_MIXED, rows.shape[1]))
+    return np.take_along_axis(rows, pick, axis=0)
 
 
 def _leaf_rows(tree):
@@ -537,7 +551,7 @@ def _columns_of_lightgbm(estimator, categorical):
     levels = [None] * len(categorical)
     for column, own in zip(np.flatnonzero(categorical), saved, strict=True):
         levels[column] = np.array(own, dtype=object if isinstance(own[0], str) else None)
-    return _table(estimator, levels, "missing")
+    return _table(estimator, levels, "missing", estimator.booster_.feature_name())
 
 
 def _check_lightgbm(estimator, text):
