@@ -189,6 +189,8 @@ _XGBOOST_LINKS = {
     "reg:logistic": "sigmoid",
     "multi:softprob": "softmax",
 }
+# Where a tree of XGBoost keeps sets of codes: nodes, first places and numbers of codes, and codes.
+_XGBOOST_SETS = ("categories_nodes", "categories_segments", "categories_sizes", "categories")
 # Nodes of trees for whose leaves XGBoost is asked.
 MAX_PROBED = 20_000
 # Rows of other combinations of leaves.
@@ -304,29 +306,35 @@ def _xgboost_tree(estimator, saved):
         n_features=int(estimator.n_features_in_),
         missing_left=np.array(saved["default_left"]).astype(bool),
     )
-    split = np.array(saved.get("split_type", np.zeros(len(left)))) == 1
+    same = len(left) == len(tree.right) == len(tree.feature) == len(number)
+    if not same or ((left == -1) != (tree.right == -1)).any():
+        raise _damaged(estimator)
+    if not any(saved.get(name) for name in _XGBOOST_SETS) and 1 not in saved.get("split_type", ()):
+        return tree, {}
+    split = np.array(saved["split_type"]) == 1
     nodes, begins, sizes, codes = (
-        np.array(saved.get(f"categories{part}", []), dtype=np.int64)
-        for part in ("_nodes", "_segments", "_sizes", "")
+        np.array(saved.get(name, []), dtype=np.int64) for name in _XGBOOST_SETS
     )
     ends = np.cumsum(sizes)
     if (
-        not len(left) == len(tree.right) == len(tree.feature) == len(number) == len(split)
-        or ((left == -1) != (tree.right == -1)).any()
+        len(split) != len(left)
         or not np.array_equal(nodes, np.flatnonzero(split & (left != -1)))
         or not np.array_equal(begins, ends - sizes)
         or (sizes < 0).any()
         or ends[-1:].sum() != len(codes)
     ):
-        raise ValueError(
-            f"{name_of(estimator)} holds a damaged tree: its arrays do not go together. Fit it "
-            "again."
-        )
+        raise _damaged(estimator)
     sets = {
         node: set_of(codes[begin:end], False, estimator)
         for node, begin, end in zip(nodes.tolist(), begins, ends, strict=True)
     }
     return tree, sets
+
+
+def _damaged(estimator):
+    return ValueError(
+        f"{name_of(estimator)} holds a damaged tree: its arrays do not go together. Fit it again."
+    )
 
 
 def _columns_of_xgboost(estimator, learner, model, categorical):

@@ -1,4 +1,4 @@
-"""Tests of sets of codes, written as thresholds: the same leaf for every code and missing values."""
+"""Tests of sets of codes, written as thresholds: every code, and a missing one, keeps its leaf."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_every_row_keeps_its_leaf(case):
 
 def test_one_level_takes_two_thresholds():
     tree = [np.array(a) for a in ([1, -1, -1], [2, -1, -1], [0, -1, -1], [0.0] * 3, [False] * 3)]
-    left, right, feature, threshold, _, origin = as_thresholds(
+    left, _, feature, threshold, _, origin = as_thresholds(
         *tree, {0: np.array([False, False, True, False])}
     )
     np.testing.assert_array_equal(threshold[feature >= 0], [1.5, 2.5])
@@ -76,3 +76,10 @@ def test_limit(monkeypatch):
     tree = [np.array(a) for a in ([1, -1, -1], [2, -1, -1], [0, -1, -1], [0.0] * 3, [False] * 3)]
     with pytest.raises(ValueError, match="fewer levels"):
         as_thresholds(*tree, {0: np.array([True, False, True, False, True, False])})
+
+
+def test_features_of_leaves_do_not_matter():
+    """Damaged models can hold any number there."""
+    tree = [np.array(a) for a in ([1, -1, -1], [2, -1, -1], [0, 2**40, -7], [0.0] * 3, [False] * 3)]
+    *_, origin = as_thresholds(*tree, {0: np.array([False, True, False])})
+    assert sorted(origin.tolist()) == [0, 0, 1, 2, 2]
