@@ -1,7 +1,8 @@
 """Broken ensembles and node arrays: each is refused with a clear error or answered for exactly.
 
-``python -m benchmarks.fuzz --seconds 300`` changes nodes and attributes of fitted ensembles, and
-node arrays for the writer, at random (``tests/malformed.py``), and gives them to the readers, the
+``python -m benchmarks.fuzz --seconds 300`` changes nodes and attributes of fitted ensembles, what
+HistGradientBoosting keeps and what LightGBM and XGBoost save (where they are installed), and node
+arrays for the writer, at random (``tests/malformed.py``), and gives them to the readers, the
 writer and the public functions. Worker processes take turns, so that a crash or a hang is
 reported with its seed.
 """

@@ -189,8 +189,12 @@ _XGBOOST_LINKS = {
     "reg:logistic": "sigmoid",
     "multi:softprob": "softmax",
 }
+# Where a tree of XGBoost keeps sets of codes: nodes, first places and numbers of codes, and codes.
+_XGBOOST_SETS = ("categories_nodes", "categories_segments", "categories_sizes", "categories")
 # Nodes of trees for whose leaves XGBoost is asked.
 MAX_PROBED = 20_000
+# Rows of other combinations of leaves.
+N_MIXED = 4000
 _XGBOOST_IDENTITY = (
     "reg:squarederror",
     "reg:absoluteerror",
@@ -243,7 +247,8 @@ def read_xgboost(estimator, within):
     if shares is not None:
         init = _weigh(booster, trees, np.array(shares, dtype=np.float32), init, estimator)
     elif n_scores == 1:
-        init = _base_margin(booster, trees, init[0], estimator)
+        n_first = int(model["gbtree_model_param"].get("num_parallel_tree", 1))
+        init = _base_margin(booster, trees, init[0], n_first, estimator)
     init = init.astype(np.float64)
     vote = Vote("additive", 0, n_trees, n_scores, init=init, link=link, dtype="float32")
     return Reading(
@@ -251,7 +256,7 @@ def read_xgboost(estimator, within):
         vote,
         classes,
         categorical if categorical.any() else None,
-        _columns_of_xgboost(estimator, model, categorical),
+        _columns_of_xgboost(estimator, learner, model, categorical),
     )
 
 
@@ -301,24 +306,24 @@ def _xgboost_tree(estimator, saved):
         n_features=int(estimator.n_features_in_),
         missing_left=np.array(saved["default_left"]).astype(bool),
     )
-    split = np.array(saved.get("split_type", np.zeros(len(left)))) == 1
+    same = len(left) == len(tree.right) == len(tree.feature) == len(number)
+    if not same or ((left == -1) != (tree.right == -1)).any():
+        raise _damaged(estimator)
+    if not any(saved.get(name) for name in _XGBOOST_SETS) and 1 not in saved.get("split_type", ()):
+        return tree, {}
+    split = np.array(saved["split_type"]) == 1
     nodes, begins, sizes, codes = (
-        np.array(saved.get(f"categories{part}", []), dtype=np.int64)
-        for part in ("_nodes", "_segments", "_sizes", "")
+        np.array(saved.get(name, []), dtype=np.int64) for name in _XGBOOST_SETS
     )
     ends = np.cumsum(sizes)
     if (
-        not len(left) == len(tree.right) == len(tree.feature) == len(number) == len(split)
-        or ((left == -1) != (tree.right == -1)).any()
+        len(split) != len(left)
         or not np.array_equal(nodes, np.flatnonzero(split & (left != -1)))
         or not np.array_equal(begins, ends - sizes)
         or (sizes < 0).any()
         or ends[-1:].sum() != len(codes)
     ):
-        raise ValueError(
-            f"{name_of(estimator)} holds a damaged tree: its arrays do not go together. Fit it "
-            "again."
-        )
+        raise _damaged(estimator)
     sets = {
         node: set_of(codes[begin:end], False, estimator)
         for node, begin, end in zip(nodes.tolist(), begins, ends, strict=True)
@@ -326,7 +331,13 @@ def _xgboost_tree(estimator, saved):
     return tree, sets
 
 
-def _columns_of_xgboost(estimator, model, categorical):
+def _damaged(estimator):
+    return ValueError(
+        f"{name_of(estimator)} holds a damaged tree: its arrays do not go together. Fit it again."
+    )
+
+
+def _columns_of_xgboost(estimator, learner, model, categorical):
     """The table of a model that encodes categories itself (XGBoost from 3.1); see `Reading`."""
     levels = [None] * len(categorical)
     for feature, saved in enumerate(model.get("cats", {}).get("enc", [])[: len(categorical)]):
@@ -339,14 +350,15 @@ def _columns_of_xgboost(estimator, model, categorical):
             levels[feature] = np.array(own, dtype=object)
         else:
             levels[feature] = np.array(values)
-    return _table(estimator, levels, "refused")
+    return _table(estimator, levels, "refused", learner.get("feature_names"))
 
 
-def _table(estimator, levels, unknown):
+def _table(estimator, levels, unknown, names):
     """Columns for levels given as pandas' categories; None if there are none."""
     if all(own is None for own in levels):
         return None
-    names = getattr(estimator, "feature_names_in_", None)
+    names = getattr(estimator, "feature_names_in_", names)
+    names = np.asarray(names, dtype=object) if names is not None and len(names) else None
     return Columns(names, tuple(levels), (unknown,) * len(levels), as_category=True)
 
 
@@ -367,6 +379,7 @@ def _weigh(booster, trees, shares, init, estimator):
     reproduces its own margins is the arithmetic that it uses.
     """
     rows = _rows_of_leaves(trees[:200])
+    rows = np.concatenate([rows, _mixed(rows)])
     truth = _margins(booster, rows, (0, 0)).reshape(len(rows), len(init))
     leaves = [_leaves_of(tree, rows) for tree in trees]
     around = (init, *(np.nextafter(init, np.float32(end)) for end in (-np.inf, np.inf)))
@@ -401,14 +414,17 @@ def _leaves_of(tree, rows):
     return node
 
 
-def _base_margin(booster, trees, guess, estimator):
+def _base_margin(booster, trees, guess, n_first, estimator):
     """Where XGBoost starts its sums: the float32 that reproduces the margins it predicts.
 
     A margin never falls when its start rises, so the starts that answer a margin are a range of
     float32 numbers, and bisection finds its ends. Only the first tree sees the start itself: with
-    one tree an iteration, rows for all its leaves leave none but starts of the same function.
+    one tree an iteration, rows for all its leaves leave none but starts of the same function. With
+    several, rows for many combinations of leaves do.
     """
     rows = _rows_of_leaves(trees[:20])
+    if n_first > 1:
+        rows = np.concatenate([rows, _mixed(rows)])
     # one iteration, all of them
     truth = {part: _margins(booster, rows, part) for part in ((0, 1), (0, 0))}
 
@@ -451,6 +467,12 @@ def _rows_of_leaves(trees):
     n_nodes = np.cumsum([len(tree.left) for tree in trees])
     some = 1 + np.searchsorted(n_nodes, MAX_PROBED)
     return np.concatenate([_leaf_rows(tree) for tree in trees[:some]])
+
+
+def _mixed(rows):
+    """Rows whose entries are drawn from those of some rows, column by column."""
+    pick = np.random.default_rng(0).integers(0, len(rows), (N_MIXED, rows.shape[1]))
+    return np.take_along_axis(rows, pick, axis=0)
 
 
 def _leaf_rows(tree):
@@ -537,7 +559,7 @@ def _columns_of_lightgbm(estimator, categorical):
     levels = [None] * len(categorical)
     for column, own in zip(np.flatnonzero(categorical), saved, strict=True):
         levels[column] = np.array(own, dtype=object if isinstance(own[0], str) else None)
-    return _table(estimator, levels, "missing")
+    return _table(estimator, levels, "missing", estimator.booster_.feature_name())
 
 
 def _check_lightgbm(estimator, text):

@@ -66,7 +66,7 @@ def as_thresholds(left, right, feature, threshold, missing_left, sets, *, may_mi
         np.concatenate([*borders, []]).astype(np.int64),
         first_left,
         has_set,
-        max(1, int(feature.max(initial=0)) + 1),
+        int(feature[left >= 0].max(initial=0)) + 1,
         may_miss,
         MAX_NODES,
     )

@@ -366,7 +366,8 @@ def read_forest(estimator, *, voting="estimator"):
     softmax is the C library's, so for scores within 1e-5 (XGBoost) or 1e-13 (LightGBM) of a tie
     the label relies on the package using the same one.
     HistGradientBoosting and LightGBM compare float64 rows, and pipelines transform them: for them
-    the forest is faithful on rows of float64 that float32 can represent.
+    the forest is faithful on rows of float64 that float32 can represent. Columns that boosting
+    splits as categories hold codes, whole numbers from 0: see `Forest.categorical`.
     """
     if voting not in ("estimator", "hard"):
         raise ValueError(f"voting={voting!r} is not one of 'estimator', 'hard'.")

@@ -92,7 +92,7 @@ def check_children(tree):
     child = np.stack([tree.left[inner], tree.right[inner]])
     wrong = ((child <= 0) | (child >= len(tree.left))).any(axis=0)
     wrong |= (tree.feature[inner] < 0) | (tree.feature[inner] >= tree.n_features)
-    if wrong.any() or len(np.unique(child)) < child.size:
+    if wrong.any() or (np.bincount(child.ravel(), minlength=1) > 1).any():
         where = f" at node {inner[wrong.argmax()]}" if wrong.any() else ""
         raise ValueError(
             f"A damaged tree ({tree.name}): children or features{where} are not valid. Fit it "

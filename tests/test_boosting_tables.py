@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.frozen import FrozenEstimator
 from strategies import edge_points
 from threadpoolctl import threadpool_limits
 
-from ensemble_simplify import _reading
+from ensemble_simplify import BornAgainClassifier, Domain, _reading, verify
 from ensemble_simplify._boosting_readers import read_lightgbm, read_xgboost
 from ensemble_simplify._forest import _assemble, read_forest
 from ensemble_simplify._readers import read
@@ -80,6 +81,13 @@ def assert_same(model, X, predict=None, seed=0):
     np.testing.assert_array_equal(found, truth)
     if forest.classes is not None:
         assert len(np.unique(truth)) == forest.n_classes
+        linear = forest.linear_votes()
+        sums = linear.value[forest.apply(rows[:5000])].sum(axis=1)
+        order = np.sort(sums, axis=1)
+        clear = order[:, -1] - order[:, -2] > linear.error_bound
+        assert clear.mean() > 0.5
+        labels = forest.classes[sums.argmax(axis=1)]
+        np.testing.assert_array_equal(labels[clear], truth[:5000][clear])
     return forest
 
 
@@ -96,6 +104,24 @@ def test_hist_gradient_boosting(n_classes, rare, categorical):
     forest = assert_same(model, X)
     expected = np.isin(np.arange(5), categorical) if categorical else None
     np.testing.assert_array_equal(forest.categorical, expected)
+
+
+def test_proofs_over_codes():
+    """Born-again trees and proofs take whole numbers, unknown ones too, and missing values."""
+    X, y = table(9)
+    options = {"max_iter": 3, "max_leaf_nodes": 5, "categorical_features": [0, 2, 4]}
+    model = HistGradientBoostingClassifier(**options).fit(X, y)
+    tree = BornAgainClassifier(FrozenEstimator(model), method="heuristic", random_state=0).fit(X, y)
+    assert tree.verify()
+    rows = rows_for(read_forest(model), X, n_rows=20_000)
+    np.testing.assert_array_equal(tree.predict(rows), model.predict(rows))
+    other = HistGradientBoostingClassifier(**{**options, "max_iter": 4}).fit(X, y)
+    outcome = verify(model, other, domain=Domain(missing="all"))
+    assert outcome.equal is False
+    row = outcome.counterexample[None]
+    assert model.predict(row)[0] != other.predict(row)[0]
+    codes = row[0, [0, 2, 4]]
+    assert (np.isnan(codes) | ((codes >= 0) & (codes == np.floor(codes)))).all()
 
 
 def test_hist_gradient_boosting_regressor():

@@ -76,3 +76,10 @@ def test_limit(monkeypatch):
     tree = [np.array(a) for a in ([1, -1, -1], [2, -1, -1], [0, -1, -1], [0.0] * 3, [False] * 3)]
     with pytest.raises(ValueError, match="fewer levels"):
         as_thresholds(*tree, {0: np.array([True, False, True, False, True, False])})
+
+
+def test_features_of_leaves_do_not_matter():
+    """Damaged models can hold any number there."""
+    tree = [np.array(a) for a in ([1, -1, -1], [2, -1, -1], [0, 2**40, -7], [0.0] * 3, [False] * 3)]
+    *_, origin = as_thresholds(*tree, {0: np.array([False, True, False])})
+    assert sorted(origin.tolist()) == [0, 0, 1, 2, 2]

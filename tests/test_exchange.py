@@ -8,6 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
@@ -16,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import edge_points
 from threadpoolctl import threadpool_limits
 
-from ensemble_simplify import OnnxModel, TreeliteModel, agreement, verify
+from ensemble_simplify import Domain, OnnxModel, TreeliteModel, agreement, verify
 from ensemble_simplify._forest import read_forest
 
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
@@ -168,10 +169,29 @@ class TestOnnx:
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
         assert model.predict_proba(X[:7]).shape == (7, n_classes)
 
-    def test_regressor(self):
+    @pytest.mark.parametrize("kind", ["tree", "forest", "extra"])
+    def test_missing_values(self, kind):
+        """Where a converter loses the sides of missing values, there is a row that shows it."""
         skl2onnx = pytest.importorskip("skl2onnx")
         X, y = data(3)
-        original = RandomForestRegressor(5, max_depth=3, random_state=0).fit(X, y + X[:, 0])
+        X = np.where(np.random.default_rng(0).random(X.shape) < 0.15, np.nan, X)
+        original = MODELS[kind].fit(X, y)
+        model = OnnxModel(skl2onnx.to_onnx(original, X[:1].astype(np.float32)))
+        forest = assert_read(model)
+        outcome = verify(original, model, domain=Domain(missing="all"), time_limit=20)
+        assert outcome.equal is not None
+        rows = rows_for(forest, 20_000)
+        if outcome.equal:
+            np.testing.assert_array_equal(original.predict(rows), model.predict(rows))
+        else:
+            row = outcome.counterexample[None]
+            assert original.predict(row)[0] != model.predict(row)[0]
+
+    @pytest.mark.parametrize("kind", [RandomForestRegressor, GradientBoostingRegressor])
+    def test_regressor(self, kind):
+        skl2onnx = pytest.importorskip("skl2onnx")
+        X, y = data(3)
+        original = kind(n_estimators=5, max_depth=3, random_state=0).fit(X, y + X[:, 0])
         model = OnnxModel(skl2onnx.to_onnx(original, X[:1].astype(np.float32)))
         assert assert_read(model).classes is None
 
