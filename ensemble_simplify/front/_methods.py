@@ -352,7 +352,9 @@ METHODS = {
     "born_again_1": Method("born-again tree (one change)", 4.0, born_again_1, "classes trees"),
     "born_again_0": Method("born-again tree (training rows)", 2.0, born_again_0, "classes trees"),
     "faithful": Method("faithful pruning", 4.0, faithful, "classes trees many"),
-    "feature_budget": Method("feature-budget pruning", 3.0, feature_budget, "costs trees numbers complete"),
+    "feature_budget": Method(
+        "feature-budget pruning", 3.0, feature_budget, "costs trees numbers complete"
+    ),
     "genesim": Method("GENESIM", 3.0, genesim, "classes trees answers numbers complete"),
 }
 ALWAYS = ("plain_tree", "plain_tree_on_y")

@@ -117,9 +117,8 @@ def choose(rows, max_leaves, by_class):
     top = max(trees, key=lambda row: (balanced(row), row.agreement, -row.leaves))
     if proven:
         best = min(proven, key=lambda row: (row.leaves, rows.index(row)))
-        reason = (
-            f"{_titled(best)} has {_leaves(best)} and a proven promise: {best.promise.split(';')[0]}."
-        )
+        promise = best.promise.split(";")[0]
+        reason = f"{_titled(best)} has {_leaves(best)} and a proven promise: {promise}."
     else:
         good = [row for row in trees if as_good(row, top)]
         best = min(good, key=lambda row: (row.leaves, row.name not in PLAIN, -balanced(row)))
@@ -133,7 +132,10 @@ def _why(best, top, by_class, max_leaves):
     if not by_class:
         agrees = f"explains {share} of the model's variance on the rows kept aside"
     if best is top:
-        return f"{_titled(best)} has {_leaves(best)} and {agrees}: no other tree of at most {max_leaves} leaves does better."
+        return (
+            f"{_titled(best)} has {_leaves(best)} and {agrees}: no other tree of at most "
+            f"{max_leaves} leaves does better."
+        )
     if best.leaves < top.leaves:
         good = "is the smallest tree that does about as well as any"
     else:

@@ -284,8 +284,8 @@ def _check_labels(model, y, answers):
     given = set(y.tolist())
     if not known & given:
         raise ValueError(
-            f"y holds labels like {y[0]!r}, but the model gives labels like {answers[0]!r}. Pass "
-            "y as the model was fitted on it."
+            f"y holds labels like {y.tolist()[0]!r}, but the model gives labels like "
+            f"{answers.tolist()[0]!r}. Pass y as the model was fitted on it."
         )
 
 
