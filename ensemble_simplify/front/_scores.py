@@ -82,6 +82,10 @@ def balanced(row):
     return float(np.mean(list(shares.values()))) if shares else row.agreement
 
 
+def _overall(row):
+    return row.agreement
+
+
 def as_good(row, other):
     """Whether a result agrees less than another by no more than chance explains, in any class."""
     return row.agreement >= other.one_error_low and all(
@@ -106,22 +110,19 @@ def choose(rows, max_leaves, by_class):
     reason : str
     more : list of str
     """
-    trees = [
-        row
-        for row in rows
-        if row.is_measured and row.trees == 1 and row.leaves <= max_leaves and row.name != "model"
-    ]
+    trees = [row for row in rows if row.is_measured and row.is_tree and row.leaves <= max_leaves]
     if not trees:
         return None, f"No method found a tree of at most {max_leaves} leaves.", []
     proven = [row for row in trees if row.is_proven]
-    top = max(trees, key=lambda row: (balanced(row), row.agreement, -row.leaves))
+    measure = balanced if is_uneven(rows) else _overall
+    top = max(trees, key=lambda row: (measure(row), balanced(row), -row.leaves))
     if proven:
         best = min(proven, key=lambda row: (row.leaves, rows.index(row)))
         promise = best.promise.split(";")[0]
         reason = f"{_titled(best)} has {_leaves(best)} and a proven promise: {promise}."
     else:
         good = [row for row in trees if as_good(row, top)]
-        best = min(good, key=lambda row: (row.leaves, row.name not in PLAIN, -balanced(row)))
+        best = min(good, key=lambda row: (row.leaves, row.name not in PLAIN, -measure(row)))
         reason = _why(best, top, by_class, max_leaves)
     return best.name, reason, _more(rows, best, top, by_class)
 
@@ -168,15 +169,16 @@ def _more(rows, best, top, by_class):
         for row in rows
         if row.is_measured
         and row.name not in ("model", best.name)
-        and best.leaves < row.leaves < (rows[0].leaves or np.inf)
+        and best.leaves <= row.leaves < (rows[0].leaves or np.inf)
         and row.agreement >= best.agreement
         and (row.agreement > best.agreement_high or (row.is_proven and not best.is_proven))
     ]
     for row in closer:
         size = _leaves(row) if row.trees == 1 else f"{row.trees} trees"
+        what = "with soft splits" if row.trees == 1 and not row.is_tree else "and larger"
         promise = f"; promised: {row.promise.split(';')[0]}" if row.is_proven else ""
         notes.append(
-            f"Closer to the model, and larger: {row.title}, {size}, agreement "
+            f"Closer to the model, {what}: {row.title}, {size}, agreement "
             f"{_share(row.agreement, by_class)}{promise}."
         )
     return notes
