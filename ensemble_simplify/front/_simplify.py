@@ -130,9 +130,8 @@ def simplify(
     -----
     `best` is a single, ordinary tree of at most `max_leaves` leaves (a cultivated forest, whose
     splits are soft, is none). If the answers of one are proven to be
-    the model's everywhere, it is this one; then, if they are proven to be the model's where any
-    single feature of a row changes.
-    Otherwise it is the smallest tree that is as good as the one that agrees most: its agreement is
+    the model's at every input, or at least wherever a single feature of a row changes, it is this
+    one. Otherwise it is the smallest tree that is as good as the one that agrees most: its agreement is
     less than about one standard error lower (not below the interval of Clopper and Pearson [1]_ of
     confidence 68 %), among all rows and among the rows to which the model gives each class, so
     that a tree that never gives a rare class does not pass for a good one. Where a class is rare,
