@@ -47,8 +47,8 @@ print(type(tree).__name__, tree.get_n_leaves(), "leaves")
 print(tree.predict(X_new.head()))
 
 # %%
-# In a notebook, the result shows itself as a table. ``outcome.report("report.html")`` writes one page
-# with the tree drawn, and ``python -m ensemble_simplify model.joblib data.csv --target y`` does all
-# this for files.
+# In a notebook, the result shows itself as a table. ``outcome.report("report.html")`` writes one
+# page with the tree drawn, and ``python -m ensemble_simplify model.joblib data.csv --target y``
+# does all this for files.
 
-outcome
+outcome  # noqa: B018

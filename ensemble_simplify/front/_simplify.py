@@ -129,16 +129,16 @@ def simplify(
     Notes
     -----
     `best` is a single, ordinary tree of at most `max_leaves` leaves (a cultivated forest, whose
-    splits are soft, is none). If the answers of one are proven to be
-    the model's at every input, or at least wherever a single feature of a row changes, it is this
-    one. Otherwise it is the smallest tree that is as good as the one that agrees most: its agreement is
-    less than about one standard error lower (not below the interval of Clopper and Pearson [1]_ of
-    confidence 68 %), among all rows and among the rows to which the model gives each class, so
-    that a tree that never gives a rare class does not pass for a good one. Where a class is rare,
-    with less than 40 % of an even share, the tree that agrees most is the one with the highest mean
-    of the agreement over classes. Among equally small trees, plain ones come first. In
-    regression, agreement is the coefficient of determination, and intervals are those of bootstrap
-    samples of the rows kept aside.
+    splits are soft, is none). If the answers of one are proven to be the model's at every input, or
+    at least wherever a single feature of a row changes, it is this one. Otherwise it is the
+    smallest tree that is as good as the one that agrees most: its agreement is less than about one
+    standard error lower (not below the interval of Clopper and Pearson [1]_ of confidence 68 %),
+    among all rows and among the rows to which the model gives each class, so that a tree that
+    never gives a rare class does not pass for a good one. Where a class is rare, with less than
+    40 % of an even share, the tree that agrees most is the one with the highest mean of the
+    agreement over classes. Among equally small trees, plain ones come first. In regression,
+    agreement is the coefficient of determination, and intervals are those of bootstrap samples of
+    the rows kept aside.
 
     Since it was chosen for its agreement on the rows kept aside, the agreement of the best
     tree is a little too high.
@@ -349,7 +349,7 @@ def _tried(name, case, held, seconds):
     if len(rows) == 0:
         row.seconds = time.monotonic() - begin
         return [row], {}
-    said = [str(w.message) for w in told if not issubclass(w.category, DeprecationWarning)]
+    said = [str(w.message) for w in told if issubclass(w.category, UserWarning)]
     for measured in rows:
         measured.note = measured.note or (_short(said[0]) if said else "")
     return rows, results

@@ -21,13 +21,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.multioutput import MultiOutputRegressor
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify import TimeLimitError, simplify, verify
+from ensemble_simplify import GuideTree, TimeLimitError, simplify, verify
 from ensemble_simplify.front import _simplify
 from ensemble_simplify.front._methods import METHODS, Method
 from ensemble_simplify.front._scores import as_good, choose
@@ -568,3 +569,20 @@ def test_command_line_errors(tmp_path, capsys):
     joblib.dump(DecisionTreeClassifier().fit(frame, y), model)
     assert main([str(model), str(data)]) == 2
     assert "no column 'a'" in capsys.readouterr().err
+
+
+def test_command_line_reads_skops(tmp_path, capsys):
+    skops = pytest.importorskip("skops.io")
+    from ensemble_simplify.front import main
+
+    X, y = load_iris(return_X_y=True)
+    data = tmp_path / "data.csv"
+    pd.DataFrame(X).assign(y=y).to_csv(data, index=False)
+    options = ["--target", "y", "--time-limit", "0.1"]
+    skops.dump(GaussianNB().fit(X, y), tmp_path / "bayes.skops")
+    assert main([str(tmp_path / "bayes.skops"), str(data), *options]) == 0
+    assert "What GaussianNB can become" in capsys.readouterr().out
+    skops.dump(GuideTree().fit(X, y), tmp_path / "own.skops")  # of types that skops does not know
+    assert main([str(tmp_path / "own.skops"), str(data), *options]) == 2
+    assert "--trust" in capsys.readouterr().err
+    assert main([str(tmp_path / "own.skops"), str(data), *options, "--trust"]) == 0
