@@ -13,6 +13,8 @@ _SAMPLES = 500
 _ONE_ERROR = 0.6827
 # Rows of a class are rare below this part of an even share.
 RARE = 0.4
+# Rows of a class of which fewer tell little.
+FEW = 15
 PLAIN = ("plain_tree", "plain_tree_on_y")
 
 
@@ -159,6 +161,12 @@ def _more(rows, best, top, by_class):
             f"The plain tree on the model's answers, with {_leaves(plain)}, is as good as far as "
             f"these rows can tell: {_share(plain.agreement, by_class)}."
         )
+    for label, n_rows in rows[0].class_rows.items():
+        if n_rows < FEW and label in best.class_agreement:
+            notes.append(
+                f"The model answers {label} to {n_rows} of the rows kept aside only, so little is "
+                "known about the agreement there. Give more rows, or raise validation_fraction."
+            )
     lost = [label for label, share in best.class_agreement.items() if share < 0.5]
     for label in lost:
         notes.append(

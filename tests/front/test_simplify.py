@@ -187,7 +187,9 @@ def test_tree_that_loses_a_rare_class_is_not_chosen():
     some[:8] = 1
     finds.update(_simplify.score(some, answers, None, True))
     assert never.agreement > finds.agreement
-    assert choose([model, never, finds], 8, True)[0] == "representer"
+    best, _, notes = choose([model, never, finds], 8, True)
+    assert best == "representer"
+    assert any("answers 1 to 6 of the rows" in note for note in notes)
 
 
 def test_model_and_data_stay_as_they_were(classified):
