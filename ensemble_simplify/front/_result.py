@@ -46,7 +46,7 @@ class Simplification:
         Rows kept aside.
     feature_names : list of str
         Names of the columns.
-    table_of_rows : Table
+    table_of_rows : object
         What the columns hold.
     seconds : float
         Time taken.

@@ -29,7 +29,7 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import GuideTree, TimeLimitError, simplify, verify
-from ensemble_simplify.front import _simplify
+from ensemble_simplify.front import _methods, _simplify
 from ensemble_simplify.front._methods import METHODS, Method
 from ensemble_simplify.front._scores import as_good, choose
 
@@ -443,6 +443,15 @@ def test_many_rows_are_drawn_from(classified, monkeypatch):
     found = simplify(model, X, y, methods=[], random_state=0)
     assert found.n_rows + found.n_rows_aside == 1000
     assert any("1,000 were drawn" in note for note in found.notes)
+
+
+def test_promise_names_the_rows_it_is_about(classified, monkeypatch):
+    model, X, y = classified
+    monkeypatch.setattr(_methods, "NEAR_ROWS", 40)
+    found = simplify(model, X, y, methods=["born_again_1"], time_limit=3, random_state=0)
+    assert "one of 40 training rows" in rows_of(found)["born_again_1"].promise
+    assert found["born_again_1"].n_rows_ == 40
+    assert found["born_again_1"].verify()
 
 
 @pytest.mark.parametrize("fraction", [0.1, 0.25, 0.5, 0.9])
