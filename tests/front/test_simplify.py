@@ -316,6 +316,7 @@ def test_frame_with_text_categories_and_missing_values():
     for name, fitted in found.fitted.items():
         assert set(fitted.predict(new)) <= {"lived", "died"}, name
     assert set(rows["plain_tree"].class_agreement) == {"lived", "died"}
+    assert found["born_again_1"].verify()
     assert "numbers only" in rows["genesim"].note
     # the tree is told in the words of the table, and not in codes
     text = found.report()
