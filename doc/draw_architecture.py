@@ -22,8 +22,9 @@ BRICKS = 5  # of the ground in a row
 BRICK_HEIGHT, BRICK_GAP = 0.8, 0.08
 BOX_HEIGHT, BOX_GAP, COLUMN_GAP = 0.26, 0.06, 0.14
 STEP = BOX_HEIGHT + BOX_GAP
-HEADER, ABOUT, MARGIN, FLIGHT = 0.34, 0.6, 0.1, 0.28  # FLIGHT: between roof, wings and ground
+HEADER, ABOUT, MARGIN, FLIGHT = 0.34, 0.72, 0.1, 0.28  # FLIGHT: between roof, wings and ground
 LEGEND = 0.42
+STOREY = 0.72  # of the front
 
 
 # -- what the source says ------------------------------------------------------------------------
@@ -138,6 +139,23 @@ def draw_roof(drawing, bottom):
     drawing.text(1.74, middle, about, 8.5, color="white")
 
 
+def draw_front(drawing, modules, bottom, files):
+    """The storey above the wings: what it is for, and its modules."""
+    height, front = STOREY, module_map.FRONT
+    drawing.box(0.06, bottom, WIDTH - 0.12, height, "#eef1f4", INK, line=1.2, rounding=0.08)
+    y = bottom + height - 0.17
+    drawing.text(0.18, y, f"{front}/", 10, weight="bold")
+    drawing.text(0.7, y, first_line(files[f"{front}.__init__"]).rstrip("."), 8.5)
+    width = (WIDTH - 0.36 - (len(modules) - 1) * BRICK_GAP) / len(modules)
+    for i, module in enumerate(modules):
+        x = 0.18 + i * (width + BRICK_GAP)
+        drawing.box(x, bottom + MARGIN, width, BOX_HEIGHT, *PYTHON, line=0.8)
+        name = module.rpartition(".")[2]
+        drawing.text(
+            x + width / 2, bottom + MARGIN + BOX_HEIGHT / 2 - 0.005, name, 8.5, ha="center"
+        )
+
+
 def draw_wing(drawing, wing, modules, x, width, bottom, top, color, files):
     """A column: the wing's name, what it is for, and its modules."""
     drawing.box(x, bottom, width, top - bottom, color + "14", color, line=1.2, rounding=0.08)
@@ -219,8 +237,11 @@ def draw(target, kind="svg"):
     bottom = ground_top + FLIGHT
     tallest = max(map(len, modules.values()))
     top = bottom + HEADER + ABOUT + tallest * STEP + 2 * MARGIN
-    drawing = Drawing(top + FLIGHT + HEADER + 0.06)
-    draw_roof(drawing, top + FLIGHT)
+    roof = top + FLIGHT + STOREY + 0.1
+    drawing = Drawing(roof + HEADER + 0.06)
+    draw_roof(drawing, roof)
+    front = {m for m in imports if in_wing(m, module_map.FRONT)}
+    draw_front(drawing, stacked(front, imports, files), top + FLIGHT, files)
     width = (WIDTH - 0.12 - (len(wings) - 1) * COLUMN_GAP) / len(wings)
     for i, wing in enumerate(wings):
         x = 0.06 + i * (width + COLUMN_GAP)
@@ -247,7 +268,10 @@ def table(title, modules, files):
 def list_modules(target):
     """Write tables of the ground, from the top down, and of every wing, to a file."""
     files = sources_by_module()
-    lines = [*table("The ground, from the top down", reversed(module_map.GROUND), files)]
+    front = module_map.FRONT
+    modules = [module_map.COMMAND, *sorted(m for m in files if in_wing(m, front))]
+    lines = [*table(f"``{front}/``: {first_line(files[f'{front}.__init__'])}", modules, files)]
+    lines += [*table("The ground, from the top down", reversed(module_map.GROUND), files)]
     for wing in sorted(module_map.WINGS):
         modules = sorted(m for m in files if in_wing(m, wing))
         title = f"``{wing}/``: {first_line(files[f'{wing}.__init__'])}"

@@ -14,6 +14,7 @@ from ensemble_simplify import (
     ExceptionPathDisplay,
     ModuleTreeDisplay,
     ParetoFrontDisplay,
+    SimplificationDisplay,
 )
 
 ONE = np.ones(1)
@@ -25,6 +26,9 @@ DISPLAYS = [
     DepthLeavesDisplay(depth=ONE, n_leaves=ONE),
     ExceptionPathDisplay(
         n_leaves=ONE, exceptions=ONE, row_exceptions=ONE, disagreement=ONE, max_changes=1
+    ),
+    SimplificationDisplay(
+        titles=["a"], leaves=ONE, agreement=ONE, intervals=np.ones((1, 2)), accuracy=ONE
     ),
     ParetoFrontDisplay(n_leaves=ONE, score=ONE, chosen=0),
     ModuleTreeDisplay(labels={0: "a"}, positions={0: (0, 0)}, edges=[], classes={0: (0, 1.0)}),

@@ -29,11 +29,12 @@ def main(arguments=None):
     """
     told = _parser().parse_args(arguments)
     try:
-        print(
-            f"Note: loading {told.model} can run any code that is in it. Load only files that "
-            "you trust.",
-            file=sys.stderr,
-        )
+        if told.model.suffix != ".skops" or told.trust:
+            print(
+                f"Note: loading {told.model} can run any code that is in it. Load only files that "
+                "you trust.",
+                file=sys.stderr,
+            )
         model = _model(told.model, trust=told.trust)
         X, y = _rows(told.data, told.target, model)
         found = simplify(

@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from ensemble_simplify._base import safe_indexing
 from ensemble_simplify._forest import Forest, read_forest
 from ensemble_simplify.born_again import BornAgainClassifier, estimate
 from ensemble_simplify.cultivated import CultivatedForestClassifier
@@ -27,6 +28,9 @@ READABLE = 100
 FORECAST_SECONDS = 1.0
 # Share of the unpruned cost that feature-budget pruning may spend.
 BUDGET = "50%"
+
+# Training rows, at most, near which answers are promised: more take too long.
+NEAR_ROWS = 2_000
 
 MEASURED = "none: measured on rows kept aside"
 
@@ -95,6 +99,15 @@ class Case:
 
     def __post_init__(self):
         self.numbers = self.table.encode(self.X)
+
+    def near(self):
+        """Rows near which answers are promised, the model's answers to them, and their name."""
+        n_rows = len(self.answers)
+        if n_rows <= NEAR_ROWS:
+            return self.X, self.answers, "a training row"
+        drawn = np.sort(np.random.RandomState(self.seed).permutation(n_rows)[:NEAR_ROWS])
+        whose = f"one of {NEAR_ROWS:,} training rows"
+        return safe_indexing(self.X, drawn), self.answers[drawn], whose
 
     def on_table(self, fitted, *, fill=False):
         """What was fitted on numbers, behind the step that makes numbers of a table."""
@@ -227,21 +240,23 @@ def _many(forecast):
 
 def born_again_1(case, seconds):
     """A tree that answers alike wherever one feature of a row changes, and a small one."""
-    return _near(case, seconds, 1, "where one feature of a training row is changed at will")
+    X, answers, whose = case.near()
+    where = f"where one feature of {whose} is changed at will"
+    return _near(case, X, answers, seconds, 1, where)
 
 
 def born_again_0(case, seconds):
     """A tree that answers alike on the training rows, and a small one."""
-    return _near(case, seconds, 0, "on the training rows")
+    return _near(case, case.X, case.answers, seconds, 0, "on the training rows")
 
 
-def _near(case, seconds, max_changes, where):
+def _near(case, X, answers, seconds, max_changes, where):
     fitted = BornAgainClassifier(
         FrozenEstimator(case.model),
         max_changes=max_changes,
         time_limit=seconds,
         random_state=case.seed,
-    ).fit(case.X, case.answers)
+    ).fit(X, answers)
     name = f"born_again_{max_changes}"
     found = [
         Found(
@@ -295,15 +310,16 @@ def faithful(case, seconds):
     """Fewer of the model's trees, with new weights."""
     # sums of functions of one feature each are the only ones whose proof everywhere is fast
     stumps = case.forest.n_nodes == 3 * case.forest.n_trees
+    X, answers, whose = (case.X, case.answers, "") if stumps else case.near()
     fitted = FaithfulPruner(
         FrozenEstimator(case.model),
         max_changes=None if stumps else 1,
         time_limit=seconds,
         random_state=case.seed,
-    ).fit(case.X, case.answers)
+    ).fit(X, answers)
     where = "at every input"
     if not stumps:
-        where = f"where one feature of a training row is changed at will ({_points(fitted)} points)"
+        where = f"where one feature of {whose} is changed at will ({_points(fitted)} points)"
     promise = f"the model's answer {where}, proven"
     if fitted.n_trees_lower_bound_ > 1:
         promise += f"; at least {fitted.n_trees_lower_bound_} of its trees are needed"

@@ -64,9 +64,8 @@ def _size(row):
 def _interval(row, by_class):
     if row.name == "model":
         return ""
-    low, high = (
-        _number(end, by_class).removesuffix(" %") for end in (row.agreement_low, row.agreement_high)
-    )
+    ends = (_number(end, by_class) for end in (row.agreement_low, row.agreement_high))
+    low, high = (end.removesuffix(" %") for end in ends)
     return f"{low} to {high}"
 
 
@@ -179,6 +178,11 @@ def as_text(found, *, with_tree=False):
 # ------------------------------------------------------------------- HTML
 
 
+def _html(text):
+    """Text for a page; numbers stay with their per cent."""
+    return escape(text).replace(" %", "&nbsp;%")
+
+
 def _html_table(found):
     columns = _columns(found)
     heads = "".join(
@@ -199,8 +203,8 @@ def _html_table(found):
             kind = ' class="n"' if number else ""
             label = f' data-label="{escape(head)}"' if text else ""
             if head == "promise" and row.note:
-                text = f"{text}. {row.note}" if text else row.note
-            parts.append(f"<td{kind}{label}>{escape(text)}</td>")
+                text = f"{text}; {row.note}" if text else row.note
+            parts.append(f"<td{kind}{label}>{_html(text)}</td>")
         chosen = ' class="chosen"' if row.name == found.best else ""
         body.append(f"<tr{chosen}>{name}{''.join(parts)}</tr>")
     return (
@@ -210,11 +214,11 @@ def _html_table(found):
 
 
 def _content(found, with_tree):
-    title = "".join(f"<p>{escape(note)}</p>" for note in found.notes)
+    notes = "".join(f"<p>{_html(note)}</p>" for note in found.notes)
     parts = [
         f'<p class="best"><strong>Recommended: {escape(str(found.best))}.</strong> '
-        f"{escape(found.reason)}</p>",
-        title,
+        f"{_html(found.reason)}</p>",
+        notes,
     ]
     root = _root(found) if with_tree else None
     if root is not None:
@@ -222,9 +226,9 @@ def _content(found, with_tree):
         drawing = svg(root, f"{best.title} with {best.leaves} leaves")
         parts += [
             "<h2>The recommended tree</h2>",
-            f'<div class="wide">{drawing}</div>',
+            f'<div class="wide">{drawing}<p class="faint">In brackets: part of the rows that the '
+            "tree was grown on.</p></div>",
             f"<pre>{escape(chr(10).join(lines(root)))}</pre>",
-            '<p class="faint">In brackets: part of the rows that the tree was grown on.</p>',
         ]
     parts += ["<h2>All methods</h2>", _html_table(found)]
     parts.append(f'<p class="faint">{escape(_about(found))}</p>')

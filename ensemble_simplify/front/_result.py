@@ -24,9 +24,9 @@ class Simplification:
         determination, and nan) on the rows kept aside, nan without `y`; ``agreement`` with the
         model on them, with the ends ``agreement_low`` and ``agreement_high`` of its interval
         (95 %); ``class_agreement``, a dict: of the rows to which the model gives a label, the share
-        to which this one gives it, too; ``promise`` in words, and ``is_proven``; ``seconds``;
-        ``is_measured``, false if there is no result, and ``note``, the reason for that, or a
-        warning.
+        to which this one gives it, too; ``promise`` in words, and ``is_proven``; ``is_tree``,
+        whether it is one ordinary tree; ``seconds``; ``is_measured``, false if there is no result,
+        and ``note``, the reason for that, or a warning.
     best : str or None
         Name of the row that is recommended; None if no tree was fitted.
     reason : str
@@ -46,7 +46,7 @@ class Simplification:
         Rows kept aside.
     feature_names : list of str
         Names of the columns.
-    table_of_rows : Table
+    table_of_rows : object
         What the columns hold.
     seconds : float
         Time taken.

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
 
+from ensemble_simplify._thresholds import FLOAT32_MAX
+
 # Leaves up to which a tree is written and drawn.
 MOST_DRAWN = 40
 # Colours of classes that people with any kind of colour vision tell apart (Okabe and Ito).
@@ -93,6 +95,11 @@ class Words:
         name, also = self.names[j], " or missing" if or_missing else ""
         if self.fill is not None and self.missing[j] and threshold < self.low[j]:
             return f"{name} is missing"
+        # a split between missing values and all others
+        if threshold >= FLOAT32_MAX:
+            return f"{name} is known"
+        if threshold <= -FLOAT32_MAX:
+            return f"{name} is missing"
         levels = None if self.columns is None else self.columns.levels[j]
         if levels is None:
             return f"{name} ≤ {threshold:.6g}{also}"
@@ -105,6 +112,8 @@ class Words:
             return f"{name} is not {right[0]}{also}"
         if not left:
             return f"{name} is missing"
+        if not right and not or_missing:
+            return f"{name} is known"
         listed = " or ".join([*([", ".join(left[:-1])] if left[:-1] else []), left[-1]])
         return f"{name} is {listed}{also}"
 

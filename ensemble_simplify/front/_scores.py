@@ -13,6 +13,8 @@ _SAMPLES = 500
 _ONE_ERROR = 0.6827
 # Rows of a class are rare below this part of an even share.
 RARE = 0.4
+# Rows of a class of which fewer tell little.
+FEW = 15
 PLAIN = ("plain_tree", "plain_tree_on_y")
 
 
@@ -82,6 +84,10 @@ def balanced(row):
     return float(np.mean(list(shares.values()))) if shares else row.agreement
 
 
+def _overall(row):
+    return row.agreement
+
+
 def as_good(row, other):
     """Whether a result agrees less than another by no more than chance explains, in any class."""
     return row.agreement >= other.one_error_low and all(
@@ -106,21 +112,20 @@ def choose(rows, max_leaves, by_class):
     reason : str
     more : list of str
     """
-    trees = [
-        row
-        for row in rows
-        if row.is_measured and row.trees == 1 and row.leaves <= max_leaves and row.name != "model"
-    ]
+    trees = [row for row in rows if row.is_measured and row.is_tree and row.leaves <= max_leaves]
     if not trees:
         return None, f"No method found a tree of at most {max_leaves} leaves.", []
     proven = [row for row in trees if row.is_proven]
-    top = max(trees, key=lambda row: (balanced(row), row.agreement, -row.leaves))
+    measure = balanced if is_uneven(rows) else _overall
+    top = max(trees, key=lambda row: (measure(row), balanced(row), -row.leaves))
     if proven:
-        best = min(proven, key=lambda row: (row.leaves, rows.index(row)))
-        reason = f"{_titled(best)} has {_leaves(best)} and a proven promise: {best.promise.split(';')[0]}."
+        # at every input is more than near some rows
+        best = min(proven, key=lambda row: (row.name != "born_again", row.leaves))
+        promise = best.promise.split(";")[0]
+        reason = f"{_titled(best)} has {_leaves(best)} and a proven promise: {promise}."
     else:
         good = [row for row in trees if as_good(row, top)]
-        best = min(good, key=lambda row: (row.leaves, row.name not in PLAIN, -balanced(row)))
+        best = min(good, key=lambda row: (row.leaves, row.name not in PLAIN, -measure(row)))
         reason = _why(best, top, by_class, max_leaves)
     return best.name, reason, _more(rows, best, top, by_class)
 
@@ -131,7 +136,10 @@ def _why(best, top, by_class, max_leaves):
     if not by_class:
         agrees = f"explains {share} of the model's variance on the rows kept aside"
     if best is top:
-        return f"{_titled(best)} has {_leaves(best)} and {agrees}: no other tree of at most {max_leaves} leaves does better."
+        return (
+            f"{_titled(best)} has {_leaves(best)} and {agrees}: no other tree of at most "
+            f"{max_leaves} leaves does better."
+        )
     if best.leaves < top.leaves:
         good = "is the smallest tree that does about as well as any"
     else:
@@ -153,6 +161,12 @@ def _more(rows, best, top, by_class):
             f"The plain tree on the model's answers, with {_leaves(plain)}, is as good as far as "
             f"these rows can tell: {_share(plain.agreement, by_class)}."
         )
+    for label, n_rows in rows[0].class_rows.items():
+        if n_rows < FEW and label in best.class_agreement:
+            notes.append(
+                f"The model answers {label} to {n_rows} of the rows kept aside only, so little is "
+                "known about the agreement there. Give more rows, or raise validation_fraction."
+            )
     lost = [label for label, share in best.class_agreement.items() if share < 0.5]
     for label in lost:
         notes.append(
@@ -164,15 +178,16 @@ def _more(rows, best, top, by_class):
         for row in rows
         if row.is_measured
         and row.name not in ("model", best.name)
-        and best.leaves < row.leaves < (rows[0].leaves or np.inf)
+        and best.leaves <= row.leaves < (rows[0].leaves or np.inf)
         and row.agreement >= best.agreement
         and (row.agreement > best.agreement_high or (row.is_proven and not best.is_proven))
     ]
     for row in closer:
         size = _leaves(row) if row.trees == 1 else f"{row.trees} trees"
+        what = "with soft splits" if row.trees == 1 and not row.is_tree else "and larger"
         promise = f"; promised: {row.promise.split(';')[0]}" if row.is_proven else ""
         notes.append(
-            f"Closer to the model, and larger: {row.title}, {size}, agreement "
+            f"Closer to the model, {what}: {row.title}, {size}, agreement "
             f"{_share(row.agreement, by_class)}{promise}."
         )
     return notes

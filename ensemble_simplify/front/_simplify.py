@@ -24,6 +24,7 @@ from ensemble_simplify._base import (
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify.front._methods import ALWAYS, METHODS, Case, NotTried, title_of
 from ensemble_simplify.front._result import Simplification
+from ensemble_simplify.front._rules import tree_of
 from ensemble_simplify.front._scores import choose, score
 from ensemble_simplify.front._tables import Table
 
@@ -32,7 +33,7 @@ EXPECTED = (ValueError, TypeError, ImportError, TimeLimitError, MemoryError, Run
 # Most entries of the table, and most rows, that are looked at.
 MOST_ENTRIES, MOST_ROWS = 4_000_000, 50_000
 # A method that would get fewer seconds is not begun.
-LEAST_SECONDS = 0.2
+LEAST_SECONDS = 0.05
 # Part of the time limit that is left for measuring results.
 RESERVE = 0.05
 
@@ -127,15 +128,17 @@ def simplify(
 
     Notes
     -----
-    `best` is a single tree of at most `max_leaves` leaves. If the answers of one are proven to be
-    the model's everywhere or where any single feature changes, it is the smallest such tree.
-    Otherwise it is the smallest tree that is as good as the one that agrees most, which is the one
-    with the highest mean of the agreement over classes: its agreement is less than about one
+    `best` is a single, ordinary tree of at most `max_leaves` leaves (a cultivated forest, whose
+    splits are soft, is none). If the answers of one are proven to be the model's at every input, or
+    at least wherever a single feature of a row changes, it is this one. Otherwise it is the
+    smallest tree that is as good as the one that agrees most: its agreement is less than about one
     standard error lower (not below the interval of Clopper and Pearson [1]_ of confidence 68 %),
     among all rows and among the rows to which the model gives each class, so that a tree that
-    never gives a rare class does not pass for a good one. Among equally small trees, plain ones
-    come first. In regression, agreement is the coefficient of determination, and intervals are
-    those of bootstrap samples of the rows kept aside.
+    never gives a rare class does not pass for a good one. Where a class is rare, with less than
+    40 % of an even share, the tree that agrees most is the one with the highest mean of the
+    agreement over classes. Among equally small trees, plain ones come first. In regression,
+    agreement is the coefficient of determination, and intervals are those of bootstrap samples of
+    the rows kept aside.
 
     Since it was chosen for its agreement on the rows kept aside, the agreement of the best
     tree is a little too high.
@@ -284,8 +287,8 @@ def _check_labels(model, y, answers):
     given = set(y.tolist())
     if not known & given:
         raise ValueError(
-            f"y holds labels like {y[0]!r}, but the model gives labels like {answers[0]!r}. Pass "
-            "y as the model was fitted on it."
+            f"y holds labels like {y.tolist()[0]!r}, but the model gives labels like "
+            f"{answers.tolist()[0]!r}. Pass y as the model was fitted on it."
         )
 
 
@@ -346,7 +349,7 @@ def _tried(name, case, held, seconds):
     if len(rows) == 0:
         row.seconds = time.monotonic() - begin
         return [row], {}
-    said = [str(w.message) for w in told if not issubclass(w.category, DeprecationWarning)]
+    said = [str(w.message) for w in told if issubclass(w.category, UserWarning)]
     for measured in rows:
         measured.note = measured.note or (_short(said[0]) if said else "")
     return rows, results
@@ -369,6 +372,7 @@ def _empty_row(name, note=""):
         class_rows={},
         promise="",
         is_proven=False,
+        is_tree=False,
         is_measured=False,
         seconds=0.0,
         note=note,
@@ -379,6 +383,7 @@ def _measured(result, case, held, seconds):
     """The row of a result, with what it says on the rows kept aside."""
     row = _empty_row(result.name)
     row.leaves, row.trees = result.size
+    row.is_tree = row.trees == 1 and tree_of(result.fitted) is not None
     row.promise, row.is_proven, row.note = result.promise, result.is_proven, result.note
     row.seconds = seconds
     row.update(score(result.fitted.predict(held.X), held.answers, held.y, case.is_classifier))
