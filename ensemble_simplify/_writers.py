@@ -12,6 +12,7 @@ from sklearn.ensemble import (
     AdaBoostClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
     RandomForestClassifier,
     VotingClassifier,
 )
@@ -25,6 +26,7 @@ from ensemble_simplify._sklearn_tree import embedded_copy, pruned_copy
 # Fitted attributes that tell how the trees of an ensemble were grown, one entry for each.
 _HISTORY = (
     "train_score_",
+    "validation_score_",
     "oob_improvement_",
     "oob_scores_",
     "oob_score_",
@@ -47,15 +49,18 @@ def weights_can_be_written(estimator):
             "members, ensembles themselves, vote by their labels. Give trees as members, or "
             "voting='soft'."
         )
-    tree_estimators(last_step(estimator))
+    last = last_step(estimator)
+    if not isinstance(last, HistGradientBoostingClassifier):
+        tree_estimators(last)
 
 
 def reweighted(estimator, weights):
     """A copy of an ensemble with the trees of positive weight.
 
-    AdaBoost and gradient boosting stay what they are. So does a random forest whose trees all
-    have the same weight. Other means of trees become a soft ``VotingClassifier`` of trees, hard
-    votes a hard one: these have a place for weights, and their ``predict`` is scikit-learn's own.
+    AdaBoost and gradient boosting, also by histograms, stay what they are. So does a random forest
+    whose trees all have the same weight. Other means of trees become a soft ``VotingClassifier`` of
+    trees, hard votes a hard one: these have a place for weights, and their ``predict`` is
+    scikit-learn's own.
 
     Parameters
     ----------
@@ -82,6 +87,8 @@ def reweighted(estimator, weights):
         return _reweighted_adaboost(estimator, kept, weights)
     if isinstance(estimator, GradientBoostingClassifier):
         return _reweighted_gradient_boosting(estimator, kept, weights)
+    if isinstance(estimator, HistGradientBoostingClassifier):
+        return _reweighted_hist_gradient_boosting(estimator, kept, weights)
     equal = (weights[kept] == weights[kept[0]]).all()
     if equal and isinstance(estimator, RandomForestClassifier | ExtraTreesClassifier):
         members = [copy.deepcopy(estimator.estimators_[t]) for t in kept]
@@ -118,12 +125,25 @@ def _reweighted_adaboost(estimator, kept, weights):
     )
 
 
+def depth_of(estimator):
+    """Depth of the deepest tree of an ensemble that `reweighted` can write."""
+    last = last_step(estimator)
+    if isinstance(last, HistGradientBoostingClassifier):
+        return max(int(tree.nodes["depth"].max()) for stage in last._predictors for tree in stage)
+    return max(tree.get_depth() for tree, _ in tree_estimators(last))
+
+
+def _columns_of_stages(kept, n_scores):
+    """For each score, the stages whose trees are kept; and how many stages that takes."""
+    columns = [[t // n_scores for t in kept if t % n_scores == k] for k in range(n_scores)]
+    return columns, max(len(column) for column in columns)
+
+
 def _reweighted_gradient_boosting(estimator, kept, weights):
     """Stages filled up with trees that add nothing, where classes have kept different numbers."""
     stages = estimator.estimators_
     n_scores = stages.shape[1]
-    columns = [[t // n_scores for t in kept if t % n_scores == k] for k in range(n_scores)]
-    n_stages = max(len(column) for column in columns)
+    columns, n_stages = _columns_of_stages(kept, n_scores)
     written = np.empty((n_stages, n_scores), dtype=object)
     # one generator for all trees, as in the ensemble: copies of it would outweigh small trees
     random_state = copy.deepcopy(stages[0, 0].random_state)
@@ -136,6 +156,23 @@ def _reweighted_gradient_boosting(estimator, kept, weights):
             written[i, k] = pruned_copy(tree, keep, tree.tree_.value[:, :, 0] * weight)
             written[i, k].random_state = random_state
     return _with(estimator, estimators_=written, n_estimators=n_stages, n_estimators_=n_stages)
+
+
+def _reweighted_hist_gradient_boosting(estimator, kept, weights):
+    """The same for histogram gradient boosting."""
+    stages = estimator._predictors
+    n_scores = len(stages[0])
+    columns, n_stages = _columns_of_stages(kept, n_scores)
+    written = []
+    for i in range(n_stages):
+        stage = []
+        for k, column in enumerate(columns):
+            here = i < len(column)
+            tree = copy.deepcopy(stages[column[i] if here else 0][k])
+            tree.nodes["value"] *= weights[column[i] * n_scores + k] if here else 0.0
+            stage.append(tree)
+        written.append(stage)
+    return _with(estimator, _predictors=written, max_iter=n_stages)
 
 
 def _voting(estimator, kept, weights):

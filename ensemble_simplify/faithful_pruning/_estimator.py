@@ -39,10 +39,9 @@ from ensemble_simplify._base import (
 )
 from ensemble_simplify._cells import Stopped
 from ensemble_simplify._domain import Domain, read_domain, with_missing
-from ensemble_simplify._forest import tree_estimators
 from ensemble_simplify._neighbourhood import within
 from ensemble_simplify._verify import verify
-from ensemble_simplify._writers import last_step, reweighted, weights_can_be_written
+from ensemble_simplify._writers import depth_of, reweighted, weights_can_be_written
 from ensemble_simplify.faithful_pruning._everywhere import Everywhere
 from ensemble_simplify.faithful_pruning._path import Step, find_path
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
@@ -76,7 +75,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         The ensemble of decision trees. An unfitted one is cloned and fitted on the training data;
         a fitted one is used as it is when wrapped in :class:`~sklearn.frozen.FrozenEstimator`.
         None means ``RandomForestClassifier(n_estimators=10, max_depth=2)``. Supported are random
-        forests, extra trees, bagged trees, AdaBoost over trees, gradient boosting, voting over
+        forests, extra trees, bagged trees, AdaBoost over trees, gradient boosting (also by
+        histograms), voting over
         them, and a ``Pipeline`` of scalers, imputers or selectors of columns that ends in one of
         these.
     max_changes : int or None, default=None
@@ -565,8 +565,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             0 if it has a single leaf.
         """
         check_is_fitted(self)
-        last = self.pruned_estimator_
-        return max(tree.get_depth() for tree, _ in tree_estimators(last_step(last)))
+        return depth_of(self.pruned_estimator_)
 
     def get_n_leaves(self):
         """Number of leaves of the trees kept.

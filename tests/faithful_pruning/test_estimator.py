@@ -18,6 +18,7 @@ from sklearn.ensemble import (
     BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
     RandomForestClassifier,
     VotingClassifier,
 )
@@ -48,6 +49,9 @@ ENSEMBLES = {
         DecisionTreeClassifier(max_depth=2), n_estimators=10, random_state=0
     ),
     "gradient boosting": GradientBoostingClassifier(n_estimators=8, max_depth=2, random_state=0),
+    "histograms": HistGradientBoostingClassifier(
+        max_iter=10, max_leaf_nodes=4, early_stopping=False, random_state=0
+    ),
     "soft vote": VotingClassifier(
         [
             ("forest", RandomForestClassifier(6, max_depth=3, random_state=0)),
