@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -85,13 +86,13 @@ PREPARED = {
 }
 
 
-def pipeline_of(name, model=FOREST):
+def pipeline_of(name, model=None):
     numbers = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
     rest = ["age", "fare"]
     encoder, columns = PREPARED[name]
     others = "drop" if len(columns) == 3 else "passthrough"
     transformer = make_column_transformer((encoder, columns), (numbers, rest), remainder=others)
-    return make_pipeline(transformer, model)
+    return make_pipeline(clone(transformer), clone(FOREST if model is None else model))
 
 
 def rows_of(forest, n=4000, seed=0, missing=("age", "port")):
@@ -170,7 +171,7 @@ def test_born_again_in_the_users_columns(name):
 def test_near_the_rows(kind):
     table, y = passengers(2, n=80)
     model = pipeline_of("filled", RandomForestClassifier(9, random_state=0)).fit(table, y)
-    simple = kind(FrozenEstimator(model), max_changes=1, random_state=0, time_limit=10)
+    simple = kind(FrozenEstimator(model), max_changes=1, random_state=0, time_limit=3)
     simple.fit(table, y)
     forest = read_forest(model)
     rows = rows_of(forest, 3000)
@@ -193,7 +194,8 @@ def test_unfitted_pipelines_are_fitted_on_the_table():
     np.testing.assert_array_equal(tree.predict(table), tree.estimator_.predict(table))
     whole = table[["class", "fare"]]
     model = make_pipeline(
-        make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["class"])), FOREST
+        make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["class"])),
+        clone(FOREST),
     )
     tree = BornAgainClassifier(model).fit(whole, y)
     np.testing.assert_array_equal(tree.predict(whole), tree.estimator_.predict(whole))
@@ -296,7 +298,7 @@ def test_text_without_an_encoder_is_refused():
     table, y = passengers(0)
     with pytest.raises(ValueError, match="could not convert string"):
         BornAgainClassifier().fit(table, y)
-    scaled = make_pipeline(MinMaxScaler(), OneHotEncoder(handle_unknown="ignore"), FOREST)
+    scaled = make_pipeline(MinMaxScaler(), OneHotEncoder(handle_unknown="ignore"), clone(FOREST))
     numbers = table[["class", "fare"]]
     with pytest.raises(TypeError, match="encodes what another step made"):
         BornAgainClassifier(scaled).fit(numbers, y)

@@ -395,8 +395,6 @@ class BornAgainClassifier(
         rows = rows if self._table is None else X
         self._seen_missing = np.isnan(X).any(axis=0)
         forest = read_classifier(self.estimator_, voting=self.voting)
-        if self.voting == "estimator":
-            warn_of_rounding(self.estimator_, forest, table, X)
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
         domain = self._inside = read_domain(
@@ -409,6 +407,8 @@ class BornAgainClassifier(
         if domain is not None:
             domain.check_rows(X)
             check_missing(domain, self.estimator_, forest)
+        if self.voting == "estimator":
+            warn_of_rounding(self.estimator_, forest, table, X)
         self._may_miss = None if domain is None or not domain.missing.any() else domain.missing
         counted = weight > 0
 

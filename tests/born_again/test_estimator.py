@@ -1,9 +1,7 @@
 """The born-again tree is the ensemble, and no equal tree is smaller."""
 
-import builtins
 import copy
 import pickle
-import sys
 import warnings
 from itertools import product
 
@@ -814,29 +812,6 @@ def test_labels_a_frozen_ensemble_has_not_seen():
     message = refused(ValueError, "yak", FrozenEstimator(model), y=other)
     assert "ant" in message
     refused(ValueError, "never seen", FrozenEstimator(model), y=np.arange(len(y)) % 2)
-
-
-@pytest.mark.usefixtures("_one_thread")
-@pytest.mark.parametrize("block", ["import", "module"])
-def test_boosting_without_treelite(block, monkeypatch):
-    if block == "module":
-        monkeypatch.setitem(sys.modules, "treelite", None)
-    else:
-        real = builtins.__import__
-
-        def without_treelite(name, *args, **options):
-            if name.split(".")[0] == "treelite":
-                raise ModuleNotFoundError("No module named 'treelite'", name="treelite")
-            return real(name, *args, **options)
-
-        for module in [m for m in sys.modules if m.split(".")[0] == "treelite"]:
-            monkeypatch.delitem(sys.modules, module)
-        monkeypatch.setattr(builtins, "__import__", without_treelite)
-    X, y = small_data(0)
-    model = HistGradientBoostingClassifier(max_iter=2).fit(X, y)
-    message = refused(ImportError, "treelite", FrozenEstimator(model))
-    assert "HistGradientBoostingClassifier" in message
-    assert "pip install" in message
 
 
 @pytest.mark.parametrize("allowed", [1, 100, 2000])
