@@ -20,7 +20,6 @@ from ensemble_simplify._base import (
     unwrap,
     validate_params,
 )
-from ensemble_simplify._columns import Columns
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify._verify import Answering, Space, common_table, highest_codes, names_of
 
@@ -100,7 +99,7 @@ class Agreement:
     confidence: float
     is_read: bool
     seconds: float
-    table: Columns | None = None
+    table: object = None
 
     def to_frame(self, feature_names=None):
         """The counterexamples as a data frame, with what the models answer.

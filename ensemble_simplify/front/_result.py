@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._report import as_fragment, as_page, as_text
-from ensemble_simplify.front._tables import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +76,7 @@ class Simplification:
     n_rows: int
     n_rows_aside: int
     feature_names: list
-    table_of_rows: Table
+    table_of_rows: object
     seconds: float
 
     def __getitem__(self, name):
