@@ -574,7 +574,7 @@ def _near(max_changes):
     )
 
 
-def prove(space, end, max_boxes):
+def prove(space, end, max_boxes, near_ties=True):
     """Prove that two models are equal inside the domain, or no pair of their answers wrong.
 
     Parameters
@@ -584,6 +584,8 @@ def prove(space, end, max_boxes):
     end : float
         On the clock of ``time.perf_counter()``.
     max_boxes : int or None
+    near_ties : bool
+        Whether to look for a difference near ties first, which can take seconds.
 
     Returns
     -------
@@ -596,9 +598,10 @@ def prove(space, end, max_boxes):
     n_boxes = 0
     if space.changed is not None:
         stack = space.changed
-        n_boxes, cells = _search_ties(space, end)
-        if cells is not None:
-            return False, cells, n_boxes
+        if near_ties:
+            n_boxes, cells = _search_ties(space, end)
+            if cells is not None:
+                return False, cells, n_boxes
     for lo, hi in stack:
         equal, first = None, FIRST_BOXES
         while equal is None:
@@ -607,7 +610,7 @@ def prove(space, end, max_boxes):
                 return None, None, n_boxes
             # a bound on each vote alone is all it takes for most pairs
             limit = left if space.pair is None else _least(left, first)
-            equal, cells, looked_at = _certify(space, lo, hi, end, limit)
+            equal, cells, looked_at = certify(space, lo, hi, end, limit)
             n_boxes += looked_at
             if equal is not None or space.pair is None:
                 break
@@ -630,7 +633,7 @@ def _least(left, limit):
     return limit if left is None else min(left, limit)
 
 
-def _certify(space, lo, hi, end, max_boxes):
+def certify(space, lo, hi, end, max_boxes):
     """Prove the two models equal in a box by bounds on each: (outcome, cells, boxes)."""
     stack = [(lo, hi)]
     n_boxes = 0
