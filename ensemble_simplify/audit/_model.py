@@ -9,6 +9,7 @@ from ensemble_simplify._axes import Axes
 from ensemble_simplify._base import check_missing, columns_of, read_classifier, unwrap
 from ensemble_simplify._columns import UNKNOWN
 from ensemble_simplify._domain import read_domain
+from ensemble_simplify._thresholds import float32_floor
 from ensemble_simplify._verify import Answering, highest_codes, names_of
 
 
@@ -34,8 +35,8 @@ class Audited:
         The table that the model takes.
     names : list of str or None
     row : float64 array of shape (n_features,)
-        The row in numbers; rounded to float32 if the model compares float64 numbers, as it is
-        followed only on those that float32 represents.
+        The row in numbers. A model that compares float64 numbers is followed only on those that
+        float32 represents: where rounding could matter, the row is rounded.
     cell : int32 array of shape (1, n_axes)
         Where the row lies.
     """
@@ -49,8 +50,6 @@ class Audited:
             self.row = self._numbers(row, forest.n_features)
             missing = np.isnan(self.row)
             rounded = self.row.astype(np.float32)[None]
-            if forest.input_dtype == "float64":
-                self.row = rounded[0].astype(np.float64)
         codes = highest_codes([forest])
         self.inside = read_domain(domain, forest.n_features, self.names, missing, codes)
         if self.inside is not None and row is not None:
@@ -61,6 +60,16 @@ class Audited:
         self.axes = Axes.of(self.forest)
         if row is not None:
             self.cell = np.ascontiguousarray(self.axes.encode_rows(rounded).T)
+            if forest.input_dtype == "float64":
+                self._round(rounded[0])
+
+    def _round(self, rounded):
+        """Round the numbers that a cut point could part from the float32 next to them."""
+        known = np.where(np.isnan(self.row), 0.0, self.row)
+        around = np.stack([float32_floor(known), -float32_floor(-known)])
+        codes = self.axes.encode_rows(around.astype(np.float32))
+        apart = self.axes.features[codes[:, 0] != codes[:, 1]]
+        self.row[apart] = np.where(np.isnan(self.row), np.nan, rounded)[apart]
 
     def _numbers(self, row, n_features):
         """A row of the user's as float64 numbers."""
@@ -79,7 +88,7 @@ class Audited:
                 f"row has {numbers.shape[1]} features, but the model was fitted on {n_features}. "
                 "Pass the columns it was fitted on."
             )
-        return numbers[0]
+        return numbers[0].copy()
 
     def answers(self, rows):
         """What the model itself answers to rows of numbers."""

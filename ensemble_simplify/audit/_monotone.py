@@ -25,6 +25,8 @@ from ensemble_simplify.audit._model import Audited
 
 # Boxes that every cut point is searched for in turn; then without limit.
 ROUNDS = (4_000, 100_000, None)
+# Pairs of nodes of single trees that are compared first.
+MAX_STEPS = 500_000
 # Random lines looked at first: cells at most, and cells times trees.
 PROBED, PROBED_LEAVES = 1 << 14, 1 << 23
 
@@ -62,12 +64,12 @@ class Monotonicity:
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from ensemble_simplify import is_monotone
-    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> X, y = load_iris(return_X_y=True)
     >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
-    >>> outcome = is_monotone(tree, "worst radius", increasing=False)
+    >>> outcome = is_monotone(tree, 3, class_order=[0, 1, 2])
     >>> outcome.monotone, outcome.n_cuts
     (True, 2)
     """
@@ -175,7 +177,8 @@ def is_monotone(
     that compare float64 numbers (HistGradientBoosting, LightGBM, pipelines) are judged on the rows
     that float32 represents.
 
-    A single tree takes about as many steps as it has leaves, for each cut point of the feature. Of
+    Where no single tree of two classes falls, as under monotonic constraints, that alone is a
+    proof. A single tree takes about as many steps as it has leaves, for each cut point of the feature. Of
     ensembles, time can grow exponentially with the number of features. Bounds on the model below
     and above one cut point at once are close, as all trees cancel that do not split there [1]_.
 
@@ -192,12 +195,11 @@ def is_monotone(
     >>> from ensemble_simplify import is_monotone
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> forest = RandomForestClassifier(10, max_depth=3, random_state=0).fit(X, y)
-    >>> outcome = is_monotone(forest, "worst area", increasing=False)
-    >>> outcome.monotone
+    >>> bool(is_monotone(forest, "mean texture", increasing=False))
     True
-    >>> outcome = is_monotone(forest, "mean texture", increasing=True)
-    >>> outcome.monotone, outcome.counterexample.shape
-    (False, (2, 30))
+    >>> outcome = is_monotone(forest, "worst area", increasing=False)
+    >>> outcome.monotone, outcome.counterexample.shape, *map(int, outcome.predictions)
+    (False, (2, 30), 0, 1)
     """
     begin = time.perf_counter()
     end = np.inf if time_limit is None else begin + time_limit
@@ -264,6 +266,64 @@ def _ranks(classes, class_order, positive):
     return np.array([given.index(label) for label in classes], dtype=np.intp)
 
 
+def _rising_scores(forest, rank):
+    """What the leaves add, of two classes, such that the higher one wins the larger all sums are.
+
+    None for other votes.
+    """
+    vote = forest.vote
+    if vote.members or len(rank) != 2:
+        return None
+    sign = np.sign(rank[1] - rank[0])
+    if vote.rule == "additive" and vote.n_scores == 1:
+        return forest.value[:, :1] * sign
+    if vote.rule in ("mean", "majority", "samme") and vote.n_scores == 2 and vote.scale > 0:
+        return forest.value[:, :2] * np.array([-sign, sign])
+    return None
+
+
+def _tree_falls(nodes, axis, k, score):
+    """Whether a tree's score falls from cell k of an axis to the next; and the steps taken.
+
+    Parameters
+    ----------
+    nodes : list of (axis, cut, size)
+        A tree over axes; the numbers of its leaves are rows of `score`.
+    """
+
+    def descend(node, cell, box):
+        while (at := nodes[node])[0] >= 0:
+            if at[0] == axis:
+                first = last = cell
+            elif at[0] in box:
+                first, last = box[at[0]]
+            else:
+                return node
+            if last <= at[1]:
+                node += 1
+            elif first > at[1]:
+                node += 1 + nodes[node + 1][2]
+            else:
+                return node
+        return node
+
+    stack, steps = [(0, 0, {})], 0
+    while stack:
+        steps += 1
+        a, b, box = stack.pop()
+        a, b = descend(a, k, box), descend(b, k + 1, box)
+        split = a if nodes[a][0] >= 0 else b
+        on, cut, _ = nodes[split]
+        if on < 0:
+            if a != b and (score[nodes[a][1]] > score[nodes[b][1]]).any():
+                return True, steps
+            continue
+        first, last = box.get(on, (0, np.inf))
+        stack.append((a, b, {**box, on: (first, min(last, cut))}))
+        stack.append((a, b, {**box, on: (max(first, cut + 1), last)}))
+    return False, steps
+
+
 class _Search:
     """The search for two rows that differ in feature j, the lower one of a higher class."""
 
@@ -277,7 +337,7 @@ class _Search:
             # what holds of the other features where this one can be both
             tied = any(j == i for clause in self.inside.clauses for i, _ in clause)
             self.inside = self.inside.held(j, False, True) if tied else self.inside
-        self.wrong = rank[:, None] > rank
+        self.rank, self.wrong = rank, rank[:, None] > rank
         by_feature = list(self.axes.by_feature)
         by_feature[j] = np.empty(0)
         self.others = Axes(by_feature)
@@ -286,10 +346,14 @@ class _Search:
 
     def run(self):
         """Two rows, or None; `outcome` says what that means."""
-        pending = list(range(self.n_cuts))
-        if pending and (found := self._probed()) is not None:
+        if not self.n_cuts:
+            self.outcome = True
+            return None
+        if (found := self._probed()) is not None:
             self.outcome = False
             return found
+        pending = self._falls()
+        self.n_proven = self.n_cuts - len(pending)
         for limit in ROUNDS:
             left = []
             for k in pending:
@@ -306,6 +370,29 @@ class _Search:
                 self.outcome = True
                 return None
         return None
+
+    def _falls(self):
+        """The cut points at which some tree falls: elsewhere, no sum of trees does.
+
+        Where each term of a sum is at least as large, so is the sum, rounded term by term.
+        """
+        score = _rising_scores(self.forest, self.rank)
+        if score is None:
+            return list(range(self.n_cuts))
+        trees = self.axes.encode_forest(self.forest)
+        falls, steps = set(), 0
+        for t in range(len(trees)):
+            nodes = trees[t].tolist()
+            for k in {cut for axis, cut, _ in nodes if axis == self._axis} - falls:
+                if k >= self.n_cuts:
+                    continue
+                if steps > MAX_STEPS or time.perf_counter() >= self.end:
+                    return list(range(self.n_cuts))
+                fell, n = _tree_falls(nodes, self._axis, k, score)
+                steps += n
+                if fell:
+                    falls.add(k)
+        return sorted(falls)
 
     def _at(self, k, limit):
         """Whether the class never falls at a cut point: (proven, cells that refute)."""
