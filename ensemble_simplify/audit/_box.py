@@ -8,7 +8,7 @@ however far the other sides move later, so each side is settled once.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
@@ -55,6 +55,8 @@ class SufficientBox:
         Time taken.
     domain : Domain, dict or None
         Which inputs count.
+    audited : Audited
+        The model as it was read, which `contains` and `conditions` ask.
 
     Examples
     --------
@@ -77,8 +79,8 @@ class SufficientBox:
     maximal: bool
     n_boxes: int
     seconds: float
-    domain: Domain | dict | None = None
-    _audited: Audited = field(default=None, repr=False)
+    domain: Domain | dict | None
+    audited: Audited
 
     def contains(self, X):
         """Which rows are in the box, and in the domain.
@@ -94,8 +96,9 @@ class SufficientBox:
         Returns
         -------
         ndarray of bool, shape (n_samples,)
+            True for rows that have the class for certain.
         """
-        audited = self._audited
+        audited = self.audited
         X = X if audited.table is None else audited.table.encode(X)
         X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
         if X.shape[1] != len(self.low):
@@ -117,7 +120,7 @@ class SufficientBox:
     @property
     def conditions(self):
         """The sides of the box in words, a line for each constrained feature."""
-        audited, lines = self._audited, []
+        audited, lines = self.audited, []
         names = list(range(len(self.low))) if audited.names is None else list(audited.names)
         for key in self.features:
             j = names.index(key)
@@ -250,7 +253,7 @@ def sufficient_box(model, row, *, domain=None, time_limit=None, random_state=Non
         n_boxes=growth.n_boxes,
         seconds=time.perf_counter() - begin,
         domain=domain,
-        _audited=audited,
+        audited=audited,
     )
 
 
