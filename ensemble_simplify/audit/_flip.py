@@ -331,9 +331,7 @@ def _search(lines, audited, own, distances, max_changes, deadline):
     flat, best, found = np.concatenate(distances), np.inf, None
     for n_changes in range(1, max_changes + 1):
         try:
-            for _, walked, from_axis in walks(
-                audited.cell, audited.axes.shape, n_changes
-            ):
+            for _, walked, from_axis in walks(audited.cell, audited.axes.shape, n_changes):
                 so_far = sum(distances[a][walked[:, a]] for a in range(walked.shape[1]))
                 near = so_far < best
                 walked, from_axis, so_far = walked[near], from_axis[near], so_far[near]

@@ -1,4 +1,4 @@
-"""The model that is asked: its forest, the domain and a row, in numbers and as the user has them."""
+"""The model that is asked: its forest, the domain and a row, in numbers and as the user's."""
 
 from __future__ import annotations
 

@@ -178,9 +178,10 @@ def is_monotone(
     that float32 represents.
 
     Where no single tree of two classes falls, as under monotonic constraints, that alone is a
-    proof. A single tree takes about as many steps as it has leaves, for each cut point of the feature. Of
-    ensembles, time can grow exponentially with the number of features. Bounds on the model below
-    and above one cut point at once are close, as all trees cancel that do not split there [1]_.
+    proof. A single tree takes about as many steps as it has leaves, for each cut point of the
+    feature. Of ensembles, time can grow exponentially with the number of features. Bounds on the
+    model below and above one cut point at once are close, as all trees cancel that do not split
+    there [1]_.
 
     References
     ----------

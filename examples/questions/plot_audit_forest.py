@@ -190,7 +190,8 @@ print(nearest_flip(forest, patient, domain=domain))
 borderline = X.iloc[[np.abs(forest.predict_proba(X)[:, 0] - 0.5).argmin()]]
 flip = nearest_flip(forest, borderline, domain=domain)
 print(f"the patient nearest to a tie: {flip.predictions[0]} becomes {flip.predictions[1]} with")
-print(indented(f"{name} {new:.4g} instead of {old:.4g}" for name, (old, new) in flip.changes.items()))
+changes = flip.changes.items()
+print(indented(f"{name} {new:.4g} instead of {old:.4g}" for name, (old, new) in changes))
 
 # %%
 # A statement about the forest

@@ -391,7 +391,9 @@ def test_a_model_of_one_answer():
     model = DecisionTreeClassifier().fit(X, ["yes"] * 3)
     assert is_monotone(model, 0)
     box = sufficient_box(model, X[0])
-    assert box.features == [] and box.maximal
+    assert box.features == []
+    assert box.maximal
     assert box.contains([[FLOAT32_MAX, -FLOAT32_MAX]]).all()
     flip = nearest_flip(model, X[0], max_changes=2)
-    assert flip.row is None and flip.proven
+    assert flip.row is None
+    assert flip.proven
