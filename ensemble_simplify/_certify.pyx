@@ -555,56 +555,61 @@ cdef class Certifier:
                 ):
                     only_different = True
                     break
-        for t in range(self.n_trees):
-            split = self.nodes.data() + self.roots[t]
-            if split.axis < 0:
-                continue
-            u = self.unit_of[t]
-            p = u
-            while p >= 0 and self.n_alive[p] > 1:
-                p = self.parent[p]
-            if p >= 0:
-                continue
-            if only_different:
-                p = self.first_tree[1]
-                p = t + p if t < p else t - p
-                if self.twin[self.roots[t]] == self.twin[self.roots[p]]:
+        while True:
+            for t in range(self.n_trees):
+                split = self.nodes.data() + self.roots[t]
+                if split.axis < 0:
                     continue
-            both = self.bound.data() + t * 3 * self.width
-            left = both + self.width
-            right = left + self.width
-            alive = self.alive.data() + u * n
-            off_left = off_right = spread = 0.0
-            if n == 2:
-                for k in range(2):
-                    off_left += both[k] - left[k]
-                    off_right += both[k] - right[k]
-                    spread += both[k]
-            elif self.paired:
-                for a in range(n):
-                    if alive[a]:
-                        for b in range(n):
-                            if b != a and alive[b]:
-                                k = a * (n - 1) + b - (b > a)
+                u = self.unit_of[t]
+                p = u
+                while p >= 0 and self.n_alive[p] > 1:
+                    p = self.parent[p]
+                if p >= 0:
+                    continue
+                if only_different:
+                    p = self.first_tree[1]
+                    p = t + p if t < p else t - p
+                    if self.twin[self.roots[t]] == self.twin[self.roots[p]]:
+                        continue
+                both = self.bound.data() + t * 3 * self.width
+                left = both + self.width
+                right = left + self.width
+                alive = self.alive.data() + u * n
+                off_left = off_right = spread = 0.0
+                if n == 2:
+                    for k in range(2):
+                        off_left += both[k] - left[k]
+                        off_right += both[k] - right[k]
+                        spread += both[k]
+                elif self.paired:
+                    for a in range(n):
+                        if alive[a]:
+                            for b in range(n):
+                                if b != a and alive[b]:
+                                    k = a * (n - 1) + b - (b > a)
+                                    off_left += both[k] - left[k]
+                                    off_right += both[k] - right[k]
+                                    spread += both[k]
+                else:
+                    for a in range(n):
+                        if alive[a]:
+                            for b in range(2):
+                                k = a + b * n
                                 off_left += both[k] - left[k]
                                 off_right += both[k] - right[k]
                                 spread += both[k]
-            else:
-                for a in range(n):
-                    if alive[a]:
-                        for b in range(2):
-                            k = a + b * n
-                            off_left += both[k] - left[k]
-                            off_right += both[k] - right[k]
-                            spread += both[k]
-            at = self.first_cut[split.axis] + split.cut
-            if self.total[at] < 0.0:
-                self.touched[n_touched] = <int32_t> t
-                n_touched += 1
-                self.total[at] = self.gain_left[at] = self.gain_right[at] = 0.0
-            self.gain_left[at] += off_left
-            self.gain_right[at] += off_right
-            self.total[at] += spread if spread > 0.0 else 0.0
+                at = self.first_cut[split.axis] + split.cut
+                if self.total[at] < 0.0:
+                    self.touched[n_touched] = <int32_t> t
+                    n_touched += 1
+                    self.total[at] = self.gain_left[at] = self.gain_right[at] = 0.0
+                self.gain_left[at] += off_left
+                self.gain_right[at] += off_right
+                self.total[at] += spread if spread > 0.0 else 0.0
+            if n_touched or not only_different:
+                break
+            # what differs lies in a model that is settled; the other one is not, elsewhere
+            only_different = False
         for k in range(n_touched):
             split = self.nodes.data() + self.roots[self.touched[k]]
             at = self.first_cut[split.axis] + split.cut

@@ -29,6 +29,7 @@ from ensemble_simplify import (
 from ensemble_simplify._domain import read_domain
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._thresholds import FLOAT32_MAX, cut_points
+from ensemble_simplify.audit._monotone import _Search
 
 
 class Truth:
@@ -188,6 +189,26 @@ def test_every_kind(kind):
 def test_any_model(fitted, seed):
     model, X, _ = fitted
     check_all(model, X, seed)
+
+
+@pytest.mark.parametrize("without", [["_probed"], ["_probed", "_falls"]], ids=["trees", "bounds"])
+@pytest.mark.parametrize(
+    "kind", ["tree", "forest", "adaboost", "boosting", "bagging_hard", "voting_boosted"]
+)
+def test_every_stage_of_the_search_alone(kind, without, monkeypatch):
+    for name in without:
+        value = (lambda _: None) if name == "_probed" else lambda search: list(range(search.n_cuts))
+        monkeypatch.setattr(_Search, name, value)
+    seen = set()
+    for seed in range(4):
+        X, y = small_data(seed + 20, n_classes=2 + (seed == 3))
+        model = CLASSIFIERS[kind](seed).fit(X, y)
+        truth, order = Truth(model), model.classes_.tolist()
+        for j, increasing in itertools.product(range(3), (True, False)):
+            outcome = is_monotone(model, j, increasing=increasing, class_order=order)
+            truth.check_monotone(j, ranks(order), outcome)
+            seen.add(outcome.monotone)
+    assert seen == {True, False}
 
 
 def test_a_monotone_model_is_proven():
