@@ -6,6 +6,14 @@ from ensemble_simplify._domain import Domain
 from ensemble_simplify._exchange import OnnxModel, TreeliteModel
 from ensemble_simplify._export import export_tree, import_tree
 from ensemble_simplify._verify import Verification, verify
+from ensemble_simplify.audit import (
+    Monotonicity,
+    NearestFlip,
+    SufficientBox,
+    is_monotone,
+    nearest_flip,
+    sufficient_box,
+)
 from ensemble_simplify.born_again import (
     BornAgainClassifier,
     DepthLeavesDisplay,
@@ -55,6 +63,8 @@ __all__ = [
     "GuideTree",
     "InterpretableSingleModel",
     "ModuleTreeDisplay",
+    "Monotonicity",
+    "NearestFlip",
     "OnnxModel",
     "ParetoFrontDisplay",
     "PruningPathDisplay",
@@ -62,6 +72,7 @@ __all__ = [
     "RepresenterTree",
     "Simplification",
     "SimplificationDisplay",
+    "SufficientBox",
     "TimeLimitError",
     "TreeliteModel",
     "Verification",
@@ -69,8 +80,11 @@ __all__ = [
     "estimate",
     "export_tree",
     "import_tree",
+    "is_monotone",
     "merge_trees",
+    "nearest_flip",
     "simplify",
+    "sufficient_box",
     "verify",
 ]
 __version__ = "0.2.0.dev0"

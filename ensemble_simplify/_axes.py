@@ -203,9 +203,15 @@ class Axes:
         others; so what lies left of it can stand twice.
         """
         axis, cut = self.encode_splits(forest.feature, forest.threshold)
+        # one more axis, without cuts, for splits on features that have none: all are decided
+        apart = (axis >= 0) & ~np.isin(forest.feature, self.features)
+        axis[apart] = len(self.cuts)
+        cut[apart] = np.where(forest.threshold[apart] >= FLOAT32_MAX, 0, -1)
+        n_cuts, missing_cells = np.append(self.n_cuts, 0), np.append(self.missing_cells, -1)
+        n_cuts, missing_cells = n_cuts.astype(np.int32), missing_cells.astype(np.int32)
         if forest.missing_left is None or (self.missing_cells < 0).all():
             return CodedTrees(
-                *encode_trees(forest.offsets, forest.left, forest.right, axis, cut, self.n_cuts)
+                *encode_trees(forest.offsets, forest.left, forest.right, axis, cut, n_cuts)
             )
         nodes, offsets = encode_trees_with_missing(
             forest.offsets,
@@ -213,9 +219,9 @@ class Axes:
             forest.right,
             axis,
             cut,
-            self.n_cuts,
+            n_cuts,
             forest.missing_left.view(np.uint8),
-            self.missing_cells,
+            missing_cells,
             MAX_NODES,
         )
         if nodes is None:

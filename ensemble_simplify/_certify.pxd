@@ -60,6 +60,9 @@ cdef class Certifier:
     cdef vector[int32_t] rank
     # exact arithmetic
     cdef object judge
+    # which pairs of the labels of two models refute: as an array, and row after row
+    cdef object wrong_pairs
+    cdef vector[uint8_t] wrong
     cdef vector[int32_t] rule, used     # rule and number of scores of a model
     cdef vector[float64_t] scale, scores, start, sums
     cdef vector[int32_t] label_at       # (n_models, n_scores + 2)

@@ -25,6 +25,7 @@ class Certifier:
         exact: Sequence[Mapping[str, Any]],
         scores: NDArray[np.float64],
         twin: NDArray[np.intp] | None = None,
+        wrong: NDArray[np.bool_] | None = None,
     ) -> None: ...
     def prove(
         self,

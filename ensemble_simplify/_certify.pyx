@@ -113,10 +113,24 @@ cdef class Certifier:
     twin : intp array of shape (n_nodes,) or None
         Equal numbers mark subtrees of the two models with the same splits and scores. Only for
         models that turn equal scores of their trees into equal labels.
+    wrong : bool array of shape (n_labels, n_labels) or None
+        Of two models: which pairs of their labels refute; never a label with itself. None: all
+        others do.
     """
 
     def __init__(
-        self, shape, nodes, offsets, value, unit_of, units, judge, exact, scores, twin=None
+        self,
+        shape,
+        nodes,
+        offsets,
+        value,
+        unit_of,
+        units,
+        judge,
+        exact,
+        scores,
+        twin=None,
+        wrong=None,
     ):
         cdef intp_t n_nodes = len(nodes)
         cdef intp_t i, k, t, leaf
@@ -140,6 +154,10 @@ cdef class Certifier:
         self.width = entries.shape[1]
         self.paired = self.n_labels <= MAX_PAIRED
         self.judge = judge
+        self.wrong_pairs = ~np.eye(self.n_labels, dtype=bool) if wrong is None else wrong
+        for i in range(self.n_labels):
+            for k in range(self.n_labels):
+                self.wrong.push_back(self.wrong_pairs[i, k])
         array_to_nodes(nodes_, self.nodes)
         self.mask.assign(n_nodes, 0)
         self.most.assign(n_nodes * self.width, 0.0)
@@ -473,8 +491,10 @@ cdef class Certifier:
                 for a in range(self.n_axes):
                     cells[i, a] = self.pending[i * self.n_axes + a]
             first = self.judge(0, cells)
-            second = self.target if self.n_models == 1 else self.judge(1, cells)
-            wrong = np.flatnonzero(first != second)
+            if self.n_models == 1:
+                wrong = np.flatnonzero(first != self.target)
+            else:
+                wrong = np.flatnonzero(self.wrong_pairs[first, self.judge(1, cells)])
             if wrong.size:
                 found = wrong[0]
         if found < 0:
@@ -535,56 +555,61 @@ cdef class Certifier:
                 ):
                     only_different = True
                     break
-        for t in range(self.n_trees):
-            split = self.nodes.data() + self.roots[t]
-            if split.axis < 0:
-                continue
-            u = self.unit_of[t]
-            p = u
-            while p >= 0 and self.n_alive[p] > 1:
-                p = self.parent[p]
-            if p >= 0:
-                continue
-            if only_different:
-                p = self.first_tree[1]
-                p = t + p if t < p else t - p
-                if self.twin[self.roots[t]] == self.twin[self.roots[p]]:
+        while True:
+            for t in range(self.n_trees):
+                split = self.nodes.data() + self.roots[t]
+                if split.axis < 0:
                     continue
-            both = self.bound.data() + t * 3 * self.width
-            left = both + self.width
-            right = left + self.width
-            alive = self.alive.data() + u * n
-            off_left = off_right = spread = 0.0
-            if n == 2:
-                for k in range(2):
-                    off_left += both[k] - left[k]
-                    off_right += both[k] - right[k]
-                    spread += both[k]
-            elif self.paired:
-                for a in range(n):
-                    if alive[a]:
-                        for b in range(n):
-                            if b != a and alive[b]:
-                                k = a * (n - 1) + b - (b > a)
+                u = self.unit_of[t]
+                p = u
+                while p >= 0 and self.n_alive[p] > 1:
+                    p = self.parent[p]
+                if p >= 0:
+                    continue
+                if only_different:
+                    p = self.first_tree[1]
+                    p = t + p if t < p else t - p
+                    if self.twin[self.roots[t]] == self.twin[self.roots[p]]:
+                        continue
+                both = self.bound.data() + t * 3 * self.width
+                left = both + self.width
+                right = left + self.width
+                alive = self.alive.data() + u * n
+                off_left = off_right = spread = 0.0
+                if n == 2:
+                    for k in range(2):
+                        off_left += both[k] - left[k]
+                        off_right += both[k] - right[k]
+                        spread += both[k]
+                elif self.paired:
+                    for a in range(n):
+                        if alive[a]:
+                            for b in range(n):
+                                if b != a and alive[b]:
+                                    k = a * (n - 1) + b - (b > a)
+                                    off_left += both[k] - left[k]
+                                    off_right += both[k] - right[k]
+                                    spread += both[k]
+                else:
+                    for a in range(n):
+                        if alive[a]:
+                            for b in range(2):
+                                k = a + b * n
                                 off_left += both[k] - left[k]
                                 off_right += both[k] - right[k]
                                 spread += both[k]
-            else:
-                for a in range(n):
-                    if alive[a]:
-                        for b in range(2):
-                            k = a + b * n
-                            off_left += both[k] - left[k]
-                            off_right += both[k] - right[k]
-                            spread += both[k]
-            at = self.first_cut[split.axis] + split.cut
-            if self.total[at] < 0.0:
-                self.touched[n_touched] = <int32_t> t
-                n_touched += 1
-                self.total[at] = self.gain_left[at] = self.gain_right[at] = 0.0
-            self.gain_left[at] += off_left
-            self.gain_right[at] += off_right
-            self.total[at] += spread if spread > 0.0 else 0.0
+                at = self.first_cut[split.axis] + split.cut
+                if self.total[at] < 0.0:
+                    self.touched[n_touched] = <int32_t> t
+                    n_touched += 1
+                    self.total[at] = self.gain_left[at] = self.gain_right[at] = 0.0
+                self.gain_left[at] += off_left
+                self.gain_right[at] += off_right
+                self.total[at] += spread if spread > 0.0 else 0.0
+            if n_touched or not only_different:
+                break
+            # what differs lies in a model that is settled; the other one is not, elsewhere
+            only_different = False
         for k in range(n_touched):
             split = self.nodes.data() + self.roots[self.touched[k]]
             at = self.first_cut[split.axis] + split.cut
@@ -600,8 +625,8 @@ cdef class Certifier:
     cdef int _look(self) except -1 nogil:
         """Look at the box: 0 settled, 1 to be halved, 2 refuted (`lo` is a cell that refutes)."""
         cdef intp_t n = self.n_labels
-        cdef intp_t t, a, u, v, first, second
-        cdef bint shared, same
+        cdef intp_t t, a, b, u, v, first, second
+        cdef bint some_right, some_wrong, same
         self._bound_units()
         u = self.top[0]
         if self.n_models == 1:
@@ -616,14 +641,21 @@ cdef class Certifier:
                 return 0 if first == self.target else 2
         else:
             v = self.top[1]
-            shared = False
+            some_right = some_wrong = False
             for a in range(n):
-                if self.alive[u * n + a] and self.alive[v * n + a]:
-                    shared = True
+                if not self.alive[u * n + a]:
+                    continue
+                for b in range(n):
+                    if self.alive[v * n + b]:
+                        if self.wrong[a * n + b]:
+                            some_wrong = True
+                        else:
+                            some_right = True
+                if some_right and some_wrong:
                     break
-            if not shared:
+            if not some_right:
                 return 2
-            if self.n_alive[u] == 1 and self.n_alive[v] == 1:
+            if not some_wrong:
                 return 0
             if self.twin.size():
                 same = True
@@ -638,7 +670,7 @@ cdef class Certifier:
             first = self._settled(0)
             second = self._settled(1)
             if first >= 0 and second >= 0:
-                return 0 if first == second else 2
+                return 2 if self.wrong[first * n + second] else 0
         for a in range(self.n_axes):
             self.pending[self.n_pending * self.n_axes + a] = self.lo[a]
         self.n_pending += 1

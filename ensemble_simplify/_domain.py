@@ -247,6 +247,16 @@ class Inside:
             inside &= np.any([X[:, j] == value for j, value in clause], axis=0)
         return inside
 
+    def held(self, j, *values):
+        """The domain of those inputs that are inside with each of some values of a 0/1 feature."""
+        clauses = {
+            frozenset(clause - {(j, not value)})
+            for value in values
+            for clause in self.clauses
+            if (j, bool(value)) not in clause
+        }
+        return replace(self, clauses=frozenset(clauses))
+
     def _in_range(self, X):
         """Which entries are inside, each alone."""
         low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)

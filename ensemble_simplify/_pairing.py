@@ -254,12 +254,14 @@ class PairOfVotes:
     outside : pair of int32 arrays or None
         Regions outside the domain.
     differ : callable
-        ``differ(cells)``: at which of some cells the forests' own answers differ.
+        ``differ(cells)``: at which of some cells the forests' own answers are wrong.
+    wrong : bool array of shape (n_labels, n_labels) or None
+        Which pairs of answers are wrong; None: those that differ.
     """
 
-    def __init__(self, sums, columns, trees, axes, outside, differ):
+    def __init__(self, sums, columns, trees, axes, outside, differ, wrong=None):
         self.axes, self.outside, self.differ = axes, outside, differ
-        self.sums, self.columns = sums, columns
+        self.sums, self.columns, self.wrong = sums, columns, wrong
         n_first = len(sums[0].value)
         second = trees[1].nodes.copy()
         second[second[:, 0] < 0, 1] += n_first
@@ -302,7 +304,7 @@ class PairOfVotes:
         return forms_of(self.trees, self._lead, self.columns, a, b, self.rounding)
 
     def refute(self, box=None, deadline=np.inf, max_boxes=None):
-        """Look for a cell on which the forests' own answers differ.
+        """Look for a cell on which the forests' own answers differ, or are wrong.
 
         Parameters
         ----------
@@ -322,6 +324,8 @@ class PairOfVotes:
         self.n_boxes = 0
         first, second = self.columns
         pairs = [(a, b) for a in first.tolist() for b in second.tolist() if a != b]
+        if self.wrong is not None:
+            pairs = [pair for pair in pairs if self.wrong[pair]]
         none = np.empty((0, len(self.axes.shape)), dtype=np.int32)
         for limit in ROUNDS:
             left = []

@@ -353,9 +353,9 @@ def _compare_labels(models, forests, inside, voting, X, max_changes, end, max_bo
     n_boxes, row_of = 0, None
     if max_changes is None:
         space = Space(forests, domain=inside)
-        equal, cells, n_boxes = _prove(space, end, max_boxes)
+        equal, cells, n_boxes = prove(space, end, max_boxes)
         if equal is False:
-            row = _points(space.axes, inside, cells)[0]
+            row = points_in(space.axes, inside, cells)[0]
     else:
         equal, row_of, row = _compare_near(forests, inside, X, max_changes, end)
     if not equal:
@@ -402,7 +402,7 @@ def _compare_numbers(models, forests, inside, tolerance, X, max_changes, end, ma
         trees,
         axes,
         outside,
-        lambda cells: numbers(_points(axes, inside, cells)),
+        lambda cells: numbers(points_in(axes, inside, cells)),
         tolerance[0],
         last,
     )
@@ -415,7 +415,7 @@ def _compare_numbers(models, forests, inside, tolerance, X, max_changes, end, ma
     elif max_changes is None:
         found = closeness.everywhere(np.random.default_rng(0), deadline, max_boxes)
         if found.cell is not None:
-            row = _points(axes, inside, found.cell[None])[0]
+            row = points_in(axes, inside, found.cell[None])[0]
     else:
         cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
         _, first = np.unique(cells, axis=0, return_index=True)
@@ -501,7 +501,7 @@ def _is_copy(forests, trees):
     return np.array_equal(*values)
 
 
-def _points(axes, inside, cells):
+def points_in(axes, inside, cells):
     """A row in each of some cells, inside the domain."""
     return axes.points(cells) if inside is None else inside.points(axes, cells)
 
@@ -557,7 +557,7 @@ def _common_labels(forests):
 def _moved(x, cell, target, axes, inside):
     """The row of a cell, changed only on the axes on which another cell differs."""
     target = target[None]
-    points = _points(axes, inside, target)
+    points = points_in(axes, inside, target)
     changed = axes.features[cell != target[0]]
     moved = x.copy()
     moved[changed] = points[0, changed]
@@ -574,15 +574,34 @@ def _near(max_changes):
     )
 
 
-def _prove(space, end, max_boxes):
-    """Prove the two models equal inside the domain: (outcome, cells that refute, boxes)."""
+def prove(space, end, max_boxes, near_ties=True):
+    """Prove that two models are equal inside the domain, or no pair of their answers wrong.
+
+    Parameters
+    ----------
+    space : Space
+        Of two forests.
+    end : float
+        On the clock of ``time.perf_counter()``.
+    max_boxes : int or None
+    near_ties : bool
+        Whether to look for a difference near ties first, which can take seconds.
+
+    Returns
+    -------
+    outcome : bool or None
+    cells : int32 array of shape (1, n_axes) or None
+        What refutes.
+    n_boxes : int
+    """
     stack = [space.whole]
     n_boxes = 0
     if space.changed is not None:
         stack = space.changed
-        n_boxes, cells = _search_ties(space, end)
-        if cells is not None:
-            return False, cells, n_boxes
+        if near_ties:
+            n_boxes, cells = _search_ties(space, end)
+            if cells is not None:
+                return False, cells, n_boxes
     for lo, hi in stack:
         equal, first = None, FIRST_BOXES
         while equal is None:
@@ -591,7 +610,7 @@ def _prove(space, end, max_boxes):
                 return None, None, n_boxes
             # a bound on each vote alone is all it takes for most pairs
             limit = left if space.pair is None else _least(left, first)
-            equal, cells, looked_at = _certify(space, lo, hi, end, limit)
+            equal, cells, looked_at = certify(space, lo, hi, end, limit)
             n_boxes += looked_at
             if equal is not None or space.pair is None:
                 break
@@ -614,7 +633,7 @@ def _least(left, limit):
     return limit if left is None else min(left, limit)
 
 
-def _certify(space, lo, hi, end, max_boxes):
+def certify(space, lo, hi, end, max_boxes):
     """Prove the two models equal in a box by bounds on each: (outcome, cells, boxes)."""
     stack = [(lo, hi)]
     n_boxes = 0
@@ -670,7 +689,7 @@ def _search_ties(space, end):
             n_boxes += 1
             cells = rng.integers(lo, hi + 1, size=(TIE_CELLS, len(lo)), dtype=np.int32)
             for _ in range(TIE_SWEEPS):
-                differ = np.flatnonzero(space.judge(0, cells) != space.judge(1, cells))
+                differ = np.flatnonzero(space.differ(cells))
                 for at in differ:
                     if space.outside is None or _box_around(cells[at], *space.outside) is None:
                         return n_boxes, cells[at : at + 1]
@@ -716,6 +735,9 @@ class Space:
         With all of the forests' cut points among theirs; None: just those.
     domain : Inside or None
         Where the forests are compared.
+    wrong : callable or None
+        ``wrong(labels)``: which pairs of answers of two forests refute, as a bool array of shape
+        (n_labels, n_labels), never an answer with itself. None: those that differ.
 
     Attributes
     ----------
@@ -730,7 +752,7 @@ class Space:
         First and last cells of regions outside the domain.
     """
 
-    def __init__(self, forests, axes=None, domain=None):
+    def __init__(self, forests, axes=None, domain=None, wrong=None):
         if domain is not None:
             forests = [domain.read(forest) for forest in forests]
         self.forests = forests
@@ -739,6 +761,9 @@ class Space:
         self.whole = self.axes.whole
         self.labels, self.columns = _common_labels(forests)
         n_labels = max(2, len(self.labels))
+        self.wrong = ~np.eye(n_labels, dtype=bool)
+        if wrong is not None:
+            self.wrong[: len(self.labels), : len(self.labels)] = wrong(self.labels)
         units = []
         unit_of, value = [], []
         for model, forest in enumerate(forests):
@@ -773,6 +798,7 @@ class Space:
             exact,
             scores,
             twin,
+            self.wrong,
         )
 
     def grow(self, seconds, max_leaves):
@@ -795,11 +821,13 @@ class Space:
         sums = [Sums.of(forest) for forest in self.forests]
         if any(part is None for part in sums):
             return None
-        return PairOfVotes(sums, self.columns, self.trees, self.axes, self.outside, self.differ)
+        return PairOfVotes(
+            sums, self.columns, self.trees, self.axes, self.outside, self.differ, self.wrong
+        )
 
     def differ(self, cells):
-        """At which of some cells the own answers of two forests differ."""
-        return self.judge(0, cells) != self.judge(1, cells)
+        """At which of some cells the own answers of two forests differ, or are wrong."""
+        return self.wrong[self.judge(0, cells), self.judge(1, cells)]
 
     def judge(self, model, cells):
         """Labels of cells in the arithmetic of a forest's own ``predict``."""

@@ -18,6 +18,7 @@ from ensemble_simplify import BornAgainClassifier, Domain, FaithfulPruner, agree
 from ensemble_simplify._axes import Axes
 from ensemble_simplify._domain import read_domain
 from ensemble_simplify._forest import read_forest
+from ensemble_simplify._neighbourhood import Lines
 from ensemble_simplify._regions import leaves_of_cells
 
 
@@ -235,3 +236,23 @@ def test_domain_with_missing_values():
         read_domain(Domain(one_hot=[[0, 1]], missing=[0]), 3)
     with pytest.raises(ValueError, match="missing='some'"):
         read_domain(Domain(missing="some"), 3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_splits_that_the_domain_decides_leave_missing_values_of_others_alone(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(5, size=(60, 3)).astype(float)
+    X[rng.random(60) < 0.3, 0] = np.nan
+    model = RandomForestClassifier(3, max_depth=3, random_state=seed)
+    model.fit(X, rng.integers(2, size=60))
+    # below all cut points of a feature, or above them
+    for low in (-10.0, 10.0):
+        forest = read_domain(Domain(bounds={1: (low, low + 5)}, missing=[0]), 3).read(
+            read_forest(model)
+        )
+        axes = Axes.of(forest)
+        first = rng.choice([np.nan, 0, 1, 2, 3, 4], 200)
+        rows = np.column_stack([first, np.full(200, low + 1), rng.integers(5, size=200)])
+        cells = np.ascontiguousarray(axes.encode_rows(rows.astype(np.float32)).T)
+        labels = Lines(forest, axes).classes_of(cells)
+        np.testing.assert_array_equal(model.classes_[labels], model.predict(rows))

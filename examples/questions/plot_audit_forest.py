@@ -26,7 +26,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify import BornAgainClassifier, Domain, verify
+from ensemble_simplify import (
+    BornAgainClassifier,
+    Domain,
+    is_monotone,
+    nearest_flip,
+    sufficient_box,
+    verify,
+)
 
 here = Path(globals().get("__file__", "gallery")).resolve().parent
 data = pd.read_csv(here.parent / "data" / "heart_statlog.csv")
@@ -139,10 +146,9 @@ print(f"leaves without any patient: {(patients == 0).sum()} of {len(leaves)}")
 # %%
 # Contradictions
 # --------------
-# A worse finding should never turn "disease" into "healthy". In a tree this can be decided: look
-# for a leaf with "disease" and one with "healthy" that share all findings but one, in which the
-# second is worse. If there is no such pair, monotonicity is proven; if there is one, it gives two
-# patients who prove the contrary.
+# A worse finding should never turn "disease" into "healthy". :func:`~ensemble_simplify.is_monotone`
+# proves that for the forest itself, or names two patients who differ in this finding alone and
+# prove the contrary.
 
 WORSE = {
     "age": 1,
@@ -151,54 +157,41 @@ WORSE = {
     "angina in exercise": 1,
     "maximum heart rate": -1,
 }
-# Possible values of each finding (ST depression is measured in tenths), and which leaf holds them.
-steps = [0.1 if name == "ST depression" else 1 for name in X]
-values = [
-    np.arange(low, high + step / 2, step).astype(np.float32)  # as scikit-learn compares them
-    for (low, high), step in zip((domain.bounds[name] for name in X), steps, strict=True)
-]
-holds = [(lows[:, [j]] < grid) & (grid <= highs[:, [j]]) for j, grid in enumerate(values)]
-possible = np.all([inside.any(axis=1) for inside in holds], axis=0)
-sick = np.flatnonzero(possible & (answer == "disease"))
-well = np.flatnonzero(possible & (answer == "healthy"))
-
-
-def counterexample(feature, direction):
-    """Two patients with the same other findings, of whom the worse is called healthy; or None."""
-    j = X.columns.get_loc(feature)
-    others = [k for k in range(X.shape[1]) if k != j]
-    pair = np.all(
-        [holds[k][sick].astype(int) @ holds[k][well].T.astype(int) > 0 for k in others], axis=0
-    )
-    sick_at, well_at = holds[j][sick, ::direction], holds[j][well, ::direction]
-    mildest, worst = sick_at.argmax(axis=1), well_at.shape[1] - 1 - well_at[:, ::-1].argmax(axis=1)
-    pair &= mildest[:, None] < worst
-    if not pair.any():
-        return None
-    a, b = np.argwhere(pair)[0]
-    row = [grid[(h[sick[a]] & h[well[b]]).argmax()] for grid, h in zip(values, holds, strict=True)]
-    rows = pd.DataFrame([row, row], columns=X.columns, index=["milder", "worse"])
-    grid = values[j][::direction]
-    next_worse = np.flatnonzero(well_at[b])
-    next_worse = next_worse[next_worse > mildest[a]][0]
-    rows[feature] = grid[[mildest[a], next_worse]]
-    return rows.astype(float).round(1)
-
-
-pairs = {feature: counterexample(feature, direction) for feature, direction in WORSE.items()}
-for feature, pair in pairs.items():
-    if pair is None:
-        print(f"{feature:20s} proven: worse is never healthier")
+refuted = []
+for name, direction in WORSE.items():
+    outcome = is_monotone(forest, name, increasing=direction > 0, positive="disease", domain=domain)
+    if outcome:
+        print(f"{name:20s} proven: worse is never healthier")
     else:
-        assert forest.predict(pair).tolist() == ["disease", "healthy"]
-        before, after = pair[feature]
-        print(f"{feature:20s} refuted: from {before:g} to {after:g}, disease becomes healthy")
+        refuted.append(outcome)
+        (low, high), labels = outcome.values, " becomes ".join(outcome.predictions)
+        print(f"{name:20s} refuted: from {low:.4g} to {high:.4g}, {labels}")
 
 # %%
 # One such pair in full. It is put to the forest itself, so there is nothing to believe.
 
-shown = next(pair for pair in pairs.values() if pair is not None)
-print(shown.assign(forest=forest.predict(shown)).T.to_string())
+pair = pd.DataFrame(refuted[0].counterexample, columns=X.columns, index=["lower", "higher"])
+print(pair.round(1).assign(forest=forest.predict(pair)).T.to_string())
+
+# %%
+# One patient
+# -----------
+# Which findings of a patient decide, whatever the others are, and what would have to be different?
+# Every patient in the box of :func:`~ensemble_simplify.sufficient_box` gets the same answer, and no
+# side of it can be moved. :func:`~ensemble_simplify.nearest_flip` looks at every change of one
+# finding.
+
+patient = X.iloc[[0]]
+box = sufficient_box(forest, patient, domain=domain)
+print(f"{box.label}, whatever else, if")
+print(indented(box.conditions))
+print(f"patients in this box: {box.contains(X).sum()} of {len(X)}")
+print(nearest_flip(forest, patient, domain=domain))
+borderline = X.iloc[[np.abs(forest.predict_proba(X)[:, 0] - 0.5).argmin()]]
+flip = nearest_flip(forest, borderline, domain=domain)
+print(f"the patient nearest to a tie: {flip.predictions[0]} becomes {flip.predictions[1]} with")
+changes = flip.changes.items()
+print(indented(f"{name} {new:.4g} instead of {old:.4g}" for name, (old, new) in changes))
 
 # %%
 # A statement about the forest

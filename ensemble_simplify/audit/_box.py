@@ -1,0 +1,393 @@
+"""A box around a row in which one class is proven, that no side can be moved out of.
+
+The cell of the row grows side by side. What a longer side adds is a slab of cells; it is proven to
+have one class (`_verify.certify`), or a cell of it has another one. That cell stays in the way
+however far the other sides move later, so each side is settled once.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from sklearn.utils import check_array, check_random_state
+
+from ensemble_simplify._base import Interval, validate_params
+from ensemble_simplify._domain import Domain
+from ensemble_simplify._forest import Forest, Vote
+from ensemble_simplify._thresholds import float32_floor
+from ensemble_simplify._verify import Space, certify
+from ensemble_simplify.audit._model import Audited
+
+# Boxes that each proof may take, in rounds; then without limit.
+ROUNDS = (2_000, 50_000, None)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SufficientBox:
+    """Outcome of `sufficient_box`.
+
+    A row is in the box if, for every feature, its value x has ``low < x <= high``, or is missing
+    where ``missing`` says so. Trees compare numbers rounded to float32, and so does `contains`.
+
+    Parameters
+    ----------
+    label : label
+        The class that the model answers everywhere in the box.
+    low, high : ndarray of shape (n_features,)
+        The ends of each feature: -infinity and infinity where the box is open. Of categories,
+        these are codes; see `levels`. Both are infinity where the value is missing in all of the
+        box.
+    missing : ndarray of bool, shape (n_features,)
+        Features whose missing values belong to the box.
+    features : list of str or int
+        The features that the box constrains; none of them can be left out.
+    levels : dict
+        For constrained features of categories, the levels that belong to the box.
+    maximal : bool
+        Whether it is proven that no side can be moved outwards by a cell: beyond each, there is
+        another class. False: the time limit came first; one class is proven all the same.
+    n_boxes : int
+        Boxes of the feature space that were looked at.
+    seconds : float
+        Time taken.
+    domain : Domain, dict or None
+        Which inputs count.
+    audited : Audited
+        The model as it was read, which `contains` and `conditions` ask.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from ensemble_simplify import sufficient_box
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    >>> box = sufficient_box(tree, X[0])
+    >>> int(box.label), box.features, int(box.contains(X).sum())
+    (0, [3], 50)
+    """
+
+    label: object
+    low: np.ndarray
+    high: np.ndarray
+    missing: np.ndarray
+    features: list
+    levels: dict
+    maximal: bool
+    n_boxes: int
+    seconds: float
+    domain: Domain | dict | None
+    audited: Audited
+
+    def contains(self, X):
+        """Which rows are in the box, and in the domain.
+
+        Rows of numbers that float32 does not represent are left out if rounding could take them
+        across a side.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            As the model takes them.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples,)
+            True for rows that have the class for certain.
+        """
+        audited = self.audited
+        X = X if audited.table is None else audited.table.encode(X)
+        X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+        if X.shape[1] != len(self.low):
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the box has {len(self.low)}. Pass the columns "
+                "the model was fitted on."
+            )
+        absent = np.isnan(X)
+        below = above = X.astype(np.float32).astype(np.float64)
+        if audited.forest.input_dtype == "float64":
+            known = np.where(absent, 0.0, X)
+            below, above = float32_floor(known), -float32_floor(-known)
+        inside = np.where(absent, self.missing, (self.low < below) & (above <= self.high))
+        found = inside.all(axis=1)
+        if audited.inside is not None:
+            found &= audited.inside.contains(X.astype(np.float32))
+        return found
+
+    @property
+    def conditions(self):
+        """The sides of the box in words, a line for each constrained feature."""
+        audited, lines = self.audited, []
+        names = list(range(len(self.low))) if audited.names is None else list(audited.names)
+        for key in self.features:
+            j = names.index(key)
+            name = f"x{j}" if audited.names is None else str(key)
+            parts = []
+            if key in self.levels:
+                if self.levels[key]:
+                    parts = [f"in {{{', '.join(map(str, self.levels[key]))}}}"]
+            elif not self.low[j] == np.inf:
+                low = f"> {self.low[j]:.9g}" if self.low[j] > -np.inf else ""
+                high = f"<= {self.high[j]:.9g}" if self.high[j] < np.inf else ""
+                parts = [" and ".join(filter(None, (low, high))) or "known"]
+            if self.missing[j]:
+                parts.append("missing")
+            lines.append(f"{name} {' or '.join(parts)}")
+        return lines
+
+    def __repr__(self):
+        rule = "; ".join(self.conditions) or "every input"
+        end = "maximal" if self.maximal else "not proven maximal"
+        return (
+            f"SufficientBox({self.label!r} wherever {rule}; {end}, {self.n_boxes} boxes in "
+            f"{self.seconds:.3g} s)"
+        )
+
+
+@validate_params(
+    {
+        "domain": [Domain, dict, None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=False,
+)
+def sufficient_box(model, row, *, domain=None, time_limit=None, random_state=None):
+    """Find a maximal box around a row in which the model provably answers one class.
+
+    Read more in the :ref:`User Guide <audit>`.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted classifier: a supported ensemble, a decision tree, a pipeline that ends in one, or
+        an estimator of this package, by what it wraps. It is left as it is.
+    row : array-like of shape (n_features,), frame of one row or series
+        As the model takes it.
+    domain : Domain, dict or None, default=None
+        Which inputs can occur: only they need to have the class. See :class:`Domain`. None: every
+        finite input, and missing values in the features that `row` lacks.
+    time_limit : float or None, default=None
+        Seconds after which sides that are not settled stay where they are.
+    random_state : int, RandomState instance or None, default=None
+        An integer draws the order in which features are freed, and another order can give another
+        box. None: a fixed order, those with the fewest splits first.
+
+    Returns
+    -------
+    box : SufficientBox
+        Its bounds ``low`` and ``high``, ``missing`` and ``levels``, its ``features`` and
+        ``conditions`` in words. No side can be moved outwards by a cell, unless ``maximal`` is
+        False.
+
+    Raises
+    ------
+    TypeError
+        If the model cannot be read, or is a regressor.
+    ValueError
+        If the row has the wrong form or is outside the domain.
+
+    See Also
+    --------
+    nearest_flip : The smallest change of a row that flips its class.
+    is_monotone : Whether the class can fall where a feature rises.
+
+    Notes
+    -----
+    The constrained features, at the values of the row, are a sufficient reason of the answer from
+    which no feature can be dropped (an abductive explanation [1]_): each of the others may take any
+    value. There can be other maximal boxes, of larger volume or with fewer features.
+
+    Cells are what lies between neighbouring cut points of the model. The levels of a category are
+    taken in the order of their codes, and missing values as the neighbour of the largest values:
+    the box holds levels that follow one another, and missing values beside numbers only where it
+    is open above.
+
+    Models that compare float64 numbers (HistGradientBoosting, LightGBM, pipelines) are followed on
+    the rows that float32 represents; `row` is rounded to one.
+
+    References
+    ----------
+    .. [1] A. Ignatiev, N. Narodytska, J. Marques-Silva (2019). Abduction-Based Explanations for
+       Machine Learning Models. Proceedings of the AAAI Conference on Artificial Intelligence 33,
+       1511-1519. https://doi.org/10.1609/aaai.v33i01.33011511
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import sufficient_box
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestClassifier(20, max_depth=4, random_state=0).fit(X, y)
+    >>> box = sufficient_box(forest, X.iloc[0])
+    >>> box.maximal
+    True
+    >>> inside = box.contains(X)
+    >>> bool(inside[0]), set(forest.predict(X[inside])) == {box.label}
+    (True, True)
+    """
+    begin = time.perf_counter()
+    end = np.inf if time_limit is None else begin + time_limit
+    audited = Audited(model, domain, row)
+    growth = _Growth(audited, end)
+    if audited.answers(audited.row[None])[0] != growth.label:
+        raise audited.disagrees(audited.row[None])
+    growth.run(_order(audited, random_state))
+    low, high, missing = _ends(audited, growth.lo, growth.hi)
+    constrained = audited.axes.features[(growth.lo > 0) | (growth.hi < growth.last)]
+    return SufficientBox(
+        label=growth.label,
+        low=low,
+        high=high,
+        missing=missing,
+        features=[audited.key(j) for j in constrained],
+        levels={
+            audited.key(j): audited.levels(j, low[j], high[j]) if low[j] < np.inf else []
+            for j in constrained
+            if audited.is_coded(j)
+        },
+        maximal=not growth.is_open,
+        n_boxes=growth.n_boxes,
+        seconds=time.perf_counter() - begin,
+        domain=domain,
+        audited=audited,
+    )
+
+
+def _order(audited, random_state):
+    """The axes in the order in which they are freed."""
+    n_axes = len(audited.axes.shape)
+    if random_state is not None:
+        return check_random_state(random_state).permutation(n_axes)
+    n_splits = np.bincount(
+        audited.forest.feature[audited.forest.feature >= 0], minlength=audited.forest.n_features
+    )
+    return np.argsort(n_splits[audited.axes.features], kind="stable")
+
+
+def _constant(forest, label):
+    """A model of one class of a forest."""
+    return Forest(
+        n_features=forest.n_features,
+        classes=forest.classes[[label]],
+        offsets=np.array([0, 1], dtype=np.intp),
+        left=np.array([-1], dtype=np.intp),
+        right=np.array([-1], dtype=np.intp),
+        feature=np.array([-1], dtype=np.intp),
+        threshold=np.array([-2.0]),
+        value=np.ones((1, 1)),
+        vote=Vote("mean", 0, 1, 1),
+    )
+
+
+def _ends(audited, lo, hi):
+    """Lower and upper end of every feature, and whether its missing values are inside."""
+    n_features = audited.forest.n_features
+    low, high = np.full(n_features, -np.inf), np.full(n_features, np.inf)
+    missing = np.zeros(n_features, dtype=bool)
+    if audited.inside is not None:
+        missing = audited.inside.missing.copy()
+    for a, (j, cuts) in enumerate(zip(audited.axes.features, audited.axes.cuts, strict=True)):
+        if lo[a] > 0:
+            low[j] = cuts[lo[a] - 1]
+        if hi[a] < len(cuts):
+            high[j] = cuts[hi[a]]
+            missing[j] = False
+    return low, high, missing
+
+
+class _Growth:
+    """The box of proven cells ``lo, ..., hi`` around a row, as it grows."""
+
+    def __init__(self, audited, end):
+        self.end = end
+        forest = audited.forest
+        index = int(forest.predict_index(audited.axes.points(audited.cell))[0])
+        self.label = forest.classes[index]
+        self.space = Space([forest, _constant(forest, index)], audited.axes, audited.inside)
+        self.lo, self.hi = audited.cell[0].copy(), audited.cell[0].copy()
+        _, self.last = audited.axes.whole
+        # cells of other classes, which are in the way
+        self.others = np.empty((0, len(self.last)), dtype=np.int32)
+        self.n_boxes, self.is_open = 0, False
+
+    def run(self, order):
+        """Free whole features in an order, then move single sides, until none can be."""
+        for limit in ROUNDS:
+            self.is_open, self.limit = False, limit
+            for a in order:
+                self._free(a)
+            for a in order:
+                for side in (0, 1):
+                    self._extend(a, side)
+            if not self.is_open:
+                return
+
+    def _free(self, a):
+        """Open a feature on both sides, or leave it."""
+        slabs = [self._slab(a, side, self._room(a, side)) for side in (0, 1)]
+        slabs = [slab for slab in slabs if slab is not None]
+        if not any(self._blocked(*slab) for slab in slabs) and all(map(self._holds, slabs)):
+            self.lo[a], self.hi[a] = 0, self.last[a]
+
+    def _extend(self, a, side):
+        """Move a side outwards as far as it goes."""
+        proven, most = 0, self._reach(a, side)
+        step = most
+        while proven < most:
+            held = self._holds(self._slab(a, side, step, proven))
+            if held:
+                proven = step
+            elif held is None:
+                self.is_open = True
+                most = step - 1
+            else:
+                most = min(step - 1, self._reach(a, side))
+            step = (proven + most + 1) // 2
+        if side:
+            self.hi[a] += proven
+        else:
+            self.lo[a] -= proven
+
+    def _room(self, a, side):
+        """Cells beyond a side."""
+        return int(self.last[a] - self.hi[a] if side else self.lo[a])
+
+    def _slab(self, a, side, step, proven=0):
+        """The cells beyond a side from `proven` steps to `step`; None if there are none."""
+        if step <= proven:
+            return None
+        lo, hi = self.lo.copy(), self.hi.copy()
+        if side:
+            lo[a], hi[a] = self.hi[a] + proven + 1, self.hi[a] + step
+        else:
+            lo[a], hi[a] = self.lo[a] - step, self.lo[a] - proven - 1
+        return lo, hi
+
+    def _blocked(self, lo, hi):
+        """Whether a known cell of another class is in a box."""
+        return bool(((lo <= self.others) & (self.others <= hi)).all(axis=1).any())
+
+    def _reach(self, a, side):
+        """Steps beyond a side before the nearest known cell of another class, or the end."""
+        room = self._room(a, side)
+        slab = self._slab(a, side, room)
+        if slab is None:
+            return 0
+        at = self.others[((slab[0] <= self.others) & (self.others <= slab[1])).all(axis=1), a]
+        if not at.size:
+            return room
+        return int((at - self.hi[a] if side else self.lo[a] - at).min()) - 1
+
+    def _holds(self, slab):
+        """Whether the cells of a slab have one class: proven, refuted by a cell, or None."""
+        if time.perf_counter() >= self.end:
+            return None
+        held, cells, n_boxes = certify(self.space, *slab, self.end, self.limit)
+        self.n_boxes += n_boxes
+        if held is False:
+            self.others = np.concatenate([self.others, cells[:1]])
+        return held

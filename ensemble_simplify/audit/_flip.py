@@ -1,0 +1,349 @@
+"""The smallest change of a row that flips its class.
+
+All cells that differ from the row's in one feature stand on its lines, and those that differ in
+several on the lines of such cells (`_neighbourhood`); every one of them is looked at.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+
+import numpy as np
+
+from ensemble_simplify._base import Interval, column_index, validate_params
+from ensemble_simplify._cells import FREE, Stopped
+from ensemble_simplify._domain import Domain
+from ensemble_simplify._neighbourhood import Lines, walks
+from ensemble_simplify._verify import points_in
+from ensemble_simplify.audit._model import Audited
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NearestFlip:
+    """Outcome of `nearest_flip`.
+
+    It is true (in the sense of ``if``) where a change that flips the class was found.
+
+    Parameters
+    ----------
+    row : ndarray of shape (n_features,), table of one row, or None
+        The changed row, on which the model itself answers another class. None: none was found.
+    changes : dict
+        For each changed feature, its value before and after.
+    predictions : tuple
+        What the model itself answers to the row and, if there is one, to the changed row.
+    distance : float
+        Sum over the changed features of their distances; infinity without a flip.
+    proven : bool
+        With a flip: whether no other one has fewer changes or is nearer. Without: whether it is
+        proven that no change of at most `max_changes` features flips the class.
+    max_changes : int
+        Features that could be changed at once.
+    seconds : float
+        Time taken.
+    domain : Domain, dict or None
+        Which inputs counted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from ensemble_simplify import nearest_flip
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    >>> flip = nearest_flip(tree, X[100])
+    >>> flip.changes
+    {3: (2.5, 1.75)}
+    """
+
+    row: np.ndarray | None
+    changes: dict
+    predictions: tuple
+    distance: float
+    proven: bool
+    max_changes: int
+    seconds: float
+    domain: Domain | dict | None = None
+
+    def __bool__(self):
+        return self.row is not None
+
+    def __repr__(self):
+        n = f"{self.max_changes} feature{'s' if self.max_changes > 1 else ''}"
+        if self.row is None and self.proven:
+            text = f"proven: no change of at most {n} flips {self.predictions[0]!r}"
+        elif self.row is None:
+            text = f"undecided at the limit: no change of at most {n} was found"
+        else:
+            parts = [f"{key}: {_plain(a)} -> {_plain(b)}" for key, (a, b) in self.changes.items()]
+            first, second = self.predictions
+            text = f"{first!r} becomes {second!r} by {', '.join(parts)}"
+            text += f"; {'nearest' if self.proven else 'not proven nearest'}"
+            text += f", distance {self.distance:.4g}"
+        return f"NearestFlip({text}; {self.seconds:.3g} s)"
+
+
+def _plain(value):
+    return f"{value:.9g}" if isinstance(value, float) else repr(value)
+
+
+@validate_params(
+    {
+        "max_changes": [Interval(Integral, 1, None, closed="left")],
+        "features": ["array-like", None],
+        "scale": [Mapping, "array-like", None],
+        "domain": [Domain, dict, None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+    },
+    prefer_skip_nested_validation=False,
+)
+def nearest_flip(
+    model, row, *, max_changes=1, features=None, scale=None, domain=None, time_limit=None
+):
+    """Find the nearest change of a feature, or of a few, that flips the class of a row.
+
+    Read more in the :ref:`User Guide <audit>`.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted classifier: a supported ensemble, a decision tree, a pipeline that ends in one, or
+        an estimator of this package, by what it wraps. It is left as it is.
+    row : array-like of shape (n_features,), frame of one row or series
+        As the model takes it.
+    max_changes : int, default=1
+        How many features may change at once. All such changes are looked at, so time grows as the
+        product of the cut points of so many features.
+    features : array-like of str or int, or None, default=None
+        The features that may change, by name or index. None: all.
+    scale : mapping, array-like of shape (n_features,) or None, default=None
+        How large a change of each feature counts 1: a mapping from some features, by name or
+        index, or one positive number each. None, and features without an entry: the range of the
+        feature's cut points (1 if there is only one).
+    domain : Domain, dict or None, default=None
+        Which inputs can occur: the changed row is one of them. See :class:`Domain`. None: every
+        finite input, and missing values in the features that `row` lacks.
+    time_limit : float or None, default=None
+        Seconds after which the search ends with what it has found.
+
+    Returns
+    -------
+    flip : NearestFlip
+        The changed ``row``, its ``changes``, both ``predictions`` and the ``distance``; ``row`` is
+        None where no such change flips the class, and ``proven`` says whether that is certain.
+
+    Raises
+    ------
+    TypeError
+        If the model cannot be read, or is a regressor.
+    ValueError
+        If the row has the wrong form or is outside the domain, or `features` or `scale` do not fit
+        the model.
+
+    See Also
+    --------
+    sufficient_box : What can change without a flip.
+
+    Notes
+    -----
+    The flip with the fewest changed features is taken, and among these the nearest one. The
+    distance of a number is the absolute change divided by its scale; another category, or a value
+    that becomes missing or known, counts 1. The new value of a number is the nearest one that
+    float32 represents on the other side of a cut point. Models that compare float64 numbers
+    (HistGradientBoosting, LightGBM, pipelines) are followed on such numbers only; `row` is rounded
+    to them.
+
+    That an ensemble has no flip near a row is decided by looking at finitely many cells [1]_.
+
+    References
+    ----------
+    .. [1] A. Kantchelian, J. D. Tygar, A. D. Joseph (2016). Evasion and Hardening of Tree Ensemble
+       Classifiers. Proceedings of Machine Learning Research 48, 2387-2396.
+       https://proceedings.mlr.press/v48/kantchelian16.html
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import nearest_flip
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
+    >>> flip = nearest_flip(forest, X.iloc[0])
+    >>> bool(flip), flip.proven  # no change of a single feature
+    (False, True)
+    >>> borderline = abs(forest.predict_proba(X)[:, 0] - 0.5).argmin()
+    >>> flip = nearest_flip(forest, X.iloc[borderline])
+    >>> len(flip.changes), flip.predictions[0] != flip.predictions[1]
+    (1, True)
+    """
+    begin = time.perf_counter()
+    deadline = time.monotonic() + (np.inf if time_limit is None else time_limit)
+    audited = Audited(model, domain, row)
+    inside = _around(audited)
+    lines = Lines(
+        audited.forest,
+        audited.axes,
+        None if inside is None else inside.outside(audited.axes),
+    )
+    classes = audited.forest.classes
+    own = int(lines.classes_of(audited.cell)[0])
+    before = audited.answers(audited.row[None])[0]
+    if before != classes[own]:
+        raise audited.disagrees(audited.row[None])
+    distances, values = _steps(audited, _mask(audited, features), _scales(audited, scale))
+    most = min(int(max_changes), len(audited.axes.shape))
+    distance, cell, proven = _search(lines, audited, own, distances, most, deadline)
+    changed, changes, predictions = None, {}, (_item(before),)
+    if cell is not None:
+        both = np.tile(audited.row, (2, 1))
+        for a in np.flatnonzero(cell != audited.cell[0]):
+            both[1, audited.axes.features[a]] = values[a][cell[a]]
+        after = audited.answers(both[1:])[0]
+        if after != classes[int(lines.classes_of(cell[None])[0])] or after == before:
+            raise audited.disagrees(both)
+        predictions += (_item(after),)
+        shown = audited.shown(both)
+        changes = _changes(audited, cell, shown)
+        changed = shown[1] if audited.table is None else audited.shown(both[1:])
+    return NearestFlip(
+        row=changed,
+        changes=changes,
+        predictions=predictions,
+        distance=float(distance),
+        proven=proven,
+        max_changes=int(max_changes),
+        seconds=time.perf_counter() - begin,
+        domain=domain,
+    )
+
+
+def _item(label):
+    return label.item() if hasattr(label, "item") else label
+
+
+def _changes(audited, cell, shown):
+    """The changed features with their values before and after, as the user has them."""
+    found = {}
+    for j in audited.axes.features[cell != audited.cell[0]].tolist():
+        column = shown.iloc[:, j] if hasattr(shown, "iloc") else shown[:, j]
+        found[audited.key(j)] = tuple(_item(value) for value in column)
+    return found
+
+
+def _around(audited):
+    """The domain, where features that the model never looks at stay as they are in the row."""
+    inside = audited.inside
+    if inside is None:
+        return None
+    used = {
+        j for j, cuts in zip(audited.axes.features, audited.axes.cuts, strict=True) if len(cuts)
+    }
+    for j in sorted({j for clause in inside.clauses for j, _ in clause} - used):
+        inside = inside.held(j, bool(audited.row[j]))
+    return inside
+
+
+def _mask(audited, features):
+    """Which features may change."""
+    n_features = audited.forest.n_features
+    if features is None:
+        return np.ones(n_features, dtype=bool)
+    chosen = np.zeros(n_features, dtype=bool)
+    for key in features:
+        chosen[_index(audited, key, "features")] = True
+    return chosen
+
+
+def _scales(audited, scale):
+    """What counts 1 in each feature."""
+    scales = np.ones(audited.forest.n_features)
+    for j, cuts in zip(audited.axes.features, audited.axes.cuts, strict=True):
+        cuts = cuts[np.isfinite(cuts)]
+        if len(cuts) > 1:
+            scales[j] = cuts[-1] - cuts[0]
+    if scale is None:
+        return scales
+    if isinstance(scale, Mapping):
+        for key, value in scale.items():
+            scales[_index(audited, key, "scale")] = value
+    else:
+        scales = np.asarray(scale, dtype=np.float64)
+        if scales.shape != (audited.forest.n_features,):
+            raise ValueError(
+                f"scale has the shape {scales.shape}, but the model was fitted on "
+                f"{audited.forest.n_features} features. Give a number for each, or a mapping."
+            )
+    wrong = np.flatnonzero(~((scales > 0) & np.isfinite(scales)))
+    if wrong.size:
+        raise ValueError(
+            f"scale is {scales[wrong[0]]} for the feature {audited.key(wrong[0])!r}. It must be a "
+            "positive number; name in features what may change."
+        )
+    return scales
+
+
+def _index(audited, key, parameter):
+    names = None if audited.names is None else np.asarray(audited.names, dtype=object)
+    return column_index(key, parameter, audited.forest.n_features, names)
+
+
+def _steps(audited, may_change, scales):
+    """For every axis, the distance of each cell from the row, and the nearest value in it."""
+    distances, values = [], []
+    inside = audited.inside
+    if inside is not None:
+        # ties between features decide which cells there are, not where a value lies
+        inside = replace(inside, clauses=frozenset())
+    for a, (j, cuts) in enumerate(zip(audited.axes.features, audited.axes.cuts, strict=True)):
+        own, x = int(audited.cell[0, a]), audited.row[j]
+        finite = cuts[np.isfinite(cuts)]
+        value = np.empty(audited.axes.shape[a])
+        cells = np.tile(audited.cell, (len(value), 1))
+        cells[:, a] = np.arange(len(value))
+        value[:] = points_in(audited.axes, inside, cells)[:, j]
+        if not np.isnan(x):
+            whole = inside is not None and inside.integer[j]
+            value[:own] = np.floor(finite[:own]) if whole else finite[:own]
+            beyond = finite[own:]
+            with np.errstate(over="ignore"):
+                after = np.nextafter(beyond.astype(np.float32), np.float32(np.inf))
+            value[own + 1 : len(finite) + 1] = np.floor(beyond) + 1.0 if whole else after
+            if inside is not None:
+                value = np.clip(value, inside.low[j], inside.high[j])
+            value[own] = x
+        distance = np.abs(value - x) / scales[j]
+        if audited.is_coded(j):
+            distance[:] = 1.0
+        distance[np.isnan(value) | np.isnan(x)] = 1.0
+        if not may_change[j]:
+            distance[:] = np.inf
+        distance[own] = 0.0
+        distances.append(distance)
+        values.append(value)
+    return distances, values
+
+
+def _search(lines, audited, own, distances, max_changes, deadline):
+    """The flip of the fewest changes and the least distance: (distance, cell, proven)."""
+    flat, best, found = np.concatenate(distances), np.inf, None
+    for n_changes in range(1, max_changes + 1):
+        try:
+            for _, walked, from_axis in walks(audited.cell, audited.axes.shape, n_changes):
+                so_far = sum(distances[a][walked[:, a]] for a in range(walked.shape[1]))
+                near = so_far < best
+                walked, from_axis, so_far = walked[near], from_axis[near], so_far[near]
+                for part, labels in lines.batches(walked, deadline, from_axis):
+                    total = so_far[part, None] + flat
+                    total[(labels == own) | (labels == FREE)] = np.inf
+                    at = np.unravel_index(total.argmin(), total.shape)
+                    if total[at] < best:
+                        best = total[at]
+                        found = lines.cells_at(walked[part][at[0]][None], np.array([at[1]]))[0]
+        except Stopped:
+            return best, found, False
+        if found is not None:
+            break
+    return best, found, True

@@ -1,0 +1,127 @@
+"""The model that is asked: its forest, the domain and a row, in numbers and as the user's."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import check_array
+
+from ensemble_simplify._axes import Axes
+from ensemble_simplify._base import check_missing, columns_of, read_classifier, unwrap
+from ensemble_simplify._columns import UNKNOWN
+from ensemble_simplify._domain import read_domain
+from ensemble_simplify._thresholds import float32_floor
+from ensemble_simplify._verify import Answering, highest_codes, names_of
+
+
+class Audited:
+    """A fitted classifier on the cells of its domain.
+
+    Parameters
+    ----------
+    model : estimator
+        See `read_forest`.
+    domain : Domain, dict or None
+    row : array-like, frame of one row, series or None
+        The row that the question is about.
+
+    Attributes
+    ----------
+    forest : Forest
+        With the thresholds that count in the domain.
+    axes : Axes
+        Of its cut points.
+    inside : Inside or None
+    table : Columns or None
+        The table that the model takes.
+    names : list of str or None
+    row : float64 array of shape (n_features,)
+        The row in numbers. A model that compares float64 numbers is followed only on those that
+        float32 represents: where rounding could matter, the row is rounded.
+    cell : int32 array of shape (1, n_axes)
+        Where the row lies.
+    """
+
+    def __init__(self, model, domain, row=None):
+        estimator = unwrap(model)
+        forest = read_classifier(estimator)
+        self.table, self.names = columns_of(estimator), names_of([estimator])
+        missing = None
+        if row is not None:
+            self.row = self._numbers(row, forest.n_features)
+            missing = np.isnan(self.row)
+            rounded = self.row.astype(np.float32)[None]
+        codes = highest_codes([forest])
+        self.inside = read_domain(domain, forest.n_features, self.names, missing, codes)
+        if self.inside is not None and row is not None:
+            self.inside.check_rows(rounded)
+        check_missing(self.inside, estimator, forest)
+        self._model = Answering(estimator, self.table)
+        self.forest = forest if self.inside is None else self.inside.read(forest)
+        self.axes = Axes.of(self.forest)
+        if row is not None:
+            self.cell = np.ascontiguousarray(self.axes.encode_rows(rounded).T)
+            if forest.input_dtype == "float64":
+                self._round(rounded[0])
+
+    def _round(self, rounded):
+        """Round the numbers that a cut point could part from the float32 next to them."""
+        known = np.where(np.isnan(self.row), 0.0, self.row)
+        around = np.stack([float32_floor(known), -float32_floor(-known)])
+        codes = self.axes.encode_rows(around.astype(np.float32))
+        apart = self.axes.features[codes[:, 0] != codes[:, 1]]
+        self.row[apart] = np.where(np.isnan(self.row), np.nan, rounded)[apart]
+
+    def _numbers(self, row, n_features):
+        """A row of the user's as float64 numbers."""
+        if getattr(row, "ndim", None) == 1 and hasattr(row, "to_frame"):
+            row = row.to_frame().T
+        elif not hasattr(row, "columns"):
+            row = np.asarray(row, dtype=None if self.table is None else object)
+            row = row[None] if row.ndim == 1 else row
+        if row.ndim == 2 and row.shape[0] != 1:
+            raise ValueError(f"row holds {row.shape[0]} rows. Give one.")
+        if self.table is not None:
+            row = self.table.encode(row)
+        numbers = check_array(row, dtype=np.float64, ensure_all_finite="allow-nan")
+        if numbers.shape[1] != n_features:
+            raise ValueError(
+                f"row has {numbers.shape[1]} features, but the model was fitted on {n_features}. "
+                "Pass the columns it was fitted on."
+            )
+        return numbers[0].copy()
+
+    def answers(self, rows):
+        """What the model itself answers to rows of numbers."""
+        return self._model.answers(rows)
+
+    def disagrees(self, rows):
+        """The error for rows on which the model itself answers otherwise than its trees."""
+        return RuntimeError(
+            f"The trees of {self._model.name}(...) and its own predict answer otherwise to "
+            f"{np.asarray(rows).tolist()}. Scores that are nearly tied can depend on the order of "
+            "addition: set n_jobs=None in the ensemble and its members."
+        )
+
+    def shown(self, rows):
+        """Rows of numbers as the user's: of the table, if the model takes one."""
+        return rows if self.table is None else self.table.decode(rows)
+
+    def is_coded(self, j):
+        """Whether a feature holds codes of categories."""
+        return self.forest.categorical is not None and bool(self.forest.categorical[j])
+
+    def key(self, j):
+        """What the user calls a feature: its name, or its number."""
+        return int(j) if self.names is None else self.names[j]
+
+    def levels(self, j, low, high):
+        """The levels with codes above `low`, up to `high`; codes where there are no levels."""
+        known = None if self.table is None else self.table.levels[j]
+        if known is None:
+            last = self.forest.highest_code[j] if np.isinf(high) else high
+            first = 0 if np.isinf(low) else int(np.floor(low)) + 1
+            return [] if np.isinf(last) else list(range(first, int(last) + 1))
+        codes = range(int(self.table.highest[j]) + 1)
+        return [
+            known[code] if code < len(known) else UNKNOWN for code in codes if low < code <= high
+        ]

@@ -1,0 +1,420 @@
+"""Audit questions against every cell of small models: own predict on all rows that can occur."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier
+from strategies import CLASSIFIERS, fitted_classifiers, small_data
+from test_tables import passengers, pipeline_of
+
+from ensemble_simplify import (
+    BornAgainClassifier,
+    Domain,
+    is_monotone,
+    nearest_flip,
+    sufficient_box,
+)
+from ensemble_simplify._domain import read_domain
+from ensemble_simplify._forest import read_forest
+from ensemble_simplify._thresholds import FLOAT32_MAX, cut_points
+from ensemble_simplify.audit._monotone import _Search
+
+
+class Truth:
+    """A model on one row in every cell: its own answers.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    domain : Domain or None
+    values : dict of int to list
+        Values of some features in place of their cut points, all that the domain leaves.
+    missing : sequence of int
+        Features that may be missing.
+    """
+
+    def __init__(self, model, domain=None, values=(), missing=()):
+        self.model, self.forest = model, read_forest(model)
+        n_features = self.forest.n_features
+        cuts = cut_points(self.forest.feature, self.forest.threshold, n_features)
+        self.cuts = cuts
+        # the largest number of a cell; of the last one, any
+        self.values = [[*own, np.floor(own[-1]) + 1.0 if len(own) else 0.0] for own in cuts]
+        for j, own in dict(values).items():
+            self.values[j] = list(own)
+        with_nan = [[*own, np.nan] if j in missing else own for j, own in enumerate(self.values)]
+        self.missing = missing
+        rows = np.array(list(itertools.product(*with_nan)), dtype=np.float64)
+        if domain is not None:
+            rows = rows[read_domain(domain, n_features).contains(rows.astype(np.float32))]
+        self.rows, self.table = rows, self.forest.columns
+        self.labels = self.predict(rows)
+
+    def shown(self, rows):
+        return rows if self.table is None else self.table.decode(rows)
+
+    def predict(self, rows):
+        return self.model.predict(self.shown(rows))
+
+    def is_monotone(self, j, rank):
+        """Whether, of rows that differ in feature j alone, none with a higher value is lower."""
+        groups = {}
+        for row, label in zip(self.rows, self.labels, strict=True):
+            if not np.isnan(row[j]):
+                others = tuple(np.nan_to_num(np.delete(row, j), nan=1e30))
+                groups.setdefault(others, []).append((row[j], rank[label]))
+        return all(
+            all(a[1] <= b[1] for a, b in itertools.pairwise(sorted(group)))
+            for group in groups.values()
+        )
+
+    def check_monotone(self, j, rank, outcome):
+        """Check an outcome of `is_monotone`."""
+        wanted = {label: r if outcome.increasing else -r for label, r in rank.items()}
+        assert outcome.monotone == self.is_monotone(j, wanted)
+        assert bool(outcome) == outcome.monotone
+        if outcome.monotone:
+            assert outcome.counterexample is None
+            assert outcome.n_proven == outcome.n_cuts
+            return
+        rows = outcome.counterexample
+        first, second = self.model.predict(rows)
+        assert outcome.predictions == (first, second)
+        assert wanted[first] > wanted[second]
+        numbers = rows if self.table is None else np.asarray(self.table.encode(rows), dtype=float)
+        same = (numbers[0] == numbers[1]) | (np.isnan(numbers[0]) & np.isnan(numbers[1]))
+        assert np.flatnonzero(~same).tolist() == [j]
+        assert outcome.values == (numbers[0, j], numbers[1, j])
+        assert numbers[0, j] < numbers[1, j]
+
+    def check_box(self, row, box):
+        """Check that a box has one class, and that each side has another one beyond it."""
+        assert box.contains(row if self.table is not None else [row]).all()
+        inside = box.contains(self.shown(self.rows))
+        assert set(self.labels[inside]) <= {box.label}
+        assert box.maximal
+        n_sides = 0
+        for j, own in enumerate(self.values):
+            low, high, missing = (part.copy() for part in (box.low, box.high, box.missing))
+            if box.low[j] > -np.inf:
+                n_sides += 1
+                low[j] = np.nextafter(max(v for v in own if v <= box.low[j]), -np.inf)
+                self.check_beyond(box, inside, replace(box, low=low))
+            above = [v for v in own if v > box.high[j]]
+            if above:
+                n_sides += 1
+                high[j] = min(above)
+                self.check_beyond(box, inside, replace(box, high=high))
+            elif j in self.missing and not box.missing[j]:
+                n_sides += 1
+                missing[j] = True
+                self.check_beyond(box, inside, replace(box, missing=missing))
+        assert bool(n_sides) == bool(box.features)
+
+    def check_beyond(self, box, inside, grown):
+        more = grown.contains(self.shown(self.rows)) & ~inside
+        assert (self.labels[more] != box.label).any()
+
+    def check_flip(self, row, flip, distance):
+        """Check a flip; `distance` gives numbers of changes and distances of cells' rows."""
+        own = self.predict(row[None])[0]
+        assert flip.predictions[0] == own
+        assert flip.proven
+        n, far = distance(self.rows)
+        wrong = (self.labels != own) & (n <= flip.max_changes)
+        assert bool(flip) == wrong.any()
+        if not flip:
+            return
+        assert len(flip.changes) == n[wrong].min()
+        np.testing.assert_allclose(flip.distance, far[wrong & (n == n[wrong].min())].min())
+        changed = flip.row if self.table is not None else flip.row[None]
+        assert self.model.predict(changed)[0] == flip.predictions[1] != own
+
+
+def ranks(labels):
+    return {label: r for r, label in enumerate(labels)}
+
+
+def check_all(model, X, seed):
+    """All three questions, on a model whose cells are few."""
+    truth, rng = Truth(model), np.random.default_rng(seed)
+    order = rng.permutation(model.classes_).tolist()
+    j = int(rng.integers(X.shape[1]))
+    increasing = bool(rng.integers(2))
+    outcome = is_monotone(model, j, increasing=increasing, class_order=order)
+    truth.check_monotone(j, ranks(order), outcome)
+    outcome = is_monotone(model, j, positive=order[0])
+    truth.check_monotone(j, {label: int(label == order[0]) for label in order}, outcome)
+    row = rng.uniform(-0.5, 1.0, X.shape[1])
+    truth.check_box(row, sufficient_box(model, row, random_state=seed % 2 or None))
+    scale = rng.uniform(0.5, 2.0, X.shape[1])
+    flip = nearest_flip(model, row, max_changes=int(rng.integers(1, 3)), scale=scale)
+    truth.check_flip(row, flip, lambda rows: changes(truth, row, rows, scale))
+
+
+def changes(truth, row, rows, scale):
+    """Changes from a row to the cells of some rows, and their distances."""
+    n, far = np.zeros(len(rows), dtype=int), np.zeros(len(rows))
+    single = row.astype(np.float32)
+    for j, cuts in enumerate(truth.cuts):
+        edges = np.append(cuts, np.inf)
+        own, cell = np.searchsorted(cuts, single[j]), np.searchsorted(cuts, rows[:, j])
+        n += own != cell
+        after = np.nextafter(edges.astype(np.float32), np.float32(np.inf))[cell - 1]
+        far += np.where(cell > own, after - row[j], 0.0) / scale[j]
+        far += np.where(cell < own, row[j] - edges[cell], 0.0) / scale[j]
+    return n, far
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_every_kind(kind):
+    for seed in range(2):
+        X, y = small_data(seed + 5, n_classes=2 + seed)
+        check_all(CLASSIFIERS[kind](seed).fit(X, y), X, seed)
+
+
+@given(fitted_classifiers(), st.integers(0, 1000))
+def test_any_model(fitted, seed):
+    model, X, _ = fitted
+    check_all(model, X, seed)
+
+
+@pytest.mark.parametrize("without", [["_probed"], ["_probed", "_falls"]], ids=["trees", "bounds"])
+@pytest.mark.parametrize(
+    "kind", ["tree", "forest", "adaboost", "boosting", "bagging_hard", "voting_boosted"]
+)
+def test_every_stage_of_the_search_alone(kind, without, monkeypatch):
+    for name in without:
+        value = (lambda _: None) if name == "_probed" else lambda search: list(range(search.n_cuts))
+        monkeypatch.setattr(_Search, name, value)
+    seen = set()
+    for seed in range(4):
+        X, y = small_data(seed + 20, n_classes=2 + (seed == 3))
+        model = CLASSIFIERS[kind](seed).fit(X, y)
+        truth, order = Truth(model), model.classes_.tolist()
+        for j, increasing in itertools.product(range(3), (True, False)):
+            outcome = is_monotone(model, j, increasing=increasing, class_order=order)
+            truth.check_monotone(j, ranks(order), outcome)
+            seen.add(outcome.monotone)
+    assert seen == {True, False}
+
+
+def test_a_monotone_model_is_proven():
+    rng = np.random.default_rng(0)
+    X = rng.integers(6, size=(200, 3)).astype(float)
+    y = (X[:, 0] + X[:, 1] + rng.normal(0, 2, 200) > 5).astype(int)
+    model = HistGradientBoostingClassifier(
+        max_iter=12, max_leaf_nodes=5, monotonic_cst=[1, 0, 0], min_samples_leaf=5
+    ).fit(X, y)
+    truth = Truth(model)
+    seen = set()
+    for j, increasing in itertools.product(range(3), (True, False)):
+        outcome = is_monotone(model, j, increasing=increasing)
+        truth.check_monotone(j, {0: 0, 1: 1}, outcome)
+        seen.add(outcome.monotone)
+    assert is_monotone(model, 0)
+    assert seen == {True, False}
+
+
+GROUPS = Domain(integers=[3], one_hot=[[0, 1, 2]], bounds={3: (0, 4)})
+PERMITTED = Domain(
+    integers=[3, 4], at_most_one=[[0, 1]], implies=[[1, 2]], bounds={3: (0, 3), 4: (0, 1)}
+)
+
+
+@pytest.mark.parametrize("domain", [GROUPS, PERMITTED], ids=["one_hot", "implies"])
+@pytest.mark.parametrize("seed", range(4))
+def test_domains(domain, seed):
+    rng = np.random.default_rng(seed)
+    binary = {j: (0.0, 1.0) for j in (0, 1, 2, 4)}
+    X = np.column_stack([rng.integers(2, size=(80, 3)), rng.integers(5, size=80)])
+    X = np.column_stack([X, rng.integers(2, size=80)]).astype(float)
+    y = rng.integers(2, size=80)
+    # some features of the groups may not be used at all
+    model = RandomForestClassifier(3, max_depth=2 + seed % 2, random_state=seed).fit(X, y)
+    if domain is GROUPS:
+        domain = replace(domain, integers=[3, 4], bounds={3: (0, 4), 4: (0, 1)})
+    truth = Truth(model, domain, {**binary, 3: range(5)})
+    for j in range(5):
+        truth.check_monotone(j, {0: 0, 1: 1}, is_monotone(model, j, domain=domain))
+    for row in truth.rows[rng.choice(len(truth.rows), 4)]:
+        truth.check_box(row, sufficient_box(model, row, domain=domain))
+        flip = nearest_flip(model, row, max_changes=2, domain=domain, scale=np.ones(5))
+
+        def distance(rows, row=row):
+            return (rows != row).sum(axis=1), np.abs(rows - row).sum(axis=1)
+
+        # changes of features that the model does not look at are changes, too
+        truth.check_flip(row, flip, distance)
+        if flip:
+            assert (truth.rows == flip.row).all(axis=1).any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_missing_values(seed):
+    X, y = small_data(seed, n_classes=2, labels="plain")
+    X[np.random.default_rng(seed).random(X.shape) < 0.2] = np.nan
+    model = RandomForestClassifier(4, max_depth=3, random_state=seed).fit(X, y)
+    domain = Domain(missing=[0, 2])
+    truth = Truth(model, missing=(0, 2))
+    for j in range(3):
+        truth.check_monotone(j, {0: 0, 1: 1}, is_monotone(model, j, domain=domain))
+    for row in (np.array([np.nan, 0.1, 0.2]), np.array([0.1, -0.2, np.nan]), np.zeros(3)):
+        truth.check_box(row, sufficient_box(model, row, domain=domain))
+        flip = nearest_flip(model, row, domain=domain)
+
+        def distance(rows, row=row):
+            n, far = np.zeros(len(rows), dtype=int), np.zeros(len(rows))
+            for j, cuts in enumerate(truth.cuts):
+                span = cuts[-1] - cuts[0] if len(cuts) > 1 else 1.0
+                at = np.where(np.isnan(rows[:, j]), 0.0, rows[:, j])
+                own, cell = np.searchsorted(cuts, np.float32(row[j])), np.searchsorted(cuts, at)
+                edges = np.append(cuts, np.inf)
+                after = np.nextafter(edges.astype(np.float32), np.float32(np.inf))[cell - 1]
+                step = np.where(cell > own, after - row[j], 0.0)
+                step = np.where(cell < own, row[j] - edges[cell], step) / span
+                absent = np.isnan(rows[:, j])
+                step[absent != np.isnan(row[j])] = 1.0
+                step[absent & np.isnan(row[j])] = 0.0
+                n += step > 0
+                far += step
+            return n, far
+
+        truth.check_flip(row, flip, distance)
+    # only the row says what may be missing
+    box = sufficient_box(model, [np.nan, 0.1, 0.2])
+    assert box.missing.tolist() == [box.missing[0], False, False]
+    assert nearest_flip(model, [np.nan, 0.1, 0.2]).proven
+
+
+@pytest.mark.parametrize("name", ["one_hot", "ordinal"])
+def test_tables(name):
+    table, y = passengers(1, n=100)
+    model = pipeline_of(name, RandomForestClassifier(3, max_depth=2, random_state=2))
+    model.fit(table, y)
+    columns = read_forest(model).columns
+    codes = {j: range(int(columns.highest[j]) + 1) for j in (0, 2)}
+    domain = Domain(missing=["age", "port"])
+    truth = Truth(model, values=codes, missing=(1, 2))
+    for j in (1, 3, 4):
+        outcome = is_monotone(model, table.columns[j], domain=domain)
+        truth.check_monotone(j, {"died": 0, "lived": 1}, outcome)
+        assert outcome.feature == table.columns[j]
+    with pytest.raises(ValueError, match="holds categories"):
+        is_monotone(model, "sex")
+    for i in (0, 7):
+        row = table.iloc[[i]]
+        box = sufficient_box(model, row, domain=domain)
+        truth.check_box(row, box)
+        again = sufficient_box(model, table.iloc[i], domain=domain)
+        np.testing.assert_array_equal(box.low, again.low)
+        assert set(box.features) <= set(table.columns)
+        for key, levels in box.levels.items():
+            value = row[key].iloc[0]
+            assert value in levels or (pd.isna(value) and box.missing[2])
+        flip = nearest_flip(model, row, domain=domain)
+        assert flip.predictions[0] == model.predict(row)[0]
+        # one column changed, to every cell of it
+        numbers = np.asarray(columns.encode(row), dtype=float)[0]
+        same = (truth.rows == numbers) | (np.isnan(truth.rows) & np.isnan(numbers))
+        cell = [
+            np.searchsorted(truth.cuts[j], truth.rows[:, j])
+            == np.searchsorted(truth.cuts[j], np.float32(numbers[j]))
+            for j in (1, 3, 4)
+        ]
+        for j, inside in zip((1, 3, 4), cell, strict=True):
+            same[:, j] |= inside & ~np.isnan(truth.rows[:, j]) & ~np.isnan(numbers[j])
+        near = (~same).sum(axis=1) <= 1
+        assert bool(flip) == (truth.labels[near] != flip.predictions[0]).any()
+        if flip:
+            assert model.predict(flip.row)[0] == flip.predictions[1] != flip.predictions[0]
+            (key,) = flip.changes
+            kept = row.columns.drop(key)
+            pd.testing.assert_frame_equal(
+                flip.row[kept], row[kept].reset_index(drop=True), check_dtype=False, rtol=0, atol=0
+            )
+
+
+def test_a_tree_of_ours_and_time_limits():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    forest = RandomForestClassifier(100, random_state=0).fit(X, y)
+    outcome = is_monotone(forest, "mean texture", increasing=True, time_limit=0.001)
+    assert outcome.monotone is not True
+    box = sufficient_box(forest, X.iloc[0], time_limit=0.2)
+    assert set(forest.predict(X[box.contains(X)])) == {box.label}
+    assert box.contains(X)[0]
+    flip = nearest_flip(forest, X.iloc[0], max_changes=3, time_limit=0.2)
+    assert not flip.proven or flip
+    small = X[["worst area", "mean texture"]]
+    forest = RandomForestClassifier(3, max_depth=3, random_state=0).fit(small, y)
+    tree = BornAgainClassifier(FrozenEstimator(forest), random_state=0).fit(small, y)
+    for key in small:
+        wanted = is_monotone(forest, key, increasing=False).monotone
+        assert is_monotone(tree, key, increasing=False).monotone == wanted
+
+
+def test_which_features_may_change():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    flip = nearest_flip(tree, X.iloc[3])
+    (key,) = flip.changes
+    other = nearest_flip(tree, X.iloc[3], features=X.columns.drop(key))
+    assert not other or key not in other.changes
+    assert other.proven
+    far = nearest_flip(tree, X.iloc[3], scale={key: 1e-6})
+    assert far.distance >= flip.distance
+    assert not nearest_flip(tree, X.iloc[3], features=[])
+
+
+def test_bad_input():
+    X, y = small_data(0)
+    model = CLASSIFIERS["forest"](0).fit(X, y)
+    with pytest.raises(ValueError, match="order is not known"):
+        is_monotone(model, 0)
+    with pytest.raises(ValueError, match="both given"):
+        is_monotone(model, 0, class_order=model.classes_, positive=model.classes_[0])
+    with pytest.raises(ValueError, match="not one of the classes"):
+        is_monotone(model, 0, positive="none")
+    with pytest.raises(ValueError, match="each of the classes"):
+        is_monotone(model, 0, class_order=model.classes_[:2])
+    with pytest.raises(ValueError, match="indices from 0 to 2"):
+        is_monotone(model, 3, positive=model.classes_[0])
+    with pytest.raises(TypeError, match="regressor"):
+        is_monotone(RandomForestRegressor(2).fit(X, X[:, 0]), 0)
+    with pytest.raises(ValueError, match="holds 2 rows"):
+        sufficient_box(model, X[:2])
+    with pytest.raises(ValueError, match="row has 2 features"):
+        nearest_flip(model, X[0, :2])
+    with pytest.raises(ValueError, match="outside the domain"):
+        nearest_flip(model, X[0], domain=Domain(bounds={0: (5, 6)}))
+    with pytest.raises(ValueError, match="positive number"):
+        nearest_flip(model, X[0], scale={0: 0.0})
+    with pytest.raises(ValueError, match="has the shape"):
+        nearest_flip(model, X[0], scale=[1.0])
+    with pytest.raises(ValueError, match="does not take missing values"):
+        sufficient_box(CLASSIFIERS["boosting"](0).fit(X, y), [np.nan, 0.0, 0.0])
+
+
+def test_a_model_of_one_answer():
+    X = np.arange(6.0).reshape(3, 2)
+    model = DecisionTreeClassifier().fit(X, ["yes"] * 3)
+    assert is_monotone(model, 0)
+    box = sufficient_box(model, X[0])
+    assert box.features == []
+    assert box.maximal
+    assert box.contains([[FLOAT32_MAX, -FLOAT32_MAX]]).all()
+    flip = nearest_flip(model, X[0], max_changes=2)
+    assert flip.row is None
+    assert flip.proven
