@@ -203,13 +203,16 @@ class Axes:
         others; so what lies left of it can stand twice.
         """
         axis, cut = self.encode_splits(forest.feature, forest.threshold)
-        # one more axis, without cuts, for splits on features that have none: all are decided
-        apart = (axis >= 0) & ~np.isin(forest.feature, self.features)
-        axis[apart] = len(self.cuts)
-        cut[apart] = np.where(forest.threshold[apart] >= FLOAT32_MAX, 0, -1)
-        n_cuts, missing_cells = np.append(self.n_cuts, 0), np.append(self.missing_cells, -1)
-        n_cuts, missing_cells = n_cuts.astype(np.int32), missing_cells.astype(np.int32)
-        if forest.missing_left is None or (self.missing_cells < 0).all():
+        n_cuts, missing_cells = self.n_cuts, self.missing_cells
+        some_miss = bool((missing_cells >= 0).any())
+        if some_miss:
+            # one more axis, without cuts, for splits on features that have none: all are decided
+            apart = (axis >= 0) & ~np.isin(forest.feature, self.features)
+            axis[apart] = len(self.cuts)
+            cut[apart] = np.where(forest.threshold[apart] >= FLOAT32_MAX, 0, -1)
+            n_cuts = np.append(n_cuts, np.int32(0))
+            missing_cells = np.append(missing_cells, np.int32(-1))
+        if forest.missing_left is None or not some_miss:
             return CodedTrees(
                 *encode_trees(forest.offsets, forest.left, forest.right, axis, cut, n_cuts)
             )
