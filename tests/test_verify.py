@@ -341,3 +341,25 @@ def test_what_cannot_be_compared_is_named():
     }.items():
         with pytest.raises(ValueError, match=f"The '{name}' parameter of verify must be"):
             verify(tree, tree, **{name: value})
+
+
+@pytest.mark.parametrize("kind", ["forest", "forest_even", "bagging_hard", "voting_boosted"])
+def test_a_copy_with_nodes_made_leaves(kind):
+    seen = set()
+    for seed in range(15):
+        X, y = small_data(seed, n_classes=2 + seed % 2)
+        model = CLASSIFIERS[kind](seed).fit(X, y)
+        other = copy.deepcopy(model)
+        trees = [tree.tree_ for tree, _ in tree_estimators(other)]
+        rng = np.random.default_rng(seed)
+        for tree in rng.choice(np.array(trees, dtype=object), 2):
+            inner = np.flatnonzero(tree.children_left >= 0)
+            if inner.size:
+                state = tree.__getstate__()
+                node = rng.choice(inner)
+                state["nodes"]["left_child"][node] = -1
+                state["nodes"]["right_child"][node] = -1
+                state["nodes"]["feature"][node] = -2
+                tree.__setstate__(state)
+        seen.add(check(model, other).equal)
+    assert False in seen
