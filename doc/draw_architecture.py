@@ -14,15 +14,15 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import module_map  # noqa: E402
 
-WIDTH = 9.0  # of the drawing, in inches; all places and sizes are in inches
+WIDTH = 10.4  # of the drawing, in inches; all places and sizes are in inches
 COLORS = ["#3b6fb6", "#8a5aa8", "#2e8b62", "#c27a12", "#b8475f", "#4f8a99", "#777777"]  # of wings
 KERNEL, PYTHON = ("#fbe3d3", "#c4622d"), ("#ffffff", "#8d99a6")  # face, edge
 INK, FAINT = "#22272e", "#5c6773"
 BRICKS = 5  # of the ground in a row
-BRICK_HEIGHT, BRICK_GAP = 0.8, 0.08
+BRICK_HEIGHT, BRICK_GAP = 0.92, 0.08
 BOX_HEIGHT, BOX_GAP, COLUMN_GAP = 0.26, 0.06, 0.14
 STEP = BOX_HEIGHT + BOX_GAP
-HEADER, ABOUT, MARGIN, FLIGHT = 0.34, 0.72, 0.1, 0.28  # FLIGHT: between roof, wings and ground
+HEADER, MARGIN, FLIGHT = 0.34, 0.1, 0.28  # FLIGHT: between roof, wings and ground
 LEGEND = 0.42
 STOREY = 0.72  # of the front
 
@@ -156,21 +156,26 @@ def draw_front(drawing, modules, bottom, files):
         )
 
 
-def draw_wing(drawing, wing, modules, x, width, bottom, top, color, files):
+def about_wing(wing, width, files):
+    """What a wing is for, in lines that fit a column."""
+    words = first_line(files[f"{wing}.__init__"]).rstrip(".").split()
+    return wrapped(words, 7.6, width - 2 * MARGIN)
+
+
+def draw_wing(drawing, wing, modules, x, width, bottom, top, color, files, about_height):
     """A column: the wing's name, what it is for, and its modules."""
     drawing.box(x, bottom, width, top - bottom, color + "14", color, line=1.2, rounding=0.08)
     drawing.box(x, top - HEADER, width, HEADER, color, color, rounding=0.08, zorder=4)
     middle = x + width / 2
     drawing.text(
-        middle, top - HEADER / 2 - 0.005, f"{wing}/", 10, color="white", ha="center", weight="bold"
+        middle, top - HEADER / 2 - 0.005, f"{wing}/", 9, color="white", ha="center", weight="bold"
     )
-    words = first_line(files[f"{wing}.__init__"]).rstrip(".").split()
-    about = wrapped(words, 7.6, width - 2 * MARGIN)
+    about = about_wing(wing, width, files)
     drawing.text(x + MARGIN, top - HEADER - 0.09, "\n".join(about), 7.6, color=FAINT, va="top")
     python = [m for m in modules if not is_compiled(files[m])]
     kernels = [m for m in modules if is_compiled(files[m])]
     for (face, edge), part, y in (
-        (PYTHON, python, top - HEADER - ABOUT - BOX_HEIGHT),
+        (PYTHON, python, top - HEADER - about_height - BOX_HEIGHT),
         (KERNEL, kernels, bottom + MARGIN + (len(kernels) - 1) * STEP),
     ):
         for i, module in enumerate(part):
@@ -204,7 +209,7 @@ def draw_ground(drawing, bottom, top, users, colors, imports, files):
         below = sorted(ground.index(m) + 1 for m in imports[module] if m in ground)
         if below:
             uses = "uses " + ", ".join(map(str, below))
-            drawing.text(x + width - 0.07, y + 0.095, uses, 6.8, color=FAINT, ha="right")
+            drawing.text(x + 0.08, y + 0.25, uses, 6.8, color=FAINT)
 
 
 def draw_legend(drawing, y):
@@ -236,16 +241,18 @@ def draw(target, kind="svg"):
     ground_top = LEGEND + 0.4 + n_rows * (BRICK_HEIGHT + BRICK_GAP)
     bottom = ground_top + FLIGHT
     tallest = max(map(len, modules.values()))
-    top = bottom + HEADER + ABOUT + tallest * STEP + 2 * MARGIN
+    width = (WIDTH - 0.12 - (len(wings) - 1) * COLUMN_GAP) / len(wings)
+    about_height = 0.18 + 0.128 * max(len(about_wing(wing, width, files)) for wing in wings)
+    top = bottom + HEADER + about_height + tallest * STEP + 2 * MARGIN
     roof = top + FLIGHT + STOREY + 0.1
     drawing = Drawing(roof + HEADER + 0.06)
     draw_roof(drawing, roof)
     front = {m for m in imports if in_wing(m, module_map.FRONT)}
     draw_front(drawing, stacked(front, imports, files), top + FLIGHT, files)
-    width = (WIDTH - 0.12 - (len(wings) - 1) * COLUMN_GAP) / len(wings)
     for i, wing in enumerate(wings):
         x = 0.06 + i * (width + COLUMN_GAP)
-        draw_wing(drawing, wing, modules[wing], x, width, bottom, top, colors[wing], files)
+        place = x, width, bottom, top
+        draw_wing(drawing, wing, modules[wing], *place, colors[wing], files, about_height)
         drawing.arrow((x + width / 2, top + FLIGHT), (x + width / 2, top + 0.01))
         drawing.arrow((x + width / 2, bottom), (x + width / 2, ground_top + 0.01))
     draw_ground(drawing, LEGEND, ground_top, users, colors, imports, files)
