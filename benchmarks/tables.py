@@ -168,8 +168,9 @@ def main():
                 try:
                     label = f"{make.__name__}, {name}"
                     measure(label, kind, model, frame, y, args.time_limit, args.probes, args.seed)
-                except TypeError as error:
-                    print(f"| {label} | {kind.__name__} | refused: {error} | | | |", flush=True)
+                except TypeError:
+                    why = f"{type(model).__name__} keeps no trees that could be weighed anew"
+                    print(f"| {label} | {kind.__name__} | refused: {why} | | | |", flush=True)
 
 
 if __name__ == "__main__":
