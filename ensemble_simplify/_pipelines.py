@@ -351,7 +351,10 @@ def _places(name, step, chosen, n):
         return np.arange(n)[chosen]
     if callable(chosen):
         raise refused(name, step, "holds a function where it should hold columns")
-    chosen = [chosen] if isinstance(chosen, (str, Integral)) else list(chosen)
+    with warnings.catch_warnings():
+        # scikit-learn 1.6 announces that the remainder's columns will have names
+        warnings.simplefilter("ignore", FutureWarning)
+        chosen = [chosen] if isinstance(chosen, (str, Integral)) else list(chosen)
     if chosen and isinstance(chosen[0], str):
         return np.array([names.index(column) for column in chosen], dtype=np.intp)
     if chosen and isinstance(chosen[0], (bool, np.bool_)):
