@@ -115,8 +115,7 @@ def columns_of(estimator):
     estimator = readable(estimator)
     if isinstance(estimator, Pipeline):
         return _transformers(estimator)[0].columns
-    families = {family for _, _, family in _candidates(type(estimator))}
-    return read(estimator).columns if families & _TAKE_TABLES else None
+    return read(estimator).columns if _encodes_categories(type(estimator)) else None
 
 
 # ------------------------------------------------------------------- checks, and parts of readers
@@ -616,9 +615,6 @@ _FOREIGN_FAMILIES = {
     ("lightgbm", "LGBMRegressor"): read_lightgbm,
 }
 
-# Readers of ensembles that encode categories themselves.
-_TAKE_TABLES = {read_hist_gradient_boosting, read_xgboost, read_lightgbm}
-
 _SUPPORTED = (
     "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
     "AdaBoostClassifier, HistGradientBoosting*, XGB* and LGBM* classifiers and regressors, "
@@ -641,6 +637,16 @@ def _family_of(estimator):
         check_is_fitted(estimator)
     raise TypeError(
         f"An ensemble of type {name_of(estimator)} is not supported. Supported: {_SUPPORTED}."
+    )
+
+
+def _encodes_categories(found):
+    """Whether ensembles of a type can be fitted on tables with categories."""
+    if issubclass(found, HistGradientBoostingClassifier | HistGradientBoostingRegressor):
+        return True
+    return any(
+        (kind.__module__.partition(".")[0], kind.__name__) in _FOREIGN_FAMILIES
+        for kind in found.__mro__
     )
 
 

@@ -80,7 +80,7 @@ class SufficientBox:
     n_boxes: int
     seconds: float
     domain: Domain | dict | None
-    audited: Audited
+    audited: object
 
     def contains(self, X):
         """Which rows are in the box, and in the domain.
