@@ -118,6 +118,9 @@ class Axes:
         self.shape = tuple(len(c) + 1 for c in self.cuts)
         last = [len(c) if len(c) and c[-1] == np.inf else -1 for c in self.cuts]
         self.missing_cells = np.array(last, dtype=np.int32)
+        self._some_miss = max(last) >= 0
+        # the cut of a split that sends every value left
+        self._all_left = np.array([c - 1 if c >= 0 else np.iinfo(np.int32).max for c in last])
         self._decimals = {}
 
     @classmethod
@@ -190,9 +193,8 @@ class Axes:
         for a, cuts in enumerate(self.cuts):
             part = order[ends[a] : ends[a + 1]]
             cut[part] = np.searchsorted(cuts, threshold[part], side="right") - 1
-        last = np.where(self.missing_cells >= 0, self.missing_cells - 1, np.iinfo(np.int32).max)
         all_left = (axis >= 0) & (threshold >= FLOAT32_MAX)
-        cut[all_left] = last[axis[all_left]]
+        cut[all_left] = self._all_left[axis[all_left]]
         return axis, cut
 
     def encode_forest(self, forest):
@@ -204,15 +206,14 @@ class Axes:
         """
         axis, cut = self.encode_splits(forest.feature, forest.threshold)
         n_cuts, missing_cells = self.n_cuts, self.missing_cells
-        some_miss = bool((missing_cells >= 0).any())
-        if some_miss:
+        if self._some_miss:
             # one more axis, without cuts, for splits on features that have none: all are decided
             apart = (axis >= 0) & ~np.isin(forest.feature, self.features)
             axis[apart] = len(self.cuts)
             cut[apart] = np.where(forest.threshold[apart] >= FLOAT32_MAX, 0, -1)
             n_cuts = np.append(n_cuts, np.int32(0))
             missing_cells = np.append(missing_cells, np.int32(-1))
-        if forest.missing_left is None or not some_miss:
+        if forest.missing_left is None or not self._some_miss:
             return CodedTrees(
                 *encode_trees(forest.offsets, forest.left, forest.right, axis, cut, n_cuts)
             )
@@ -348,7 +349,7 @@ def _points_between(x, max_values):
 
 def _point_in_each(cuts):
     """A plain number in every cell of an axis, which float32 represents; NaN where missing."""
-    if len(cuts) and np.isinf(cuts[-1]):
+    if len(cuts) and cuts[-1] == np.inf:
         return np.append(_point_in_each(cuts[:-1]), np.nan)
     low, high = np.append(-FLOAT32_MAX, cuts), np.append(cuts, FLOAT32_MAX)
     guess = low + (high - low) / 2
