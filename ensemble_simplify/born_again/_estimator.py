@@ -279,6 +279,11 @@ class BornAgainClassifier(
     smallest by exhaustion where it has few leaves, else bounded by points of which no two can
     share a leaf.
 
+    Where values may be missing, or columns hold levels, no tree is smaller of splits that send values
+    up to a threshold (levels up to a code) left and missing values right, or that tell missing values
+    from all others. Splits that send missing values left with small ones, or any set of levels,
+    could at times save leaves and are not considered.
+
     With a `domain`, no tree with splits at cuts of the ensemble is smaller; a split on a feature
     that the ensemble does not use, but that a group or implication ties to others, could at times
     save leaves and is not considered.
