@@ -279,8 +279,8 @@ class BornAgainClassifier(
     smallest by exhaustion where it has few leaves, else bounded by points of which no two can
     share a leaf.
 
-    Where values may be missing, or columns hold levels, no tree is smaller of splits that send values
-    up to a threshold (levels up to a code) left and missing values right, or that tell missing values
+    Where values may be missing, or columns hold levels, no tree is smaller whose splits send values
+    up to a threshold (levels up to a code) left and missing values right, or tell missing values
     from all others. Splits that send missing values left with small ones, or any set of levels,
     could at times save leaves and are not considered.
 
