@@ -88,6 +88,7 @@ html_sidebars = {
     "install": [],
     "api": [],
     "contributing": [],
+    "releasing": [],
     "architecture": [],
     "whats_new": [],
 }

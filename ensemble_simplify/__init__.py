@@ -87,4 +87,4 @@ __all__ = [
     "sufficient_box",
     "verify",
 ]
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
