@@ -78,8 +78,8 @@ table = pd.DataFrame(rows, columns=["tree", "accuracy", "leaves"])
 table.groupby("tree", sort=False).mean().round({"accuracy": 3, "leaves": 1})
 
 # %%
-# Expect smaller trees, not more accurate ones. Over the twelve data sets of the paper, GENESIM's mean
-# accuracy is 0.824 with 13.6 leaves, and that of tuned CART is 0.827 with 23.5 leaves. The
+# Expect smaller trees, not more accurate ones. Over the twelve data sets of the paper, GENESIM has
+# a mean accuracy of 0.824 with 13.6 leaves, and tuned CART one of 0.827 with 23.5 leaves. The
 # :ref:`user guide <genesim>` names other makers of small trees that do as well.
 #
 # All sizes at once
