@@ -28,7 +28,7 @@ axes[0].plot(
 )
 axes[0].set(xlabel="petal length (cm)", ylabel="fraction that goes right")
 axes[0].set_title("robust split: a soft threshold")
-axes[0].legend(loc="center right")
+axes[0].legend(loc="lower right", bbox_to_anchor=(1, 0.08))
 sides = [np.linspace(2.8, 7.1, 300), np.linspace(0.9, 2.6, 300)]
 flat = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
 for ax, model, title in (

@@ -129,7 +129,10 @@ for value, color, label, va in (
     (100 * bayes, "black", "Bayes rule", "top"),
 ):
     axes.axhline(value, color=color, linestyle="--", linewidth=1)
-    axes.annotate(label, (480, value), va=va, ha="right", color=color)
+    shift = (0, 2 if va == "bottom" else -3)
+    axes.annotate(
+        label, (480, value), shift, textcoords="offset points", va=va, ha="right", color=color
+    )
 axes.set(xlabel="leaves", ylabel="test error, %", xlim=(0, 500), ylim=(10, 50))
 axes.legend(frameon=False)
 plt.show()
