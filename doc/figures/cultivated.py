@@ -22,13 +22,14 @@ def rescaled(proba):
 
 
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.9), layout="constrained")
-axes[0].plot(length, rescaled(robust.predict_proba(length)[:, 1]), color="#4477aa", label="module")
-axes[0].plot(
-    length, rescaled(stump.predict_proba(length)[:, 1]), color="0.4", ls="--", label="ordinary node"
-)
+for one, name, style, height in (
+    (robust, "module", {"color": "#4477aa"}, 0.55),
+    (stump, "ordinary node", {"color": "0.4", "ls": "--"}, 0.4),
+):
+    axes[0].plot(length, rescaled(one.predict_proba(length)[:, 1]), **style)
+    axes[0].text(5.1, height, name, color=style["color"])
 axes[0].set(xlabel="petal length (cm)", ylabel="fraction that goes right")
 axes[0].set_title("robust split: a soft threshold")
-axes[0].legend(loc="center right")
 sides = [np.linspace(2.8, 7.1, 300), np.linspace(0.9, 2.6, 300)]
 flat = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
 for ax, model, title in (

@@ -24,13 +24,16 @@ everywhere = representer.sample(len(X), random_state=0)
 pool = representer.sample(400_000, random_state=1)
 drawn = pool[inside(pool)][: len(X)]  # by rejection: the law that the tree draws from directly
 colors = np.array(["#ee7733", "#4477aa"])
-figure, axes = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(9, 3.4), layout="constrained")
 for ax, rows, title in (
     (axes[0], X, f"{len(X)} training rows,\n{inside(X).sum()} of them in the node"),
     (axes[1], everywhere, f"{len(X)} manufactured rows,\n{inside(everywhere).sum()} in the node"),
     (axes[2], drawn, f"{len(drawn)} manufactured rows\ninside the node"),
 ):
-    ax.scatter(*rows.T, s=5, c=colors[forest.predict(rows)], linewidths=0, alpha=0.8)
+    answers = forest.predict(rows)
+    for k, name in enumerate(("malignant", "benign")):
+        label = name if ax is axes[0] else None
+        ax.scatter(*rows[answers == k].T, s=5, c=colors[k], linewidths=0, alpha=0.8, label=label)
     ax.set_title(title)
     ax.set_xlabel("worst radius")
     ax.add_patch(Rectangle(low, *(high - low), fill=False, edgecolor="0.1", linewidth=1))
@@ -38,3 +41,4 @@ axes[0].set_ylabel("worst texture")
 axes[1].sharex(axes[0])
 axes[1].sharey(axes[0])
 axes[2].set(xlim=(low[0] - 0.1, high[0] + 0.1), ylim=(low[1] - 0.6, high[1] + 0.6))
+figure.legend(title="the forest's answer", loc="outside lower center", ncols=2, markerscale=3)

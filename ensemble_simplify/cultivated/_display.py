@@ -32,10 +32,10 @@ def _divided(ax):
 class AbstentionDisplay:
     """Accuracy of the predictions that remain when a classifier may abstain.
 
-    The left plot lets rows go whose spread is above a threshold: accuracy of the rest, and how
-    many rest. The right plot compares two orders in which rows can be let go at equal coverage:
-    by spread (how much the leaves disagree) and by margin (how far the most probable class is
-    ahead of the second).
+    The left plot leaves out the rows whose spread is above a threshold. It shows the accuracy on
+    the rows that are kept, and their share. The right plot compares two orders in which rows can be
+    left out, at equal shares: by spread (how much the leaves disagree) and by margin (how far the
+    most probable class is ahead of the second).
 
     Use :meth:`from_estimator` or :meth:`from_predictions`.
 
@@ -106,7 +106,7 @@ class AbstentionDisplay:
         name : str, default=None
             None means the name of the class.
         min_coverage : float, default=0.1
-            Do not draw accuracies on a smaller share of the rows: they are mostly chance.
+            Accuracies on a smaller share of the rows are mostly chance and are not drawn.
 
         Returns
         -------
@@ -143,7 +143,7 @@ class AbstentionDisplay:
         name : str, default=None
             Written above the plots.
         min_coverage : float, default=0.1
-            Do not draw accuracies on a smaller share of the rows: they are mostly chance.
+            Accuracies on a smaller share of the rows are mostly chance and are not drawn.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class AbstentionDisplay:
             A single one, which must belong to a grid of subplots, is divided into two. None draws
             into a new figure.
         min_coverage : float, default=0.1
-            Do not draw accuracies on a smaller share of the rows: they are mostly chance.
+            Accuracies on a smaller share of the rows are mostly chance and are not drawn.
 
         Returns
         -------
@@ -208,7 +208,7 @@ class AbstentionDisplay:
         )
         by_coverage.set(xlabel="share of rows kept", ylabel="accuracy on kept rows")
         by_coverage.invert_xaxis()
-        by_coverage.legend(loc="lower right", title="rows let go")
+        by_coverage.legend(loc="lower right", title="rows left out")
         for one in ax:
             one.grid(alpha=0.3)
         if self.estimator_name is not None:
@@ -221,9 +221,9 @@ class AbstentionDisplay:
 class ModuleTreeDisplay:
     """Drawing of a tree of modules.
 
-    Each module lists its options as "x_j <= about t", under the number of those that vote; a row
+    Each module lists its options as "x_j <= about t", below the number of options that vote. A row
     goes left ("yes") as far as they hold. Lines are as thick as the share of the node's mass that
-    takes them. Leaves are coloured by their most frequent class, the stronger the purer.
+    takes them. Leaves have the colour of their most frequent class, and purer leaves are stronger.
 
     Use :meth:`from_estimator`.
 

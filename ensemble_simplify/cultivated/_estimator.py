@@ -71,12 +71,16 @@ class LeafShare(NamedTuple):
 class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     """One decision tree whose nodes pool all reasonable decisions.
 
-    Every inner node is a module: instead of one feature and one threshold it holds all
-    features that split about equally well (options) and, for each, all thresholds near the best
-    one. A row is divided into fractions that go both ways when these decisions disagree, so one
-    tree stands for the average over all trees that could be put together from the decisions in
-    its modules. The spread of the leaves that a row ends in says how much those trees disagree
-    about it.
+    Every inner node is a module. It holds all features that split about equally well (options) and,
+    for each of them, all thresholds near the best one. Where these decisions disagree about a row,
+    fractions of the row go both ways, and its prediction is an average over leaves. The tree stands
+    for the average over all trees that can be put together from the decisions in its modules. The
+    spread of the leaves that a row ends in says how much those trees disagree about it.
+
+    Without limits the tree is large. ``max_leaf_nodes=15, max_options=5`` make it small enough to
+    read.
+
+    Read more in the :ref:`User Guide <cultivated>`.
 
     Parameters
     ----------
@@ -91,26 +95,26 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Keep at most this many options in a module, the best ones. 5 costs no accuracy on
         average and makes the tree far easier to read.
     k : {"auto", "sqrt"}, float or callable, default="auto"
-        Observations taken into the neighbourhood on either side of the best threshold:
-        the square root of the node's mass, a fixed number, or a function of the mass
-        (tabulated on some thousands of masses and interpolated). "auto" is the square root, as in
-        the paper, and a quarter of it if `max_leaf_nodes` is given: a tree of few leaves needs
-        sharper modules.
+        Observations taken into the neighbourhood on either side of the best threshold: the square
+        root of the node's mass (the sum of the fractions of rows in it), a fixed number, or a
+        function of the mass (tabulated on some thousands of masses and interpolated). "auto" is the
+        square root, as in the paper, and a quarter of it if `max_leaf_nodes` is given, because a
+        tree of few leaves needs sharper modules.
     max_depth : int or None, default=14
-        Most modules on a path. Without a limit (None) fractions are divided until
-        `min_samples_split` stops them; do not make both small.
+        Most modules on a path. Without a limit (None), fractions are divided until
+        `min_samples_split` stops them; then do not make that small.
     max_leaf_nodes : int or None, default=None
-        Grow the tree best first to at most so many leaves: the module that lowers the impurity
-        of its mass most comes first. ``max_leaf_nodes=15, max_options=5`` is small enough to read.
+        Grow the tree best first to at most this many leaves: the module that lowers the impurity of
+        its mass most comes first. ``max_leaf_nodes=15, max_options=5`` is small enough to read.
     ccp_alpha : float or "cv", default=0.0
         Cost of a leaf in minimal cost-complexity pruning, in units of Gini impurity, as in
         scikit-learn's trees; 0 prunes nothing. "cv" takes the value with the best accuracy in
         five shuffled, stratified folds (with class shares in the leaves), of equal ones the
         largest.
     leaf_values : {"auto", "shares", "refit"}, default="auto"
-        What a leaf answers: the shares of the classes in its mass, as in the paper, or the values
-        that, mixed as the rows are, come nearest to the labels of the training rows (see Notes).
-        "auto" is "refit" if `max_leaf_nodes` or `ccp_alpha` makes the tree small.
+        What a leaf answers: the shares of the classes in its mass, as in the paper, or
+        probabilities whose averages over the leaves of each training row come nearest to its label
+        (see Notes). "auto" is "refit" if `max_leaf_nodes` or `ccp_alpha` makes the tree small.
     min_samples_split : float, default=6
         Nodes with less mass (sum of fractions times sample weights) are leaves.
     min_fraction : float, default=0.01
@@ -119,7 +123,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         is slower.
     trivial_threshold : bool, default=True
         Whether a neighbourhood may include the largest value, a threshold that sends all rows
-        left, as in the paper. False helps with features of few distinct values.
+        left, as in the paper. False helps with features of few distinct values, such as categories.
     align : float, default=0.5
         With three or more classes a feature is an option only if the cosine between its
         effect on the class shares and the best feature's is at least this in absolute value.
@@ -133,7 +137,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         but at least 4096: bins must be finer than the neighbourhoods.
     time_limit : float or None, default=None
         Seconds after which nodes are no longer divided; None: no limit. A ``ConvergenceWarning``
-        says so.
+        is given then.
     n_jobs : int or None, default=None
         Threads that share out the features of a node when fitting and the rows when
         predicting. The result does not depend on it.
@@ -155,11 +159,11 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     depth_ : int
         Most modules on a path from the root.
     splitter_ : {"exact", "histogram"}
-        What `splitter` came to.
+        What `splitter` was taken for "auto".
     ccp_alpha_ : float
-        What `ccp_alpha` came to.
+        The value of `ccp_alpha` that was used.
     calibration_scores_ : ndarray of shape (n_calibration_samples,) or None
-        What :meth:`calibrate` has found; None before it was called.
+        Set in the copy that :meth:`calibrate` returns; None before.
     feature_importances_ : ndarray of shape (n_features,)
         Decrease of impurity owed to each feature, summing to one.
     n_features_in_ : int
@@ -174,8 +178,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The class shares in a leaf count a row that goes to several leaves as if each had to answer for
-    it alone, so that the mixture answers too cautiously. ``leaf_values="refit"`` minimises the
+    Class shares make predictions too cautious: a row that goes to several leaves counts in each of
+    them as if that leaf answered for it alone. ``leaf_values="refit"`` minimises the
     sum over the training rows of ``w_i ||y_i - sum_l f_il v_l||^2``, with `w` their weights, `f`
     their fractions and `y` their classes as unit vectors, plus ``||v_l - s_l||^2`` for every
     leaf, `s` being the shares: as if one more row had been seen there. Every ``v_l`` remains a
@@ -648,8 +652,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     def predict_with_abstention(self, X, *, min_margin=0.5, max_spread=None, abstain_label=None):
         """Predict only rows that the tree is sure about.
 
-        Errors are ranked better by the margin than by the spread, and no combination of the two
-        that was tried ranks them better than the margin alone.
+        The margin ranks errors better than the spread does, and no combination of the two that was
+        tried ranks them better than the margin alone.
 
         Parameters
         ----------
@@ -694,7 +698,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         return labels
 
     def calibrate(self, X, y):
-        """The same classifier with what :meth:`predict_label_set` needs.
+        """A copy of the classifier that is ready for :meth:`predict_label_set`.
 
         Parameters
         ----------
@@ -706,8 +710,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         CultivatedForestClassifier
-            A fitted copy with `calibration_scores_`: one less the probability of the true class of
-            every row, ascending.
+            A fitted copy with `calibration_scores_`: for every row one minus the probability of its
+            true class, ascending.
         """
         proba = self.predict_proba(X)
         y = np.asarray(y)
@@ -739,16 +743,16 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         member : ndarray of bool, shape (n_samples, n_classes)
-            Whether the set holds each of `classes_`. A row unlike all others may get none.
+            Whether the set holds each of `classes_`. A row unlike all others may get an empty set.
 
         Notes
         -----
-        Split conformal prediction [1]_: with n calibration rows, a class belongs to the set if one
-        less its probability is at most the ``ceil((n + 1) * confidence)``-th smallest of the
-        calibration scores; if there are fewer, all classes do. If the calibration rows and a new
-        row can be exchanged (drawn from one law, in any order, and unseen in `fit`), the set
-        holds the true class with at least this probability, on average over calibration sets and
-        rows; not for every class or region by itself.
+        This is split conformal prediction [1]_. With n calibration rows, a class belongs to the set
+        if one minus its probability is at most the ``ceil((n + 1) * confidence)``-th smallest of
+        the calibration scores; if there are fewer scores, all classes do. Suppose that the
+        calibration rows and a new row are drawn alike and were unseen in `fit`. Then the set holds
+        the true class with at least this probability, on average over calibration sets and rows.
+        This need not hold for every class or region by itself.
 
         References
         ----------
@@ -759,8 +763,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.calibration_scores_ is None:
             raise ValueError(
-                "The tree is not calibrated. Call predict_label_set of what calibrate(X, y) "
-                "returns, on rows that the tree was not fitted on."
+                "The tree is not calibrated. Call predict_label_set on the copy that "
+                "calibrate(X, y) returns; give it rows that the tree was not fitted on."
             )
         if not isinstance(confidence, Real) or not 0 < confidence < 1:
             raise ValueError(f"confidence={confidence!r} must be a number between 0 and 1.")

@@ -9,7 +9,7 @@ from ensemble_simplify._base import leaves_axis, pyplot
 
 
 class ParetoFrontDisplay:
-    """Accuracy against size: the front of bred trees, and other models beside it.
+    """Accuracy against size for the bred trees, with other models beside them.
 
     Use :meth:`from_estimator`.
 

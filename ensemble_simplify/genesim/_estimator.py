@@ -49,10 +49,13 @@ _WORK_FOR_THREADS = 2_000_000
 class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     """One decision tree bred from an ensemble of trees.
 
-    The trees of an ensemble are the first population of a genetic algorithm. Children are
-    made by merging trees - the decision regions of the parents are intersected, relabelled
-    by the training rows and written back as a tree -, by moving thresholds and by swapping
-    subtrees. The fittest tree on held-out rows, the smaller one of equals, is the result.
+    The trees of an ensemble are the first population of a genetic algorithm. Children are made by
+    merging trees, by moving thresholds and by swapping subtrees. To merge trees, their decision
+    regions are intersected, labelled by the training rows, and written back as a tree. Held-out
+    rows, training rows and the votes of a random forest choose the result; see `selection`.
+
+    The result is a classifier of its own and does not imitate the ensemble. Expect it to be about
+    as accurate as a CART tree with tuned pruning.
 
     Read more in the :ref:`User Guide <genesim>`.
 
@@ -83,7 +86,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     n_parents : int, default=2
         Trees merged at once.
     tournament_size : int, default=10
-        Every parent is the fittest of so many trees drawn at random.
+        Every parent is the fittest of this many trees drawn at random.
     mutation_prob : float, default=0.25
         Probability that a tree of the population gets a pair of mutants in an iteration, one
         with a threshold moved and one with two subtrees swapped.
@@ -92,40 +95,41 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         are scored by their agreement with the out-of-bag votes of a random forest; trees
         come out larger.
     training_weight : float, default=0.3
-        So many times its score on the training rows is added to the fitness of a tree. The
-        held-out rows alone (0, as in the paper) are few enough to be fitted by chance.
+        Weight of the score on the training rows, which is added to the score on the held-out rows
+        in the fitness of a tree. The held-out rows alone (0, as in the paper) are few enough to be
+        fitted by chance.
     validation_fraction : float, default=0.5
         Fraction of the rows of each class held out for ``fitness="holdout"``.
     scoring : str or callable, default="accuracy"
         ``"accuracy"``, ``"balanced_accuracy"``, ``"f1_macro"`` and ``"neg_log_loss"`` are
         computed in compiled code; every other scorer of scikit-learn is called for every tree.
     merge_order : {"random", "gain"}, default="random"
-        Which of the parents' splits is taken first in a merge: any, as in the paper, or the one
-        with the largest decrease of Gini impurity.
+        Which of the parents' splits is taken first in a merge: a random one, as in the paper, or
+        the one with the largest decrease of Gini impurity.
     prune : {"ccp", "reduced_error"} or None, default="ccp"
         How the pruned twin that joins the population with every merged or mutated tree is made:
         the best tree of the cost-complexity path on the validation rows, or reduced-error pruning.
     min_samples_leaf : int, default=3
         Training rows that a leaf has at least.
     max_leaf_nodes : int or None, default=None
-        Larger trees are cut back along their cost-complexity path.
+        Most leaves of a tree. Larger trees are cut back along their cost-complexity path.
     selection : {"auto", "forest", "best", "one_se"}, default="auto"
         Which tree of `pareto_front_` is the result.
 
         - ``"forest"``: the one with the largest ``(v + a - n_leaves / n_samples) / 2``, where
           `v` is the share of the out-of-bag votes of a random forest of 200 trees that go to the
-          tree's answers, and `a` the share of the rows that it labels well.
+          tree's answers, and `a` the share of the rows that the tree labels correctly.
         - ``"best"``: the fittest, as in the paper.
         - ``"one_se"``: the smallest whose fitness is within one standard error (of the score on
           the validation rows) of the best.
         - ``"auto"``: ``"forest"`` if ``scoring="accuracy"``, else ``"best"``.
     n_iter_no_change : int or None, default=None
-        Stop after so many iterations in which the best score did not rise.
+        Stop after this many iterations in which the best score did not rise.
     time_limit : float or None, default=None
         Seconds after which the search stops and the best tree so far is the result. If the
         trees of the first population would take too long on all rows, they are grown on some of
-        them, drawn at random; their leaves are labelled by all. A model of yours that is being
-        fitted is waited for.
+        them, drawn at random; their leaves are labelled by all rows. A model of yours that is being
+        fitted is not interrupted.
     n_jobs : int or None, default=None
         Threads for fitting the first population and, on large data, for breeding. The result
         does not depend on it.
@@ -178,13 +182,12 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     leaves at the end cannot lower their accuracy. The paper's setting is
     ``GenesimClassifier("paper", n_crossovers=10, training_weight=0, selection="best")``.
 
-    A frozen ensemble may have seen the rows that are held out here. Its splits then
-    know them, and scores on them are too good; give rows the ensemble has not seen, or use
-    ``fitness="oob"``. A ``UserWarning`` is given if that is all but sure: if each leaf holds
-    at least as many of the rows as it saw when it was fitted, which rows never seen would do with
-    a chance below 1 in 10000; forests of bootstrap samples are asked about the rows in their bags,
-    which are known if the rows stand in the same order. No warning does not mean that none was
-    seen.
+    A frozen ensemble may have seen the rows that are held out here. Its splits then know them, and
+    scores on them are too good. Give rows that the ensemble has not seen, or use
+    ``fitness="oob"``. A ``UserWarning`` is given if each leaf holds at least as many of the rows as
+    it saw when it was fitted; rows never seen would do so with a chance below 1 in 10000. Forests
+    of bootstrap samples are compared on the rows in their bags, which are known only if the rows
+    stand in the same order. If there is no warning, rows may still have been seen.
 
     References
     ----------
@@ -359,7 +362,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         return self
 
     def at(self, *, n_leaves):
-        """The same classifier with the best tree met with at most so many leaves.
+        """The same classifier with the best tree of at most this many leaves.
 
         Nothing is fitted again.
 

@@ -237,14 +237,14 @@ class _Inducer(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
 class C45Tree(_Inducer):
     """Decision tree in the manner of C4.5: gain ratio, and pruning by pessimistic error.
 
-    The gain ratio does not favour features of many values as the gain itself does.
+    The gain ratio does not favour features of many values, as the gain itself does.
 
     Read more in the :ref:`User Guide <genesim_inducers>`.
 
     Parameters
     ----------
     min_samples_leaf : float, default=2
-        Weight (rows, without weights) that both sides of a split have at least.
+        Least number of rows (or weight, if there are weights) on both sides of a split.
     max_depth : int or None, default=None
         Largest depth of the tree; None: no limit.
     confidence : float or None, default=0.25
@@ -316,7 +316,7 @@ class QuestTree(_Inducer):
     Parameters
     ----------
     min_samples_leaf : float, default=2
-        Weight (rows, without weights) that both sides of a split have at least.
+        Least number of rows (or weight, if there are weights) on both sides of a split.
     max_depth : int or None, default=None
         Largest depth of the tree; None: no limit.
     confidence : float or None, default=0.25
@@ -412,7 +412,7 @@ class GuideTree(_Inducer):
     Parameters
     ----------
     min_samples_leaf : float, default=2
-        Weight (rows, without weights) that both sides of a split have at least.
+        Least number of rows (or weight, if there are weights) on both sides of a split.
     max_depth : int or None, default=None
         Largest depth of the tree; None: no limit.
     confidence : float or None, default=0.25

@@ -37,9 +37,9 @@ from ensemble_simplify.genesim._ism_growth import grow
 class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     """One decision tree grown from the tests and the predictions of an ensemble (ISM).
 
-    The tree is grown top-down like any other, with two differences: only tests that occur in
-    the ensemble are candidates, and the class distributions in the information gain come from
-    the ensemble instead of the labels.
+    The tree is grown top-down like any other, with two differences. Only splits that occur in the
+    ensemble are candidates. The class distributions in the information gain come from the
+    ensemble's predictions, not from the labels.
 
     Read more in the :ref:`User Guide <genesim_ism>`.
 
@@ -51,15 +51,15 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
     max_depth : int or None, default=None
         Largest depth of the tree.
     min_samples_split : int, default=5
-        Training rows from which on a node may be split.
+        A node with fewer training rows is not split.
     min_samples_leaf : int, default=1
         Training rows that a leaf has at least.
     ccp_alpha : float, default=0.0
         Cost of a leaf in minimal cost-complexity pruning, in units of Gini impurity, as in
         scikit-learn's trees; 0 prunes nothing.
     time_limit : float or None, default=None
-        Seconds after which the tree is grown no further. The ensemble, if it is fitted here, is
-        waited for.
+        Seconds after which the tree is grown no further. An ensemble that is being fitted here is
+        not interrupted.
     random_state : int, RandomState instance or None, default=None
         Controls the default ensemble.
     verbose : int, default=0

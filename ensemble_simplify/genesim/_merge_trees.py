@@ -27,10 +27,10 @@ def merge_trees(
 ):
     """Average fitted trees, exactly, as one tree.
 
-    The result answers, at every point, the weighted mean of the class probabilities of
-    the given models. Its leaves are the non-empty intersections of their leaves. It
-    needs no data: use it to join trees that were fitted apart, for instance at sites that
-    cannot share their rows.
+    On every row without missing values, the class probabilities of the result are the weighted mean
+    of those of the given models. (For missing values see `allow_nan`.) The leaves of the result are
+    the non-empty intersections of the models' leaves. No data are needed: use it to join trees that
+    were fitted apart, for instance at sites that cannot share their rows.
 
     Parameters
     ----------
@@ -44,15 +44,15 @@ def merge_trees(
     allow_nan : bool, default=False
         Whether the result is the mean of the models on rows with missing values, too. It has
         more leaves then: where a model sends missing values left, they are split off. A single
-        tree is copied with the ways that missing values go in any case.
+        tree is always copied with the ways that missing values go.
     time_limit : float or None, default=None
         Seconds after which the merge is given up.
 
     Returns
     -------
     tree : DecisionTreeClassifier
-        Weights of its nodes are estimates: every leaf of a model shares its training weight
-        equally among the leaves of the result inside it.
+        The mean as one tree. Weights of its nodes are estimates: every leaf of a model shares its
+        training weight equally among the leaves of the result inside it.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def merge_trees(
         If the result has too many leaves, the models were fitted on different features, or one of
         several trees was fitted on missing values and `allow_nan` is not set.
     TimeLimitError
-        If `time_limit` is over before the result is there.
+        If `time_limit` is over before the merge is finished.
     TypeError
         If a model does not average class probabilities of trees.
 

@@ -9,7 +9,7 @@ from ensemble_simplify._base import leaves_axis, pyplot
 
 
 class PruningPathDisplay:
-    """Error against size: the trees on the pruning path, and the selected one.
+    """Error against size for the trees on the pruning path.
 
     Use :meth:`from_estimator`.
 
@@ -18,7 +18,7 @@ class PruningPathDisplay:
     n_leaves : ndarray of shape (n_trees,)
         Leaves of the trees on the path, falling.
     errors : dict of str to ndarray of shape (n_trees,)
-        Their errors, by what they were measured on.
+        Their errors, by the rows that they were measured on.
     selected : int
         Position of the selected tree.
     error_name : str, default="error"
@@ -129,7 +129,7 @@ class PruningPathDisplay:
         ax.set_ylim(bottom=0.0)
         ax.set(ylabel=self.error_name)
         ax.grid(alpha=0.3)
-        ax.legend()
+        ax.legend(loc="upper right")  # errors fall with size
         self.ax_ = ax
         self.figure_ = ax.figure
         return self

@@ -85,16 +85,17 @@ _MEANINGLESS = {
 
 
 class RepresenterTree(HoldsTree, BaseEstimator):
-    """One decision tree that represents any predictor.
+    """One decision tree that answers as any predictor does.
 
-    The tree is grown on training rows and on manufactured ones, all labelled by the predictor. As
-    many rows can be manufactured as are wanted, so the tree never runs out of data. By default,
-    manufactured rows scatter around the training rows as the columns vary together; a small tree
-    is grown on one big sample, and a large one on fresh rows in every node, drawn from their
-    distribution inside it. The method of Breiman and Shang [1]_ is a choice of parameters; see
-    Notes.
+    The tree is grown on training rows and on manufactured rows, all labelled by the predictor. As
+    many rows can be manufactured as are needed, so the tree does not run out of data. By default,
+    manufactured rows lie near the training rows, and related columns move together. A small tree is
+    grown on one big sample. A large tree draws fresh rows in every node. The method of Breiman and
+    Shang [1]_ is a choice of parameters; see Notes.
 
-    It is a classifier or a regressor as `estimator` is one.
+    It is a classifier if `estimator` is one, and a regressor if `estimator` is one.
+
+    The agreement with the predictor is measured, not guaranteed: see `fidelity_`.
 
     Read more in the :ref:`User Guide <representer>`.
 
@@ -111,19 +112,19 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     sampler : {"copula", "smear", "kernel", "neighbors"}, default="copula"
         How rows are manufactured. "copula" moves a training row: the ranks of its values, as
         normal scores, are shrunk and given normal noise that is correlated as the columns are.
-        "smear" keeps each value of a training row, or with probability `smearing` takes the
-        column's value of any other one. "kernel" draws every numeric column from a Gaussian
-        kernel estimate of its own density, independently of the others. "neighbors" draws from the
+        "smear" keeps each value of a training row, or with probability `smearing` takes the value
+        of another training row in that column. "kernel" draws every numeric column from a Gaussian
+        kernel estimate of its density, independently of the others. "neighbors" draws from the
         `n_neighbors` nearest values of the column in the training rows. Categorical columns and
-        groups are smeared in any case, with probability 1 under "kernel".
+        groups are always smeared, with probability 1 under "kernel".
     smearing : float in [0, 1], default=0.25
-        How far manufactured rows lie from training rows. For "copula" the noise's part of the
-        variance of the scores: 1 is the Gaussian copula of the columns alone. For "smear" 0 leaves
-        the training rows as they are, and 1 makes columns independent of each other. Not for
-        "kernel", and for "neighbors" only of categories and groups.
+        How far manufactured rows lie from training rows. For "copula", the share of the noise in
+        the variance of the scores; 1 is the Gaussian copula of the columns alone. For "smear", 0
+        leaves the training rows as they are, and 1 makes columns independent of each other. It has
+        no meaning for "kernel". For "neighbors" it applies to categories and groups only.
     keep_rows : float in [0, 1], default=0.5
-        Share of training rows in the law that the tree is grown on; the others are manufactured.
-        1 leaves the usual surrogate, a tree of the training rows.
+        Share of training rows among the rows that the tree is grown on; the others are
+        manufactured. With 1 the tree is grown on the training rows alone.
     n_neighbors : int, default=20
         For ``sampler="neighbors"`` only; the base row's own value is one of them.
     neighbor_weights : {"uniform", "decaying"}, default="uniform"
@@ -132,17 +133,17 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         "one_shot" draws one big sample, grows scikit-learn's own tree of three times the leaves
         asked for, and prunes it to that number. "per_node" draws fresh rows in every node. "auto"
         takes one sample for trees of at most 64 leaves (by `max_leaf_nodes` or `max_depth`), and
-        "per_node" for larger ones, and where `reuse`, `min_train_samples`, `forbidden_splits`,
-        `split_confidence`, `min_cost` or `categorical_features` are given: they are of "per_node"
-        only, and an error with "one_shot".
+        "per_node" for larger ones. It also takes "per_node" if `reuse`, `min_train_samples`,
+        `forbidden_splits`, `split_confidence`, `min_cost` or `categorical_features` is given. These
+        work with "per_node" only, and are an error with "one_shot".
     n_samples : int or None, default=None
         Rows in each node, or manufactured rows in all for "one_shot". None: as many as training
         rows, but at most 2000; for "one_shot" 40 times as many, but at most 40,000.
     batch_size : int, default=65536
         Rows in one question to the predictor, at most.
     reuse : bool, default=False
-        Hand a node's rows down to its children and draw only what is missing: half the
-        questions to the predictor, costs that are a little too optimistic.
+        Hand a node's rows down to its children and draw only what is missing. This halves the
+        questions to the predictor; costs are then a little too optimistic.
     select : {"fidelity", "train", "smeared"} or None, default="fidelity"
         How the pruned tree is chosen. "fidelity": the size asked for, where `max_leaf_nodes` is
         given; otherwise the best agreement with the predictor on the rows set aside, on
@@ -155,44 +156,44 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         Largest depth of the tree; None: no limit.
     max_leaf_nodes : int or None, default=None
         Number of leaves; None: no limit. With a number the tree is grown best first, by the
-        decrease of impurity, and has so many leaves if there is so much to split.
+        decrease of impurity. It has that many leaves if there is enough to split.
     min_train_samples : int or None, default=None
         Training rows that a split must leave on either side. None: 1 for classification, 2 for
         regression.
     forbidden_splits : {"next_best", "stop"}, default="next_best"
-        What becomes of a node whose best split leaves too few training rows on one side: it takes
-        the best split that does not, or is a leaf.
+        What to do in a node whose best split leaves too few training rows on one side: take the
+        best split that leaves enough, or make the node a leaf.
     split_confidence : float in (0.5, 1) or None, default=None
         With a number, a node is given more rows, up to ten times `n_samples`, until its best split
-        lowers the impurity more than the best split on any other ordered column does, by a
-        one-sided z-test at this confidence on the node's rows: a more stable tree, for more
-        questions.
+        lowers the impurity more than the best split on any other ordered column, by a one-sided
+        z-test at this confidence on the node's rows. The tree gets more stable and asks the
+        predictor more often.
     min_cost : float or None, default=None
         A node is a leaf if its cost, the probability of a row falling there and being wrong, is
         at most ``min_cost / n_rows``. For values and probabilities the cost is a squared error,
         and `min_cost` counts in units of the root's variance. None: 0 if `max_leaf_nodes` is
         given, else 0.25.
     categorical_features : array-like of int, str or bool, or None, default=None
-        Columns with integer codes for levels without order. They are split into two sets of
-        levels, which `decision_tree_` holds as thresholds on the codes (a set that is
-        not one run of codes takes several, and repeats the branch below).
+        Columns with integer codes for levels without order. A split divides the levels into two
+        sets. `decision_tree_` holds them as thresholds on the codes: a set that is not one run of
+        codes takes several thresholds, and repeats the branch below.
     feature_groups : list of array-like of int or str, or None, default=None
         Columns that are manufactured together, for instance those of one one-hot encoding.
     validation_fraction : float in [0, 1), default=0.1
-        Part of the rows set aside, from the estimator if it is fitted here and from the tree, to
-        measure `fidelity_` and to choose the size. 0: none.
+        Part of the rows that is set aside to measure `fidelity_` and to choose the size. The tree
+        does not see them, nor does the estimator if it is fitted here. 0: none.
     n_stability : int, default=0
-        Trees that are grown besides on other manufactured rows, to compare their first splits:
-        see `stability_`. Each takes as long as the tree itself.
+        Further trees that are grown on other manufactured rows to compare their first splits: see
+        `stability_`. Each takes as long as the tree itself.
     time_limit : float or None, default=None
-        Seconds for growing; None: no limit. What is grown by then is the tree (for "one_shot" the
-        tree of the rows labelled by then), and a ``ConvergenceWarning`` tells. Looked at between
-        two batches of questions.
+        Seconds for growing; None: no limit. The result is the tree that is grown by then (for
+        "one_shot" the tree of the rows labelled by then), with a ``ConvergenceWarning``. It is
+        looked at between two batches of questions.
     n_jobs : int or None, default=None
         Threads that draw rows and look for splits, a node each; None: 1 unless in a
-        ``joblib.parallel_config`` context, -1: all processors. Of use for "per_node" where the
-        predictor answers fast, which is asked by one thread; a slow one wants `n_jobs` of its own.
-        The tree does not depend on it.
+        ``joblib.parallel_config`` context, -1: all processors. It helps for "per_node" if the
+        predictor answers fast. The predictor is asked by one thread; give a slow one its own
+        `n_jobs`. The tree does not depend on it.
     random_state : int, RandomState instance or None, default=None
         An int fixes the manufactured rows and every ``random_state=None`` of `estimator`.
     verbose : int, default=0
@@ -219,14 +220,14 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         ``selected``, the index of the chosen one. What needs rows set aside is nan without any.
     fidelity_ : float
         How well the tree agrees with the predictor on the rows set aside; nan if there are none.
-        Where they chose the size, too, it is a little too high. See :meth:`fidelity`.
+        If they also chose the size, it is a little too high. See :meth:`fidelity`.
     smeared_fidelity_ : float
-        The same on manufactured rows, made for this purpose.
+        The same on manufactured rows that the tree was not grown on.
     train_fidelity_ : float
         The same on the training rows.
     class_fidelity_ : ndarray of shape (n_classes,)
-        For a classifier: of the rows set aside to which the predictor gives each class, the share
-        to which the tree gives it, too; nan where there are none.
+        For a classifier, for each class: of the rows set aside to which the predictor gives the
+        class, the share to which the tree gives it, too; nan if there are no such rows.
     train_class_fidelity_ : ndarray of shape (n_classes,)
         The same on the training rows.
     stability_ : Bunch or None
@@ -253,8 +254,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     forbidden_splits="stop", min_cost=0, select="train"``, with ``n_samples=len(X)`` for more than
     2000 rows.
 
-    A warning tells if the tree never gives a class that the predictor gives to training rows. In
-    one sample, rows are manufactured more often from training rows with rare answers, and weigh
+    A warning is given if the tree never predicts a class that the predictor gives to training rows.
+    With one sample, more rows are manufactured from training rows with rare answers, and they weigh
     less.
 
     The training rows (at most 20,000 of them for ``sampler="copula"``) are kept, for
@@ -437,7 +438,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Training rows, which the manufactured rows are made of. Numbers; finite in float32.
+            Training rows, from which rows are manufactured. Numbers that are finite in float32.
         y : array-like of shape (n_rows,) or None, default=None
             Targets. Needed unless the predictor is a callable or frozen.
         sample_weight : array-like of shape (n_rows,) or None, default=None
@@ -804,7 +805,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows, best ones that were not used in fitting.
+            Rows; take rows that were not used in fitting.
         sample_weight : array-like of shape (n_rows,) or None, default=None
             Weights of the rows.
 
@@ -821,7 +822,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         return self._agreement(X, sample_weight)
 
     def sample(self, n_samples, random_state=None):
-        """Manufacture rows, by the law that the tree is grown on but without training rows.
+        """Manufacture rows like those that the tree is grown on.
 
         Parameters
         ----------

@@ -1,15 +1,15 @@
 """
-Born again trees: the waveform figure
-=====================================
+Breiman and Shang (1996), section 5.4: how accurate can a tree be?
+==================================================================
 
-How accurate can trees be? Breiman and Shang (1996, section 5.4) grew a large tree on the waveform
-data, drawing 500 new rows from the distribution itself to split every node until a node's
-probability fell below 1/4000, and found that its test error levels off at about 22 %, far above the
-Bayes error of 13.2 %.
+Breiman and Shang grew a large tree on the waveform data, with 500 new rows from the distribution
+itself for every split. They stopped where a node's probability fell below 1/4000. The test error
+levelled off at about 22 %, far above the Bayes error of 13.2 %: a tree stays far from the best
+classifier here, however good its data.
 
-A representer can do the same. Its predictor is nature: a function that answers with a random class,
-drawn from the exact class probabilities at that point. Without smearing, manufactured rows are
-rows of a large pool of waveforms.
+:class:`~ensemble_simplify.RepresenterTree` can repeat this. The predictor is nature: a function
+that answers with a random class, drawn from the exact class probabilities at that point. Without
+smearing, the rows it is asked about are rows of a large pool of waveforms.
 """
 
 import matplotlib.pyplot as plt
@@ -46,7 +46,9 @@ def class_probabilities(X):
 
 
 # %%
-# One tree, and all its pruned versions: ``path_`` holds their sizes and their errors on a tenth of
+# A tree with unlimited data
+# --------------------------
+# One tree and all its pruned versions. ``path_`` holds their sizes, and their errors on a tenth of
 # the rows that was set aside.
 
 rng = np.random.default_rng(0)
@@ -83,8 +85,10 @@ for n in (3, 10, 30, 100, 300):
 print(f"Bayes rule: {100 * bayes:.1f} %")
 
 # %%
-# And the realistic case: a forest trained on 300 rows, and the trees that represent it, grown on
-# smeared copies of the same 300 rows. Mean of two training sets.
+# A tree for a forest that saw 300 rows
+# -------------------------------------
+# The realistic case: a forest is trained on 300 rows, and trees represent it, grown on smeared
+# copies of the same 300 rows. Means of two training sets.
 
 X_test, y_test = waveforms(3000, rng)
 leaves = [3, 6, 12, 25, 50]
@@ -110,27 +114,34 @@ axes.plot(
     path.n_leaves,
     100 * path.held_out_errors,
     color="C0",
-    label="500 rows of the true law in every node",
+    label="500 new rows in every node",
 )
 axes.plot(
-    leaves, 100 * np.mean(errors, axis=0), "o-", color="C1", label="trees of a forest, 300 rows"
+    leaves,
+    100 * np.mean(errors, axis=0),
+    "o-",
+    color="C1",
+    label="trees for a forest that saw 300 rows",
 )
 for value, color, label, va in (
-    (22, "C0", "the paper's asymptote", "bottom"),
-    (100 * np.mean(forest_errors), "C1", "the forest", "top"),
-    (100 * bayes, "black", "Bayes rule", "bottom"),
+    (22, "C0", "the paper's limit", "bottom"),
+    (100 * np.mean(forest_errors), "C1", "the forest", "bottom"),
+    (100 * bayes, "black", "Bayes rule", "top"),
 ):
     axes.axhline(value, color=color, linestyle="--", linewidth=1)
-    axes.annotate(label, (480, value), va=va, ha="right", color=color)
+    shift = (0, 2 if va == "bottom" else -3)
+    axes.annotate(
+        label, (480, value), shift, textcoords="offset points", va=va, ha="right", color=color
+    )
 axes.set(xlabel="leaves", ylabel="test error, %", xlim=(0, 500), ylim=(10, 50))
 axes.legend(frameon=False)
 plt.show()
 
 # %%
-# Between 30 and 100 leaves the error is the paper's 22 to 21 %; with more leaves it keeps falling,
-# slowly, to between 19 and 20 %. The paper pruned by Gini costs, here the costs are
-# misclassification rates; its figure does not say how many leaves its axis covers. The conclusion
-# stands: a readable tree stays far above the Bayes rule, however good its data.
+# Between 30 and 100 leaves the error is the paper's 22 to 21 %. With more leaves it keeps falling,
+# slowly, to between 19 and 20 %. The paper pruned by Gini costs, while the costs here are
+# misclassification rates, and its figure does not say how many leaves its axis covers. The
+# conclusion stands: a readable tree stays far above the Bayes rule, however good its data.
 #
 # References
 # ----------

@@ -2,9 +2,11 @@
 Nalenz and Augustin (2021), Figure 3: smooth decisions
 ======================================================
 
-Two classes, each normal in two dimensions, 300 rows. The paper shows the probability surface of
-the first split of a cultivated random forest, of a random forest, and of an ordinary tree of depth
-2. One module already is smooth and uses both features, since both split about equally well.
+Two classes, each normal in two dimensions, 300 rows. The paper shows how the probability of a class
+changes over the plane for the first split of a cultivated forest, a cultivated forest, a random
+forest, and an ordinary tree of depth 2. One module of a
+:class:`~ensemble_simplify.CultivatedForestClassifier` is already smooth. It uses both features,
+since both split about equally well.
 """
 
 import matplotlib.pyplot as plt
@@ -50,6 +52,6 @@ fig.colorbar(image, ax=axes, label="P(y = 1)")
 plt.show()
 
 # %%
-# The best possible AUC, that of the score ``x_1 + x_2``:
+# The best possible AUC is that of the score :math:`x_1 + x_2`:
 
 print(f"{norm.cdf(2 * 2**0.5 / (0.75 * 2**0.5)):.4f}")
