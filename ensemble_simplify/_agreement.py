@@ -16,6 +16,7 @@ from ensemble_simplify._axes import cell_shares
 from ensemble_simplify._base import (
     Interval,
     binomial_interval,
+    check_column_names,
     read_classifier,
     unwrap,
     validate_params,
@@ -240,6 +241,7 @@ def agreement(
     models = [unwrap(model) for model in (model_a, model_b)]
     forests = _read_both(models)
     n_features = _n_features(models, forests)
+    check_column_names(models, X)
     table = common_table(models)
     if X is not None and table is not None:
         X = table.encode(X)

@@ -63,6 +63,7 @@ __all__ = [
     "all_or_nothing",
     "available_memory",
     "binomial_interval",
+    "check_column_names",
     "check_missing",
     "check_readable",
     "check_weights",
@@ -167,7 +168,14 @@ def fit_or_unwrap(
         unset = [k for k, v in params if v is None and k.split("__")[-1] == "random_state"]
         fitted.set_params(**{k: random.randint(np.iinfo(np.int32).max) for k in unset})
     if sample_weight is None:
-        return fitted.fit(X, y)
+        return unwrap(fitted.fit(X, y))
+    if isinstance(fitted, Pipeline):
+        last = fitted.steps[-1][0]
+        raise ValueError(
+            f"sample_weight was given, but {name}=Pipeline(...) does not say which of its steps "
+            f"take it. Fit the pipeline first, pipeline.fit(X, y, {last}__sample_weight=...), and "
+            f"pass {name}=FrozenEstimator(pipeline)."
+        )
     if not has_fit_parameter(fitted, "sample_weight"):
         raise ValueError(
             f"sample_weight was given, but {name}={type(fitted).__name__}(...) does not take "
@@ -225,6 +233,43 @@ def read_classifier(estimator, *, voting="estimator"):
 def same_names(estimator, names):
     """Whether an estimator with names of columns was fitted on these ones."""
     return np.array_equal(_names_kept(estimator, names), estimator.feature_names_in_)
+
+
+def check_column_names(models, X=None, parameter="X"):
+    """Refuse columns in another order than a model was fitted on, as ``predict`` would.
+
+    Parameters
+    ----------
+    models : list of fitted estimators
+        Those without names of columns take any.
+    X : array, data frame or None
+        Rows for the models; those without names of columns go with any.
+    parameter : str
+        What errors call the rows.
+
+    Raises
+    ------
+    ValueError
+        If the rows have the wrong names, or two models know the same names in another order.
+    """
+    named = [model for model in models if hasattr(model, "feature_names_in_")]
+    names = None if X is None else _get_feature_names(X)
+    for model in named:
+        theirs = model.feature_names_in_
+        if names is None or len(names) != len(theirs) or same_names(model, names):
+            continue
+        j = np.flatnonzero(_names_kept(model, names) != theirs)[0]
+        raise ValueError(
+            f"{parameter} has the column {names[j]!r} where {type(model).__name__}(...) was fitted "
+            f"on {theirs[j]!r}. Pass the columns it was fitted on, in their order."
+        )
+    for other in named[1:]:
+        ours, theirs = list(named[0].feature_names_in_), list(other.feature_names_in_)
+        if ours != theirs and sorted(ours) == sorted(theirs):
+            raise ValueError(
+                f"model_a was fitted on the columns {', '.join(ours[:8])}, but model_b on "
+                f"{', '.join(theirs[:8])}. Fit both on the columns in the same order."
+            )
 
 
 def _names_kept(estimator, names):
@@ -442,8 +487,8 @@ def check_missing(inside, estimator, forest):
         raise ValueError(
             f"The features {np.flatnonzero(forest.filled & inside.missing).tolist()} may be "
             f"missing, but {type(estimator).__name__} fills them in from other features, which "
-            "no tree on these columns can do. Leave them out of Domain(missing=...), or fill them "
-            "in one by one (SimpleImputer)."
+            "no tree on these columns can do. Fit on rows in which they are known, and leave them "
+            "out of Domain(missing=...); or fill them in one by one (SimpleImputer)."
         )
     row = np.where(inside.missing, np.nan, np.clip(0.0, inside.low, inside.high))[None]
     table = columns_of(estimator)

@@ -21,6 +21,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -394,11 +395,19 @@ def _columns_of_imputer(name, step, width):
     return kept.astype(np.intp) - 1
 
 
+# Their predict is that of their best_estimator_; a subclass may have one of its own.
+_SEARCHES = (GridSearchCV, RandomizedSearchCV)
+
+
 def unwrap(estimator):
-    """What stands inside ``FrozenEstimator``, however often it was wrapped."""
-    while isinstance(estimator, FrozenEstimator):
-        estimator = estimator.estimator
-    return estimator
+    """What stands inside ``FrozenEstimator`` or a fitted search, however often it was wrapped."""
+    while True:
+        if isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+        elif type(estimator) in _SEARCHES and hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            return estimator
 
 
 def owner_of(kind, method):

@@ -618,8 +618,9 @@ _FOREIGN_FAMILIES = {
 _SUPPORTED = (
     "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
     "AdaBoostClassifier, HistGradientBoosting*, XGB* and LGBM* classifiers and regressors, "
-    "VotingClassifier of these, a Pipeline of scalers that ends in one of these, and this "
-    "package's estimators that hold a tree or an ensemble; to compare, OnnxModel and TreeliteModel"
+    "VotingClassifier of these, a Pipeline of scalers, encoders and imputers that ends in one of "
+    "these, a fitted GridSearchCV over one of these, and this package's estimators that hold a "
+    "tree or an ensemble; to compare, OnnxModel and TreeliteModel"
 )
 
 
@@ -636,7 +637,8 @@ def _family_of(estimator):
     if _is_ours(type(estimator)):
         check_is_fitted(estimator)
     raise TypeError(
-        f"An ensemble of type {name_of(estimator)} is not supported. Supported: {_SUPPORTED}."
+        f"An ensemble of type {name_of(estimator)} is not supported. Supported: {_SUPPORTED}. "
+        "Methods that need no more of a model than predict: RepresenterTree, agreement, simplify."
     )
 
 

@@ -22,6 +22,7 @@ from ensemble_simplify._axes import Axes, children
 from ensemble_simplify._base import (
     Interval,
     StrOptions,
+    check_column_names,
     check_missing,
     columns_of,
     unwrap,
@@ -300,6 +301,7 @@ def verify(
             f"max_changes={max_changes} {'needs' if X is None else 'was given with'} the rows X. "
             "Give both, or neither to compare the models everywhere."
         )
+    check_column_names(models, X)
     missing, table = None, common_table(models)
     if X is not None:
         X = _rows_near(X if table is None else table.encode(X), forests[0].n_features)

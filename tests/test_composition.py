@@ -13,6 +13,7 @@ from sklearn.ensemble import (
 )
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -29,8 +30,11 @@ from ensemble_simplify import (
     InterpretableSingleModel,
     QuestTree,
     RepresenterTree,
+    agreement,
     estimate,
     merge_trees,
+    nearest_flip,
+    sufficient_box,
     verify,
 )
 from ensemble_simplify._forest import read_forest, readable, tree_estimators
@@ -309,3 +313,79 @@ def test_what_stands_for_itself():
     for own in OWN.values():
         with pytest.raises(NotFittedError):
             read_forest(clone(own))
+
+
+@pytest.mark.parametrize("kind", [GridSearchCV, RandomizedSearchCV])
+def test_a_search_stands_for_its_best_estimator(kind):
+    X, y = data("iris")
+    search = kind(forest(3), {"max_depth": [1, 2]}, cv=2)
+    if kind is RandomizedSearchCV:
+        search.set_params(n_iter=2)
+    with pytest.raises(NotFittedError):
+        BornAgainClassifier(FrozenEstimator(search)).fit(X, y)
+    for model in (clone(search), FrozenEstimator(clone(search).fit(X, y))):
+        tree = BornAgainClassifier(model).fit(X, y)
+        fitted = clone(search).fit(X, y)
+        assert_same(fitted.best_estimator_, tree, X)
+        assert verify(fitted, tree)
+    pruner = FeatureBudgetPruner(FrozenEstimator(fitted), budget=3).fit(X, y)
+    assert pruner.pruned_estimator_.predict(X).tolist() == pruner.predict(X).tolist()
+
+
+class OtherSearch(GridSearchCV):
+    """Predicts otherwise than its best estimator."""
+
+    def predict(self, X):
+        return self.best_estimator_.predict(-X)
+
+
+def test_a_search_with_a_predict_of_its_own_is_refused():
+    X, y = data("iris")
+    search = OtherSearch(forest(3), {"max_depth": [1, 2]}, cv=2).fit(X, y)
+    with pytest.raises(TypeError, match="OtherSearch is not supported"):
+        read_forest(search)
+
+
+def test_weights_of_a_pipeline():
+    X, y = data("iris")
+    weight = np.where(y == "bee", 5.0, 1.0)
+    model = make_pipeline(StandardScaler(), forest())
+    with pytest.raises(ValueError, match=r"pipeline.fit\(X, y, randomforestclassifier__sample_we"):
+        BornAgainClassifier(model).fit(X, y, sample_weight=weight)
+    model.fit(X, y, randomforestclassifier__sample_weight=weight)
+    tree = BornAgainClassifier(FrozenEstimator(model)).fit(X, y, sample_weight=weight)
+    assert verify(model, tree)
+
+
+ON_ROWS = {
+    "agreement": lambda model, X: agreement(model, model, X),
+    "contains": lambda model, X: sufficient_box(model, X.iloc[0, ::-1]).contains(X),
+    "estimate": lambda model, X: estimate(model, X),
+    "nearest_flip": lambda model, X: nearest_flip(model, X.iloc[[0]]),
+    "sufficient_box": lambda model, X: sufficient_box(model, X.iloc[0]),
+    "verify": lambda model, X: verify(model, model, X=X, max_changes=1),
+}
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("name", ON_ROWS)
+def test_columns_in_another_order_are_refused(name, scaled):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = make_pipeline(StandardScaler(), forest()) if scaled else forest()
+    model.fit(X, y)
+    turned = X.iloc[:, ::-1]
+    with pytest.raises(ValueError, match=r"'petal width .* where .* fitted on 'sepal length"):
+        ON_ROWS[name](model, turned)
+    if name == "contains":
+        return
+    ON_ROWS[name](model, X)
+
+
+@pytest.mark.parametrize("compare", [verify, agreement])
+def test_models_of_columns_in_another_order_are_refused(compare):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    models = [forest().fit(X, y), forest().fit(X.iloc[:, ::-1], y)]
+    with pytest.raises(ValueError, match="in the same order"):
+        compare(*models, domain={"bounds": dict.fromkeys(X, (0, 8))})
+    plain = forest().fit(X.iloc[:, ::-1].to_numpy(), y)  # nothing is known of its columns
+    compare(models[0], plain, domain={"bounds": dict.fromkeys(X, (0, 8))})

@@ -14,7 +14,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import check_array, check_random_state
 
-from ensemble_simplify._base import Interval, validate_params
+from ensemble_simplify._base import Interval, check_column_names, validate_params
 from ensemble_simplify._domain import Domain
 from ensemble_simplify._forest import Forest, Vote
 from ensemble_simplify._thresholds import float32_floor
@@ -99,6 +99,7 @@ class SufficientBox:
             True for rows that have the class for certain.
         """
         audited = self.audited
+        check_column_names([audited.estimator], X)
         X = X if audited.table is None else audited.table.encode(X)
         X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
         if X.shape[1] != len(self.low):

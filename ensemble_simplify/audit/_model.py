@@ -6,7 +6,13 @@ import numpy as np
 from sklearn.utils import check_array
 
 from ensemble_simplify._axes import Axes
-from ensemble_simplify._base import check_missing, columns_of, read_classifier, unwrap
+from ensemble_simplify._base import (
+    check_column_names,
+    check_missing,
+    columns_of,
+    read_classifier,
+    unwrap,
+)
 from ensemble_simplify._columns import UNKNOWN
 from ensemble_simplify._domain import read_domain
 from ensemble_simplify._thresholds import float32_floor
@@ -26,6 +32,7 @@ class Audited:
 
     Attributes
     ----------
+    estimator : fitted estimator
     forest : Forest
         With the thresholds that count in the domain.
     axes : Axes
@@ -42,7 +49,7 @@ class Audited:
     """
 
     def __init__(self, model, domain, row=None):
-        estimator = unwrap(model)
+        self.estimator = estimator = unwrap(model)
         forest = read_classifier(estimator)
         self.table, self.names = columns_of(estimator), names_of([estimator])
         missing = None
@@ -78,6 +85,7 @@ class Audited:
         elif not hasattr(row, "columns"):
             row = np.asarray(row, dtype=None if self.table is None else object)
             row = row[None] if row.ndim == 1 else row
+        check_column_names([self.estimator], row, "row")
         if row.ndim == 2 and row.shape[0] != 1:
             raise ValueError(f"row holds {row.shape[0]} rows. Give one.")
         if self.table is not None:

@@ -13,6 +13,7 @@ from ensemble_simplify._base import (
     Interval,
     StrOptions,
     available_memory,
+    check_column_names,
     columns_of,
     read_classifier,
     unwrap,
@@ -158,6 +159,7 @@ def estimate(
     names = getattr(fitted, "feature_names_in_", None)
     table, missing = columns_of(fitted), None
     if X is not None:
+        check_column_names([fitted], X)
         X = X if table is None else table.encode(X)
         X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         missing = np.isnan(X).any(axis=0)
