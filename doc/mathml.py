@@ -1,7 +1,7 @@
 """Formulas as MathML, which browsers draw by themselves: no script, no font, no other host.
 
-``:math:`` and ``.. math::`` are written as usual, in LaTeX. docutils translates them; a command that
-it does not know is a warning of the build.
+``:math:`` and ``.. math::`` are written as usual, in LaTeX. docutils translates them; a command
+that it does not know is a warning of the build.
 """
 
 from docutils import nodes

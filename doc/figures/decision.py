@@ -90,7 +90,7 @@ def wide():
     height = y - GAP - 6
     start = height / 2 - 40
     edges += [_curve(160, start, 216, middle) for middle in middles]
-    head, name, what = UNSURE
+    head, name, _ = UNSURE
     content += [
         _box(0, start - 26, 160, 52, "start"),
         _text(80, start - 3, "You have", "center strong"),
