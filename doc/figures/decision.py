@@ -65,7 +65,7 @@ def _curve(x, y, to_x, to_y):
 
 def _svg(kind, width, height, content):
     return (
-        f'<svg class="decision {kind}" viewBox="0 0 {width} {height}" role="img" '
+        f'<svg class="decision {kind}" viewBox="-2 -2 {width + 4} {height + 4}" role="img" '
         f'xmlns="http://www.w3.org/2000/svg"><title>Which method for which situation</title>'
         f"{''.join(content)}</svg>\n"
     )
@@ -79,17 +79,17 @@ def wide():
         middle = y + block / 2
         middles.append(middle)
         content += [
-            _box(216, middle - 20, 246, 40, "situation"),
-            _text(339, middle + 5, situation, "center"),
+            _box(206, middle - 20, 270, 40, "situation"),
+            _text(341, middle + 5, situation, "center"),
         ]
         for method in methods:
-            edges.append(_curve(462, middle, 516, y + METHOD / 2))
-            content.append(_method(516, y, 404, *method))
+            edges.append(_curve(476, middle, 522, y + METHOD / 2))
+            content.append(_method(522, y, 398, *method))
             y += METHOD + GAP
         y += 6
     height = y - GAP - 6
     start = height / 2 - 40
-    edges += [_curve(160, start, 216, middle) for middle in middles]
+    edges += [_curve(160, start, 206, middle) for middle in middles]
     head, name, _ = UNSURE
     content += [
         _box(0, start - 26, 160, 52, "start"),

@@ -57,7 +57,7 @@ panels = [
 # Each panel is a drawing of its own: the page puts as many side by side as fit.
 plt.rcParams["savefig.bbox"] = "standard"
 for name, fact, model, sharp in panels:
-    _, ax = plt.subplots(figsize=(2.9, 2.9), layout="constrained")
+    _, ax = plt.subplots(figsize=(2.5, 2.6), layout="constrained")
     if sharp:
         shade = model.predict(flat).astype(float)
         leaf = np.unique(model.decision_tree_.apply(flat), return_inverse=True)[1]
@@ -74,6 +74,7 @@ for name, fact, model, sharp in panels:
         ax.scatter(*X[y == label].T, s=7, c="0.15", marker=marker, linewidths=0)
     ax.set_title(name, fontweight="bold", fontsize=11, pad=20)
     ax.text(0.5, 1.04, fact, transform=ax.transAxes, ha="center", fontsize=9.5)
+    ax.locator_params(nbins=5)
     ax.set_xlabel("petal length (cm)")
     ax.set_ylabel("petal width (cm)")
     ax.set_xlim(sides[0][[0, -1]])

@@ -23,7 +23,7 @@ for name, max_changes in (("The rows", 0), ("One change of a row", 1), ("Every i
     tree = BornAgainClassifier(forest, max_changes=max_changes, random_state=0)
     tree.fit(rows, answers)
     shade = tree.predict(flat)
-    _, ax = plt.subplots(figsize=(2.9, 2.9), layout="constrained")
+    _, ax = plt.subplots(figsize=(2.5, 2.6), layout="constrained")
     colors = ListedColormap(["#a9c3dc", "#f8cba3"])
     ax.pcolormesh(*sides, shade.reshape(400, 400), cmap=colors, rasterized=True)
     differs = (shade != truth).reshape(400, 400)
@@ -36,6 +36,7 @@ for name, max_changes in (("The rows", 0), ("One change of a row", 1), ("Every i
     ax.set_title(name, fontweight="bold", fontsize=11, pad=20)
     fact = f"{tree.n_leaves_} leaves; differs on {100 * differs.mean():.1f} %"
     ax.text(0.5, 1.04, fact, transform=ax.transAxes, ha="center", fontsize=9.5)
+    ax.locator_params(nbins=5)
     ax.set_xlabel("petal length (cm)")
     ax.set_ylabel("petal width (cm)")
     ax.set_xlim(sides[0][[0, -1]])
