@@ -14,6 +14,7 @@ copyright = "2026, The ensemble_simplify developers"
 version = release = ensemble_simplify.__version__
 
 extensions = [
+    "mathml",
     "matplotlib.sphinxext.plot_directive",
     "myst_parser",
     "numpydoc",
@@ -73,12 +74,20 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
 }
 
+# Formulas are MathML: nothing is loaded from another host (see mathml.py).
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_title = "ensemble_simplify"
+html_favicon = "_static/favicon.svg"
 html_theme_options = {
-    "logo": {"text": "ensemble_simplify"},
+    "logo": {
+        "text": "ensemble_simplify",
+        "image_light": "_static/logo-light.svg",
+        "image_dark": "_static/logo-dark.svg",
+        "alt_text": "",
+    },
     "navigation_with_keys": False,
     "show_prev_next": False,
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
@@ -96,7 +105,9 @@ html_show_sourcelink = False
 
 
 def setup(app):
-    """Draw the architecture page's pictures before anything is read."""
+    """Draw the pictures of the start page and of the architecture page before anything is read."""
     import draw_architecture
+    from figures import decision
 
     app.connect("builder-inited", lambda _: draw_architecture.write_all(HERE / "generated"))
+    app.connect("builder-inited", lambda _: decision.write(HERE / "generated"))

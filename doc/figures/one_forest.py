@@ -5,6 +5,7 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -28,7 +29,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the budget falls into a step of the path
     pruner = FeatureBudgetPruner(frozen, budget="50%").fit(X, y)
 representer = RepresenterTree(frozen, max_leaf_nodes=4, random_state=0).fit(X, y)
-genesim = GenesimClassifier([frozen], random_state=0).fit(X, y)
+genesim = GenesimClassifier([clone(forest)], random_state=0).fit(X, y)
 cultivated = CultivatedForestClassifier(max_depth=3).fit(X, y)
 
 sides = [np.linspace(X[:, j].min() - 0.2, X[:, j].max() + 0.2, 300) for j in (0, 1)]
@@ -37,31 +38,26 @@ same = np.mean(representer.predict(X) == forest.predict(X))
 colors = LinearSegmentedColormap.from_list("", ["#4477aa", "#ffffff", "#ee7733"])
 panels = [
     ("A random forest", f"{len(forest.estimators_)} trees, {n_leaves} leaves", forest, False),
+    ("Born-again tree", f"{born_again.n_leaves_} leaves, the same answers", born_again, True),
     (
-        "Born again",
-        f"1 tree, {born_again.n_leaves_} leaves, same answers",
-        born_again,
-        True,
-    ),
-    (
-        "Feature budget",
-        f"{pruner.cost_:.1f} measurements a flower, not {pruner.unpruned_cost_:.1f}",
-        pruner,
-        False,
-    ),
-    (
-        "Representer",
-        f"{representer.n_leaves_} leaves, same for {same:.0%} of rows",
+        "Representer tree",
+        f"{representer.n_leaves_} leaves, same on {100 * same:.0f} % of rows",
         representer,
         True,
     ),
     ("GENESIM", f"{genesim.n_leaves_} leaves, bred for accuracy", genesim, True),
-    ("Cultivated", "one tree that shows its doubt", cultivated, False),
+    (
+        "Feature budget",
+        f"{pruner.cost_:.1f} features a row, not {pruner.unpruned_cost_:.1f}",
+        pruner,
+        False,
+    ),
+    ("Cultivated forest", "one tree with soft splits", cultivated, False),
 ]
-figure, axes = plt.subplots(
-    2, 3, figsize=(8.2, 5.2), sharex=True, sharey=True, layout="constrained"
-)
-for ax, (name, fact, model, sharp) in zip(axes.flat, panels, strict=True):
+# Each panel is a drawing of its own: the page puts as many side by side as fit.
+plt.rcParams["savefig.bbox"] = "standard"
+for name, fact, model, sharp in panels:
+    _, ax = plt.subplots(figsize=(2.5, 2.6), layout="constrained")
     if sharp:
         shade = model.predict(flat).astype(float)
         leaf = np.unique(model.decision_tree_.apply(flat), return_inverse=True)[1]
@@ -76,11 +72,10 @@ for ax, (name, fact, model, sharp) in zip(axes.flat, panels, strict=True):
     )
     for label, marker in ((False, "o"), (True, "^")):
         ax.scatter(*X[y == label].T, s=7, c="0.15", marker=marker, linewidths=0)
-    ax.set_title(f"{name}\n", fontweight="bold", pad=2)
-    ax.text(0.5, 1.03, fact, transform=ax.transAxes, ha="center", fontsize=8.5)
+    ax.set_title(name, fontweight="bold", fontsize=11, pad=20)
+    ax.text(0.5, 1.04, fact, transform=ax.transAxes, ha="center", fontsize=9.5)
+    ax.locator_params(nbins=5)
+    ax.set_xlabel("petal length (cm)")
+    ax.set_ylabel("petal width (cm)")
     ax.set_xlim(sides[0][[0, -1]])
     ax.set_ylim(sides[1][[0, -1]])
-for ax in axes[1]:
-    ax.set_xlabel("petal length (cm)")
-for ax in axes[:, 0]:
-    ax.set_ylabel("petal width (cm)")

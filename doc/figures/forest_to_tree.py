@@ -1,0 +1,133 @@
+"""README's picture: the forest of its first example, and the tree that `simplify` recommends.
+
+python doc/figures/forest_to_tree.py    writes doc/_static/forest_to_tree.svg
+"""
+
+from html import escape
+from pathlib import Path
+
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import train_test_split
+
+from ensemble_simplify import simplify
+
+FILE = Path(__file__).resolve().parent.parent / "_static" / "forest_to_tree.svg"
+WIDTH, COLUMNS, MARGIN = 600, 20, 12
+NAMES = {0: "malignant", 1: "benign"}
+COLORS = {0: "#d9730d", 1: "#2f6fa8"}
+
+
+def places(tree):
+    """Position of every node: leaves in a row, a split in the middle above its children."""
+    left, right = tree.children_left, tree.children_right
+    x, depth, leaves = {}, {0: 0}, []
+
+    def walk(node):
+        if left[node] < 0:
+            x[node] = len(leaves) + 0.5
+            leaves.append(node)
+            return
+        for child in (left[node], right[node]):
+            depth[child] = depth[node] + 1
+            walk(child)
+        x[node] = (x[left[node]] + x[right[node]]) / 2
+
+    walk(0)
+    return {node: (x[node] / len(leaves), depth[node]) for node in x}
+
+
+def skeleton(tree, x, y, width, height):
+    """Edges of a tree as a path in a box."""
+    at, path = places(tree), []
+    deepest = max(max(depth for _, depth in at.values()), 1)
+
+    def point(node):
+        across, depth = at[node]
+        return f"{x + across * width:.1f} {y + depth / deepest * height:.1f}"
+
+    for node, child in enumerate(tree.children_left):
+        if child >= 0:
+            other = tree.children_right[node]
+            path.append(f"M{point(child)}L{point(node)}L{point(other)}")
+    return "".join(path)
+
+
+def drawn(tree, names, y):
+    """The tree with its conditions, from y downwards."""
+    at, edges, boxes = places(tree), [], []
+    step = 78
+    for node, (across, depth) in at.items():
+        cx, cy = MARGIN + across * (WIDTH - 2 * MARGIN), y + depth * step
+        left, right = tree.children_left[node], tree.children_right[node]
+        if left < 0:
+            label = int(tree.value[node][0].argmax())
+            boxes.append(
+                f'<rect x="{cx - 46:.0f}" y="{cy:.0f}" width="92" height="30" rx="15" '
+                f'fill="{COLORS[label]}"/><text x="{cx:.0f}" y="{cy + 20:.0f}" '
+                f'fill="#fff">{NAMES[label]}</text>'
+            )
+            continue
+        for child, word in ((left, "yes"), (right, "no")):
+            to = MARGIN + at[child][0] * (WIDTH - 2 * MARGIN)
+            edges.append(f'<path d="M{cx:.0f} {cy + 44:.0f}L{to:.0f} {cy + step:.0f}"/>')
+            side = -22 if child == left else 22
+            boxes.append(
+                f'<text x="{(cx + to) / 2 + side:.0f}" y="{cy + 60:.0f}" class="small">'
+                f"{word}</text>"
+            )
+        name, threshold = names[tree.feature[node]], tree.threshold[node]
+        boxes.append(
+            f'<rect x="{cx - 86:.0f}" y="{cy:.0f}" width="172" height="44" rx="7" fill="#fff" '
+            f'stroke="#8a949e"/><text x="{cx:.0f}" y="{cy + 18:.0f}">{escape(name)}</text>'
+            f'<text x="{cx:.0f}" y="{cy + 36:.0f}">≤ {threshold:.4g} ?</text>'
+        )
+    return f'<g stroke="#8a949e" stroke-width="1.5" fill="none">{"".join(edges)}</g>' + "".join(
+        boxes
+    )
+
+
+def picture(forest, tree, agreement, n_rows, names):
+    """The whole picture as SVG."""
+    n_leaves = sum(int(member.get_n_leaves()) for member in forest.estimators_)
+    cell = (WIDTH - 2 * MARGIN) / COLUMNS
+    paths = []
+    for i, member in enumerate(forest.estimators_):
+        x, y = MARGIN + i % COLUMNS * cell + 2, 42 + i // COLUMNS * 27
+        paths.append(skeleton(member.tree_, x, y, cell - 4, 20))
+    top = 42 + len(forest.estimators_) // COLUMNS * 27
+    depth = max(depth for _, depth in places(tree.tree_).values())
+    height = top + 84 + depth * 78 + 42
+    return f"""\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" \
+height="{height}" font-family="system-ui, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif" \
+font-size="15" text-anchor="middle" fill="#1c2228" role="img">
+<title>A random forest and the tree that simplify recommends</title>
+<style>.small{{font-size:13px;fill:#5c6773}}.head{{font-weight:600}}</style>
+<rect width="{WIDTH}" height="{height}" rx="10" fill="#fff"/>
+<text x="{WIDTH / 2}" y="28" class="head">A random forest: {len(forest.estimators_)} trees, \
+{n_leaves:,} leaves</text>
+<path d="{"".join(paths)}" stroke="#2f6fa8" stroke-width=".7" fill="none"/>
+<path d="M{WIDTH / 2} {top + 6}v22m-7 -8l7 8l7 -8" stroke="#5c6773" stroke-width="2" fill="none"/>
+<text x="{WIDTH / 2}" y="{top + 54}" class="head">One tree: {tree.get_n_leaves()} leaves, \
+the same answer on {100 * agreement:.1f} % of {n_rows} new rows</text>
+{drawn(tree.tree_, names, top + 72)}
+</svg>
+"""
+
+
+def main():
+    """Fit as README does, and write the file."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0)
+    forest = RandomForestClassifier(random_state=0).fit(X, y)
+    methods = ["representer", "genesim"]
+    outcome = simplify(forest, X_new, y_new, methods=methods, random_state=0)
+    agreement = outcome.to_frame().agreement[outcome.best]
+    tree = getattr(outcome.best_model, "decision_tree_", outcome.best_model)
+    text = picture(forest, tree, agreement, outcome.n_rows_aside, list(X.columns))
+    FILE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
