@@ -2,19 +2,24 @@
 Beyond one machine
 ==================
 
-Rows that fill several machines, or that must not leave them. What can be done with the methods of
-this package, on a real ``dask.distributed`` cluster: a scheduler and two worker processes that
-talk over TCP. On this page they run on one machine; with ``Client("scheduler:8786")`` in place
-of ``LocalCluster`` they may be anywhere.
+Your rows fill several machines, or must not leave them. This page shows five ways to use this
+package then. It runs on a real ``dask.distributed`` cluster: a scheduler and two worker processes
+that talk over TCP. Here they all run on one machine. To use a cluster of yours, write
+``Client("scheduler:8786")``, with its address, in place of ``LocalCluster``.
+
+You need ``pip install "dask[distributed]" matplotlib`` to run it.
 """
 
 # %%
 # The cluster, and rows that stay where they are
 # ----------------------------------------------
-# Worker processes import the script they were started from, hence ``if __name__ == "__main__"``.
-# Each part of the rows is made on a worker, as it would be read from that machine's disk; the
-# script only holds its address.
+# Each part of the rows is made on a worker, as if it were read from that machine's disk. The script
+# only holds a reference to it.
+#
+# Worker processes import the script that started them. So what only the script itself should do
+# stands under ``if __name__ == "__main__"``.
 
+import logging
 import pickle
 import time
 
@@ -44,13 +49,14 @@ def read_part(k, n=10_000):
 
 
 def megabytes(thing):
-    """What it weighs on the wire."""
+    """Size of an object when it is sent."""
     return len(pickle.dumps(thing)) / 1e6
 
 
 if __name__ == "__main__":
+    # On a busy machine the workers take some seconds to stop, of which dask would warn.
     cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
     )
     client = Client(cluster)
     parts = client.map(read_part, range(4))
@@ -59,24 +65,24 @@ if __name__ == "__main__":
     print(f"{len(client.scheduler_info()['workers'])} workers, {rows:,} rows, {weight:.1f} MB")
 
 # %%
-# Trees of the parts, merged into one
-# -----------------------------------
-# Every worker fits a tree on each of its parts. Only trees travel, and
-# :func:`~ensemble_simplify.merge_trees` makes one tree of them that is their mean at every point.
+# One tree from the trees of all parts
+# ------------------------------------
+# Each worker fits a tree on each of its parts. Only the trees are sent, and
+# :func:`~ensemble_simplify.merge_trees` turns them into one tree: their exact mean.
 
 
 def fit_tree(part):
-    """A tree of one part."""
+    """Fit a tree on one part."""
     return DecisionTreeClassifier(max_leaf_nodes=10, random_state=0).fit(*part)
 
 
 def accuracy(part, model):
-    """On the rows of one part, where they are."""
+    """Score a model on one part, on the machine that holds it."""
     return model.score(*part)
 
 
 if __name__ == "__main__":
-    client.get_task_stream()  # the scheduler takes notes from here on, for the figure at the end
+    client.get_task_stream()  # record tasks from here on, for the figure at the end
     trees = client.gather(client.map(fit_tree, parts))
     merged = merge_trees(trees)
     new = client.map(read_part, range(100, 104))
@@ -86,15 +92,15 @@ if __name__ == "__main__":
         print(f"{name:18s} accuracy on new rows {np.mean(scores):.3f}")
 
 # %%
-# A small tree bred from forests of the parts
-# -------------------------------------------
-# The merged tree is exact and large. Where some rows may be looked at,
-# :class:`~ensemble_simplify.GenesimClassifier` breeds a small tree from forests that were fitted
-# on the parts.
+# A small tree from the forests of all parts
+# ------------------------------------------
+# The merged tree is exact, but large. If you have some rows in one place,
+# :class:`~ensemble_simplify.GenesimClassifier` breeds a small tree from forests that were fitted on
+# the parts. Here it gets 2000 rows.
 
 
 def fit_forest(part):
-    """A forest of one part."""
+    """Fit a forest on one part."""
     return RandomForestClassifier(10, max_leaf_nodes=30, random_state=0).fit(*part)
 
 
@@ -112,15 +118,16 @@ if __name__ == "__main__":
     print(f"bred: {bred.n_leaves_} leaves, accuracy on new rows {np.mean(scores):.3f}")
 
 # %%
-# Ask models that stay where they are
-# -----------------------------------
-# A :class:`~ensemble_simplify.RepresenterTree` only asks questions, in a few large calls. Here its
-# predictor is a function that sends them to the workers, where each forest answers, and averages
-# the answers. Neither rows nor forests travel; the questions are made from the 2000 rows above.
+# A tree from models that stay where they are
+# -------------------------------------------
+# :class:`~ensemble_simplify.RepresenterTree` only needs a function that predicts. It calls it a few
+# times, with many rows. Here the function sends these rows to the workers, where each forest
+# predicts, and averages the answers. Neither training rows nor forests are sent. The rows to be
+# predicted are made from the 2000 rows above.
 
 
 def answers(forest, questions):
-    """Class probabilities from one forest."""
+    """Class probabilities of one forest."""
     return forest.predict_proba(questions)
 
 
@@ -128,7 +135,7 @@ asked = []
 
 
 def federation(questions):
-    """Mean class probabilities over all workers."""
+    """Mean class probabilities of all forests."""
     asked.append(len(questions))
     sent = client.scatter(questions, hash=False)
     replies = client.map(answers, forest_futures, questions=sent, pure=False)
@@ -138,19 +145,19 @@ def federation(questions):
 if __name__ == "__main__":
     tree = RepresenterTree(federation, target="proba", max_leaf_nodes=16, random_state=0)
     tree.fit(X, y)
-    probabilities = federation(X)
+    probabilities = np.mean([forest.predict_proba(X) for forest in forests], axis=0)
     agreement = np.mean(tree.predict_proba(X).argmax(axis=1) == probabilities.argmax(axis=1))
-    print(f"{sum(asked):,} questions in {len(asked)} calls, {tree.n_leaves_} leaves")
-    print(f"same answer as the federation for {agreement:.1%} of 2000 rows")
+    print(f"{sum(asked):,} rows were predicted in {len(asked)} calls; {tree.n_leaves_} leaves")
+    print(f"same class as the mean of the forests for {agreement:.1%} of 2000 rows")
 
 # %%
-# Search, and decompose
-# ---------------------
-# What scikit-learn and this package do in parallel goes through joblib, and ``parallel_config``
-# sends it to the cluster: a grid search over any estimator, and the decomposition of
-# :class:`~ensemble_simplify.FeatureBudgetPruner` (``solver="dantzig_wolfe"``), in which workers
-# prune single trees and a small master program joins them. It finds the same optimum as the
-# minimum cut, which on one machine is far faster.
+# A grid search, and a problem split into parts
+# ---------------------------------------------
+# scikit-learn and this package run parallel tasks with joblib, and ``joblib.parallel_config`` sends
+# them to the cluster. First, a grid search. Second, ``solver="dantzig_wolfe"`` of
+# :class:`~ensemble_simplify.FeatureBudgetPruner`: workers prune single trees, and a small linear
+# program joins the results. It finds the same optimum as the default solver, the minimum cut, which
+# is much faster on one machine.
 
 if __name__ == "__main__":
     sample, labels = X[:800], y[:800]
@@ -173,24 +180,24 @@ if __name__ == "__main__":
         print(f"{name:14s} objective {pruner.error_ + lam * pruner.cost_:.9f}")
 
 # %%
-# Who has worked
-# --------------
-# Each bar is one task, as the scheduler noted it.
+# Which worker did what?
+# ----------------------
+# Each bar is one task, as recorded by the scheduler. In the gaps, the script itself worked, or a
+# result was on its way.
 
 if __name__ == "__main__":
     tasks = client.get_task_stream()
     workers = sorted({task["worker"] for task in tasks})
     kinds = {
-        "read_part": "read",
         "fit_tree": "trees",
         "fit_forest": "forests",
-        "accuracy": "scores",
-        "answers": "answers",
+        "accuracy": "scoring",
+        "answers": "predictions",
         "fit_and_score": "grid search",
         "price_tree": "decomposition",
     }
     begin = min(span["start"] for task in tasks for span in task["startstops"])
-    figure, ax = plt.subplots(figsize=(8, 2.8), layout="constrained")
+    figure, ax = plt.subplots(figsize=(8, 3), layout="constrained")
     for i, (kind, label) in enumerate(kinds.items()):
         for task in tasks:
             if kind not in str(task["key"]):
@@ -203,12 +210,10 @@ if __name__ == "__main__":
         ax.plot([], [], "s", color=f"C{i}", label=label)
     ax.set_yticks(range(len(workers)), [f"worker {i + 1}" for i in range(len(workers))])
     ax.set(xlabel="seconds", ylim=(-0.6, len(workers) - 0.4))
-    figure.legend(
-        fontsize="small", columnspacing=1.2, loc="outside lower center", ncols=7, frameon=False
-    )
+    figure.legend(fontsize="small", loc="outside lower center", ncols=6, frameon=False)
     plt.show()
     client.close()
     cluster.close()
 
 # %%
-# What scales out, and what does not: see :ref:`beyond_one_machine`.
+# What can run on several machines and what cannot is explained in :ref:`beyond_one_machine`.
