@@ -34,8 +34,8 @@ forest.fit(X_train, y_train)
 # Its born-again tree
 # -------------------
 # ``FrozenEstimator`` says that the forest is already fitted. ``fit`` then only searches for the
-# tree. By default it looks for the smallest depth and, among the trees of that depth, for the fewest
-# leaves.
+# tree. By default it looks for the smallest depth and, among the trees of that depth, for the
+# fewest leaves.
 
 born_again = BornAgainClassifier(FrozenEstimator(forest)).fit(X_train, y_train)
 
@@ -48,8 +48,8 @@ print(f"status: {born_again.status_}")
 #
 # The proof that the two are equal
 # --------------------------------
-# ``verify`` proves the equality again. It does not use the search: it bounds the votes of the forest
-# on the box of each leaf.
+# ``verify`` proves the equality again. It does not use the search: it bounds the votes of the
+# forest on the box of each leaf.
 
 proof = born_again.verify()
 print(proof)
@@ -69,7 +69,7 @@ points = pd.DataFrame(
     {name: rng.uniform(column.min(), column.max(), 100_000) for name, column in iris.data.items()}
 )
 answers = forest.predict(points)
-table = pd.DataFrame(
+pd.DataFrame.from_dict(
     {
         name: {
             "leaves": model.get_n_leaves(),
@@ -77,9 +77,9 @@ table = pd.DataFrame(
             "differs from the forest": f"{np.mean(model.predict(points) != answers):.1%}",
         }
         for name, model in (("born-again tree", born_again), ("plain tree", plain))
-    }
-).T
-table
+    },
+    orient="index",
+)
 
 # %%
 # So take the plain tree if you only need a small tree of the same accuracy on data like yours. Take
@@ -89,7 +89,8 @@ table
 # Read the tree
 # -------------
 # ``decision_tree_`` is an ordinary ``DecisionTreeClassifier``. ``export_text()`` prints it, and
-# everything that takes a scikit-learn tree takes it. Here each box shows only the test or the class.
+# everything that takes a scikit-learn tree takes it. Here each box shows only the test or the
+# class.
 
 figure, ax = plt.subplots(figsize=(10, 5), layout="constrained")
 plot_tree(

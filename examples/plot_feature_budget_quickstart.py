@@ -18,9 +18,7 @@ from sklearn.model_selection import train_test_split
 from ensemble_simplify import BudgetPathDisplay, FeatureBudgetPruner
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-X_train, X_test, y_train, y_test = train_test_split(
-    X, y, test_size=0.5, stratify=y, random_state=0
-)
+X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
 
 # %%
 # A budget of two measurements

@@ -31,7 +31,9 @@ FILE = "heart_statlog.csv"
 here = Path(globals().get("__file__", "page")).resolve().parent
 found = [path for path in (here / FILE, here.parent / "data" / FILE) if path.exists()]
 if not found:
-    raise FileNotFoundError(f"Download {FILE} from the page of this example, and save it in {here}.")
+    raise FileNotFoundError(
+        f"Download {FILE} from the page of this example, and save it in {here}."
+    )
 data = pd.read_csv(found[0])
 X, y = data.drop(columns="target"), data["target"]
 X = X.rename(
@@ -91,7 +93,10 @@ def price_of(tests):
 
 print(f"All tests of one patient: ${price_of(X.columns):.2f}")
 listed = pd.DataFrame(
-    [(t, f"${p:.2f}", group_of.get(t, ""), group_prices.get(group_of.get(t))) for t, p in prices.items()],
+    [
+        (t, f"${p:.2f}", group_of.get(t, ""), group_prices.get(group_of.get(t)))
+        for t, p in prices.items()
+    ],
     columns=["finding", "own price", "group", "shared price"],
 )
 listed["shared price"] = listed["shared price"].map("${:.2f}".format, na_action="ignore")
@@ -114,7 +119,7 @@ pruner = FeatureBudgetPruner(
 def at_budgets(fitted):
     """The fitted pruner at each budget."""
     with warnings.catch_warnings():
-        # Some budgets lie between two optimal prunings. The best one found is taken, with a warning.
+        # Some budgets lie between two optimal prunings: the best one found is taken.
         warnings.simplefilter("ignore", UserWarning)
         return [fitted.at(budget=float(budget)) for budget in budgets]
 
@@ -146,7 +151,7 @@ below = np.zeros(len(budgets))
 for part, dollars in spent.iterrows():
     ax.barh(range(len(budgets)), dollars, left=below, label=part)
     below += dollars.to_numpy()
-for place, (budget, total) in enumerate(zip(budgets, below, strict=True)):
+for place, total in enumerate(below):
     ax.text(total + 3, place, f"${total:.0f}", va="center")
     assert np.isclose(total, chosen[place].feature_cost(X).mean())
 ax.set_yticks(range(len(budgets)), [f"budget ${budget}" for budget in budgets])
@@ -223,8 +228,8 @@ plt.show()
 #
 # What does the blood sample buy?
 # -------------------------------
-# Compare plain forests with and without the two blood tests, each in ten times fivefold cross-validation:
-# once among the questions alone, and once among all findings.
+# Compare plain forests with and without the two blood tests, each in ten times fivefold
+# cross-validation: once among the questions alone, and once among all findings.
 
 folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=10, random_state=0)
 blood = groups["blood sample"]
@@ -243,6 +248,7 @@ columns = ["known already", "error without blood", "error with blood", "price of
 pd.DataFrame(rows, columns=columns).style.hide()
 
 # %%
-# Where only the questions have been asked, the two blood tests avoid about three errors in a hundred
-# patients, for $10.37 a patient. Where all other tests are known, they avoid almost none. This is
-# why the pruner buys the blood sample first, and why a forest on all tests could do without it.
+# Where only the questions have been asked, the two blood tests avoid about three errors in a
+# hundred patients, for $10.37 a patient. Where all other tests are known, they avoid almost none.
+# This is why the pruner buys the blood sample first, and why a forest on all tests could do without
+# it.
