@@ -664,9 +664,9 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
             warn(
                 f"budget={budget:.6g} lies in a step of the path from cost {high:.6g} down to "
                 f"{low:.6g}: no pruning between them is optimal for any lam. The best one found "
-                f"costs {pruning.cost:.6g} with error {pruning.error:.6g}; none within the budget has an "
-                f"error below {pruning.error_bound:.6g}. To come closer, use trees that choose "
-                "from all features (bagging, max_features=None), or fill='mip'."
+                f"costs {pruning.cost:.6g} with error {pruning.error:.6g}; none within the budget "
+                f"has an error below {pruning.error_bound:.6g}. To come closer, use trees that "
+                "choose from all features (bagging, max_features=None), or fill='mip'."
             )
 
     def _set_pruning(self, pruning):
