@@ -93,22 +93,24 @@ pd.DataFrame.from_dict(
 # class.
 
 figure, ax = plt.subplots(figsize=(10, 5), layout="constrained")
-plot_tree(
+boxes = plot_tree(
     born_again.decision_tree_,
     feature_names=[name.removesuffix(" (cm)") for name in X_train],
     class_names=born_again.classes_,
-    filled=True,
-    rounded=True,
     impurity=False,
     label="none",
     precision=3,
     fontsize=9,
     ax=ax,
 )
-for box in ax.texts:
-    lines = box.get_text().split("\n")
-    box.set_text(lines[0].replace(" <= ", "\n≤ ") if "<=" in lines[0] else lines[-1])
-ax.set_title(f"The born-again tree of {len(forest)} trees (left: true, right: false)")
+colors = {"setosa": "#88bbdd", "versicolor": "#eedd88", "virginica": "#ee9988"}
+for box in boxes:
+    if box.get_bbox_patch() is not None:
+        lines = box.get_text().split("\n")
+        is_test = "<=" in lines[0]
+        box.set_text(lines[0].replace(" <= ", "\n≤ ") if is_test else lines[-1])
+        box.get_bbox_patch().set_facecolor("white" if is_test else colors[lines[-1]])
+ax.set_title(f"The born-again tree of {len(forest)} trees")
 plt.show()
 
 # %%

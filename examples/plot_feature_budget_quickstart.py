@@ -89,8 +89,8 @@ plt.show()
 # %%
 # Each patient needs other measurements
 # -------------------------------------
-# The pruned forest asks for a measurement only where a split needs it. Few measurements are needed
-# for all patients.
+# The pruned forest asks for a measurement only where a split needs it. Only some measurements are
+# needed for all patients.
 
 share = pd.Series(cheap.acquired_features(X_test).mean(axis=0), X.columns).nlargest(15)[::-1]
 fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")

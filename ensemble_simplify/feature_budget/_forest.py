@@ -375,7 +375,7 @@ class BudgetForestClassifier(BaggingClassifier):
             if (value := getattr(self, name)) != default:
                 raise ValueError(
                     f"{name}={value!r} has no effect with purchases={self.purchases!r}, which "
-                    "goes by the Gini impurity. Set purchases='split', or leave it out."
+                    "uses the Gini impurity. Set purchases='split', or leave it out."
                 )
 
 
