@@ -1,13 +1,15 @@
 """
-Feature budget: the same forest for a fraction of the features
-==============================================================
+Feature budget: a forest that needs fewer measurements
+======================================================
 
-Every measurement has a price: a laboratory test, a sensor, a database query. A random forest
-asks for nearly all of them, for every row. :class:`~ensemble_simplify.FeatureBudgetPruner` cuts
-its trees back so that a row buys fewer features, and finds the best such pruning exactly.
+Every measurement has a price: a laboratory test, a sensor, a database query. A random forest asks
+for nearly all of them, for every row. :class:`~ensemble_simplify.FeatureBudgetPruner` gives you a
+forest whose rows need, on average, no more than a budget that you choose.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -16,79 +18,100 @@ from sklearn.model_selection import train_test_split
 from ensemble_simplify import BudgetPathDisplay, FeatureBudgetPruner
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
 
 # %%
-# Trees that may choose among all features share many of them; that leaves room to save.
-forest = RandomForestClassifier(100, max_features=None, min_samples_leaf=3, random_state=0)
-forest.fit(X_train, y_train)
+# A budget of two measurements
+# ----------------------------
+# Here every measurement costs 1, so ``budget=2.0`` means two measurements for an average patient.
+# The forest is passed unfitted. The pruner may then fit forests of its own on chosen features; it
+# prunes them all, and takes the best one within the budget.
+
+forest = RandomForestClassifier(25, random_state=0)
+pruner = FeatureBudgetPruner(forest, budget=2.0).fit(X_train, y_train)
+
+print(f"measurements for an average test patient: {pruner.feature_cost(X_test).mean():.2f}")
+print(", ".join(X.columns[pruner.acquired_features(X_test).any(axis=0)]))
 
 # %%
-# The pruner computes all optimal prunings at once, from the one of lowest error to the one that
-# buys nothing. ``FrozenEstimator`` says that the forest is fitted already.
-pruner = FeatureBudgetPruner(FrozenEstimator(forest)).fit(X_train, y_train)
-print(f"{len(pruner.path_.lams)} prunings, from cost {pruner.path_.costs[0]:.1f} to 0")
+# The plain alternatives are a forest on the two most important features, and a forest on all 30.
+
+whole = RandomForestClassifier(100, random_state=0).fit(X_train, y_train)
+top = X.columns[np.argsort(-whole.feature_importances_)[:2]]
+two = RandomForestClassifier(100, random_state=0).fit(X_train[top], y_train)
+
+table = pd.DataFrame(
+    [
+        ("pruner, budget 2", 2.0, pruner.score(X_test, y_test)),
+        ("forest on the 2 most important features", 2.0, two.score(X_test[top], y_test)),
+        ("forest on all features", 30.0, whole.score(X_test, y_test)),
+    ],
+    columns=["model", "measurements at most, mean", "test accuracy"],
+).set_index("model")
+table.round(3)
 
 # %%
-# With a budget, it takes the best pruning that stays within it: here 40 % of what the forest pays.
-cheap = pruner.at(budget="40%")
-print(f"features a patient: {pruner.unpruned_cost_:.1f} -> {cheap.cost_:.1f}")
-print(
-    f"accuracy:           {forest.score(X_test, y_test):.3f} -> {cheap.score(X_test, y_test):.3f}"
-)
-print(f"optimal for this budget: {cheap.is_budget_optimal_}")
+# One split of 569 patients says little. On five such splits (``random_state`` 0 to 4) the pruner
+# reached a mean accuracy of 0.935 with two measurements, and the forest on two features 0.922. With
+# three to five measurements the two are within half a point of each other on these data. On ten
+# data sets with their prices the pruner has the best mean rank of six methods; see
+# :ref:`feature_budget_measured`.
+#
+# A forest that must stay as it is
+# --------------------------------
+# If the forest is fitted already and has to stay, wrap it in ``FrozenEstimator``. The pruner then
+# only turns some of its splits into leaves. It computes all optimal prunings at once, and ``at``
+# takes the one for another budget without a new fit. Trees that may choose from all features
+# (``max_features=None``) share many of them, which leaves room to save.
 
-# %%
-# On rows that neither the forest nor the pruner has seen, error against cost. The dashed line
-# prunes the same trees one by one, blind to what the others have bought already.
-fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-display = BudgetPathDisplay.from_estimator(cheap, X_test, y_test, ax=ax)
-ax.set_ylim(0, 0.42)
-ax.set_title("Breast cancer: 30 measurements at a price of 1 each")
-plt.show()
-
-# %%
-# How many of the patients need each measurement, before and after. The pruned forest is a native
-# ``RandomForestClassifier``.
-usage = cheap.feature_usage_
-order = usage.argsort()[::-1][:12]
-fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-ax.barh(X.columns[order][::-1], 100 * usage[order][::-1], color="tab:blue")
-ax.set_xlabel("Share of the patients that need it (%)")
-ax.set_title(f"{(usage > 0).sum()} of 30 measurements are left, most of them for few")
-plt.show()
+given = RandomForestClassifier(50, max_features=None, min_samples_leaf=3, random_state=0)
+given.fit(X_train, y_train)
+path = FeatureBudgetPruner(FrozenEstimator(given)).fit(X_train, y_train)
+cheap = path.at(budget="50%")
+print(f"measurements for an average patient: {path.unpruned_cost_:.1f} -> {cheap.cost_:.1f}")
+print(f"test accuracy: {given.score(X_test, y_test):.3f} -> {cheap.score(X_test, y_test):.3f}")
 print(type(cheap.pruned_estimator_).__name__)
 
 # %%
-# In use, values are fetched one at a time, when a split asks for them.
+# The picture shows cost and error on the test patients for all optimal prunings (blue), from the
+# most accurate one on the right to the one that needs no measurement on the left. The dashed line
+# is the plain alternative: each tree is pruned by itself, although a measurement that one tree asks
+# for is free for the others. The red circle is the pruning that was chosen for the budget; the
+# black square is the forest before pruning. A row pays less than before even where no error is
+# added, because many splits of a forest change no answer.
+
+fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
+BudgetPathDisplay.from_estimator(cheap, X_test, y_test, ax=ax)
+ax.set(ylim=(0, 0.42), xlabel="Measurements for an average patient", ylabel="Error")
+ax.set_title("Breast cancer: 30 measurements, each at a price of 1")
+plt.show()
+
+# %%
+# Each patient needs other measurements
+# -------------------------------------
+# The pruned forest asks for a measurement only where a split needs it. Only some measurements are
+# needed for all patients.
+
+share = pd.Series(cheap.acquired_features(X_test).mean(axis=0), X.columns).nlargest(15)[::-1]
+fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
+ax.barh(share.index, 100 * share, color="tab:blue")
+ax.set_xlabel("Share of the test patients that need it (%)")
+ax.set_title("The 15 measurements that are needed most often")
+plt.show()
+
+# %%
+# In use, ``predict_lazy`` asks for one value at a time, when a split needs it, and never twice.
+
 patient = X_test.iloc[0]
-bought = []
+asked = []
 
 
 def measure(name, rows):
-    """Look the value up, and note that it was bought."""
-    bought.append(name)
+    """Look the value up, and note that it was asked for."""
+    asked.append(name)
     return patient[name]
 
 
 result = cheap.predict_lazy(measure)
-print(f"predicted class {result.prediction[0]} after {len(bought)} measurements:")
-print(", ".join(bought))
-
-# %%
-# That was a forest that must stay as it is. One that may be fitted anew is usually the better buy:
-# given a budget and an unfitted ensemble, the pruner also fits ensembles on chosen features, prunes
-# them all, and takes the best within the budget by rows that neither trees nor pruning have seen.
-fresh = FeatureBudgetPruner(RandomForestClassifier(40, random_state=0), budget=4.0)
-fresh.fit(X_train, y_train)
-print(f"accuracy for 4 measurements: {fresh.score(X_test, y_test):.3f}")
-print(f"of the forest above:         {pruner.at(budget=4.0).score(X_test, y_test):.3f}")
-print(", ".join(X.columns[fresh.feature_usage_ > 0]))
-
-# %%
-# All candidates, the chosen one with its path on the test patients, and what these spend.
-fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-display = BudgetPathDisplay.from_estimator(fresh, X_test, y_test, individual=False, ax=left)
-left.set_ylim(0, 0.42)
-display.plot_costs(ax=right)
-plt.show()
+print(f"predicted class {result.prediction[0]} after {len(asked)} measurements:")
+print(", ".join(asked))

@@ -58,15 +58,22 @@ budget = 3.4
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # between two prunings of the path, which is the point here
     case = pruner.at(budget=budget)
-figure, ax = plt.subplots(figsize=(6.6, 3.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.6, 3.8), layout="constrained")
 ax.scatter(
     cost, error, s=4, c="0.7", linewidths=0, rasterized=True,
     label=f"all {np.prod([len(o) for o in choices]):,} prunings",
 )  # fmt: skip
-ax.plot(pruner.path_.costs, pruner.path_.errors, "o-", color="#4477aa", ms=4, label="the path")
-ax.axvline(budget, color="0.4", linewidth=0.8, linestyle=":")
-ax.plot([case.cost_] * 2, [case.error_bound_, case.error_], color="#ee7733", linewidth=1.2)
-ax.plot(case.cost_, case.error_, "s", color="#ee7733", ms=5, label="chosen for a budget of 3.4")
-ax.plot(budget, case.error_bound_, "_", color="#ee7733", ms=12, label="bound for that budget")
-ax.set(xlabel="features bought a row", ylabel="mean error of the trees", xlim=(-0.1, None))
+ax.plot(
+    pruner.path_.costs, pruner.path_.errors, "o-", color="#4477aa", ms=4,
+    label="the path: prunings that are optimal for some lam",
+)  # fmt: skip
+ax.plot([budget] * 2, [0.05, 0.27], ":", color="0.3", linewidth=1, label=f"a budget of {budget}")
+ax.plot(
+    case.cost_, case.error_, "s", color="#cc3311", ms=6, label="the pruning taken for this budget"
+)
+ax.plot(
+    [0.0, budget], [case.error_bound_] * 2, color="#cc3311", linewidth=1.2, linestyle="--",
+    label="no pruning within the budget lies below",
+)  # fmt: skip
+ax.set(xlabel="features for an average row", ylabel="mean error of the trees", xlim=(-0.1, None))
 ax.legend(loc="upper right")

@@ -9,16 +9,16 @@ from ensemble_simplify._base import pyplot
 
 
 class DepthLeavesDisplay:
-    """Depth against leaves: what a shallower tree of the same function costs.
+    """Draw the fewest leaves for each depth: what a shallower tree costs.
 
     Use :meth:`from_estimator`.
 
     Parameters
     ----------
     depth : ndarray of shape (n_points,)
-        Depths at which fewer leaves become possible, rising.
+        Depths at which fewer leaves become possible, in rising order.
     n_leaves : ndarray of shape (n_points,)
-        The fewest leaves of a tree of each depth, falling.
+        The fewest leaves of a tree of at most each depth.
     points : dict of str to (int, int), default=None
         Depth and leaves of other trees, by name.
 
@@ -52,14 +52,14 @@ class DepthLeavesDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, *, time_limit=None, ax=None):
-        """Find the front of a fitted estimator, and draw it with the estimator's own tree.
+        """Find the fewest leaves for each depth, and draw them with the estimator's own tree.
 
         Parameters
         ----------
         estimator : BornAgainClassifier
             Fitted.
         time_limit : float or None, default=None
-            Seconds that finding the front may take; None: no limit.
+            Largest time of the search in seconds; None: no limit.
         ax : matplotlib Axes, default=None
             None draws into a new figure.
 
@@ -77,7 +77,7 @@ class DepthLeavesDisplay:
         return cls(depth=depth, n_leaves=n_leaves, points=points).plot(ax=ax)
 
     def plot(self, *, ax=None):
-        """Draw.
+        """Draw the curves.
 
         Parameters
         ----------
@@ -120,22 +120,22 @@ class DepthLeavesDisplay:
 
 
 class ExceptionPathDisplay:
-    """Leaves against exceptions: what a smaller tree costs in agreement with the ensemble.
+    """Draw exceptions against leaves: what a smaller tree costs in agreement.
 
     Use :meth:`from_estimator`.
 
     Parameters
     ----------
     n_leaves : ndarray of shape (n_trees,)
-        Leaves of the trees, rising.
+        Leaves of the trees, in rising order.
     exceptions : ndarray of shape (n_trees,)
-        Share of the promised points on which each differs from the ensemble.
+        Share of the promised points on which each tree differs from the ensemble.
     row_exceptions : ndarray of shape (n_trees,)
-        Share of the training rows.
+        Share of the training rows on which each tree differs.
     disagreement : ndarray of shape (n_trees,)
-        Share of rows kept aside; NaN if there are none.
+        Share of the held-out rows on which each tree differs; NaN if there are none.
     max_changes : {0, 1}
-        What is promised.
+        The promise: 0 for the training rows, 1 for single-feature changes of them.
     chosen : int or None, default=None
         Leaves of the estimator's own tree.
 
@@ -203,7 +203,7 @@ class ExceptionPathDisplay:
         ).plot(ax=ax)
 
     def plot(self, *, ax=None):
-        """Draw.
+        """Draw the curves.
 
         Parameters
         ----------

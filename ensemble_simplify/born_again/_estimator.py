@@ -88,14 +88,14 @@ VOTE_SECONDS = 3e-8
 class BornAgainClassifier(
     TakesWhatItsEstimatorTakes, HoldsClassifierTree, ClassifierMixin, BaseEstimator
 ):
-    """The smallest decision tree with exactly the same function as a tree ensemble.
+    """The smallest decision tree that gives the same class as a tree ensemble everywhere.
 
     For every finite input, ``predict`` answers what ``estimator_.predict`` answers, and no
     decision tree of axis-parallel splits that does so is smaller in the chosen objective.
 
-    A large forest has no such tree that could be written out. With `max_changes` the promise is
-    one that can be kept for it: the same answer at every point that differs from some training row
-    in at most so many features.
+    For a large forest that tree is too large to write out. Set `max_changes` then: the tree gives
+    the same answer at every point that differs from some training row in at most that many
+    features.
 
     The thresholds of the ensemble divide the feature space into cells on which its prediction is
     constant. Dynamic programming over all boxes of cells finds the smallest tree that tells the
@@ -111,33 +111,31 @@ class BornAgainClassifier(
         a fitted one is used as it is when wrapped in :class:`~sklearn.frozen.FrozenEstimator`.
         None means ``RandomForestClassifier(n_estimators=5, max_depth=2)``. Supported are
         decision trees, random forests, extra trees, bagged trees, AdaBoost, gradient boosting and
-        voting over them; with the extra ``ensemble-simplify[boosting]``, histogram gradient
-        boosting, XGBoost and LightGBM; a ``Pipeline`` of scalers, imputers or selectors of columns
-        that ends in one of these; and the fitted estimators of this package that hold a tree or
-        an ensemble.
+        voting over them; histogram gradient boosting, XGBoost and LightGBM; a ``Pipeline`` of
+        scalers, imputers or selectors of columns that ends in one of these; and the fitted
+        estimators of this package that hold a tree or an ensemble.
     objective : {"auto", "depth", "leaves", "depth_then_leaves"}, default="auto"
-        What is smallest: the depth, the number of leaves, or the number of leaves among
-        the trees of smallest depth. ``"auto"`` is ``"depth_then_leaves"``, and ``"leaves"`` with
-        `max_changes`, which goes with no other.
+        What to minimise: the depth, the number of leaves, or the number of leaves among the
+        trees of smallest depth. ``"auto"`` is ``"depth_then_leaves"``; with `max_changes` it is
+        ``"leaves"``, the only objective that is possible there.
     method : {"auto", "exact", "heuristic"}, default="auto"
         ``"exact"`` proves the tree smallest, or raises an error if memory or time do not suffice.
-        ``"heuristic"`` grows a tree with exactly the same function, chooses its upper splits by
-        looking ahead, and solves parts exactly, larger and larger ones while time remains; bounds
-        tell how much smaller a tree could be. ``"auto"`` is exact where memory and time suffice,
-        heuristic elsewhere.
+        ``"heuristic"`` finds a tree with the same answers that is not proven smallest; bounds tell
+        how much smaller a tree could be. ``"auto"`` is exact where memory and time suffice,
+        heuristic elsewhere, and refuses where far more than a million leaves are to be expected.
     max_changes : int or None, default=None
         Where the tree answers as the ensemble. None: at every finite input. 0: on the training
-        rows. 1: also wherever a single feature of a training row takes any other value; 2: two
-        features, and so on. At other points the tree may answer anything. 0 and 1 can be had for
-        any forest; from 2 on, the time grows as the product of the numbers of cut points. Rows
+        rows. 1: also where a single feature of a training row takes any other value; 2: two
+        features, and so on. At other points the tree may answer anything. 0 and 1 work for any
+        forest; from 2 on, the time grows as the product of the numbers of thresholds. Rows
         of weight zero do not count. See :meth:`covers`.
     tolerance : float, default=0.0
         With ``max_changes=0`` or 1: largest share of the weight of the promised points on which
-        the tree may differ. The tree with the fewest leaves within it is taken; its exceptions are
-        counted.
+        the tree may differ. The tree with the fewest leaves within this share is taken, and its
+        exceptions are counted.
     max_leaf_nodes : int or None, default=None
-        With ``max_changes=0`` or 1: most leaves of the tree. If a tree without exceptions has
-        more, the one with the least weight of exceptions is taken; with `tolerance`, the
+        With ``max_changes=0`` or 1: largest number of leaves. If a tree without exceptions has
+        more, the tree with the least weight of exceptions is taken; with `tolerance`, the
         smaller of the two. None: no limit.
     row_share : float, default=0.5
         With ``max_changes=1``: share of the training rows in the weight of all promised points,
@@ -147,27 +145,26 @@ class BornAgainClassifier(
         answers (with ``n_jobs=None``, where its sums do not depend on the timing of threads);
         ``"hard"``, the majority of the trees' labels, ties to the first class, as in [1]_.
     post_prune : bool, default=False
-        Whether to replace, from the bottom up, every split that has training rows on one side only
-        by that side, and splits between two leaves of one class by a leaf, as in [1]_. The tree
-        is then smaller and answers like the ensemble on every training row (of positive weight),
-        but not everywhere: see `volume_fidelity_`.
+        Whether to replace every split that has training rows on one side only by that side, and
+        splits between two leaves of one class by a leaf, as in [1]_. The tree is then smaller. It
+        answers like the ensemble on every training row (of positive weight), but not everywhere:
+        see `volume_fidelity_`.
     domain : Domain, dict or None, default=None
-        Which inputs can occur: a :class:`Domain`, or a dict of its parameters. The tree has the
-        ensemble's function inside the domain and any class outside, where ``predict`` answers
-        without a check; so it can be smaller. Training rows must be inside. None: every finite
-        input.
+        Which inputs can occur: a :class:`Domain`, or a dict of its parameters. Inside the domain
+        the tree answers as the ensemble. Outside it may answer anything, and ``predict`` does not
+        check; so the tree can be smaller. Training rows must be inside. None: every finite input.
     merge_thresholds : bool, default=False
-        Whether to merge thresholds of the ensemble, before the search, to the fewest that leave
-        every training row on its path in every tree [2]_. The tree then has the function of the
-        ensemble with merged thresholds, which is the ensemble's own on the training rows (of
-        positive weight), but not everywhere: see `volume_fidelity_`.
+        Whether to merge the ensemble's thresholds, before the search, into as few as possible such
+        that every training row keeps its path in every tree [2]_. The tree then answers as the
+        ensemble with merged thresholds: as the given one on the training rows (of positive
+        weight), but not everywhere: see `volume_fidelity_`.
     max_memory : float or None, default=None
         Memory the search may use, in bytes. None: half of what is free when ``fit`` starts.
         With `max_changes`, only what the points near the rows take is checked.
     time_limit : float or None, default=None
-        Time in seconds, without the fitting of the ensemble; reading it and writing the tree
-        count. When it is over, the best tree so far is returned with its bounds and a
-        ``ConvergenceWarning``. More time does not give a larger tree. None: no limit; before an
+        Time in seconds; fitting the ensemble does not count, reading it and writing the tree do.
+        When it is over, the best tree so far is returned with its bounds and a
+        ``ConvergenceWarning``. More time does not give a larger tree. None: no limit. Before an
         exact search that is expected to take more than ten seconds, a ``UserWarning`` tells how
         long, and which tree and bound are known by then (it is printed if `verbose`).
     random_state : int, RandomState instance or None, default=None
@@ -206,10 +203,11 @@ class BornAgainClassifier(
         smaller one may exist. It is about the search: what `post_prune` took away afterwards is
         the difference to `n_leaves_unpruned_`.
     fidelity_ : float
-        1.0 where the tree is proven to be the ensemble (inside `domain`); NaN where `post_prune`
-        or `merge_thresholds` changed its function, for no rows are kept aside to measure that:
-        see `volume_fidelity_`, and :func:`verify`. With ``max_changes=0`` or 1, agreement on a
-        fifth of the training rows, of a tree of this size that was found without them.
+        1.0 where the tree is proven equal to the ensemble (inside `domain`). NaN where
+        `post_prune` or `merge_thresholds` changed its function, as no rows are held out to
+        measure that: see `volume_fidelity_`, and :func:`verify`. With ``max_changes=0`` or 1:
+        agreement on a fifth of the training rows, of a tree of this size that was found without
+        them.
     n_points_ : int, float or None
         With `max_changes` (else None, like the next four), the promised points: distinct rows,
         and cells that differ from a row in at most so many features. A point near several rows
@@ -217,10 +215,10 @@ class BornAgainClassifier(
     n_rows_ : int or None
         With `max_changes`, the training rows of positive weight.
     n_exceptions_ : int or None
-        With `max_changes`, how many of the `n_points_` it answers otherwise; 0 but for
-        `tolerance` or `max_leaf_nodes`.
+        With `max_changes`, how many of the `n_points_` the tree answers otherwise; 0 without
+        `tolerance` and `max_leaf_nodes`.
     n_row_exceptions_ : int or None
-        With `max_changes`, how many of the `n_rows_` training rows it answers otherwise.
+        With `max_changes`, how many of the `n_rows_` training rows the tree answers otherwise.
     path_ : Bunch or None
         With ``max_changes=0`` or 1, the trees from a single leaf to one without exceptions, as
         arrays: ``n_leaves``; ``n_exceptions`` and ``n_row_exceptions``, as above;
@@ -273,20 +271,20 @@ class BornAgainClassifier(
 
     Thresholds are read as scikit-learn applies them, to rows rounded to float32.
 
-    With `max_changes`, an ensemble has finitely many answers to look at: rows times cut points for
-    one change. They are found along lines of cells. Small trees for them are grown greedily, with
-    the consequences of each split followed; parts are searched again; and a tree is proven
-    smallest by exhaustion where it has few leaves, else bounded by points of which no two can
-    share a leaf.
+    With `max_changes`, there are finitely many answers to look at: rows times thresholds for one
+    change. They are found along lines of cells. Small trees are grown greedily, following the
+    consequences of each split, and parts are searched again. A tree of few leaves is proven
+    smallest by exhaustion; for others the bound is a set of points of which no two can share a
+    leaf.
 
-    Where values may be missing, or columns hold levels, no tree is smaller whose splits send values
-    up to a threshold (levels up to a code) left and missing values right, or tell missing values
-    from all others. Splits that send missing values left with small ones, or any set of levels,
-    could at times save leaves and are not considered.
+    Where values may be missing, or columns hold levels, the tree is smallest among those with two
+    kinds of splits: values up to a threshold (levels up to a code) go left and missing values
+    right, or missing values are told from all others. Splits that send missing values left with
+    small ones, or any set of levels, could at times save leaves and are not considered.
 
-    With a `domain`, no tree with splits at cuts of the ensemble is smaller; a split on a feature
-    that the ensemble does not use, but that a group or implication ties to others, could at times
-    save leaves and is not considered.
+    With a `domain`, no tree with splits at the ensemble's thresholds is smaller. A split on a
+    feature that the ensemble does not use, but that a group or implication ties to others, could
+    at times save leaves and is not considered.
 
     References
     ----------
@@ -365,7 +363,7 @@ class BornAgainClassifier(
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
-        """Fit the ensemble, unless it is frozen, and find the smallest equal tree.
+        """Fit the ensemble, unless it is frozen, and find the smallest tree equal to it.
 
         Parameters
         ----------
@@ -465,9 +463,9 @@ class BornAgainClassifier(
         self._set_step(place, problem)
         if self.method == "exact" and self.status_ != "optimal":
             raise ValueError(
-                f"method='exact', but of the tree with {self.n_leaves_} leaves that was found "
-                f"it is only known that {self.n_leaves_lower_bound_} leaves are needed. Use "
-                "method='auto', or raise time_limit."
+                f"method='exact', but the tree that was found is not proven smallest: it has "
+                f"{self.n_leaves_} leaves, and {self.n_leaves_lower_bound_} leaves are needed at "
+                "least. Use method='auto', or raise time_limit."
             )
         self._tell_near()
 
@@ -492,7 +490,7 @@ class BornAgainClassifier(
                 search.explore()
         except TooManyPoints as error:
             raise ValueError(
-                f"max_changes={self.max_changes} asks for {_count(error.n_points)} points near the "
+                f"max_changes={self.max_changes} means {_count(error.n_points)} points near the "
                 f"training rows of {name}: more than can be compared without a time_limit. Use "
                 "max_changes=1, or set time_limit."
             ) from error
@@ -644,28 +642,27 @@ class BornAgainClassifier(
             raise ValueError(self._too_large(shape, error.n_bytes, allowed)) from error
         except TooManyLeaves as error:
             raise ValueError(
-                f"A tree with the function of {name} at every input is expected to have "
-                f"{_count(error.n_leaves)} leaves or so ({forest.n_trees} trees, "
+                f"A tree that answers as {name} at every input is expected to have about "
+                f"{_count(error.n_leaves)} leaves ({forest.n_trees} trees, "
                 f"{problem.axes.n_cuts.sum():,} distinct thresholds); more than {MAX_LEAVES:,} are "
-                f"not written out. {self._advice(problem, cells, rng)} Or use fewer or shallower "
-                "trees, or features of fewer distinct values (for instance by KBinsDiscretizer); "
-                "or take a small tree with measured agreement, by RepresenterTree. "
-                "method='heuristic' with a time_limit searches all the same."
+                f"not written out. {self._advice(problem, cells, rng)} For a small tree with "
+                "measured agreement, use RepresenterTree. A tree for every input needs a far "
+                "smaller ensemble: about ten shallow trees, and features of few distinct values "
+                "(for instance by KBinsDiscretizer)."
             ) from error
         except OutOfTime as error:
             forecast = ""
             if error.share > 0:
                 forecast = (
                     f" It had {error.n_leaves:,} leaves on {error.share:.2g} of the cells: "
-                    f"expect {_count(error.n_leaves / error.share)} leaves or so."
+                    f"expect about {_count(error.n_leaves / error.share)} leaves."
                 )
             raise TimeLimitError(
-                f"time_limit={self.time_limit} seconds were over before a tree with the function "
-                f"of {name} was found, on {_count(_cells(shape))} cells.{forecast} With "
-                "max_changes=1 or 0 a tree is promised to answer alike near the training rows "
-                "only, which is found for any ensemble; or use fewer or shallower trees, or "
-                "features of fewer distinct values (for instance by KBinsDiscretizer), or raise "
-                "time_limit."
+                f"time_limit={self.time_limit} seconds were over before a tree was found that "
+                f"answers as {name} at every input ({_count(_cells(shape))} cells).{forecast} Set "
+                "max_changes=1 or 0: the tree then answers alike near the training rows, and is "
+                "found for any ensemble. Or use fewer or shallower trees, or features of fewer "
+                "distinct values (for instance by KBinsDiscretizer), or raise time_limit."
             ) from error
 
     def _advice(self, problem, cells, rng):
@@ -684,7 +681,7 @@ class BornAgainClassifier(
                 seconds=ADVICE_SECONDS,
                 rng=np.random.default_rng(rng.randint(1 << 31)),
             )
-            size = "a tree" if n_leaves is None else f"a tree of {n_leaves:,} leaves or less"
+            size = "a tree" if n_leaves is None else f"a tree of at most {n_leaves:,} leaves"
             advice.append(f"max_changes={max_changes} promises the same answer {where}, by {size}")
         return f"{'; '.join(advice)}."
 
@@ -727,17 +724,17 @@ class BornAgainClassifier(
         if self.status_ == "feasible" and self.method != "heuristic":
             limit = "max_memory" if self.time_limit is None else "time_limit or max_memory"
             warn_out_of_time(
-                f"{limit} ended the search: a tree of the function sought was found, of depth "
-                f"{self.depth_unpruned_} and with {self.n_leaves_unpruned_} leaves; every such "
-                f"tree has at least depth {self.depth_lower_bound_} and "
-                f"{self.n_leaves_lower_bound_} leaves."
+                f"{limit} ended the search. The tree that was found answers as it should, but it "
+                f"may not be the smallest: it has depth {self.depth_unpruned_} and "
+                f"{self.n_leaves_unpruned_} leaves, and every such tree has at least depth "
+                f"{self.depth_lower_bound_} and {self.n_leaves_lower_bound_} leaves."
             )
 
     def verify(self, *, time_limit=None):
         """Prove that the tree and the ensemble agree on every finite input, or in the domain.
 
-        The proof does not use the search: it bounds the votes of the ensemble on the box of
-        each leaf, and divides the box where the bounds do not tell.
+        The proof does not use the search. It bounds the votes of the ensemble on the box of
+        each leaf, and divides the box where the bounds do not decide.
 
         Parameters
         ----------
@@ -747,8 +744,8 @@ class BornAgainClassifier(
         Returns
         -------
         Verification
-            True in a condition iff they are proven equal; otherwise with a row on which they
-            differ, if one was found. See :func:`verify`. After `post_prune` or
+            True in a condition if they are proven equal; otherwise False, with a row on which
+            they differ if one was found. See :func:`verify`. After `post_prune` or
             `merge_thresholds` there often is such a row.
         """
         check_is_fitted(self)
@@ -772,15 +769,16 @@ class BornAgainClassifier(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows; cast to float32. None is covered that lacks a feature which may not be missing.
+            Rows; cast to float32. A row is not covered if it lacks a feature that may not be
+            missing.
 
         Returns
         -------
         ndarray of bool, shape (n_samples,)
-            Where the tree is promised to answer as the ensemble: without `max_changes`, on all
-            rows inside `domain`; with it, on those that no split of the ensemble tells from a
-            point that differs from some training row in at most so many features. On a share of
-            those, if `tolerance` or `max_leaf_nodes` let exceptions in.
+            Where the tree is promised to answer as the ensemble. Without `max_changes`: on all
+            rows inside `domain`. With it: on the rows that no split of the ensemble tells from a
+            point that differs from some training row in at most that many features. If
+            `tolerance` or `max_leaf_nodes` allow exceptions, these are among the rows covered.
         """
         X = fitted_rows(self, X, any_missing=True)
         domain = self._inside
@@ -790,14 +788,13 @@ class BornAgainClassifier(
         return inside
 
     def at(self, *, n_leaves=None, tolerance=None):
-        """The same classifier with another tree of its path of exceptions.
-
-        Nothing is searched again.
+        """Take another tree of the path of exceptions, without a new search.
 
         Parameters
         ----------
         n_leaves : int or None, default=None
-            Most leaves: of these trees, the one with the fewest exceptions.
+            Largest number of leaves. Of the trees within it, the one with the fewest exceptions
+            is taken.
         tolerance : float or None, default=None
             As the parameter. None, if `n_leaves` is given: 0.
 
@@ -810,7 +807,7 @@ class BornAgainClassifier(
         if self.max_changes not in (0, 1):
             raise ValueError(
                 f"max_changes={self.max_changes}: there is a path of exceptions with max_changes=0 "
-                "or 1 only."
+                "or 1 only. Fit the estimator with one of them."
             )
         if n_leaves is None and tolerance is None:
             raise ValueError("n_leaves and tolerance are both None. Give one of them.")
@@ -824,7 +821,7 @@ class BornAgainClassifier(
         return other
 
     def front(self, *, time_limit=None):
-        """Fewest leaves for every depth: what a shallower tree costs.
+        """Find the fewest leaves for every depth: what a shallower tree costs.
 
         Parameters
         ----------
@@ -834,10 +831,9 @@ class BornAgainClassifier(
         Returns
         -------
         list of (int, int)
-            Pairs (depth, leaves) of the trees with the ensemble's function that no other such
-            tree beats in both, from the least depth to the fewest leaves. As in ``fit``, the
-            function is that inside `domain`, with merged thresholds if `merge_thresholds`, and
-            before `post_prune`.
+            Pairs (depth, leaves), from the least depth to the fewest leaves. Each has the fewest
+            leaves of all trees of at most this depth that answer as the ensemble: inside
+            `domain`, with merged thresholds if `merge_thresholds`, and before `post_prune`.
 
         Raises
         ------

@@ -320,9 +320,9 @@ class _Search:
                     f"none has fewer than {bound:,}."
                 )
         self.warn(
-            f"The exact search is expected to take {_duration(seconds)} or so.{known} Set "
-            "time_limit for a smaller tree than that within a time of your choice, proven "
-            "smallest or not, or method='heuristic'."
+            f"The exact search is expected to take about {_duration(seconds)}.{known} Set "
+            "time_limit for a smaller tree within that time, proven smallest or not, or use "
+            "method='heuristic'."
         )
 
     def grow_first_tree(self):

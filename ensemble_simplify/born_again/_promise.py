@@ -77,7 +77,7 @@ def check_promise(model):
     if model.objective in ("depth", "depth_then_leaves"):
         raise ValueError(
             f"objective={model.objective!r} does not go with max_changes={model.max_changes}: near "
-            "training rows the number of leaves is what is made small. Use objective='auto' or "
+            "training rows only the number of leaves is minimised. Use objective='auto' or "
             "'leaves'."
         )
     for name in ("post_prune", "merge_thresholds"):
@@ -90,8 +90,8 @@ def check_promise(model):
     if model.max_changes > 1 and (model.tolerance or model.max_leaf_nodes is not None):
         name = "tolerance" if model.tolerance else "max_leaf_nodes"
         raise ValueError(
-            f"{name}={getattr(model, name)!r} counts exceptions among points that are listed; with "
-            f"max_changes={model.max_changes} there are too many. Use max_changes=0 or 1."
+            f"{name}={getattr(model, name)!r} counts exceptions among points that are listed. With "
+            f"max_changes={model.max_changes} there are too many points. Use max_changes=0 or 1."
         )
 
 

@@ -9,14 +9,14 @@ from ensemble_simplify._base import pyplot
 
 
 class FaithfulPathDisplay:
-    """How often fewer trees answer otherwise: on the promised points, and on other rows.
+    """Draw how often smaller ensembles answer otherwise, on promised points and on other rows.
 
     Use :meth:`from_estimator`.
 
     Parameters
     ----------
     n_trees : ndarray of shape (n_steps,)
-        Trees of each ensemble, rising.
+        Trees of each ensemble, in rising order.
     exceptions : ndarray of shape (n_steps,)
         Share of the promised points that each answers otherwise.
     disagreement : ndarray of shape (n_steps,), default=None
@@ -31,7 +31,7 @@ class FaithfulPathDisplay:
     Attributes
     ----------
     lines_ : list of matplotlib Line2D
-        One a curve.
+        One per curve.
     ax_ : matplotlib Axes
         The plot.
     figure_ : matplotlib Figure
@@ -72,8 +72,8 @@ class FaithfulPathDisplay:
         estimator : FaithfulPruner
             Fitted, with `max_changes`.
         X : array-like of shape (n_samples, n_features), default=None
-            Rows that were not promised, on which each ensemble is compared with the whole one.
-            None: those that were set aside in ``fit``, if any.
+            Rows that nothing is promised about. Each ensemble is compared with the whole one on
+            them. None: the rows that were held out in ``fit``, if any.
         ax : matplotlib Axes, default=None
             None draws into a new figure.
 
@@ -102,7 +102,7 @@ class FaithfulPathDisplay:
         ).plot(ax=ax)
 
     def plot(self, *, ax=None):
-        """Draw.
+        """Draw the curves.
 
         Parameters
         ----------

@@ -57,15 +57,15 @@ WITH_PATH, WITHOUT_PATH = (0.5, 0.6, 0.75), (0.7, 0.8, 1.0)
 
 
 class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator):
-    """A part of a tree ensemble's trees, with new weights, that answers as the whole does.
+    """Drop trees of an ensemble, and weight the others so that the predicted class stays the same.
 
-    Trees are dropped and the others weighed anew such that the class stays the same at every
-    point of a promised set: every finite input, the inputs of a domain, or all points that differ
-    from a training row in at most `max_changes` features. That the promise is kept is proven
-    before ``fit`` returns, in the arithmetic of the pruned ensemble's own ``predict``.
+    The class stays the same at every point of a promised set: every finite input, the inputs of a
+    domain, or all points that differ from a training row in at most `max_changes` features. This is
+    proven before ``fit`` returns, in the arithmetic of the pruned ensemble's own ``predict``.
 
-    The weights solve linear programs that grow by the points still answered otherwise, until
-    there are none [1]_; programs are weighed anew so that few trees have a weight [2]_.
+    The weights solve a linear program. Points that are still answered otherwise are added to it,
+    until there are none [1]_. The program is solved again with higher costs for small weights, so
+    that few trees keep a weight [2]_.
 
     Read more in the :ref:`User Guide <faithful_pruning>`.
 
@@ -76,38 +76,38 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         a fitted one is used as it is when wrapped in :class:`~sklearn.frozen.FrozenEstimator`.
         None means ``RandomForestClassifier(n_estimators=10, max_depth=2)``. Supported are random
         forests, extra trees, bagged trees, AdaBoost over trees, gradient boosting (also by
-        histograms), voting over
-        them, and a ``Pipeline`` of scalers, imputers or selectors of columns that ends in one of
-        these.
+        histograms), voting over them, and a ``Pipeline`` of scalers, imputers or selectors of
+        columns that ends in one of these.
     max_changes : int or None, default=None
-        The promise. None: every input. 0: the training rows. 1: also every point that differs
-        from some training row in one feature, whatever value that takes; 2: in two features, and
-        so on. Near rows, points are finitely many and looked at one by one, which works for
-        ensembles of any size; time grows with the number of cut points to this power. Over
-        every input the proof can take exponentially long, and is within reach for boosted stumps
-        and small forests.
+        The points at which the answers stay the same. None: every input. 0: the training rows.
+        1: also every point that differs from some training row in one feature, whatever value it
+        takes; 2: in two features, and so on. Use 1 for forests of any size: there are finitely
+        many such points, and all are checked. The time grows with the number of thresholds to
+        this power. For every input (None) the proof can take exponentially long; use it for
+        boosted stumps and small forests.
     domain : Domain, dict or None, default=None
-        Which inputs can occur: the promise is about them alone. Training rows must be inside.
-        See :class:`Domain`.
+        Which inputs can occur. The promise is about these inputs only. Training rows must be
+        inside. See :class:`Domain`.
     tolerance : float in [0, 1), default=0.0
-        Share of the promised points that may be answered otherwise: with a positive one, the
+        Share of the promised points that may be answered otherwise. If it is positive, the
         ensemble of fewest trees on `path_` with no more exceptions is taken. Only with
         `max_changes`.
     objective : {"trees", "leaves"}, default="trees"
-        What is to be few: the trees, or the leaves of all trees.
+        What to minimise: the number of trees, or the number of leaves of all trees.
     method : {"auto", "exact", "heuristic"}, default="auto"
-        ``"exact"`` goes on until no better choice of trees is possible, or `time_limit` is over,
-        which for ensembles of more than some tens of trees it will be. ``"heuristic"`` spends no
-        time on a lower bound. ``"auto"`` makes a limited effort for it.
+        ``"heuristic"`` is the quickest: it spends no time on a lower bound. ``"auto"`` searches
+        longer, and makes a limited effort for a lower bound. ``"exact"`` goes on until no better
+        choice of trees is possible, or `time_limit` is over; with more than a few tens of trees,
+        set a `time_limit`.
     validation_fraction : float in [0, 1), default=0.0
-        Part of the rows set aside, from the ensemble if it is fitted here and from the promise, to
-        measure `fidelity_` and the agreement along `path_`.
+        Share of the rows to hold out, from the promise and, if the ensemble is fitted here, from
+        its fit. On them `fidelity_` and the agreement along `path_` are measured.
     time_limit : float or None, default=None
-        Time for the search, in seconds, without the fitting of the ensemble. When it is over,
-        the best ensemble proven so far (at worst the whole one) is returned with its bound and a
+        Time for the search in seconds; fitting the ensemble does not count. When it is over, the
+        best ensemble proven so far (at worst the whole one) is returned with its bound and a
         ``ConvergenceWarning``. None: no limit.
     random_state : int, RandomState instance or None, default=None
-        Seeds the default ensemble, which rows are set aside, and the starting points of the
+        Seeds the default ensemble, the choice of held-out rows, and the starting points of the
         search.
     verbose : int, default=0
         If positive, progress is printed.
@@ -117,39 +117,39 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     estimator_ : estimator
         The fitted ensemble.
     pruned_estimator_ : estimator
-        The pruned ensemble, an ordinary fitted object of scikit-learn: AdaBoost and gradient
-        boosting of the same type (gradient boosting with scaled leaves), a
-        ``VotingClassifier(voting="soft")`` of the trees where there were means of trees, for
-        these have a place for weights and a ``predict`` of their own. Where no tree can go, a
-        copy of the ensemble.
+        The pruned ensemble, an ordinary fitted object of scikit-learn. AdaBoost and gradient
+        boosting keep their type (gradient boosting with scaled leaves). A forest or bagged trees
+        become a ``VotingClassifier(voting="soft")`` of their trees, which has a place for weights
+        and a ``predict`` of its own. If no tree can go, it is a copy of the ensemble.
     weights_ : ndarray of shape (n_trees of the ensemble,)
-        What each tree's vote is multiplied by; 0: dropped. Where only ratios count, the mean
-        is 1, or next to it where ties are kept.
+        Factor of each tree's vote; 0: the tree is dropped. If only their ratios matter, the mean
+        is 1, or close to 1 where ties are kept.
     n_trees_ : int
         Number of trees kept.
     n_leaves_ : int
         Number of leaves of the trees kept.
     n_trees_lower_bound_, n_leaves_lower_bound_ : int
-        No trees of the ensemble that keep the promise are fewer, or have fewer leaves, whatever
-        their weights; not counted are weights that leave a promised point to a tie, or lead
-        there by less than a millionth of their sum (times the largest vote of a tree), unless no
-        weights lead everywhere. With a tolerance: 1, or the leaves of the smallest tree.
+        At least that many trees, or leaves, are needed to keep the promise, whatever the weights.
+        Weights are not counted that leave a promised point to a tie, or that lead there by less
+        than a millionth of their sum (times the largest vote of a tree), unless no weights lead
+        everywhere. With a tolerance: 1, or the leaves of the smallest tree.
     status_ : {"optimal", "feasible"}
-        ``"optimal"``: the objective is proven to be smallest; ``"feasible"``: the promise is kept,
-        but fewer trees may keep it, too.
+        ``"optimal"``: the objective is proven smallest. ``"feasible"``: the promise is kept, but
+        fewer trees may keep it, too.
     n_points_ : int or float
-        Number of promised points: cells of the ensemble's cut points, each counted for every
-        row near which it is; rows in the same cell are one. ``inf`` without `max_changes`.
+        Number of promised points. A point is a cell between the ensemble's thresholds; it counts
+        once for every row that it is near, and rows in the same cell are one. ``inf`` without
+        `max_changes`.
     n_exceptions_ : int
-        At how many of them the pruned ensemble answers otherwise; 0 unless `tolerance` is
-        positive.
+        Number of promised points that the pruned ensemble answers otherwise; 0 unless `tolerance`
+        is positive.
     path_ : Bunch
-        From the fewest trees to the faithful ensemble: arrays ``n_trees``, ``n_leaves``,
-        ``n_exceptions`` (exact), ``agreement`` (on rows set aside; nan if none were) and
-        ``weights``. One entry only without `max_changes`, and for more promised points than
-        can be counted for each.
+        Ensembles from the fewest trees to the one without exceptions, as arrays ``n_trees``,
+        ``n_leaves``, ``n_exceptions`` (exact), ``agreement`` (on held-out rows; NaN if there are
+        none) and ``weights``. There is one entry only without `max_changes`, and if there are too
+        many promised points to count the exceptions of each ensemble.
     fidelity_ : float
-        Share of the rows set aside that both ensembles answer alike; nan if none were set aside.
+        Share of the held-out rows that both ensembles answer alike; NaN if there are none.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     n_features_in_ : int
@@ -160,8 +160,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     Raises
     ------
     TypeError
-        If the ensemble is of a kind that cannot be read or written, or does not add up votes of
-        trees.
+        If the ensemble is of a kind that cannot be read or written, or that does not add up votes
+        of trees.
     ValueError
         If a parameter is out of range or does not go with the others, or a row is outside the
         domain.
@@ -175,17 +175,17 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     Notes
     -----
     The promise is about ``predict`` with ``n_jobs=None``. At points where the ensemble's classes
-    are tied, the pruned one leads clearly with the class that the ensemble answers. Ties that
-    contradict one another, so that no weights lead at all of them, are kept as ties: weights are
-    then multiples of a power of two under which sums of whole votes do not round, and ``predict``
-    answers the first of the tied classes, as that of the ensemble does. Where votes are no such
-    numbers, or no such weights are found, the ensemble is returned as it is.
+    are tied, the pruned one leads clearly with the class that the ensemble answers. Ties can
+    contradict one another, so that no weights lead at all of them. Then they are kept as ties: the
+    weights are multiples of a power of two under which sums of whole votes do not round, and
+    ``predict`` answers the first of the tied classes, as the ensemble does. If the votes are no
+    such numbers, or no such weights are found, the ensemble is returned as it is.
 
-    Trees round rows to float32, and so a promise about rows that float32 represents is one about
-    all. A pipeline transforms rows before that: with one, the promise is about the former only.
+    Trees round rows to float32, so a promise about rows that float32 represents is one about all
+    rows. A pipeline transforms rows before that; with one, the promise is only about rows that
+    float32 represents.
 
-    Where probabilities matter, note that those of the pruned ensemble differ: only the class is
-    promised.
+    Only the class is promised. The probabilities of the pruned ensemble differ.
 
     References
     ----------
@@ -257,7 +257,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training rows; with `max_changes`, the promise is about points near them.
+            Training rows. With `max_changes`, the promise is about points near them.
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -272,7 +272,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         if self.tolerance > 0 and self.max_changes is None:
             raise ValueError(
                 f"tolerance={self.tolerance} needs max_changes: exceptions are counted among the "
-                "points near training rows. Give max_changes, or tolerance=0."
+                "points near training rows. Set max_changes=1, or tolerance=0."
             )
         given = X
         X, y = checked_table(self, X, y)
@@ -430,8 +430,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _tell_of_limit(self):
         warn_out_of_time(
-            f"time_limit={self.time_limit} seconds ended the search: the ensemble keeps the "
-            "promise, but fewer trees may do so, too."
+            f"time_limit={self.time_limit} seconds were over before the search was complete. The "
+            "pruned ensemble keeps the promise, but fewer trees may keep it, too. Raise "
+            "time_limit, or use method='heuristic'."
         )
 
     # ------------------------------------------------------------------ the path
@@ -486,17 +487,18 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         self.status_ = "optimal" if value <= least else "feasible"
 
     def at(self, *, n_trees):
-        """The ensemble of the path with the most trees, but no more than `n_trees`.
+        """Take an ensemble of `path_` with at most `n_trees` trees, without a new search.
 
         Parameters
         ----------
         n_trees : int
-            At least the fewest of the path.
+            Largest number of trees; at least the fewest on the path.
 
         Returns
         -------
         FaithfulPruner
-            A fitted copy, with that ensemble's weights, exceptions and agreement.
+            A fitted copy: the ensemble with the most trees within `n_trees`, with its weights,
+            exceptions and agreement.
         """
         check_is_fitted(self)
         fits = np.flatnonzero(self.path_.n_trees <= n_trees)
@@ -606,10 +608,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     def verify(self, X=None, *, time_limit=None):
         """Prove that the pruned ensemble keeps the promise.
 
-        The proof is that of :func:`verify`, about the two ensembles as they are, whatever the
-        search knew: it reads both anew and asks their own ``predict`` wherever rounding could
-        decide. It shares with the search the reading of ensembles, the walk along lines and the
-        bounds on two votes at once.
+        The proof is that of :func:`verify`. It does not use what the search found: it reads both
+        ensembles again, and asks their own ``predict`` wherever rounding could decide. It shares
+        with the search the code that reads ensembles, walks along lines and bounds votes.
 
         Parameters
         ----------
@@ -622,8 +623,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         Returns
         -------
         Verification
-            True in a condition iff proven; else with a row on which the two differ, if one was
-            found.
+            True in a condition if proven; otherwise False, with a row on which the two differ if
+            one was found.
         """
         check_is_fitted(self)
         if self.max_changes is None:

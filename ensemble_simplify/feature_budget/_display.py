@@ -17,16 +17,16 @@ _MAX_NAMES = 9
 
 
 class BudgetPathDisplay:
-    """Error against cost for all optimal prunings of an ensemble.
+    """Draw error against cost for all optimal prunings of an ensemble.
 
-    Use :meth:`from_estimator` to create one.
+    Use :meth:`from_estimator` to create it.
 
     Parameters
     ----------
     curves : dict
-        Label -> Bunch with arrays ``costs`` and ``errors``, from the lowest error to no cost, and
-        perhaps ``standard_errors`` and ``costs_by_name``, as of
-        :meth:`FeatureBudgetPruner.path_scores`.
+        Maps each label to a Bunch with arrays ``costs`` and ``errors``, from the lowest error to
+        no cost. It may also hold ``standard_errors`` and ``costs_by_name``, as
+        :meth:`FeatureBudgetPruner.path_scores` returns them.
     unpruned : tuple of float or None, default=None
         Cost and error of the unpruned ensemble.
     chosen : tuple of float or None, default=None
@@ -42,7 +42,7 @@ class BudgetPathDisplay:
     Attributes
     ----------
     lines_ : list of matplotlib Line2D
-        One a curve.
+        One per curve.
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
@@ -84,20 +84,20 @@ class BudgetPathDisplay:
     def from_estimator(
         cls, estimator, X, y, *, sample_weight=None, individual=True, ax=None, **kwargs
     ):
-        """Evaluate every pruning on the path of a fitted pruner, and plot.
+        """Measure every pruning on the path of a fitted pruner, and draw the result.
 
         Parameters
         ----------
         estimator : FeatureBudgetPruner
             Fitted.
         X : array-like of shape (n_samples, n_features)
-            Rows to evaluate on; not those of the fit, or errors look better than they are.
+            Rows to measure on. On the rows of the fit, errors look better than they are.
         y : array-like of shape (n_samples,)
             Labels, or target values.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows.
         individual : bool, default=True
-            Also show the trees pruned one by one.
+            Whether to show the trees pruned one by one, too.
         ax : matplotlib Axes or None, default=None
             Where to draw; None: a new figure.
         **kwargs : dict
@@ -138,7 +138,7 @@ class BudgetPathDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, *, ax=None, **kwargs):
-        """Draw the curves, each with its 95 % interval.
+        """Draw the curves, the first with its 95 % interval.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class BudgetPathDisplay:
         )
 
     def plot_costs(self, *, ax=None):
-        """Draw what the rows spend on each feature, and on each group, along the first curve.
+        """Draw what the rows pay for each feature and each group, along the first curve.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class BudgetPathDisplay:
         if self.budget is not None:
             ax.axvline(self.budget, color="0.2", linestyle=":", label="budget")
         ax.set_xlabel("Mean cost of a row")
-        ax.set_ylabel("of which is paid for")
+        ax.set_ylabel("Part of it for each feature")
         ax.set_xlim(left=0)
         ax.set_ylim(bottom=0)
         handles, labels = ax.get_legend_handles_labels()

@@ -130,15 +130,16 @@ class _BudgetTree(DecisionTreeClassifier):
 
 
 class BudgetForestClassifier(BaggingClassifier):
-    """Bagged trees that weigh impurity against the cost of features (BudgetRF and lazy prices).
+    """Bagged trees that look at the prices of features while they grow.
 
-    Each tree is grown on a bootstrap sample of the rows; all features compete for every split.
-    `purchases` says which rows pay for it; that of BudgetRF is "split".
+    Each tree is grown on a bootstrap sample of the rows, and all features compete for every split.
+    `purchases` says which rows pay for a split. Use the forest as the input of
+    :class:`FeatureBudgetPruner`.
 
-    With ``purchases="split"``, a split of the rows ``S`` by feature ``k`` into ``S_1`` and ``S_2``
-    is judged by its worst outcome, ``(F(S) - max(F(S_1), F(S_2))) / cost[k]``, where ``F`` is an
-    *admissible* impurity [1]_. A price counts at every split, also where the feature was bought
-    further up.
+    With ``purchases="split"`` (BudgetRF), a split of the rows ``S`` by feature ``k`` into ``S_1``
+    and ``S_2`` is judged by its worst outcome, ``(F(S) - max(F(S_1), F(S_2))) / cost[k]``, where
+    ``F`` is an *admissible* impurity [1]_. A price counts at every split, also if the feature was
+    bought further up.
 
     With ``purchases="rows"``, trees are grown one after the other, and a row pays for a feature
     with the first split that asks for it, in any tree [2]_ [3]_. A split is judged by the drop of
@@ -146,28 +147,26 @@ class BudgetForestClassifier(BaggingClassifier):
     pay; it is made only if that is above zero. With ``purchases="forest"``, the first split of all
     on a feature pays for all rows, and later ones are free.
 
-    Meant as the input of :class:`FeatureBudgetPruner`.
-
     Parameters
     ----------
     n_estimators : int, default=40
         Number of trees.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
-        Price of each feature. A dict goes by column name (or index); columns it does not name
-        cost nothing. None: 1 each. Free features are used wherever they help at all.
+        Price of each feature. A dict maps column names (or indices) to prices; columns that it
+        does not name cost nothing. None: 1 each. Free features are used wherever they help at all.
     groups : dict or None, default=None
         Features that share a price besides their own: ``{group: list of columns}``. Shared
-        purchases pay it once, with ``purchases="split"`` it is added to the price of each member.
+        purchases pay it once. With ``purchases="split"`` it is added to the price of each member.
     group_costs : float, dict or None, default=None
         Price of every group, or of each of them by name. Needed with `groups`.
     purchases : {"split", "rows", "forest"}, default="rows"
-        Who need not pay for a split: nobody; a row that has bought the feature before; any row,
-        once the feature has been bought for all.
+        Which rows pay for a split. "split": all of its rows; "rows": those that have not bought
+        the feature before; "forest": none, once the feature has been bought for all.
     penalty : float, default=0.3
         For shared purchases: the Gini impurity of a row that paying for all features would have to
-        save. A tree lowers the impurity by less than one, so with ``purchases="rows"`` the rows of
-        its bootstrap sample buy at most a share ``1 / penalty`` of all there is to buy with it. 0:
-        prices do not matter.
+        save. A tree lowers the impurity by less than one. So with ``purchases="rows"`` the rows of
+        its bootstrap sample buy at most a share ``1 / penalty`` of all features with it. 0: prices
+        do not matter.
     impurity : {"threshold_pairs", "powers"}, default="threshold_pairs"
         For ``purchases="split"``: ``F`` as a function of the class counts ``n_i``.
         "threshold_pairs": the sum over pairs of different classes of
@@ -186,7 +185,7 @@ class BudgetForestClassifier(BaggingClassifier):
     max_samples : int or float, default=1.0
         Rows drawn, with replacement, for each tree: a number or a share.
     n_jobs : int or None, default=None
-        Trees grown in parallel; shared purchases are made by one tree after the other.
+        Number of trees to grow in parallel. With shared purchases, trees grow one after the other.
     verbose : int, default=0
         Print lines on the progress if above 0; joblib adds its own.
     random_state : int, RandomState instance or None, default=None
@@ -376,7 +375,7 @@ class BudgetForestClassifier(BaggingClassifier):
             if (value := getattr(self, name)) != default:
                 raise ValueError(
                     f"{name}={value!r} has no effect with purchases={self.purchases!r}, which "
-                    "goes by the Gini impurity. Set purchases='split', or leave it out."
+                    "uses the Gini impurity. Set purchases='split', or leave it out."
                 )
 
 

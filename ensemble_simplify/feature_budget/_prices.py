@@ -47,11 +47,11 @@ class Prices:
             labels.append(f"feature {k}" if names is None else str(names[k]))
         owner, groups = {}, groups or {}
         if group_costs is not None and not groups:
-            raise ValueError(f"group_costs={group_costs!r} needs groups. Name them.")
+            raise ValueError(f"group_costs={group_costs!r} needs groups. Pass groups, too.")
         for name, members in groups.items():
             if isinstance(group_costs, Mapping):
                 if name not in group_costs:
-                    raise ValueError(f"group_costs has no price for the group {name!r}.")
+                    raise ValueError(f"group_costs has no price for the group {name!r}. Add one.")
                 cost = group_costs[name]
             elif group_costs is None:
                 raise ValueError(
@@ -169,7 +169,7 @@ def read_feature_costs(costs, n_features, names=None):
     if prices.shape != (n_features,):
         raise ValueError(
             f"feature_costs has shape {prices.shape}, but X has {n_features} features. "
-            "Give one price a feature."
+            "Give one price per feature."
         )
     for k, cost in enumerate(prices):
         read_price(cost, f"feature_costs[{k}]")

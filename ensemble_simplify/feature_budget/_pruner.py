@@ -92,36 +92,32 @@ def _has_proba(self):
 
 
 class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
-    """Prune a tree ensemble for the best trade of error against the cost of features.
+    """Prune a forest so that its rows need fewer features, within a budget.
 
-    A row pays for a feature once, when the first split of any tree asks for it. Among all
-    prunings of the given trees (split nodes made leaves), this finds one that minimises::
+    A row pays for a feature once, when the first split of any tree asks for it. A pruning turns
+    some splits of the given trees into leaves. For one `lam`, this finds a pruning that exactly
+    minimises::
 
         mean error of the trees + lam * mean cost of a row
 
-    exactly, for one `lam` or within a `budget`. Where a budget is given and the ensemble may be
-    fitted, ensembles on chosen features compete with it (`refit`). See the
-    :ref:`User Guide <feature_budget>`.
-
-    Memory: so that :meth:`at` need not fit again, the fitted pruner keeps four bytes for each row
-    of `fit` in each tree, and up to four more for each feature that the row uses there (40 trees,
-    20,000 rows: 30 MB). ``pruned_estimator_`` holds none of that and can be stored alone. With
-    `refit` the rows themselves and the candidate ensembles are kept as well.
+    With a `budget`, it takes the best pruning that it finds within the budget, and reports a bound
+    on the error of all others. If a budget is given and the ensemble may be fitted, ensembles on
+    chosen features compete with it (`refit`). See the :ref:`User Guide <feature_budget>`.
 
     Parameters
     ----------
     estimator : estimator, FrozenEstimator or None, default=None
-        A decision tree, random forest, extra trees or bagging of trees; unfitted (then fitted
-        on the same rows) or ``FrozenEstimator(fitted)``. None: 40 bagged trees
+        A decision tree, random forest, extra trees or bagging of trees. An unfitted one is fitted
+        on the same rows; pass a fitted one as ``FrozenEstimator(fitted)``. None: 40 bagged trees
         (``RandomForestClassifier(40, max_features=None)``), which share features and can
         therefore be pruned far.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
-        Price of each feature. A dict goes by column name (or index); columns it does not name
-        cost nothing. None: 1 each.
+        Price of each feature. A dict maps column names (or indices) to prices; columns that it
+        does not name cost nothing. None: 1 each.
     groups : dict or None, default=None
-        Name of a group -> columns (names or indices) that share a price, as the tests of one
-        blood draw do. A row pays it with the first member it uses, besides the feature's own
-        price. A column may be in one group at most.
+        Maps the name of a group to the columns (names or indices) that share a price, as the
+        tests of one blood sample do. A row pays the shared price with the first member that it
+        uses, besides the feature's own price. A column may be in one group at most.
     group_costs : float, dict or None, default=None
         Price of each group, or one price for all. Needed with `groups`.
     lam : float or None, default=None
@@ -129,16 +125,16 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     budget : float, str or None, default=None
         Highest mean cost of a row: a number in units of the prices (0.4 is not a share), or a
         share of the unpruned cost, as "60%". Not together with `lam`. With neither, `lam` tends to
-        zero: what goes costs no accuracy on the given rows.
+        zero, and only splits are pruned that bring no accuracy on the given rows.
     sharing : {"ensemble", "tree"}, default="ensemble"
-        "ensemble": trees share what a row has bought. "tree": each tree is pruned as if it were
-        alone (to compare; its prunings are contained in those of "ensemble" at the same `lam`).
+        "ensemble": what a row has bought is free for all trees. "tree": each tree is pruned as if
+        it were alone, for comparison.
     solver : {"min_cut", "highs", "highs_printed", "dantzig_wolfe"}, default="min_cut"
         "min_cut": parametric minimum cut, all prunings at once. The others solve linear
-        programs by HiGHS, one for each price level, and are here to check and to teach:
-        "highs" the difference constraints p_child <= p_parent, p <= w; "highs_printed"
-        (IP3) of the paper as printed; "dantzig_wolfe" its decomposition by trees,
-        in parallel through joblib. All give the same answer.
+        programs by HiGHS, one for each price level; use them to check or to learn. "highs": the
+        difference constraints p_child <= p_parent, p <= w; "highs_printed": (IP3) of the paper as
+        printed; "dantzig_wolfe": its decomposition by trees, in parallel through joblib. All give
+        the same answer.
     loss : {"auto", "error", "gini", "log_loss", "squared_error"}, default="auto"
         Error of a leaf. "error": wrong labels; "gini": Brier score of its probabilities;
         "log_loss"; "squared_error" for regression. "auto": "error" or "squared_error".
@@ -146,41 +142,43 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         "tree": nodes keep the values the ensemble gave them. "sample": values are those of the
         rows given to `fit`, as in the paper; `pruned_estimator_` is rewritten accordingly.
     errors : {"given", "oob"}, default="given"
-        "given": each tree is judged on all rows of `fit`. "oob": on those that it was not grown
-        on; `fit` must then get the rows that the ensemble was fitted on.
+        "given": each tree is judged on all rows of `fit`. "oob": on the rows that it was not grown
+        on; then pass `fit` the rows that the ensemble was fitted on.
     drop_trees : bool, default=True
-        Whether trees of which no split is left are left out of the vote (unless all are): they
-        would answer the same for every row. In `error_` they count as the constants that they are.
+        Whether trees that have lost all their splits are left out of the vote, unless all have:
+        they would answer the same for every row. In `error_` they count as constants.
     ties : {"keep", "prune"}, default="keep"
-        Splits that change neither error nor cost: kept for their finer probabilities, or
-        pruned for smaller trees. Splits that no row reaches are among them.
+        What to do with splits that change neither error nor cost: keep them for their finer
+        probabilities, or prune them for smaller trees. Splits that no row reaches are among them.
     fill : {"vertex", "theta", "mip"}, default="theta"
-        What to do with a `budget` that lies inside a step of the path. "vertex": take the next
-        cheaper pruning on the path. "theta": look for better ones, by interpolating prices
+        What to do with a `budget` that lies between two prunings of the path. "vertex": take the
+        next cheaper pruning on the path. "theta": look for better ones, by interpolating prices
         between shared and separate, and by leaving out whole features or trees; the first trees,
-        and the most important features, as many as fit, are among what it finds. Of all that, the
-        pruning is taken that votes best (of bootstrapped trees, on rows that they have not seen;
-        of others, the one of lowest `error_`). "mip": from the lowest error, go
-        on with integer programming (HiGHS) until optimal or out of time. With ``sharing="tree"``
-        the path is taken as it is, and "mip" is refused.
+        and the most important features, as many as fit, are among what it finds. Of all these, it
+        takes the pruning that votes best (bootstrapped trees vote on rows that they have not
+        seen; for other trees, the one of lowest `error_` is taken). "mip": from the lowest error,
+        continue with integer programming (HiGHS) until optimal or out of time. With
+        ``sharing="tree"`` the path is taken as it is, and "mip" is refused.
     refit : {"auto", False}, default="auto"
-        "auto": where a `budget` is given and the ensemble is not frozen, other ensembles are
-        fitted as well: forests, bagged trees, extra trees and trees of the kind that the
-        ensemble holds, on smaller and smaller sets of features (the least gain for its price is
-        left out first, groups at once; one set fills the budget), and
-        :class:`BudgetForestClassifier` with shared purchases. All are bootstrapped, tried with a
-        quarter of their trees (25 at least), grown in full if they are among the best for some
-        budget, and pruned along their whole path by out-of-bag errors. Of the prunings within the
-        budget whose out-of-bag votes are less than a standard error behind the best, the dearest
-        is taken: the features were chosen on the same rows, which flatters small sets (an ensemble
-        without bootstrapping is judged by cross-validation). Tries 20 to 60 ensembles; with more
-        than a million rows times trees 5 to 20, of trees of the given kind. Without a budget, and
-        with other solvers than "min_cut" or ``sharing="tree"``, only the ensemble as given is
-        pruned; False: so it is always.
+        "auto": if a `budget` is given and the ensemble is not frozen, other ensembles are fitted
+        as well: forests, bagged trees, extra trees and trees of the kind that the ensemble holds,
+        on smaller and smaller sets of features, and :class:`BudgetForestClassifier` with shared
+        purchases. Features with the least gain for their price are left out first, groups at
+        once; one set fills the budget. All ensembles are bootstrapped, tried with a quarter of
+        their trees (at least 25), grown in full if they are among the best for some budget, and
+        pruned along their whole path by out-of-bag errors. Of the prunings within the budget
+        whose out-of-bag votes are less than a standard error behind the best, the one that costs
+        most is taken: the features were chosen on the same rows, which flatters small sets. (An
+        ensemble without bootstrapping is judged by cross-validation.) This tries 20 to 60
+        ensembles; with more than a million rows times trees 5 to 20, of trees of the given kind.
+        False: only the ensemble as given is pruned. The same holds without a budget, with other
+        solvers than "min_cut", and with ``sharing="tree"``.
     time_limit : float or None, default=None
-        Seconds for the search; what is found until then is returned with what is proven.
+        Seconds for the search. When they are over, the best pruning so far is returned, with its
+        bound.
     n_jobs : int or None, default=None
-        Trees grown in parallel for `refit`, and parallel trees of "dantzig_wolfe", as in joblib.
+        Number of trees to grow in parallel for `refit`, and to solve in parallel with
+        "dantzig_wolfe", as in joblib.
     verbose : int, default=0
         Print lines on the progress if above 0.
     random_state : int, RandomState instance or None, default=None
@@ -191,18 +189,19 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     estimator_ : estimator
         The fitted ensemble, as it was; with `refit`, the one that was chosen.
     pruned_estimator_ : estimator
-        A pruned copy: a native scikit-learn ensemble of the same type (with `refit`, often a
-        ``BaggingClassifier`` on some of the features).
+        A pruned copy: a scikit-learn ensemble of the same type (with `refit`, often a
+        ``BaggingClassifier`` on some of the features). It can be stored alone.
     budget_ : float or None
         `budget` as a mean cost of a row.
     voting_trees_ : ndarray of int
         The trees of `estimator_` that are in `pruned_estimator_`; see `drop_trees`.
     lam_ : float
-        Price level from which on the pruning is optimal (within a step of the path: its slope).
+        Price level from which on the pruning is optimal; between two prunings of the path, the
+        slope between them.
     cost_ : float
         Mean cost of the given rows in the pruned ensemble.
     error_ : float
-        Mean error of the pruned trees, the objective, on the given rows.
+        Mean error of the pruned trees on the given rows: the objective.
     forest_error_ : float
         Error of the pruned ensemble itself on the given rows: share of wrong labels, or mean
         squared error.
@@ -212,23 +211,23 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     is_budget_optimal_ : bool
         Whether `error_` equals that bound.
     unpruned_cost_, unpruned_error_ : float
-        The same of the ensemble as it was given.
+        The same for the ensemble as it was given.
     path_ : Bunch
         All optimal prunings: `lams`, `costs`, `errors`, `n_splits` and `n_features`.
         Not with other solvers than "min_cut", which follow the path only as far as needed.
     candidates_ : Bunch or None
-        With `refit`: ``names`` of the ensembles (the first is the given one), the ``features``
-        of each, ``costs`` of the rows and ``errors`` of the vote on rows that its trees were not
-        grown on (nor their pruning has looked at), an array of prunings each, and their lower
-        ``envelope``: ``costs``, ``errors``, ``candidates``.
+        With `refit`: ``names`` of the ensembles (the first is the given one) and the ``features``
+        of each. For each ensemble there is an array over its prunings of ``costs`` of the rows,
+        and of ``errors`` of the vote on rows that its trees were neither grown nor pruned on.
+        ``envelope`` holds the lowest errors for their cost: ``costs``, ``errors``, ``candidates``.
     candidate_ : int or None
         With `refit`: which of the candidates was chosen.
     feature_usage_ : ndarray of shape (n_features,)
         Share of the given rows that use each feature after pruning.
     status_ : {"optimal", "feasible"}
         "optimal": no pruning has a lower ``error + lam * cost`` or, with a `budget`, no pruning
-        within it a lower error. "feasible": that is not proven, because the budget lies in a step
-        of the path, or `time_limit` ended the search.
+        within it has a lower error. "feasible": this is not proven, because the budget lies
+        between two prunings of the path, or because `time_limit` ended the search.
     classes_ : ndarray of shape (n_classes,)
         Class labels, for classifiers.
     n_features_in_ : int
@@ -239,6 +238,13 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     See Also
     --------
     BudgetForestClassifier : Grows trees with feature costs in mind.
+
+    Notes
+    -----
+    Memory: so that :meth:`at` need not fit again, the fitted pruner keeps four bytes for each row
+    of `fit` in each tree, and up to four more for each feature that the row uses there (40 trees,
+    20,000 rows: 30 MB). With `refit` the rows themselves and the candidate ensembles are kept as
+    well.
 
     References
     ----------
@@ -259,7 +265,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     >>> pruner.score(X, y) > 0.9
     True
 
-    A forest that may be fitted anew is as good for a fraction of the features:
+    If the forest may be fitted again, pass it unfitted:
 
     >>> pruner = FeatureBudgetPruner(RandomForestClassifier(10, random_state=0), budget="20%")
     >>> pruner.fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
@@ -355,8 +361,8 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows on which errors and costs are counted (and the ensemble is fitted, unless it is
-            frozen).
+            Rows on which errors and costs are counted. The ensemble is fitted on them, too,
+            unless it is frozen.
         y : array-like of shape (n_samples,)
             Labels, or target values.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -502,7 +508,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         """Refuse what contradicts itself, before anything is fitted."""
         if self.lam is not None and self.budget is not None:
             raise ValueError(
-                f"lam={self.lam} and budget={self.budget} were both given. Leave one of them out."
+                f"lam={self.lam} and budget={self.budget} were both given. Give only one of them."
             )
         if self.fill == "mip" and self.sharing == "tree":
             raise ValueError(
@@ -522,7 +528,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
             number = np.nan
         if not text.endswith("%") or not 0 <= number < np.inf:
             raise ValueError(
-                f"budget={self.budget!r} is not understood. Give a number, or a share of the "
+                f"budget={self.budget!r} is not a budget. Give a number, or a share of the "
                 "unpruned cost such as '60%'."
             )
         return number / 100.0
@@ -657,11 +663,10 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         if high - low > _WIDE_STEP * self.unpruned_cost_:
             warn(
                 f"budget={budget:.6g} lies in a step of the path from cost {high:.6g} down to "
-                f"{low:.6g}: in between no pruning is optimal for any lam. The best one found "
+                f"{low:.6g}: no pruning between them is optimal for any lam. The best one found "
                 f"costs {pruning.cost:.6g} with error {pruning.error:.6g}; none within the budget "
-                f"can have less than {pruning.error_bound:.6g}. Trees that choose from all "
-                "features (bagging, max_features=None) have smaller steps; fill='mip' searches "
-                "harder."
+                f"has an error below {pruning.error_bound:.6g}. To come closer, use trees that "
+                "choose from all features (bagging, max_features=None), or fill='mip'."
             )
 
     def _set_pruning(self, pruning):
@@ -712,7 +717,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     # After fitting.
 
     def at(self, *, lam=None, budget=None):
-        """The same pruner at another price level or budget, without fitting anything again.
+        """Take the pruning for another price level or budget, without fitting anything again.
 
         Parameters
         ----------
@@ -751,14 +756,15 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         Returns
         -------
         path : Bunch
-            ``lams``, ``costs``, ``errors``, ``n_splits`` and ``n_features``, arrays of one entry
-            a pruning. Pruning `k` is optimal for `lam` from ``lams[k]`` to ``lams[k + 1]``.
+            ``lams``, ``costs``, ``errors``, ``n_splits`` and ``n_features``: arrays with one
+            entry per pruning. Pruning `k` is optimal for `lam` from ``lams[k]`` to
+            ``lams[k + 1]``.
         """
         pruner = clone(self).set_params(lam=None, budget=None, solver="min_cut")
         return pruner.fit(X, y, sample_weight).path_
 
     def path_scores(self, X, y, sample_weight=None, *, sharing=None):
-        """Error and cost of other rows for every pruning on the path.
+        """Measure error and cost on other rows for every pruning on the path.
 
         Parameters
         ----------
@@ -769,16 +775,16 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows.
         sharing : {"ensemble", "tree"} or None, default=None
-            Whose path; None: the one of this estimator. Costs are always what a row pays when
-            trees share what they buy.
+            Which path to follow; None: that of this estimator. Costs are always those of a row
+            that pays once for all trees.
 
         Returns
         -------
         scores : Bunch
-            ``lams``; ``errors``, of the pruned ensembles: shares of wrong labels, or mean squared
-            errors, and their ``standard_errors``; ``costs``, mean costs of a row;
-            ``costs_by_name``, what of it goes to each feature and each group that has a price;
-            ``unpruned_error`` and ``unpruned_cost``.
+            ``lams``; ``errors`` of the pruned ensembles (shares of wrong labels, or mean squared
+            errors) and their ``standard_errors``; ``costs``, mean costs of a row;
+            ``costs_by_name``, the part of them that goes to each feature and each group that has
+            a price; ``unpruned_error`` and ``unpruned_cost``.
         """
         check_is_fitted(self, "pruned_estimator_")
         problem, path = self._problem, self._path
@@ -812,7 +818,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         )
 
     def select(self, X, y, *, max_loss=0.01, sample_weight=None):
-        """The cheapest pruning that loses at most `max_loss` on validation rows.
+        """Take the cheapest pruning that loses at most `max_loss` on validation rows.
 
         Parameters
         ----------
@@ -821,8 +827,8 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels, or target values.
         max_loss : float, default=0.01
-            Tolerated rise of the ensemble's error over the pruning at ``lam -> 0``, or over the
-            unpruned ensemble where that has the lower error.
+            Highest rise of the ensemble's error that is tolerated. It is counted from the pruning
+            at ``lam -> 0`` or from the unpruned ensemble, whichever has the lower error.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows.
 
@@ -866,7 +872,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            One column a class, as in `classes_`.
+            One column per class, as in `classes_`.
         """
         check_is_fitted(self, "pruned_estimator_")
         self._validate(X)
@@ -893,7 +899,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         return measure(y, self.predict(X), sample_weight=sample_weight)
 
     def acquired_features(self, X):
-        """Which features the pruned ensemble uses for each row.
+        """Tell which features the pruned ensemble uses for each row.
 
         Parameters
         ----------
@@ -909,7 +915,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         return self._problem.acquired(self._forest.apply(self._validate(X)), self._pruning.keep)
 
     def feature_cost(self, X):
-        """What the pruned ensemble pays for each row, groups included.
+        """Compute what the pruned ensemble pays for each row, groups included.
 
         Parameters
         ----------
@@ -931,7 +937,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         fetch : callable
             ``fetch(feature, rows)`` returns the values of one feature (its name if the pruner was
             fitted on a DataFrame, else its index) for the rows with these indices. It is called
-            once at most for each row and feature.
+            at most once for each row and feature.
         n_samples : int, default=1
             Number of rows.
 

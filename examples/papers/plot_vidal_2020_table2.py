@@ -2,17 +2,26 @@
 Vidal, Pacheco and Schiffer (2020), Table 2: sizes of born-again trees
 ======================================================================
 
-Sixty random forests of ten trees with depth 3, ten for each of six data sets, were published with
-the paper. Its Table 2 reports the mean depth and number of leaves of their born-again trees for
-three objectives: least depth (D), fewest leaves (L), and fewest leaves among the trees of least
-depth (DL).
+A born-again tree, in the sense of this paper, gives the same class as a forest for every input.
+(The older report "Born again trees" by Breiman and Shang has another method of the same name; here
+it is :class:`~ensemble_simplify.RepresenterTree`.) The authors published sixty random forests: ten
+trees of depth 3 each, ten forests for each of six data sets. Table 2 of the paper reports the mean
+depth and number of leaves of the smallest trees for three objectives:
+
+- *D*: the least depth,
+- *L*: the fewest leaves,
+- *DL*: the fewest leaves among the trees of least depth.
+
+:class:`~ensemble_simplify.BornAgainClassifier` finds the same optima, and smaller trees for *DL*.
+
+This page needs a clone of the repository: it reads ``benchmarks/results`` and ``tests``.
 """
 
 # %%
 # Thirteen forests, solved now
 # ----------------------------
-# The tests of this package carry thirteen of the forests, with the sizes that the authors' program
-# found for them.
+# The tests of this package hold thirteen of the forests, with the sizes that the authors' program
+# found for them. Each cell of the table is depth / leaves.
 
 import importlib.util
 import time
@@ -21,7 +30,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from _results import ROOT, read_table
+from _results import ROOT, read_table, shown
 from sklearn.frozen import FrozenEstimator
 
 from ensemble_simplify import BornAgainClassifier
@@ -43,8 +52,8 @@ def born_again(paths, objective, n_trees=None):
     return model.fit(X, forest.predict(X))
 
 
-def shown(sizes):
-    """Depth and leaves."""
+def pair(sizes):
+    """Depth / leaves."""
     return "{} / {}".format(*sizes)
 
 
@@ -60,22 +69,22 @@ for path in sorted(Path(ba_trees.FOLDER).glob("*.RF*.txt")):
         assert model.status_ == "optimal"
         assert size[0] == theirs[0] or short == "L"
         assert size[1] <= theirs[1] or short == "D"
-        row[short], row[f"{short}, theirs"] = shown(size), shown(theirs)
-print(f"{3 * len(rows)} trees in {time.perf_counter() - start:.1f} s; depth / leaves")
-print(pd.DataFrame(rows).T.to_string())
+        row[short], row[f"{short}, theirs"] = pair(size), pair(theirs)
+print(f"{3 * len(rows)} trees in {time.perf_counter() - start:.1f} s")
+shown(pd.DataFrame(rows).T.rename_axis(["set", "forest"]).reset_index())
 
 # %%
-# Depths under D and leaves under L are the same, as two optima must be. Under D the number of
-# leaves is whatever the search happens to build. Under DL the program keeps one pair (depth,
-# leaves) for each region and can miss smaller trees of the same depth, as it did for three of the
-# four forests of Pima-Diabetes and Seeds.
+# The depths under D and the leaves under L are equal, as two optima must be. Under D the number of
+# leaves is not minimised. Under DL the authors' program keeps one pair (depth, leaves) for each
+# region, and so it can miss smaller trees of the same depth. It did for three of the four forests
+# of Pima-Diabetes and Seeds.
 #
 # All forests, from the benchmark
 # -------------------------------
 # The means over ten forests are read from ``benchmarks/results/born_again.md``, which
-# ``python -m benchmarks.born_again`` prints; an empty cell was measured on fewer than ten. (The
-# breast cancer forests, for which the authors' program needs up to minutes and gigabytes, are not
-# all in it.)
+# ``python -m benchmarks.born_again`` prints. An empty cell was measured on fewer than ten forests.
+# The forests of the sixth set, breast cancer, are left out: only two of them were measured, as the
+# authors' program takes a long time and much memory for them.
 
 PAPER = {
     "COMPAS-ProPublica": {"D": (8.9, 119.9), "L": (8.9, 37.1), "DL": (8.9, 37.1)},
@@ -89,17 +98,17 @@ means = {}
 for name, paper in PAPER.items():
     ours, theirs = means.setdefault((name, "ours"), {}), means.setdefault((name, "paper"), {})
     for short, objective in OBJECTIVES.items():
-        theirs[short] = shown(paper[short])
+        theirs[short] = pair(paper[short])
         if (name, objective) in measured.index and measured.forests[name, objective] == "10":
-            ours[short] = shown(measured[key][name, objective] for key in ("depth", "leaves"))
-print(pd.DataFrame(means).T.fillna("").to_string())
+            ours[short] = pair(measured[key][name, objective] for key in ("depth", "leaves"))
+shown(pd.DataFrame(means).T.fillna("").rename_axis(["set", ""]).reset_index())
 
 # %%
 # How the work grows with the number of trees
 # -------------------------------------------
-# The paper's Figure 3 (right) varies the number of trees. Here they are the first 3 to 20 trees of
-# the published forests of a data set, and the tree of least depth is sought. More trees bring
-# more thresholds, until every level of every feature is one.
+# As in the paper's Figure 3 (right), the number of trees varies. Here the first 3 to 20 trees of
+# the published forests of a data set are used, and the tree of least depth is sought. More trees
+# bring more thresholds, until every level of every feature is a threshold.
 
 figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.4), layout="constrained")
 counts = [3, 5, 7, 10, 12, 15, 17, 20]
@@ -114,7 +123,7 @@ for name, marker in (("COMPAS-ProPublica", "o"), ("FICO", "s"), ("HTRU2", "^")):
     axes[0].semilogy(counts, regions, marker=marker, label=name)
     axes[1].semilogy(counts, seconds, marker=marker, label=name)
 axes[0].set(xlabel="trees", ylabel="regions")
-axes[1].set(xlabel="trees", ylabel="milliseconds a fit", ylim=(1, 1000))
+axes[1].set(xlabel="trees", ylabel="milliseconds per fit", ylim=(1, 1000))
 for ax in axes:
     ax.set_xticks(range(0, 21, 5))
     ax.grid(alpha=0.3)

@@ -2,202 +2,253 @@
 What does a blood test buy?
 ===========================
 
-Thirteen findings tell whether a patient has heart disease. Asking for the age costs a dollar, a
-thallium scan a hundred, and tests of one blood sample share the price of drawing it. What should be
-measured, what does it cost, and what is lost by it?
+You can spend a limited sum on each patient. Which tests should you order, and how many errors does
+a larger sum avoid? This page answers for 270 patients who may have a heart disease, thirteen
+findings, and the prices of these findings.
+
+To run this page on your computer, download
+:download:`heart_statlog.csv <../../../examples/data/heart_statlog.csv>` and save it beside this
+file.
 """
 
 import warnings
-from importlib.util import find_spec
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, cross_val_score
 
-from ensemble_simplify import BudgetPathDisplay, FeatureBudgetPruner
-
-# The 270 patients of UCI's Statlog (Heart) data.
-here = Path(globals().get("__file__", "gallery")).resolve().parent
-data = pd.read_csv(here.parent / "data" / "heart_statlog.csv")
-X, y = data.drop(columns="target"), data["target"]
+from ensemble_simplify import FeatureBudgetPruner
 
 # %%
-# Prices in dollars, after Turney's study of cost-sensitive diagnosis (1995). What several tests
-# share, drawing blood or putting the patient on a treadmill, is the price of a *group*: it is
-# paid with the first of its tests, and the others cost only their own part.
+# The patients
+# ------------
+# The data are "Statlog (Heart)" of the UCI Machine Learning Repository (CC BY 4.0).
+
+FILE = "heart_statlog.csv"
+here = Path(globals().get("__file__", "page")).resolve().parent
+found = [path for path in (here / FILE, here.parent / "data" / FILE) if path.exists()]
+if not found:
+    raise FileNotFoundError(
+        f"Download {FILE} from the page of this example, and save it in {here}."
+    )
+data = pd.read_csv(found[0])
+X, y = data.drop(columns="target"), data["target"]
+X = X.rename(
+    columns={
+        "cp": "chest pain",
+        "trestbps": "blood pressure",
+        "chol": "cholesterol",
+        "fbs": "blood sugar",
+        "restecg": "ECG at rest",
+        "thalach": "highest pulse",
+        "exang": "pain on exercise",
+        "oldpeak": "ECG on exercise",
+        "slope": "slope of the ECG",
+        "ca": "X-ray of vessels",
+        "thal": "thallium image",
+    }
+)
+print(f"{len(X)} patients, {y.mean():.0%} of them ill, {X.shape[1]} findings")
+
+# %%
+# The prices
+# ----------
+# The prices are in dollars, from Turney's study of diagnosis by cost (1995). Some tests share a
+# part of their price: blood is drawn once, and the patient walks on the treadmill once. Such a
+# shared part is the price of a *group*. A patient pays it with the first test of the group. A
+# question costs a dollar, as does the blood pressure.
+
 prices = {
     "age": 1.0,
     "sex": 1.0,
-    "cp": 1.0,
-    "trestbps": 1.0,
-    "chol": 5.17,
-    "fbs": 3.10,
-    "restecg": 15.50,
-    "thalach": 1.0,
-    "exang": 1.0,
-    "oldpeak": 1.0,
-    "slope": 1.0,
-    "ca": 100.90,
-    "thal": 1.0,
+    "chest pain": 1.0,
+    "blood pressure": 1.0,
+    "cholesterol": 5.17,
+    "blood sugar": 3.10,
+    "ECG at rest": 15.50,
+    "pain on exercise": 1.0,
+    "ECG on exercise": 1.0,
+    "slope of the ECG": 1.0,
+    "highest pulse": 1.0,
+    "thallium image": 1.0,
+    "X-ray of vessels": 100.90,
 }
 groups = {
-    "blood sample": ["chol", "fbs"],
-    "treadmill": ["exang", "oldpeak", "slope"],
-    "thallium scan": ["thalach", "thal"],
+    "blood sample": ["cholesterol", "blood sugar"],
+    "treadmill": ["pain on exercise", "ECG on exercise", "slope of the ECG"],
+    "thallium scan": ["highest pulse", "thallium image"],
 }
 group_prices = {"blood sample": 2.10, "treadmill": 86.30, "thallium scan": 101.90}
-options = {"feature_costs": prices, "groups": groups, "group_costs": group_prices}
-everything = sum(prices.values()) + sum(group_prices.values())
-print(f"All tests of a patient: ${everything:.2f}")
-
-# %%
-# With a ``budget`` and an ensemble that may be fitted, the pruner fits forests on smaller and
-# smaller sets of tests, prunes all of them, and takes what does best, within the budget, on
-# patients that a tree has not seen. One fit answers for every budget.
-forest = RandomForestClassifier(50, min_samples_leaf=3, random_state=0)
-X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, random_state=2, stratify=y)
-with warnings.catch_warnings():
-    # Some budgets lie in a wide step of a path; the best pruning found is fine here.
-    warnings.simplefilter("ignore", UserWarning)
-    pruner = FeatureBudgetPruner(forest, budget=110.0, **options).fit(X_train, y_train)
-    budgets = [5.0, 15.0, 30.0, 110.0, 215.0, 320.0]
-    cases = [pruner.at(budget=budget) for budget in budgets]
-for case in cases:
-    usage = pd.Series(case.acquired_features(X_test).mean(axis=0), X.columns)
-    bought = [f"{name} {100 * share:.0f} %" for name, share in usage[usage > 0].items()]
-    error = np.mean(case.predict(X_test) != y_test)
-    print(f"${case.budget:.0f}: pays ${case.feature_cost(X_test).mean():.2f}, error {error:.3f}")
-    print(f"      {', '.join(bought)}")
-
-# %%
-# Where the money goes. On the left every candidate on patients that it has not seen, and the
-# chosen ensemble with all its prunings on the test patients; on the right what they spend.
-fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-display = BudgetPathDisplay.from_estimator(cases[4], X_test, y_test, individual=False, ax=left)
-display.plot_costs(ax=right)
-left.set_title("Error")
-right.set_title("Where the money goes")
-plt.show()
-
-# %%
-# One split of 270 patients says little. Five splits, beside what else one could do: a forest on
-# the cheapest tests that the budget allows, the given forest pruned without fitting anything else
-# (``refit=False``), and LightGBM with a penalty for each new feature of a row (CEGB, if it is
-# installed), the penalty tuned on a quarter of the training patients.
-alone = np.array(
-    [prices[t] + sum(group_prices[g] for g, tests in groups.items() if t in tests) for t in X]
-)
+group_of = {test: group for group, tests in groups.items() for test in tests}
 
 
 def price_of(tests):
-    """Dollars for a set of tests, groups once."""
-    shared = [group_prices[g] for g, members in groups.items() if set(members) & set(tests)]
-    return sum(prices[t] for t in tests) + sum(shared)
+    """Dollars for a set of tests; what a group shares is paid once."""
+    shared = {group_of[test] for test in tests if test in group_of}
+    return sum(prices[test] for test in tests) + sum(group_prices[group] for group in shared)
 
 
-def cheapest_tests(budget):
-    """As many tests as the budget allows, the cheapest first."""
-    chosen = []
-    for k in np.argsort(alone, kind="stable"):
-        if price_of([*chosen, X.columns[k]]) <= budget:
-            chosen.append(X.columns[k])
-    return chosen
-
-
-def penalised(X, y, penalty):
-    """LightGBM that pays for each feature that a row has not paid for yet."""
-    from lightgbm import LGBMClassifier
-
-    model = LGBMClassifier(
-        n_estimators=100,
-        num_leaves=7,
-        verbosity=-1,
-        random_state=0,
-        cegb_tradeoff=penalty,
-        cegb_penalty_feature_lazy=(alone / alone.mean()).tolist(),
-    )
-    return model.fit(X, y)
-
-
-def cost_of_boosted(model, X):
-    """Mean dollars of the rows: each feature on a row's paths once."""
-    used = np.zeros(X.shape, dtype=bool)
-    leaves = model.booster_.predict(X, pred_leaf=True)
-    for t, tree in enumerate(model.booster_.dump_model()["tree_info"]):
-        stack = [(tree["tree_structure"], ())]
-        while stack:
-            node, above = stack.pop()
-            if "split_feature" in node:
-                above = (*above, node["split_feature"])
-                stack += [(node["left_child"], above), (node["right_child"], above)]
-            elif above:
-                used[np.ix_(leaves[:, t] == node["leaf_index"], sorted(set(above)))] = True
-    return np.mean([price_of(X.columns[row]) for row in used])
-
-
-names = ["fitted for the budget", "given forest, pruned", "forest on the cheapest tests"]
-if find_spec("lightgbm"):
-    names.append("LightGBM with penalties (CEGB)")
-errors = {name: [] for name in names}
-for seed in range(5):
-    A, B, a, b = train_test_split(X, y, test_size=0.4, random_state=seed, stratify=y)
-    found = {name: [] for name in names}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        ours = FeatureBudgetPruner(forest, budget=110.0, **options).fit(A, a)
-        pruned = FeatureBudgetPruner(forest, refit=False, **options).fit(A, a)
-        for budget in budgets:
-            for name, one in zip(names[:2], (ours, pruned), strict=True):
-                found[name].append(np.mean(one.at(budget=budget).predict(B) != b))
-            tests = cheapest_tests(budget)
-            found[names[2]].append(np.mean(forest.fit(A[tests], a).predict(B[tests]) != b))
-    if len(names) == 4:
-        C, V, c, v = train_test_split(A, a, test_size=0.25, random_state=seed, stratify=a)
-        models = [penalised(C, c, penalty) for penalty in np.geomspace(1e-4, 1, 9)]
-        tried = [(cost_of_boosted(m, V), np.mean(m.predict(V) != v), m) for m in models]
-        for budget in budgets:
-            fits = [(error, k) for k, (cost, error, _) in enumerate(tried) if cost <= budget]
-            answer = tried[min(fits)[1]][2].predict(B) if fits else a.mode()[0]
-            found[names[3]].append(np.mean(answer != b))
-    for name in names:
-        errors[name].append(found[name])
-
-table = pd.DataFrame(
-    {name: np.mean(runs, axis=0) for name, runs in errors.items()},
-    index=[f"${budget:.0f}" for budget in budgets],
+print(f"All tests of one patient: ${price_of(X.columns):.2f}")
+listed = pd.DataFrame(
+    [
+        (t, f"${p:.2f}", group_of.get(t, ""), group_prices.get(group_of.get(t)))
+        for t, p in prices.items()
+    ],
+    columns=["finding", "own price", "group", "shared price"],
 )
-print(table.round(3).to_string())
+listed["shared price"] = listed["shared price"].map("${:.2f}".format, na_action="ignore")
+listed.fillna("").style.hide()
 
 # %%
-# The bars are one standard error of the five splits.
+# Which tests for which sum?
+# --------------------------
+# The pruner gets an unfitted forest, the prices and a budget: the dollars for an average patient.
+# It fits forests on many sets of tests, prunes all of them, and takes the one that does best within
+# the budget on patients that its trees have not seen. One fit answers for every budget.
+
+budgets = [5, 15, 30, 110, 215, 320]
+forest = RandomForestClassifier(50, min_samples_leaf=3, random_state=0)
+pruner = FeatureBudgetPruner(
+    forest, feature_costs=prices, groups=groups, group_costs=group_prices, budget=110.0
+)
+
+
+def at_budgets(fitted):
+    """The fitted pruner at each budget."""
+    with warnings.catch_warnings():
+        # Some budgets lie between two optimal prunings: the best one found is taken.
+        warnings.simplefilter("ignore", UserWarning)
+        return [fitted.at(budget=float(budget)) for budget in budgets]
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", UserWarning)
+    chosen = at_budgets(pruner.fit(X, y))
+
+# %%
+# The picture shows what the patients pay, and for what. A bar can be shorter than its budget: where
+# more tests do not help on unseen patients, the pruner does not buy them.
+
+parts = {
+    "questions, blood pressure": ["age", "sex", "chest pain", "blood pressure"],
+    "ECG at rest": ["ECG at rest"],
+    **groups,
+    "X-ray of vessels": ["X-ray of vessels"],
+}
+spent = pd.DataFrame(0.0, index=list(parts), columns=budgets)
+for budget, case in zip(budgets, chosen, strict=True):
+    used = case.acquired_features(X)
+    for part, tests in parts.items():
+        rows = used[:, X.columns.isin(tests)]
+        each = rows @ X.columns[X.columns.isin(tests)].map(prices).to_numpy()
+        spent.loc[part, budget] = np.mean(each + group_prices.get(part, 0.0) * rows.any(axis=1))
+
 fig, ax = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
-for k, (name, runs) in enumerate(errors.items()):
-    spread = np.std(runs, axis=0, ddof=1) / np.sqrt(len(runs))
-    place = np.arange(len(budgets)) + 0.12 * (k - (len(errors) - 1) / 2)
-    ax.errorbar(place, 100 * np.mean(runs, axis=0), 100 * spread, fmt="o", capsize=3, label=name)
-ax.set_xticks(range(len(budgets)), [f"${budget:.0f}" for budget in budgets])
-ax.set_xlabel("Budget a patient")
-ax.set_ylabel("Error on new patients (%)")
-ax.set_ylim(bottom=0)
-ax.legend()
+below = np.zeros(len(budgets))
+for part, dollars in spent.iterrows():
+    ax.barh(range(len(budgets)), dollars, left=below, label=part)
+    below += dollars.to_numpy()
+for place, total in enumerate(below):
+    ax.text(total + 3, place, f"${total:.0f}", va="center")
+    assert np.isclose(total, chosen[place].feature_cost(X).mean())
+ax.set_yticks(range(len(budgets)), [f"budget ${budget}" for budget in budgets])
+ax.set(xlabel="Dollars for an average patient", xlim=(0, 360))
+ax.spines[["top", "right"]].set_visible(False)
+ax.legend(loc="lower right", frameon=False)
 plt.show()
 
 # %%
-# What the blood sample buys: the best choice for 110 dollars, with blood tests at their price,
-# for free, and out of reach.
-for name, factor in (("at its price", 1.0), ("for free", 0.0), ("at a hundred times", 100.0)):
-    costs = {k: v * (factor if k in groups["blood sample"] else 1) for k, v in prices.items()}
-    shared = {k: v * (factor if k == "blood sample" else 1) for k, v in group_prices.items()}
-    case = FeatureBudgetPruner(
-        forest, feature_costs=costs, groups=groups, group_costs=shared, budget=110.0
-    )
+# How many errors?
+# ----------------
+# Errors are counted on patients that were not used for anything else, by fivefold cross-validation.
+# Two simpler ways stand beside the pruner: a forest on the cheapest tests that fit into the budget,
+# and one on the most important tests that fit. For both, the same tests are ordered for all
+# patients.
+
+
+def fill(ranking, budget):
+    """The tests of a ranking, from the first on, that fit into a budget together."""
+    tests = []
+    for test in ranking:
+        if price_of([*tests, test]) <= budget:
+            tests.append(test)
+    return tests
+
+
+wrong = {name: [] for name in ("pruner", "cheapest tests", "most important tests")}
+for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
+    A, a, B, b = X.iloc[train], y.iloc[train], X.iloc[test], y.iloc[test]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        case.fit(X_train, y_train)
-    used = case.acquired_features(X_test)
-    tested = used[:, X.columns.isin(groups["blood sample"])].any(axis=1).mean()
-    error = np.mean(case.predict(X_test) != y_test)
-    print(f"blood {name:18s}: {100 * tested:3.0f} % tested, ${case.cost_:6.2f}, error {error:.3f}")
+        cases = at_budgets(pruner.fit(A, a))
+    wrong["pruner"].append([case.predict(B) != b for case in cases])
+    importance = pd.Series(forest.fit(A, a).feature_importances_, X.columns)
+    rankings = {
+        "cheapest tests": sorted(X.columns, key=lambda t: price_of([t])),
+        "most important tests": importance.sort_values(ascending=False).index,
+    }
+    for name, ranking in rankings.items():
+        sets = [fill(ranking, budget) for budget in budgets]
+        wrong[name].append([forest.fit(A[tests], a).predict(B[tests]) != b for tests in sets])
+
+wrong = {name: np.concatenate(folds, axis=1) for name, folds in wrong.items()}
+errors = pd.DataFrame({name: rows.mean(axis=1) for name, rows in wrong.items()}, index=budgets)
+errors.index = errors.index.map("${}".format)
+errors.index.name = "budget"
+errors.style.format("{:.1%}")
+
+# %%
+# The bars show one standard error of a share among 270 patients.
+
+fig, ax = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
+for k, (name, share) in enumerate(errors.items()):
+    spread = 100 * np.sqrt(share * (1 - share) / len(X))
+    place = np.arange(len(budgets)) + 0.12 * (k - 1)
+    ax.errorbar(place, 100 * share, spread, fmt="o^s"[k], capsize=3, label=name)
+ax.set_xticks(range(len(budgets)), errors.index)
+ax.set(xlabel="Budget for an average patient", ylabel="Error on new patients (%)")
+ax.set_ylim(bottom=0)
+ax.legend(loc="lower left", frameon=False)
+plt.show()
+
+# %%
+# With the questions alone, about a quarter of the patients get the wrong answer; with all tests,
+# about a sixth. The three ways differ little: most differences are shorter than a bar, so 270
+# patients cannot tell which way is best. On these data the plain forest on the most important
+# tests does as well as the pruner. Reasons to use the pruner all the same:
+#
+# - One fit answers for every budget, and it counts shared prices.
+# - It can order a test for some patients only. That matters where a budget lies below the price of
+#   a good test.
+# - On ten data sets, five of them with the prices of real tests, it had the best mean rank of six
+#   methods (:ref:`feature_budget_measured`).
+#
+# What does the blood sample buy?
+# -------------------------------
+# Compare plain forests with and without the two blood tests, each in ten times fivefold
+# cross-validation: once among the questions alone, and once among all findings.
+
+folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=10, random_state=0)
+blood = groups["blood sample"]
+rows = []
+for known, tests in (
+    ("questions, blood pressure", ["age", "sex", "chest pain", "blood pressure"]),
+    ("all other tests", [t for t in X if t not in blood]),
+):
+    without, with_blood = (
+        1 - cross_val_score(forest, X[columns], y, cv=folds).mean()
+        for columns in (tests, [*tests, *blood])
+    )
+    price = price_of([*tests, *blood]) - price_of(tests)
+    rows.append((known, f"{without:.1%}", f"{with_blood:.1%}", f"${price:.2f}"))
+columns = ["known already", "error without blood", "error with blood", "price of the blood tests"]
+pd.DataFrame(rows, columns=columns).style.hide()
+
+# %%
+# Where only the questions have been asked, the two blood tests avoid about three errors in a
+# hundred patients, for $10.37 a patient. Where all other tests are known, they avoid almost none.
+# This is why the pruner buys the blood sample first, and why a forest on all tests could do without
+# it.
