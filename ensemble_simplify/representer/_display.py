@@ -60,8 +60,8 @@ class PruningPathDisplay:
 
         There are up to three curves. The first is the disagreement with the predictor on the rows
         that the trees were grown on. The second is the error on the training rows, or on
-        manufactured rows for ``select="smeared"``. The third is the error on the rows set aside; for
-        ``select="fidelity"`` it is the disagreement with the predictor there, with a binomial
+        manufactured rows for ``select="smeared"``. The third is the error on the rows set aside;
+        for ``select="fidelity"`` it is the disagreement with the predictor there, with a binomial
         interval for labels.
 
         Parameters
