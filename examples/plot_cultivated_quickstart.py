@@ -40,9 +40,10 @@ ModuleTreeDisplay.from_estimator(small, fontsize=9)
 plt.show()
 
 # %%
-# The same as text. ``ranges=True`` adds the range of each threshold.
+# The same as text, with the best feature of each vote. ``ranges=True`` adds the range of its
+# thresholds.
 
-print(small.export_text(max_depth=1, ranges=True))
+print(small.export_text(max_options=1, ranges=True))
 
 # %%
 # Is it better than a plain tree?
@@ -67,9 +68,14 @@ for seed in range(8):
         leaves = sum(tree.get_n_leaves() for tree in trees)
         rows.append((name, model.score(B, b), auc, leaves))
 table = pd.DataFrame(rows, columns=["model", "accuracy", "AUC", "leaves"])
-table.groupby("model", sort=False).mean().round({"accuracy": 3, "AUC": 3, "leaves": 0})
+table.groupby("model", sort=False).mean().round(3).astype({"leaves": int})
 
 # %%
+# With as many leaves, the cultivated forest is more accurate than the plain tree here and ranks
+# rows better (AUC). It is about as accurate as the random forest. On ten other data sets, fifteen
+# leaves are 0.019 ± 0.013 more accurate than a tuned plain tree of about as many leaves: see the
+# :ref:`user guide <cultivated>`.
+#
 # Explain one prediction
 # ----------------------
 # A prediction is an average over leaves, weighted with the fractions of the row that end there. For

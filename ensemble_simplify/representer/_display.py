@@ -58,10 +58,11 @@ class PruningPathDisplay:
     def from_estimator(cls, estimator, *, ax=None):
         """Draw the path of a fitted estimator.
 
-        Three curves at most: the error on the rows that the trees were grown on, where the
-        predictor is right; on manufactured rows for ``select="smeared"``, else on the training
-        rows; and on the rows set aside. For ``select="fidelity"`` the last is the disagreement
-        with the predictor, with its binomial interval for labels.
+        There are up to three curves. The first is the disagreement with the predictor on the rows
+        that the trees were grown on. The second is the error on the training rows, or on
+        manufactured rows for ``select="smeared"``. The third is the error on the rows set aside;
+        for ``select="fidelity"`` it is the disagreement with the predictor there, with a binomial
+        interval for labels.
 
         Parameters
         ----------

@@ -37,18 +37,20 @@ models = {
 side = np.linspace(-3.5, 3.5, 151)
 grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 
-fig, axes = plt.subplots(1, 4, figsize=(12, 3.6), sharex=True, sharey=True, layout="constrained")
-for ax, (name, model) in zip(axes, models.items(), strict=True):
+fig, axes = plt.subplots(2, 2, figsize=(7.5, 7), sharex=True, sharey=True, layout="constrained")
+for ax, (name, model) in zip(axes.flat, models.items(), strict=True):
     model.fit(X, y)
     surface = model.predict_proba(grid)[:, 1].reshape(len(side), -1)
     image = ax.pcolormesh(side, side, surface, cmap="RdBu_r", vmin=0, vmax=1, rasterized=True)
     ax.scatter(*X[y == 1].T, s=6, c="black", marker="o", linewidths=0)
     ax.scatter(*X[y == 0].T, s=8, c="black", marker="x", linewidths=0.6)
     auc = roc_auc_score(y_new, model.predict_proba(X_new)[:, 1])
-    ax.set(title=f"{name}\nAUC {auc:.3f}", xlabel="$x_1$", aspect="equal")
+    ax.set(title=f"{name}, AUC {auc:.3f}", aspect="equal")
     ax.set(xlim=side[[0, -1]], ylim=side[[0, -1]])
-axes[0].set_ylabel("$x_2$")
-fig.colorbar(image, ax=axes, label="P(y = 1)")
+for bottom, left in zip(axes[1], axes[:, 0], strict=True):
+    bottom.set_xlabel("$x_1$")
+    left.set_ylabel("$x_2$")
+fig.colorbar(image, ax=axes, label="P(y = 1)", shrink=0.6)
 plt.show()
 
 # %%

@@ -78,7 +78,9 @@ axes[1].legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1), ncols
 plt.show()
 
 # %%
-# The whole table, ours and in brackets the paper's. "Same data" says whether our data are the
+# The whole table
+# ---------------
+# Ours, and in brackets the paper's. "Same data" says whether our data are the
 # paper's. Where figures differ, the file says what is known about it.
 
 shown(table.drop(columns="+- full").rename(columns={"agree": "same data"}).reset_index())

@@ -74,7 +74,7 @@ rows = [
     ("cultivated forest", "60 % by spread", on_kept(right, spread)),
     ("cultivated forest", "60 % by margin", on_kept(right, -margin)),
 ]
-pd.DataFrame(rows, columns=["model", "rows that are kept", "accuracy"]).round(3)
+pd.DataFrame(rows, columns=["model", "rows that are kept", "accuracy"]).set_index("model").round(3)
 
 # %%
 # On all rows the cultivated forest and the plain tree are equally accurate here. The cultivated
