@@ -113,14 +113,16 @@ def estimate(
     time_limit=1.0,
     random_state=0,
 ):
-    """Forecast the size of the born-again tree of an ensemble, and what finding it takes.
+    """Forecast how large the born-again tree of an ensemble is, and the time and memory to find it.
+
+    Ask this before :class:`BornAgainClassifier` if the ensemble is large.
 
     Parameters
     ----------
     estimator : fitted ensemble
         As for :class:`BornAgainClassifier`, fitted, with or without ``FrozenEstimator``.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Rows; the cells they lie in are counted. Needed for `merge_thresholds`.
+        Rows, in order to count the cells in which they lie. Needed for `merge_thresholds`.
     objective : {"depth", "leaves", "depth_then_leaves"}, default="depth_then_leaves"
         What is to be smallest.
     voting : {"estimator", "hard"}, default="estimator"
@@ -133,7 +135,7 @@ def estimate(
     max_memory : float or None, default=None
         Bytes the search may use; None: half of what is free.
     time_limit : float, default=1.0
-        Seconds to look at the ensemble, about.
+        About how many seconds the forecast may take.
     random_state : int, RandomState instance or None, default=0
         Seeds the samples.
 
