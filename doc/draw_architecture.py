@@ -135,7 +135,7 @@ def draw_roof(drawing, bottom):
     drawing.box(0.06, bottom, WIDTH - 0.12, HEADER, INK, INK, rounding=0.08)
     middle = bottom + HEADER / 2 - 0.005
     drawing.text(0.18, middle, module_map.NAME, 10, color="white", weight="bold")
-    about = "the public names, gathered from the wings and the ground"
+    about = "the public names, from the front, the wings and the ground"
     drawing.text(1.74, middle, about, 8.5, color="white")
 
 
@@ -190,7 +190,7 @@ def draw_ground(drawing, bottom, top, users, colors, imports, files):
     """The base: bricks in their order from the bottom left, marked by the wings that use them."""
     drawing.box(0.06, bottom, WIDTH - 0.12, top - bottom, "#eef1f4", INK, line=1.2, rounding=0.08)
     drawing.text(0.18, top - 0.17, "The ground", 10, weight="bold")
-    drawing.text(1.16, top - 0.17, "each module imports only modules of smaller numbers", 8.5)
+    drawing.text(1.16, top - 0.17, "a module imports only modules with smaller numbers", 8.5)
     ground = module_map.GROUND
     width = (WIDTH - 0.36 - (BRICKS - 1) * BRICK_GAP) / BRICKS
     for i, module in enumerate(ground):
@@ -221,8 +221,8 @@ def draw_legend(drawing, y):
         drawing.box(x, y - 0.07, 0.22, 0.14, face, edge, rounding=0.03)
         drawing.text(x + 0.29, y, label, 8)
     drawing.dot(3.52, y, FAINT)
-    drawing.text(3.62, y, "in a wing's colour: the wing imports this module", 8)
-    drawing.text(WIDTH - 0.1, y, "in a wing, modules import those below", 8, ha="right")
+    drawing.text(3.62, y, "a wing of this colour imports the module", 8)
+    drawing.text(WIDTH - 0.1, y, "inside a wing, modules import those below them", 8, ha="right")
 
 
 def draw(target, kind="svg"):

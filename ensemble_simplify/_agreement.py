@@ -172,32 +172,39 @@ def _range(ends):
 def agreement(
     model_a, model_b, X=None, *, domain=None, confidence=0.95, time_limit=None, random_state=None
 ):
-    """How often, and where, two classifiers agree.
+    """Measure how often, and where, two classifiers agree.
+
+    The agreement is measured on the rows `X`, and on the volume of a box of possible inputs.
+
+    Read more in the :ref:`User Guide <verify>`.
 
     Parameters
     ----------
     model_a, model_b : estimator
-        Fitted classifiers of the same features. If both can be read (see :func:`verify`), bounds
-        on volume are proven; any others are compared on rows and on drawn points.
+        Fitted classifiers on the same features, of any kind. If both are tree models that can be
+        read (see :func:`verify`), the bounds on the volume are proven. Otherwise they are estimated
+        from random points.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Rows on which neither model was fitted, drawn as those will be for which the agreement
+        Rows on which neither model was fitted, and which are like the rows on which the agreement
         matters. Without them, `domain` must bound every feature.
     domain : Domain, dict or None, default=None
-        Where the volume is measured: its bounds replace the range of the rows, integers are
-        counted as such. Groups and implications are not supported here.
+        The box in which the volume is measured. Its bounds replace the range of the rows; features
+        that it calls integers are counted in whole numbers. Groups and implications are not
+        supported here. None: the range of the rows.
     confidence : float in (0, 1), default=0.95
-        Of the intervals.
+        Confidence of the intervals.
     time_limit : float or None, default=None
-        Seconds for drawn points and bounds on volume together. None: 100,000 points, and at most
-        20,000 boxes.
+        Seconds for random points and bounds on the volume together. None: 100,000 points, and at
+        most 20,000 boxes.
     random_state : int, RandomState instance or None, default=None
-        Draws the points.
+        Seeds the random points.
 
     Returns
     -------
     agreement : Agreement
-        ``interval``: of the probability that both answer alike; ``volume``: bounds on the share
-        of the box where they do; ``counterexamples``: some rows on which they do not.
+        ``share``: the share of the rows with the same answer; ``interval``: a confidence interval
+        of the probability of the same answer; ``volume``: bounds on the share of the box with the
+        same answer; ``counterexamples``: some rows with different answers.
 
     Raises
     ------
@@ -212,9 +219,10 @@ def agreement(
     Notes
     -----
     The interval of Clopper and Pearson covers the true probability at least as often as
-    `confidence` says, for rows drawn independently. Bounds on volume hold for certain: boxes are
-    proven to be answered alike, or to be answered by one class each, and halved, the largest
-    first, until time or boxes are used up.
+    `confidence` says, if the rows are drawn independently. The bounds on the volume hold for
+    certain, if both models can be read: a box is settled if both models provably give the same
+    answer in it, or one class each. All other boxes are halved, the largest first, until the time
+    or the number of boxes is used up.
 
     References
     ----------

@@ -25,26 +25,27 @@ MAX_CLAUSES = 20_000
 
 @dataclass(frozen=True)
 class Domain:
-    """Which inputs can occur, for the parameter ``domain`` of `BornAgainClassifier` and `verify`.
+    """Which inputs can occur, for the parameter ``domain`` of estimators and functions.
 
-    Features are named by index, or by name where the data has names.
+    Knowing this makes trees smaller and proofs faster, and leaves out counterexamples that nobody
+    can meet. Features are given by index, or by name if the data have names of columns.
 
     Parameters
     ----------
     bounds : mapping of a feature to (low, high)
-        Both ends belong to the domain; None leaves an end open.
+        The lowest and the highest value; both belong to the domain. None leaves an end open.
     integers : list of features or "all"
-        Features that are whole numbers.
+        Features that only take whole numbers.
     one_hot : list of lists of features
         Groups of 0/1 features of which exactly one is 1.
     at_most_one : list of lists of features
         Groups of 0/1 features of which one or none is 1.
     implies : list of tuples of features
-        Chains of 0/1 features: where one is 1, so is the next. ``("age<20", "age<25")`` says that
-        who is below 20 is below 25.
+        Chains of 0/1 features: if one is 1, the next is 1, too. ``("age<20", "age<25")`` says that
+        everyone below 20 is also below 25.
     missing : list of features, "all" or None
-        Features that may be missing (NaN). None: those that are in the rows that come with the
-        domain, the training rows of an estimator or `X` of `verify`.
+        Features that may be missing (NaN). None: those that are missing in some of the rows that
+        come with the domain: the training rows of an estimator, or `X` of `verify`.
 
     Examples
     --------

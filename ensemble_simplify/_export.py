@@ -47,37 +47,39 @@ def export_tree(
 ):
     """Write a fitted tree as rules, SQL, C, Python or JSON.
 
-    What is written in SQL, C, Python and JSON answers as the tree does for every row of finite
-    doubles that float32 can hold without overflow, and for missing values: scikit-learn rounds a
-    row to float32 before it compares, and the written constants are the boundaries, halfway between
-    two float32 numbers, at which that rounding changes its direction.
+    SQL, C, Python and JSON give the tree's own answer for every row of finite doubles that float32
+    can hold without overflow, and for missing values. (scikit-learn rounds a row to float32 before
+    it compares. The written constants are the points halfway between two float32 numbers at which
+    that rounding changes its direction.)
 
-    A tree of an estimator that was fitted on a table of text and categories is written in the
-    columns and levels of that table.
+    A tree that was fitted on a table with text or categories is written with the columns and levels
+    of that table.
+
+    Read more in the :ref:`User Guide <export>`.
 
     Parameters
     ----------
     model : fitted estimator
         A scikit-learn tree, or an estimator of this package that holds one.
     language : {"rules", "sql", "c", "python", "json"}, default="rules"
-        - "rules": one line a leaf, "if ... then", with what a path leaves of each feature as one
-          interval or set, the class, its share (by ``predict_proba``) and the number of training
-          rows. Thresholds are written with the fewest digits that split float32 numbers alike.
-          Missing values are mentioned where the tree has met them in ``fit``.
-        - "sql": an ANSI ``CASE`` with one ``WHEN`` a leaf and no nesting: nested ones overflow the
-          parser of SQLite from about twenty levels. The order of the leaves stands for the
-          conditions that are not written: who comes to a ``WHEN`` has failed all above.
-          NULL is a missing value; what some databases know as NaN is none.
+        - "rules": one line "if ... then" for each leaf: one interval or set for each feature on
+          the path, the class, its share (by ``predict_proba``) and the number of training rows.
+          Thresholds have as few digits as split float32 numbers in the same way. Missing values are
+          mentioned for features where the tree met some in ``fit``.
+        - "sql": an ANSI ``CASE`` with one ``WHEN`` for each leaf. A row that reaches a ``WHEN`` has
+          failed all those above, so only the other conditions are written. There is no nesting:
+          nested ``CASE`` overflow the parser of SQLite from about twenty levels. NULL is a missing
+          value; NaN, which some databases know, is not.
         - "c": a C99 function of a row of doubles that allocates nothing. NAN is a missing value.
-          It returns the place of the class in ``classes_``, or the value in regression, or, for
-          probabilities, fills an array. For each column with levels that is split on there is a
-          function that turns a level into its code. To be compiled without ``-ffast-math``.
+          It returns the position of the class in ``classes_``, or the value in regression. For
+          probabilities, it fills an array. For each split column with levels, there is a function
+          that turns a level into its code. Do not compile with ``-ffast-math``.
         - "python": a function of a row, without imports. A row is indexed by the names of the
-          columns, or by their places where there are no names. None and NaN are missing values.
+          columns, or by their positions if there are no names. None and NaN are missing values.
         - "json": see Notes; `import_tree` reads it back.
     output : {"label", "probabilities"}, default="label"
-        What is answered. "probabilities": one column for each class in "sql", a dict in "python".
-        JSON always holds both. Of a regressor, "label" is the value.
+        What the exported code returns. "probabilities": one column for each class in "sql", a dict
+        in "python". JSON always holds both. For a regressor, "label" is the value.
     feature_names : sequence of str, default=None
         Names of the columns. None: those seen in ``fit``, or x0, x1, ...
     class_names : sequence, default=None
@@ -86,10 +88,10 @@ def export_tree(
         Name of the function in "c" and "python" (None: predict), or of the column in "sql"
         (None: prediction), to which the class is added for probabilities.
     table : str, default=None
-        "sql" alone: the table to select from. None writes the expressions alone, for the list of a
-        ``SELECT``.
+        Only for "sql": the table to select from. None: write only the expressions, for the list of
+        a ``SELECT``.
     decimals : int, default=None
-        "rules" alone: digits after the point. None: as many as are needed.
+        Only for "rules": digits after the point. None: as many as are needed.
 
     Returns
     -------
@@ -109,9 +111,9 @@ def export_tree(
 
     Notes
     -----
-    A level that the table does not know is what the model takes it for: a code of its own, a
-    missing value, or an error; the latter is NULL in SQL, a ValueError in Python, and in C -1 for
-    labels and NAN for numbers.
+    An unknown level is treated as the model treats it: as a code of its own, as a missing value, or
+    as an error. An error is NULL in SQL, a ValueError in Python, and in C -1 for labels and NAN for
+    numbers.
 
     JSON, version 1, is an object with these keys:
 

@@ -167,39 +167,40 @@ def verify(
     time_limit=None,
     max_boxes=None,
 ):
-    """Prove that two tree models predict alike on every finite input, or find where they differ.
+    """Prove that two tree models give the same answers, or find a row on which they differ.
 
-    Two classifiers are compared by their labels or, with `atol`, by their probabilities; two
-    regressors by their values. With `X` and `max_changes`, only points near the rows of `X` count.
+    Two classifiers are compared by their labels or, with `atol`, by their probabilities. Two
+    regressors are compared by their values. By default, all finite inputs count. With `X` and
+    `max_changes`, only points near the rows of `X` do.
 
     Read more in the :ref:`User Guide <verify>`.
 
     Parameters
     ----------
     model_a, model_b : estimator
-        Two fitted classifiers, or two regressors, on the same number of features: supported
-        ensembles, decision trees, or estimators of this package, by what they wrap. They are left
-        as they are.
+        Two fitted classifiers, or two fitted regressors, on the same features: tree ensembles,
+        decision trees, pipelines that end in one, or estimators of this package. They are not
+        changed.
     voting : {"estimator", "hard"}, default="estimator"
-        ``"estimator"``: what ``predict`` answers (with ``n_jobs=None``); ``"hard"``: the
-        majority of an ensemble's trees, each with the same weight, ties to the smaller class.
+        What counts as the answer of a classifier. ``"estimator"``: what ``predict`` returns (with
+        ``n_jobs=None``). ``"hard"``: the class for which most trees vote, each with the same
+        weight; a tie goes to the class that comes first.
     domain : Domain, dict or None, default=None
-        Which inputs can occur: equality is proven for them, and a counterexample is one of them.
-        See :class:`Domain`. None: every finite input, and, near rows of `X`, missing values in
-        columns of `X` that have some.
+        Which inputs can occur. Only these are compared. See :class:`Domain`. None: every finite
+        input and, near rows of `X`, missing values in columns of `X` that have some.
     X : array-like of shape (n_samples, n_features) or None, default=None
         Rows near which the models are compared; needed with `max_changes`.
     max_changes : int or None, default=None
-        Equality is proven for every point that differs from some row of `X` in at most so many
-        features, whatever values those take: 0, the rows; 1, every change of a single feature.
-        All these points are looked at, so time grows as the product of the cut points of so many
+        Compare every point that differs from some row of `X` in at most this many features,
+        whatever values these take. 0: the rows alone. 1: every change of one feature. All these
+        points are tried, so the time grows as the product of the numbers of thresholds of that many
         features. None: every input counts.
     atol, rtol : float or None, default=None
-        Absolute and relative tolerance of numbers: answers a and b of the two models are alike
-        where ``abs(a - b) <= atol + rtol * abs(b)``, as in :func:`numpy.isclose`. Of classifiers,
-        these are the probabilities of each class (0 for one that a model does not know). None is
-        0; if both are, classifiers are compared by label, and regressors must answer the very
-        same numbers.
+        Absolute and relative tolerance for numbers. Answers a and b of the two models count as
+        equal if ``abs(a - b) <= atol + rtol * abs(b)``, as in :func:`numpy.isclose`. For
+        classifiers, the numbers are the probabilities of each class (0 for a class that a model
+        does not know). If both are None, classifiers are compared by label, and regressors must
+        give the very same numbers. If one is None, it is 0.
     time_limit : float or None, default=None
         Seconds after which the attempt ends undecided.
     max_boxes : int or None, default=None
@@ -209,9 +210,9 @@ def verify(
     Returns
     -------
     verification : Verification
-        Its attribute ``equal`` is True (proven), False (with a counterexample) or None (a limit
-        came first, see its ``reason``). Of numbers, ``max_difference`` and
-        ``max_difference_bound`` say what the largest difference lies between.
+        Its attribute ``equal`` is True (proven), False (see ``counterexample``) or None (undecided,
+        see ``reason``). If numbers are compared, the largest difference lies between
+        ``max_difference`` and ``max_difference_bound``.
 
     Raises
     ------

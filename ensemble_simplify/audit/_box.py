@@ -157,31 +157,34 @@ class SufficientBox:
     prefer_skip_nested_validation=False,
 )
 def sufficient_box(model, row, *, domain=None, time_limit=None, random_state=None):
-    """Find a maximal box around a row in which the model provably answers one class.
+    """Find feature values that are enough for a model's answer to a row, whatever the others are.
+
+    The result is a box around the row in which the model provably answers one class. No side of the
+    box can be moved outwards.
 
     Read more in the :ref:`User Guide <audit>`.
 
     Parameters
     ----------
     model : estimator
-        A fitted classifier: a supported ensemble, a decision tree, a pipeline that ends in one, or
-        an estimator of this package, by what it wraps. It is left as it is.
+        A fitted classifier: a tree ensemble, a decision tree, a pipeline that ends in one, or an
+        estimator of this package. It is not changed.
     row : array-like of shape (n_features,), frame of one row or series
         As the model takes it.
     domain : Domain, dict or None, default=None
-        Which inputs can occur: only they need to have the class. See :class:`Domain`. None: every
+        Which inputs can occur. Only these must have the class. See :class:`Domain`. None: every
         finite input, and missing values in the features that `row` lacks.
     time_limit : float or None, default=None
-        Seconds after which sides that are not settled stay where they are.
+        Seconds after which the search ends. Sides that are not settled then stay where they are.
     random_state : int, RandomState instance or None, default=None
-        An integer draws the order in which features are freed, and another order can give another
-        box. None: a fixed order, those with the fewest splits first.
+        An integer draws the order in which features are tried. Another order can give another box.
+        None: a fixed order, features with the fewest splits first.
 
     Returns
     -------
     box : SufficientBox
-        Its bounds ``low`` and ``high``, ``missing`` and ``levels``, its ``features`` and
-        ``conditions`` in words. No side can be moved outwards by a cell, unless ``maximal`` is
+        Its ``conditions`` in words, the ``features`` in them, the bounds ``low`` and ``high``,
+        ``missing`` and ``levels``. No side can be moved outwards by a cell, unless ``maximal`` is
         False.
 
     Raises

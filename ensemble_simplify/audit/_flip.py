@@ -103,20 +103,20 @@ def _plain(value):
 def nearest_flip(
     model, row, *, max_changes=1, features=None, scale=None, domain=None, time_limit=None
 ):
-    """Find the nearest change of a feature, or of a few, that flips the class of a row.
+    """Find the smallest change of one feature, or of a few, that changes the class of a row.
 
     Read more in the :ref:`User Guide <audit>`.
 
     Parameters
     ----------
     model : estimator
-        A fitted classifier: a supported ensemble, a decision tree, a pipeline that ends in one, or
-        an estimator of this package, by what it wraps. It is left as it is.
+        A fitted classifier: a tree ensemble, a decision tree, a pipeline that ends in one, or an
+        estimator of this package. It is not changed.
     row : array-like of shape (n_features,), frame of one row or series
         As the model takes it.
     max_changes : int, default=1
-        How many features may change at once. All such changes are looked at, so time grows as the
-        product of the cut points of so many features.
+        How many features may change at once. All such changes are tried, so the time grows as the
+        product of the numbers of thresholds of that many features.
     features : array-like of str or int, or None, default=None
         The features that may change, by name or index. None: all.
     scale : mapping, array-like of shape (n_features,) or None, default=None
@@ -124,7 +124,7 @@ def nearest_flip(
         index, or one positive number each. None, and features without an entry: the range of the
         feature's cut points (1 if there is only one).
     domain : Domain, dict or None, default=None
-        Which inputs can occur: the changed row is one of them. See :class:`Domain`. None: every
+        Which inputs can occur. The changed row is one of them. See :class:`Domain`. None: every
         finite input, and missing values in the features that `row` lacks.
     time_limit : float or None, default=None
         Seconds after which the search ends with what it has found.
@@ -132,8 +132,9 @@ def nearest_flip(
     Returns
     -------
     flip : NearestFlip
-        The changed ``row``, its ``changes``, both ``predictions`` and the ``distance``; ``row`` is
-        None where no such change flips the class, and ``proven`` says whether that is certain.
+        The changed ``row``, its ``changes``, both ``predictions`` and the ``distance``. If no such
+        change was found, ``row`` is None, and ``proven`` says whether it is certain that there is
+        none.
 
     Raises
     ------

@@ -126,36 +126,36 @@ def is_monotone(
     domain=None,
     time_limit=None,
 ):
-    """Prove that a higher value of a feature never lowers the class, or show two rows.
+    """Prove that a higher value of a feature never lowers the class, or find a counterexample.
 
     Read more in the :ref:`User Guide <audit>`.
 
     Parameters
     ----------
     model : estimator
-        A fitted classifier: a supported ensemble, a decision tree, a pipeline that ends in one, or
-        an estimator of this package, by what it wraps. It is left as it is.
+        A fitted classifier: a tree ensemble, a decision tree, a pipeline that ends in one, or an
+        estimator of this package. It is not changed.
     feature : str or int
-        The feature, by name where the model was fitted on names, or by index.
+        The feature, by index, or by name if the model knows the names of its columns.
     increasing : bool, default=True
-        False: that a higher value never raises the class.
+        True: a higher value must never lower the class. False: it must never raise the class.
     class_order : array-like of shape (n_classes,) or None, default=None
-        All classes from the lowest to the highest. None: of two classes, the model's own order;
-        of more, it must be given, or `positive`.
+        All classes from the lowest to the highest. None: with two classes, ``classes_`` of the
+        model. With more classes, give this or `positive`.
     positive : label or None, default=None
-        The one class that counts as high; all others are equally low. A higher value of the
-        feature then never takes it away (or, not `increasing`, never brings it about).
+        The one class that counts as high; all others count as equally low. A higher value of the
+        feature must then never turn this class into another one (with ``increasing=False``: never
+        another one into this class).
     domain : Domain, dict or None, default=None
-        Which inputs can occur: both rows must be inside. See :class:`Domain`. None: every finite
-        input.
+        Which inputs can occur. Only these count. See :class:`Domain`. None: every finite input.
     time_limit : float or None, default=None
         Seconds after which the attempt ends undecided.
 
     Returns
     -------
     outcome : Monotonicity
-        Its attribute ``monotone`` is True (proven), False (with a ``counterexample``, put to the
-        model's own ``predict``) or None (the time limit came first).
+        Its attribute ``monotone`` is True (proven), False (see ``counterexample``: two rows on
+        which the model's own ``predict`` was called) or None (the time limit came first).
 
     Raises
     ------

@@ -30,15 +30,15 @@ READABLE = 100
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Forecast of a born-again tree, as :func:`estimate` returns it.
+    """Forecast of a born-again tree; see :func:`estimate`.
 
     Parameters
     ----------
     n_trees : int
         Trees of the ensemble.
     n_cells : float
-        Cells on which the ensemble is constant. Cells that only repeat a neighbour are not
-        counted, if there was time to look at all of them.
+        Cells on which the ensemble is constant; without those that only repeat a neighbour,
+        where there was time to look at all of them.
     n_regions : float
         Boxes of these cells.
     n_bytes : float
@@ -46,7 +46,7 @@ class Estimate:
     seconds : float
         Time of the exact search on a processor of the 2020s.
     n_leaves : float
-        Leaves of a tree that answers as the ensemble at every input, estimated.
+        Leaves of a tree with the ensemble's function, about.
     n_leaves_lower_bound : int
         No such tree has fewer.
     n_occupied : int or None
@@ -54,7 +54,7 @@ class Estimate:
     exact : bool
         Whether the exact search fits into memory and an hour.
     advice : list of str
-        What ``fit`` will do, and what would help.
+        What to do.
 
     Examples
     --------
@@ -113,16 +113,18 @@ def estimate(
     time_limit=1.0,
     random_state=0,
 ):
-    """Forecast the size of a born-again tree, and the time and memory to find it.
+    """Forecast how large the born-again tree of an ensemble is, and the time and memory to find it.
+
+    Ask this before :class:`BornAgainClassifier` if the ensemble is large.
 
     Parameters
     ----------
     estimator : fitted ensemble
         As for :class:`BornAgainClassifier`, fitted, with or without ``FrozenEstimator``.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Rows. The cells that hold some of them are counted. Needed for `merge_thresholds`.
+        Rows, in order to count the cells in which they lie. Needed for `merge_thresholds`.
     objective : {"depth", "leaves", "depth_then_leaves"}, default="depth_then_leaves"
-        What to minimise.
+        What is to be smallest.
     voting : {"estimator", "hard"}, default="estimator"
         As for :class:`BornAgainClassifier`.
     domain : Domain, dict or None, default=None
@@ -133,7 +135,7 @@ def estimate(
     max_memory : float or None, default=None
         Bytes the search may use; None: half of what is free.
     time_limit : float, default=1.0
-        Seconds to look at the ensemble, approximately.
+        About how many seconds the forecast may take.
     random_state : int, RandomState instance or None, default=0
         Seeds the samples.
 
@@ -209,14 +211,12 @@ def _advice(exact, seen, allowed):
     if exact:
         advice.append("method='auto' will prove the smallest tree.")
     elif seen.n_leaves > REFUSED_LEAVES:
-        advice.append(
-            "A tree for every input is too large: method='auto' will refuse. Set max_changes=1."
-        )
+        advice.append("A tree with the same function is out of reach: method='auto' will refuse.")
     else:
         reason = "memory" if seen.n_bytes > allowed else "time"
         advice.append(
             f"The exact search takes too much {reason}: method='auto' will give a tree with the "
-            "same answers that is not proven smallest, and bounds. Set time_limit."
+            "same function and bounds. Set time_limit."
         )
     if not seen.n_leaves <= READABLE:
         advice.append(

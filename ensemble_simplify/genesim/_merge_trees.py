@@ -25,34 +25,38 @@ from ensemble_simplify._sklearn_tree import (
 def merge_trees(
     estimators, *, weights=None, max_leaf_nodes=100_000, allow_nan=False, time_limit=None
 ):
-    """Average fitted trees, exactly, as one tree.
+    """Turn several fitted trees into one tree that is exactly their average.
 
-    On every row without missing values, the class probabilities of the result are the weighted mean
-    of those of the given models. (For missing values see `allow_nan`.) The leaves of the result are
-    the non-empty intersections of the models' leaves. No data are needed: use it to join trees that
-    were fitted apart, for instance at sites that cannot share their rows.
+    For every finite row, the result gives the weighted mean of the class probabilities of the given
+    models, up to rounding. It needs no data. Use it to join trees that were fitted apart, for
+    instance at sites that cannot share their rows. Its leaves are the non-empty intersections of
+    the leaves of all models, so their number can grow fast.
+
+    Read more in the :ref:`User Guide <beyond_one_machine>`.
 
     Parameters
     ----------
     estimators : list of fitted estimators
-        Tree classifiers, or forests and bagged trees, whose mean is taken first. Classes may
-        differ: a class that a model does not know has probability zero there.
+        Tree classifiers, or forests and bagged trees. A forest counts as the mean of its trees. The
+        models may know different classes: a class that a model does not know has probability
+        zero there.
     weights : array-like of shape (n_estimators,) or None, default=None
-        Non-negative weights of the models, for instance their numbers of rows; None: equal.
+        Non-negative weights of the models, for instance their numbers of rows. None: equal.
     max_leaf_nodes : int, default=100_000
-        Largest tree to build; the number of leaves can grow like the product of the trees'.
+        Raise an error if the result has more leaves. Their number can grow like the product of the
+        numbers of leaves of all trees.
     allow_nan : bool, default=False
-        Whether the result is the mean of the models on rows with missing values, too. It has
-        more leaves then: where a model sends missing values left, they are split off. A single
-        tree is always copied with the ways that missing values go.
+        Whether the result is the mean on rows with missing values, too. It has more leaves then:
+        where a model sends missing values left, they are split off. A single tree is always copied
+        together with the sides to which it sends missing values.
     time_limit : float or None, default=None
-        Seconds after which the merge is given up.
+        Seconds after which the merge ends with an error.
 
     Returns
     -------
     tree : DecisionTreeClassifier
-        The mean as one tree. Weights of its nodes are estimates: every leaf of a model shares its
-        training weight equally among the leaves of the result inside it.
+        The weights of its nodes are estimates: the training weight of each leaf of a model is
+        shared equally among the leaves of the result inside it.
 
     Raises
     ------
@@ -60,7 +64,7 @@ def merge_trees(
         If the result has too many leaves, the models were fitted on different features, or one of
         several trees was fitted on missing values and `allow_nan` is not set.
     TimeLimitError
-        If `time_limit` is over before the merge is finished.
+        If the merge is not finished within `time_limit`.
     TypeError
         If a model does not average class probabilities of trees.
 
