@@ -47,7 +47,7 @@ table = pd.DataFrame(
         ("forest on all features", 30.0, whole.score(X_test, y_test)),
     ],
     columns=["model", "measurements at most, mean", "test accuracy"],
-).set_index("model")
+).set_index("model").rename_axis(None)
 table.round(3)
 
 # %%
