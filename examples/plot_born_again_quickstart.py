@@ -27,8 +27,9 @@ iris = load_iris(as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(
     iris.data, iris.target_names[iris.target], random_state=0
 )
-forest = RandomForestClassifier(n_estimators=100, max_depth=2, max_features=None, random_state=0)
-forest.fit(X_train, y_train)
+forest = RandomForestClassifier(
+    n_estimators=100, max_depth=2, max_features=None, random_state=0
+).fit(X_train, y_train)
 
 # %%
 # Its born-again tree

@@ -681,7 +681,7 @@ class BornAgainClassifier(
                 seconds=ADVICE_SECONDS,
                 rng=np.random.default_rng(rng.randint(1 << 31)),
             )
-            size = "a tree" if n_leaves is None else f"a tree of at most {n_leaves:,} leaves"
+            size = "a tree" if n_leaves is None else f"a tree of {n_leaves:,} leaves or fewer"
             advice.append(f"max_changes={max_changes} promises the same answer {where}, by {size}")
         return f"{'; '.join(advice)}."
 
