@@ -61,10 +61,11 @@ sphinx_gallery_conf = {
     "filename_pattern": r"[\\/]plot_",
     "ignore_pattern": r"^_",
     "subsection_order": ["../examples/questions", "../examples/papers"],
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery.SimplifyFirst",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("ensemble_simplify",),
     "download_all_examples": False,
+    "remove_config_comments": True,
     "show_memory": False,
     # as many pages at once as `sphinx-build -j` says
     "parallel": True,

@@ -19,6 +19,9 @@ def _mathml(node, tex, kind):
     except Exception as error:
         LOGGER.warning("formula %r cannot be translated: %s", tex, error, location=node)
         return f"<code>{nodes.unescape(tex)}</code>"
+    if r"\left" not in tex:  # as the other brackets, braces grow only where they are told to
+        for brace in "{}":
+            formula = formula.replace(f"<mo>{brace}</mo>", f'<mo stretchy="false">{brace}</mo>')
     return formula.replace("<math ", f'<math display="{kind}" ', 1)
 
 

@@ -14,6 +14,8 @@ input. This page asks for all three.
 # Breast cancer: 569 tumours, 30 measurements, ``RandomForestClassifier()`` as it comes. A third of
 # the tumours is kept aside; neither the forest nor the trees see them.
 
+import textwrap
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -42,7 +44,7 @@ frozen = FrozenEstimator(forest)
 try:
     BornAgainClassifier(frozen, random_state=0).fit(X, y)
 except ValueError as error:
-    print(error)
+    print(textwrap.fill(str(error), 90))
 
 # %%
 # The cases in the data
@@ -79,7 +81,7 @@ print(what_if.verify())
 # If you accept counted exceptions, a tenth of the leaves is enough. One fit gives the whole path
 # of trees, from a single leaf to the tree without exceptions.
 
-ExceptionPathDisplay.from_estimator(what_if)
+display = ExceptionPathDisplay.from_estimator(what_if)
 
 # %%
 # The smallest tree that is right on all training rows can be read. Every tumour of the data gets
@@ -93,7 +95,7 @@ print(
     f"{small.n_exceptions_:,} single changes ({share:.2%}) get another answer"
 )
 _, ax = plt.subplots(figsize=(12, 8), layout="constrained")
-plot_tree(
+_ = plot_tree(
     small.decision_tree_, feature_names=list(X.columns), class_names=list(small.classes_),
     impurity=False, label="root", filled=True, precision=3, fontsize=8, ax=ax,
 )  # fmt: skip
