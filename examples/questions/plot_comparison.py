@@ -166,7 +166,7 @@ plt.show()
 # - **Cultivated.** One tree with soft splits, one to two points less accurate than the large
 #   forest. It has too many leaves to read unless you limit it.
 # - **Plain tree.** It is small. On iris it is as accurate as anything else of its size; on the
-#   other two sets it is not. It is unrelated to the forest: on wine and breast cancer it agrees with the
-#   forest least.
+#   other two sets it is not. It is unrelated to the forest: on wine and breast cancer it agrees
+#   with the forest least.
 #
 # These are means of three splits of small sets: differences of one or two points can be chance.
