@@ -8,17 +8,18 @@ sets (those of DIR, CSV files with a last column ``target``, and scikit-learn's 
 2,000 rows), stratified splits with two thirds of the rows to learn from. The forest is fitted on
 those, and every method gets the forest and the same rows; it is judged on the other third:
 
-- ``accuracy``, and ``agreement`` with the forest, on test rows; ``worst class``: the agreement among
-  the test rows to which the forest gives one class, for the class where it is lowest (classes of
-  fewer than 5 such rows are left out);
+- ``accuracy``, and ``agreement`` with the forest, on test rows; ``worst class``: the agreement
+  among the test rows to which the forest gives one class, for the class where it is lowest (classes
+  of fewer than 5 such rows are left out);
 - ``seconds`` of CPU on one core, tuning counted, the fit of the given forest not.
 
 Differences are to the plain tree on the forest's answers, in one split; their standard error is
 that of the means of the sets. Methods:
 
 - ``forest``: the given one; ``forest of 10 trees``: a smaller one, fitted on y.
-- ``plain tree on answers``, ``plain tree on y``: scikit-learn's, of at most 8 leaves, on the forest's
-  answers or on y; ``plain tree on y, tuned``: of any size, cost-complexity by 5 shuffled folds.
+- ``plain tree on answers``, ``plain tree on y``: scikit-learn's, of at most 8 leaves, on the
+  forest's answers or on y; ``plain tree on y, tuned``: of any size, cost-complexity by 5 shuffled
+  folds.
 - ``born-again``: ``BornAgainClassifier(max_changes=1)`` of the forest, 4 seconds, and its ``at()``
   with 8 leaves; ``representer``; ``faithful pruning``: ``max_changes=1``, 4 seconds;
   ``feature-budget pruning``: of the given forest to half of what its features cost, each costs one.
