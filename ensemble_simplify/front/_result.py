@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ensemble_simplify._export import export_tree
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._inputs import checked_rows, read_trees
 from ensemble_simplify.front._methods import METHODS, SMALL, Case, NotTried
+from ensemble_simplify.front._next import told_tree
 from ensemble_simplify.front._report import as_fragment, as_page, as_text
 from ensemble_simplify.front._tables import Table
 
@@ -212,6 +214,54 @@ class Simplification:
             raise ValueError(f"{name!r} cannot be fitted to these rows: {reason}.") from None
         # where the whole tree is small enough there is no smaller one
         return found.get(name, found.get(name.removesuffix(SMALL)))
+
+    def export(self, language="rules", *, result=None, **options):
+        """Write the recommended tree as rules, SQL, C, Python or JSON.
+
+        Parameters
+        ----------
+        language : {"rules", "sql", "c", "python", "json"}, default="rules"
+            As for :func:`export_tree`.
+        result : str or None, default=None
+            Another row of the table; None: `best`.
+        **options
+            Further parameters of :func:`export_tree`.
+
+        Returns
+        -------
+        text : str
+            In the words of the table that :func:`simplify` was given.
+
+        Raises
+        ------
+        KeyError
+            If there is no such result.
+        TypeError
+            If it is not one tree.
+        ValueError
+            If its tree reads missing values as numbers, which cannot be written.
+
+        See Also
+        --------
+        export_tree : Writes it.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.ensemble import RandomForestClassifier
+        >>> from ensemble_simplify import simplify
+        >>> iris = load_iris(as_frame=True)
+        >>> X, y = iris.data, iris.target_names[iris.target]
+        >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
+        >>> outcome = simplify(forest, X, max_leaves=3, methods=[], random_state=0)
+        >>> print(outcome.export("rules", decimals=2), end="")  # doctest: +ELLIPSIS
+        if petal ... then setosa (100 %, ... rows)
+        ...
+        """
+        if result is None and self.best is None:
+            raise KeyError("No tree is recommended. Name a row of the table as result.")
+        name = self.best if result is None else result
+        return export_tree(told_tree(self, name), language, **options)
 
     def plot(self, *, axes=None):
         """Draw size against agreement and accuracy.

@@ -21,6 +21,7 @@ from ensemble_simplify._base import (
 )
 from ensemble_simplify.front._inputs import checked_rows, read_trees, short
 from ensemble_simplify.front._methods import ALWAYS, METHODS, Case, NotTried, title_of
+from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._result import Simplification
 from ensemble_simplify.front._rules import tree_of
 from ensemble_simplify.front._scores import choose, score
@@ -101,8 +102,9 @@ def simplify(
         Part of the rows kept aside to measure accuracy and agreement.
     random_state : int, RandomState instance or None, default=None
         Which rows are kept aside, and the methods' own randomness.
-    verbose : int, default=0
-        If positive, a line is printed for every method that ends.
+    verbose : bool or int, default=0
+        If true, progress is shown: as a bar of tqdm_ where that is installed, else as a line on
+        stderr for every method that ends.
 
     Returns
     -------
@@ -144,6 +146,8 @@ def simplify(
     If the best tree was chosen for its agreement on the rows kept aside, that figure is a little
     too high. It learned from the other rows only: :meth:`Simplification.refit` fits its method to
     all of them.
+
+    .. _tqdm: https://tqdm.github.io
 
     References
     ----------
@@ -193,19 +197,19 @@ def simplify(
     deadline = begin + (1.0 - RESERVE) * time_limit
     lacking = {name: METHODS[name].lacks(case) for name in chosen}
     left = sum(METHODS[name].share for name in chosen if not lacking[name])
-    for name in chosen:
-        if lacking[name]:
-            new, results = [_empty_row(name, f"not tried: {lacking[name]}")], {}
-        else:
-            share = METHODS[name].share
-            seconds = max(deadline - time.monotonic(), 0.0) * share / left if share else 0.0
-            new, results = _tried(name, case, held, seconds)
-            left -= share
-        rows += new
-        fitted.update(results)
-        if verbose:
-            for row in new:
-                print(f"[simplify] {row.title}: {_line(row)}", flush=True)
+    with Progress(verbose, len(chosen)) as progress:
+        for name in chosen:
+            progress.begin(title_of(name))
+            if lacking[name]:
+                new, results = [_empty_row(name, f"not tried: {lacking[name]}")], {}
+            else:
+                share = METHODS[name].share
+                seconds = max(deadline - time.monotonic(), 0.0) * share / left if share else 0.0
+                new, results = _tried(name, case, held, seconds)
+                left -= share
+            rows += new
+            fitted.update(results)
+            progress.end([f"{row.title}: {_line(row)}" for row in new])
     best, reason, more = choose(rows, case.max_leaves, is_classifier(model))
     if y is not None and rows[0].accuracy == 1.0:
         notes.append(
