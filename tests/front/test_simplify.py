@@ -297,7 +297,7 @@ def test_refit_learns_from_all_rows(outcome, classified):
     again = outcome.refit(X)
     assert type(again) is type(outcome.best_model)
     assert again is not outcome.best_model
-    near = outcome.refit(X[:40], name="born_again_1", time_limit=2)
+    near = outcome.refit(X[:40], name="born_again_1", time_limit=0.7)
     assert near.verify()
     assert near.n_rows_ == 40
     with pytest.raises(ValueError, match="y was not given"):
