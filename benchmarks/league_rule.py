@@ -46,7 +46,7 @@ SETS = (
     "indian_liver", "magic", "vehicle", "vertebral",
 )  # fmt: skip
 FIRST_SEED = 5300
-SECONDS = 8  # of simplify, and of learning again
+SECONDS = 4  # of simplify, and of learning again
 CANDIDATES = ["representer", "born_again", "born_again_1", "born_again_0", "genesim"]
 MODELS = {
     "forest": lambda seed: RandomForestClassifier(random_state=seed, n_jobs=1),

@@ -103,8 +103,8 @@ def simplify(
     random_state : int, RandomState instance or None, default=None
         Which rows are kept aside, and the methods' own randomness.
     verbose : bool or int, default=0
-        If true, progress is shown: as a bar of tqdm_ where that is installed, else as a line on
-        stderr for every method that ends.
+        If true, progress is shown: as a bar if ``tqdm`` is installed, else as a line on stderr for
+        every method that ends.
 
     Returns
     -------
@@ -146,8 +146,6 @@ def simplify(
     If the best tree was chosen for its agreement on the rows kept aside, that figure is a little
     too high. It learned from the other rows only: :meth:`Simplification.refit` fits its method to
     all of them.
-
-    .. _tqdm: https://tqdm.github.io
 
     References
     ----------
