@@ -41,7 +41,7 @@ from ensemble_simplify import (
 )
 from ensemble_simplify.front import _inputs, _methods, _simplify
 from ensemble_simplify.front._methods import METHODS, Method
-from ensemble_simplify.front._scores import choose
+from ensemble_simplify.front._scores import choose, gap
 
 ALL = [name for name in METHODS if not name.startswith("plain")]
 
@@ -269,6 +269,37 @@ def test_tree_that_loses_a_rare_class_is_not_chosen():
     best, _, notes = choose([model, never, finds], 8, True)
     assert best == "representer"
     assert any("answers 1 to 6 of the rows" in note for note in notes)
+
+
+def counted(name, alike, answers, leaves=8):
+    """A row of the table, of a method that agrees on these rows."""
+    row = _simplify._empty_row(name)
+    row.update(_simplify.score(np.where(alike, answers, 1 - answers), answers, None, True))
+    row.update(leaves=leaves, trees=1, is_measured=True, is_tree=name != "model")
+    return row
+
+
+def test_where_a_class_is_rare_the_mean_of_the_classes_decides():
+    answers = np.repeat([0, 1], [170, 30])
+    places = np.arange(200)
+    model = counted("model", places >= 0, answers)
+    model.class_rows = {0: 170, 1: 30}
+    often = counted("representer", places < 185, answers)  # all of 0, half of 1
+    rarely = counted("plain_tree", (places >= 12) & (places < 195), answers)
+    assert often.agreement > rarely.agreement
+    lead = {label: (rarely.alike * 1.0 - often.alike)[answers == label] for label in (0, 1)}
+    expected = np.mean([lead[label].mean() for label in lead])
+    error = np.sqrt(sum(np.sum(lead[c] ** 2) / (len(lead[c]) * 2) ** 2 for c in lead))
+    assert gap(rarely, often, even=False) == pytest.approx((expected, error))
+    assert expected > error
+    assert choose([model, rarely, often], 8, True)[0] == "plain_tree"
+    model.class_rows = {0: 100, 1: 100}  # as if none were rare: all rows count alike
+    assert choose([model, rarely, often], 8, True)[0] == "representer"
+    # perhaps as good among all rows, but clearly worse in a class: not named
+    small = counted("genesim", (places >= 4) & (places < 189), answers, leaves=3)
+    best, _, notes = choose([model, often, small], 8, True)
+    assert best == "representer"
+    assert not any("Smaller" in note for note in notes)
 
 
 def test_in_regression_the_plain_tree_stays_unless_another_is_clearly_better():
