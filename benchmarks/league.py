@@ -255,6 +255,18 @@ CAPTION = (
     "column is its difference, in points, to the plain tree on the forest's answers, with the "
     "standard error over the sets."
 )
+# Methods that a reader compares with another than the plain tree.
+PAIRS = (
+    ("representer", "STreeD"),
+    ("representer", "born-again, 8 leaves"),
+    ("GENESIM, 8 leaves", "representer"),
+    ("simplify", "representer"),
+    ("GENESIM", "plain tree on y, tuned"),
+    ("forest of 10 trees", "born-again"),
+    ("forest of 10 trees", "cultivated"),
+    ("forest of 10 trees", "feature-budget pruning"),
+    ("EBM", "forest"),
+)
 NEEDS = {streed: "pystreed", gosdt: "gosdt", figs: "imodels", ebm: "interpret"}
 
 
@@ -429,6 +441,17 @@ def more(means, sets):
         yield f"| {bold(title)} | {gaps[0]} | {100 * rows[:, 2].mean():.1f} % | {gaps[1]} |"
 
 
+def pairs(means, sets):
+    """Lines of differences between other methods than the plain tree."""
+    yield "| Methods | Accuracy | Agreement |"
+    yield "|---" * 3 + "|"
+    for one, other in PAIRS:
+        if set(sets) <= set(means.get(one, ())) & set(means.get(other, ())):
+            gaps = np.array([means[one][name][:2] - means[other][name][:2] for name in sets])
+            both = f"{bold(one)} less {bold(other)}"
+            yield f"| {both} | {difference(gaps[:, 0])} | {difference(gaps[:, 1])} |"
+
+
 def per_set(means, sets):
     """Lines of accuracy / agreement in per cent of each set."""
     yield "| accuracy / agreement, % | " + " | ".join(sets) + " |"
@@ -468,6 +491,7 @@ def report(done):
     for title, fewer in missing(done).items():
         print(f"{title} found nothing within its time in {fewer}.\n")
     print("\n".join(more(means, sets)), "\n")
+    print("\n".join(pairs(means, sets)), "\n")
     two = [name for name in sets if name in means.get("GOSDT", ())]
     if two and two != sets:
         part = {title: {n: m[n] for n in two if n in m} for title, m in means.items()}
