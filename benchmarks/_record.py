@@ -104,7 +104,7 @@ def list_table(text):
     """
     above, bar, below = text.partition("\n\n|")
     rows = (bar + below).strip().split("\n\n")[0].splitlines()
-    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    cells = [[cell.strip() for cell in row.strip().strip("|").split("|")] for row in rows]
     del cells[1]  # the line of dashes
     lines = [above.rsplit("\n\n", 1)[-1].strip(), "", ".. list-table::", "   :header-rows: 1", ""]
     for row in cells:

@@ -487,16 +487,16 @@ def report(done):
     sets = [name for name in SETS if name in means[BASE]] or list(means[BASE])
     seeds = sorted({seed for _, seed, _ in done})
     print(f"\n{CAPTION.format(sets=len(sets), splits=len(seeds), seed=seeds[0])}\n")
-    print("\n".join(summary(means, len(sets))), "\n")
+    print("\n".join(summary(means, len(sets))), end="\n\n")
     for title, fewer in missing(done).items():
         print(f"{title} found nothing within its time in {fewer}.\n")
-    print("\n".join(more(means, sets)), "\n")
-    print("\n".join(pairs(means, sets)), "\n")
+    print("\n".join(more(means, sets)), end="\n\n")
+    print("\n".join(pairs(means, sets)), end="\n\n")
     two = [name for name in sets if name in means.get("GOSDT", ())]
     if two and two != sets:
         part = {title: {n: m[n] for n in two if n in m} for title, m in means.items()}
         print(f"Sets of two classes alone, where GOSDT can be used: {', '.join(two)}.\n")
-        print("\n".join(summary(part, len(two))), "\n")
+        print("\n".join(summary(part, len(two))), end="\n\n")
     print("\n".join(per_set(means, sets)))
 
 

@@ -192,7 +192,7 @@ def report(records, splits):
         + ", ".join(f"{name} {n}" for name, n in sorted(counts.items(), key=lambda c: -c[1]))
         + ".\n"
     )
-    print("\n".join(breakdown(records, "set")), "\n")
+    print("\n".join(breakdown(records, "set")), end="\n\n")
     print("\n".join(breakdown(records, "model")))
 
 
