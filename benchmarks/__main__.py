@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from benchmarks._record import RESULTS, block, run_program, write_block
+from benchmarks._record import RESULTS, ROOT, block, run_program, write_block, write_page
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Table:
     about: str
     minutes: float
     needs: str = ""
+    page: str = ""  # the file under doc/ that holds the first table, to be included
 
     @property
     def program(self):
@@ -56,6 +57,14 @@ TABLES = {
     ),
     "born_again_near.path": Table(
         "born_again_near path", "Exceptions of small trees beside plain ones.", 15, DATA
+    ),
+    "league": Table(
+        "league", "A default forest: every method here, and what one would do instead.", 20,
+        f"{DATA}; pip: pystreed, gosdt, imodels, interpret-core, six, scikit-learn<1.8",
+        page="league.rst.inc",
+    ),
+    "league_rule": Table(
+        "league_rule", "Whether what simplify recommends beats a plain tree.", 8, DATA
     ),
     "tables": Table("tables", "Frames of categories and missing values, end to end.", 15),
     "feature_budget.digits": Table(
@@ -176,6 +185,7 @@ FILES = {
     "feature_budget_league": "feature_budget",
     "fuzz": "robustness",
     "genesim_peers": "genesim",
+    "league_rule": "league",
     "genesim_small_trees": "genesim",
     "genesim_time": "genesim",
     "cultivated_small": "cultivated",
@@ -185,6 +195,11 @@ FILES = {
 def result_file(table):
     """Where the output of a table is recorded."""
     return RESULTS / f"{FILES.get(table.program, table.program)}.md"
+
+
+def page_of(table):
+    """The file of the documentation that a table is written to, or None."""
+    return ROOT / "doc" / table.page if table.page else None
 
 
 def listing():
@@ -220,6 +235,8 @@ def main():
         output = run_program(program, [*arguments, *rest])
         if options.write:
             write_block(result_file(TABLES[name]), name, output)
+            if page := page_of(TABLES[name]):
+                write_page(page, output)
 
 
 if __name__ == "__main__":

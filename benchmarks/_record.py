@@ -88,3 +88,32 @@ def write_block(path, name, content):
     else:
         text = text.replace(f"{begin}{old}{end}", new)
     path.write_text(text, encoding="utf-8")
+
+
+def list_table(text):
+    """The first table of a text in Markdown, and the paragraph above it, in reStructuredText.
+
+    Parameters
+    ----------
+    text : str
+        Cells hold plain words: no markup is translated.
+
+    Returns
+    -------
+    str
+    """
+    above, bar, below = text.partition("\n\n|")
+    rows = (bar + below).strip().split("\n\n")[0].splitlines()
+    cells = [[cell.strip() for cell in row.strip().strip("|").split("|")] for row in rows]
+    del cells[1]  # the line of dashes
+    lines = [above.rsplit("\n\n", 1)[-1].strip(), "", ".. list-table::", "   :header-rows: 1", ""]
+    for row in cells:
+        lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(row)]
+    return "\n".join(lines) + "\n"
+
+
+def write_page(path, text):
+    """Write the first table of a text as a file that the documentation includes."""
+    path.write_text(
+        ".. Written by python -m benchmarks: do not edit.\n\n" + list_table(text), encoding="utf-8"
+    )

@@ -41,7 +41,13 @@ from sklearn.multiclass import OneVsRestClassifier
 from benchmarks._record import environment
 from benchmarks.genesim import SETS, load
 from benchmarks.genesim_small_trees import TunedCart
-from ensemble_simplify import C45Tree, CultivatedForestClassifier, GenesimClassifier, GuideTree
+from ensemble_simplify import (
+    C45Tree,
+    CultivatedForestClassifier,
+    GenesimClassifier,
+    GuideTree,
+    TimeLimitError,
+)
 
 FIRST_SEED = 9300
 SECONDS = 5  # a fit of GOSDT
@@ -59,10 +65,13 @@ class Gosdt:
 
     def fit(self, X, y):
         if self.most_leaves is not None:
+            model = None
             for regularisation in sorted(self.regularisations):
-                model = self._fit_one(X, y, regularisation)
+                model = self._fit_one(X, y, regularisation) or model
                 if model is not None and self._n_leaves(model) <= self.most_leaves:
                     break
+            if model is None:
+                raise TimeLimitError(f"no tree within {SECONDS} seconds")
             self.binarizer_, self.model_ = model
             return self
         right = dict.fromkeys(self.regularisations, 0)
@@ -121,16 +130,17 @@ class Gosdt:
 
 
 class Streed:
-    """An optimal tree of depth three whose size STreeD tunes itself."""
+    """An optimal tree of depth three, whose size STreeD tunes itself unless told not to."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, tune=True):
         self.seed = seed
+        self.tune = tune
 
     def fit(self, X, y):
         from pystreed import STreeDClassifier
 
         self.model_ = STreeDClassifier(
-            "accuracy", max_depth=3, n_thresholds=5, hyper_tune=True, time_limit=60,
+            "accuracy", max_depth=3, n_thresholds=5, hyper_tune=self.tune, time_limit=60,
             random_seed=self.seed,
         ).fit(X, y)  # fmt: skip
         self.n_leaves_ = self.model_.get_n_leaves()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))
 
 from benchmarks import __main__ as benchmarks  # noqa: E402
-from benchmarks._record import block, markers, write_block  # noqa: E402
+from benchmarks._record import block, list_table, markers, write_block  # noqa: E402
 
 PROGRAMS = sorted({table.program for table in benchmarks.TABLES.values()})
 
@@ -47,6 +48,23 @@ def test_recorded_tables_are_known(path):
         assert benchmarks.result_file(benchmarks.TABLES[name]) == path
         assert block(text, name).strip()
         assert text.count(markers(name)[0]) == text.count(markers(name)[1]) == 1
+
+
+PAGES = {name: table for name, table in benchmarks.TABLES.items() if table.page}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_of_the_documentation_holds_the_recorded_table(name):
+    table = PAGES[name]
+    recorded = block(benchmarks.result_file(table).read_text(encoding="utf-8"), name)
+    page = benchmarks.page_of(table).read_text(encoding="utf-8")
+    assert page.endswith(list_table(recorded))
+    # read independently: the cells of both, in order
+    lines = recorded.partition("\n\n|")[2].partition("\n\n")[0].splitlines()
+    rows = [line.strip().strip("|").split("|") for i, line in enumerate(lines) if i != 1]
+    assert len({len(row) for row in rows}) == 1
+    written = re.findall(r"^   [* ] -(.*)$", page, re.MULTILINE)
+    assert [cell.strip() for cell in written] == [cell.strip() for row in rows for cell in row]
 
 
 def test_output_replaces_what_stood_there(tmp_path):

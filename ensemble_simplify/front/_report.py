@@ -7,6 +7,7 @@ from html import escape
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from ensemble_simplify.front._next import next_steps
 from ensemble_simplify.front._rules import MOST_DRAWN, Words, lines, svg, tree_of
 from ensemble_simplify.front._scores import is_uneven
 
@@ -172,7 +173,16 @@ def as_text(found, *, with_tree=False):
         root = _root(found)
         if root is not None:
             out += ["", f"The recommended tree ({found.best}):", "", *lines(root)]
+        out += _next(found)
     return "\n".join(out)
+
+
+def _next(found):
+    steps = next_steps(found)
+    if not steps:
+        return []
+    width = max(len(code) for code, _ in steps)
+    return ["", "Next:", *(f"  {code.ljust(width)}  # {what}" for code, what in steps)]
 
 
 # ------------------------------------------------------------------- HTML
@@ -230,6 +240,12 @@ def _content(found, with_tree):
             "tree was grown on.</p></div>",
             f"<pre>{escape(chr(10).join(lines(root)))}</pre>",
         ]
+    if with_tree:
+        steps = "".join(
+            f"<li><code>{escape(code)}</code>: {escape(what)}</li>"
+            for code, what in next_steps(found)
+        )
+        parts.append(f"<h2>Next</h2><ul>{steps}</ul>" if steps else "")
     parts += ["<h2>All methods</h2>", _html_table(found)]
     parts.append(f'<p class="faint">{escape(_about(found))}</p>')
     return "".join(parts)

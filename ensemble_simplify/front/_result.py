@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ensemble_simplify._export import export_tree
 from ensemble_simplify.front._display import SimplificationDisplay
+from ensemble_simplify.front._inputs import checked_rows, read_trees
+from ensemble_simplify.front._methods import METHODS, SMALL, Case, NotTried
+from ensemble_simplify.front._next import told_tree
 from ensemble_simplify.front._report import as_fragment, as_page, as_text
+from ensemble_simplify.front._tables import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,6 +50,10 @@ class Simplification:
         Rows kept aside.
     feature_names : list of str
         Names of the columns.
+    feature_costs : array-like, dict or None
+        As they were given.
+    seed : int
+        Of the methods' own randomness.
     table_of_rows : object
         What the columns hold.
     seconds : float
@@ -76,6 +85,8 @@ class Simplification:
     n_rows: int
     n_rows_aside: int
     feature_names: list
+    feature_costs: object
+    seed: int
     table_of_rows: object
     seconds: float
 
@@ -109,7 +120,7 @@ class Simplification:
         """
         import pandas as pd
 
-        hidden = ("one_error_low", "class_low", "class_rows", "is_measured")
+        hidden = ("alike", "places", "drawn", "class_rows", "is_measured")
         rows = [{key: row[key] for key in row if key not in hidden} for row in self.table]
         return pd.DataFrame(rows).set_index("name")
 
@@ -129,6 +140,128 @@ class Simplification:
         if path is not None:
             Path(path).write_text(as_page(self), encoding="utf-8")
         return as_text(self, with_tree=True)
+
+    def refit(self, X, y=None, *, name=None, time_limit=30.0):
+        """Fit one of the methods again, to more rows: the recommended one if none is named.
+
+        What :func:`simplify` found learned from part of its rows; the others were kept aside to
+        measure it. Once a method is chosen, it can learn from all of them, and from any further
+        rows: they need no labels, because the model gives the answers. On average, the result
+        agrees with the model a little more; how much is not measured here.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows as the model takes them.
+        y : array-like of shape (n_rows,) or None, default=None
+            True labels or values, which "plain_tree_on_y" alone needs.
+        name : str or None, default=None
+            A row of the table; None: `best`.
+        time_limit : float, default=30.0
+            Seconds that the method may take.
+
+        Returns
+        -------
+        fitted : estimator
+            Of at most `max_leaves` leaves, but if a proven promise needs more, it is larger.
+
+        Raises
+        ------
+        KeyError
+            If there is no such result.
+        ValueError
+            If there are fewer than eight rows, or `y` is needed.
+        TimeLimitError
+            If the method found nothing in time.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.ensemble import RandomForestClassifier
+        >>> from ensemble_simplify import simplify
+        >>> X, y = load_iris(return_X_y=True)
+        >>> forest = RandomForestClassifier(random_state=0).fit(X[::2], y[::2])
+        >>> outcome = simplify(forest, X[1::2], methods=["representer"], random_state=0)
+        >>> tree = outcome.refit(X, name="representer")
+        >>> bool(tree.get_n_leaves() <= 8)
+        True
+        """
+        name = self.best if name is None else name
+        self[name]  # a KeyError if there is none
+        if name == "model":
+            raise KeyError("'model' is no result. Name another row of the table.")
+        model, method = self.fitted["model"], METHODS[name.removesuffix(SMALL)]
+        X, y, answers, _ = checked_rows(model, X, y, self.seed)
+        forest, unreadable = read_trees(model)
+        case = Case(
+            model=model,
+            is_classifier=self.is_classifier,
+            forest=forest,
+            unreadable=unreadable,
+            table=Table(X),
+            X=X,
+            y=y,
+            answers=answers,
+            max_leaves=self.max_leaves,
+            feature_costs=self.feature_costs,
+            seed=self.seed,
+        )
+        if lacking := method.lacks(case):
+            raise ValueError(f"{name!r} cannot be fitted to these rows: {lacking}.")
+        try:
+            found = {result.name: result.fitted for result in method.attempt(case, time_limit)}
+        except NotTried as reason:
+            raise ValueError(f"{name!r} cannot be fitted to these rows: {reason}.") from None
+        # where the whole tree is small enough there is no smaller one
+        return found.get(name, found.get(name.removesuffix(SMALL)))
+
+    def export(self, language="rules", *, result=None, **options):
+        """Write the recommended tree as rules, SQL, C, Python or JSON.
+
+        Parameters
+        ----------
+        language : {"rules", "sql", "c", "python", "json"}, default="rules"
+            As for :func:`export_tree`.
+        result : str or None, default=None
+            Another row of the table; None: `best`.
+        **options
+            Further parameters of :func:`export_tree`.
+
+        Returns
+        -------
+        text : str
+            In the words of the table that :func:`simplify` was given.
+
+        Raises
+        ------
+        KeyError
+            If there is no such result.
+        TypeError
+            If it is not one tree.
+        ValueError
+            If its tree reads missing values as numbers, which cannot be written.
+
+        See Also
+        --------
+        export_tree : Writes it.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.ensemble import RandomForestClassifier
+        >>> from ensemble_simplify import simplify
+        >>> iris = load_iris(as_frame=True)
+        >>> X, y = iris.data, iris.target_names[iris.target]
+        >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
+        >>> outcome = simplify(forest, X, max_leaves=3, methods=[], random_state=0)
+        >>> print(outcome.export("rules", decimals=2), end="")  # doctest: +ELLIPSIS
+        if petal ... then setosa (100 %, ... rows)
+        ...
+        """
+        if result is None and self.best is None:
+            raise KeyError("No tree is recommended. Name a row of the table as result.")
+        name = self.best if result is None else result
+        return export_tree(told_tree(self, name), language, **options)
 
     def plot(self, *, axes=None):
         """Draw size against agreement and accuracy.

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.metrics import r2_score
 
 from ensemble_simplify._base import binomial_interval
 
 # Bootstrap samples for the interval of a coefficient of determination.
 _SAMPLES = 500
-# Confidence of the interval whose ends are about one standard error away.
-_ONE_ERROR = 0.6827
 # Rows of a class are rare below this part of an even share.
 RARE = 0.4
 # Rows of a class of which fewer tell little.
 FEW = 15
 PLAIN = ("plain_tree", "plain_tree_on_y")
+# In classification, whose tree is recommended unless another is better: the first that there is.
+# By the table of benchmarks/league_rule.py their trees agree more on new rows than plain ones.
+FAVOURITES = ("representer", "born_again_1_small", "plain_tree")
 
 
 def score(predicted, answers, y, by_class):
@@ -40,18 +40,17 @@ def score(predicted, answers, y, by_class):
         return _values(predicted, answers, y)
     alike = predicted == answers
     low, high = binomial_interval(alike.sum(), len(alike))
-    shares, lows = {}, {}
-    for label in np.unique(answers).tolist():
-        own = alike[answers == label]
-        shares[label] = float(own.mean())
-        lows[label] = float(binomial_interval(own.sum(), len(own), _ONE_ERROR)[0])
+    labels, places = np.unique(answers, return_inverse=True)
+    shares = {
+        label: float(alike[places == place].mean()) for place, label in enumerate(labels.tolist())
+    }
     measured = {
+        "alike": alike,
+        "places": places,
         "agreement": float(alike.mean()),
         "agreement_low": float(low),
         "agreement_high": float(high),
-        "one_error_low": float(binomial_interval(alike.sum(), len(alike), _ONE_ERROR)[0]),
         "class_agreement": shares,
-        "class_low": lows,
     }
     if y is not None:
         right = predicted == y
@@ -66,16 +65,21 @@ def _values(predicted, answers, y):
     measured = {"agreement": _r2(answers, predicted)}
     rng, n = np.random.default_rng(0), len(answers)
     samples = [rng.integers(n, size=n) for _ in range(_SAMPLES)]
-    drawn = [_r2(answers[rows], predicted[rows]) for rows in samples]
-    ends = np.nanquantile(drawn, [0.025, 0.975, (1 - _ONE_ERROR) / 2]).tolist()
-    measured["agreement_low"], measured["agreement_high"], measured["one_error_low"] = ends
+    drawn = np.array([_r2(answers[rows], predicted[rows]) for rows in samples])
+    ends = np.nanquantile(drawn, [0.025, 0.975]).tolist()
+    measured["agreement_low"], measured["agreement_high"] = ends
+    measured["drawn"] = drawn
     if y is not None:
         measured["accuracy"] = _r2(y, predicted)
     return measured
 
 
 def _r2(truth, predicted):
-    return float(r2_score(truth, predicted, force_finite=True))
+    """As scikit-learn's, which takes much longer for the few rows of one of many samples."""
+    error, spread = np.sum((truth - predicted) ** 2), np.sum((truth - truth.mean()) ** 2)
+    if spread == 0:
+        return float(error == 0)
+    return float(1 - error / spread)
 
 
 def balanced(row):
@@ -88,11 +92,82 @@ def _overall(row):
     return row.agreement
 
 
-def as_good(row, other):
-    """Whether a result agrees less than another by no more than chance explains, in any class."""
-    return row.agreement >= other.one_error_low and all(
-        row.class_agreement[label] >= low for label, low in other.class_low.items()
+def gap(row, other, *, even):
+    """How much more a result agrees than another, and the standard error of this difference.
+
+    Both are measured on the same rows, so that only those rows count on which one of them alone
+    agrees; in regression, on the same bootstrap samples.
+
+    Parameters
+    ----------
+    row, other : Bunch
+    even : bool
+        Whether all rows count alike; otherwise all classes do.
+
+    Returns
+    -------
+    difference, error : float
+    """
+    if not row.class_agreement:
+        return row.agreement - other.agreement, float(np.nanstd(row.drawn - other.drawn))
+    lead = row.alike.astype(np.float64) - other.alike
+    if even:
+        return lead.mean(), np.sqrt(np.abs(lead).sum()) / len(lead)
+    parts = _by_class(lead, row)
+    errors = [np.abs(part).sum() / len(part) ** 2 for part in parts]
+    return np.mean([part.mean() for part in parts]), np.sqrt(np.sum(errors)) / len(parts)
+
+
+def _by_class(lead, row):
+    return [lead[row.places == place] for place in np.unique(row.places)]
+
+
+def may_be_as_good(row, other):
+    """Whether the other agrees more by one standard error at most, among all rows and by class."""
+    more, error = gap(other, row, even=True)
+    if more > error or not row.class_agreement:
+        return bool(more <= error)
+    leads = _by_class(other.alike.astype(np.float64) - row.alike, row)
+    return all(lead.sum() <= np.sqrt(np.abs(lead).sum()) for lead in leads)
+
+
+def is_as_good(row, other):
+    """Whether a result agrees on at least as many rows as another, of all and of each class."""
+    return row.agreement >= other.agreement and all(
+        row.class_agreement[label] >= share for label, share in other.class_agreement.items()
     )
+
+
+def recommend(trees, *, even):
+    """The favourite, or the best tree if one is better by more than chance explains.
+
+    Or a tree that is smaller and does at least as well as that one.
+
+    Parameters
+    ----------
+    trees : list of Bunch
+    even : bool
+        Whether agreement is that of all rows, or the mean of the classes.
+
+    Returns
+    -------
+    best : Bunch
+        The recommended tree.
+    better : Bunch
+        The one that it is as good as, if it is a smaller one; else itself.
+    """
+    by_name = {row.name: row for row in trees}
+    order = FAVOURITES if trees[0].class_agreement else PLAIN
+    favourite = next((by_name[name] for name in order if name in by_name), trees[0])
+    gaps = [gap(row, favourite, even=even) for row in trees]
+    better = favourite
+    if any(more > error for more, error in gaps):
+        better = trees[max(range(len(trees)), key=lambda i: (gaps[i][0], -trees[i].leaves))]
+    smaller = [row for row in trees if row.leaves < better.leaves and is_as_good(row, better)]
+    best = min(
+        [*smaller, better], key=lambda row: (row.leaves, row.name not in PLAIN, -row.agreement)
+    )
+    return best, better
 
 
 def choose(rows, max_leaves, by_class):
@@ -116,47 +191,52 @@ def choose(rows, max_leaves, by_class):
     if not trees:
         return None, f"No method found a tree of at most {max_leaves} leaves.", []
     proven = [row for row in trees if row.is_proven]
-    measure = balanced if is_uneven(rows) else _overall
-    top = max(trees, key=lambda row: (measure(row), balanced(row), -row.leaves))
     if proven:
         # at every input is more than near some rows
         best = min(proven, key=lambda row: (row.name != "born_again", row.leaves))
         promise = best.promise.split(";")[0]
         reason = f"{_titled(best)} has {_leaves(best)} and a proven promise: {promise}."
     else:
-        good = [row for row in trees if as_good(row, top)]
-        best = min(good, key=lambda row: (row.leaves, row.name not in PLAIN, -measure(row)))
-        reason = _why(best, top, by_class, max_leaves)
-    return best.name, reason, _more(rows, best, top, by_class)
+        even = not is_uneven(rows)
+        best, better = recommend(trees, even=even)
+        measure = _overall if even else balanced
+        reason = f"{_why(best, by_class)}: "
+        if all(measure(row) <= measure(best) for row in trees):
+            reason += f"no other tree of at most {max_leaves} leaves does better."
+        elif best is better:
+            reason += (
+                f"no other tree of at most {max_leaves} leaves does better by more than one "
+                "standard error."
+            )
+        else:
+            where = ", among all rows and those of each class" if by_class else ""
+            reason += (
+                f"it is the smallest tree that does at least as well as {_lower(better)} with "
+                f"{_leaves(better)}{where}."
+            )
+    return best.name, reason, _more(rows, trees, best, by_class)
 
 
-def _why(best, top, by_class, max_leaves):
+def _why(best, by_class):
     share = _share(best.agreement, by_class)
     agrees = f"agrees with the model on {share} of the rows kept aside"
     if not by_class:
         agrees = f"explains {share} of the model's variance on the rows kept aside"
-    if best is top:
-        return (
-            f"{_titled(best)} has {_leaves(best)} and {agrees}: no other tree of at most "
-            f"{max_leaves} leaves does better."
-        )
-    if best.leaves < top.leaves:
-        good = "is the smallest tree that does about as well as any"
-    else:
-        good = "does about as well as any tree of its size"
-    most = f"{_share(top.agreement, by_class)} for {_lower(top)} with {_leaves(top)}"
-    if top.agreement <= best.agreement:  # the other one is better on average over the classes
-        most = f"{_share(balanced(top), by_class)} on average over the classes for {_lower(top)}"
-    return (
-        f"{_titled(best)} {good}: with {_leaves(best)} it {agrees}, beside {most}, a difference "
-        "within one standard error."
-    )
+    return f"{_titled(best)} has {_leaves(best)} and {agrees}"
 
 
-def _more(rows, best, top, by_class):
+def _more(rows, trees, best, by_class):
     notes = []
     plain = next((r for r in rows if r.name == "plain_tree" and r.is_measured), None)
-    if plain is not None and best.name not in PLAIN and as_good(plain, best):
+    smaller = [row for row in trees if row.leaves < best.leaves and may_be_as_good(row, best)]
+    if smaller and not best.is_proven:
+        row = min(smaller, key=lambda row: (row.leaves, -row.agreement))
+        notes.append(
+            f"Smaller, and perhaps as good, for the difference is within one standard error: "
+            f"{row.title}, {_leaves(row)}, agreement {_share(row.agreement, by_class)}."
+        )
+        plain = None if row is plain else plain
+    if plain is not None and best.name not in PLAIN and may_be_as_good(plain, best):
         notes.append(
             f"The plain tree on the model's answers, with {_leaves(plain)}, is as good as far as "
             f"these rows can tell: {_share(plain.agreement, by_class)}."

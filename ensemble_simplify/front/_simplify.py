@@ -7,22 +7,21 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
-from sklearn.utils import Bunch, check_consistent_length, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import is_classifier
+from sklearn.utils import Bunch, check_random_state
 
 from ensemble_simplify._base import (
     HasMethods,
     Interval,
     StrOptions,
     TimeLimitError,
-    read_classifier,
     safe_indexing,
     unwrap,
     validate_params,
 )
-from ensemble_simplify._forest import read_forest
+from ensemble_simplify.front._inputs import checked_rows, read_trees, short
 from ensemble_simplify.front._methods import ALWAYS, METHODS, Case, NotTried, title_of
+from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._result import Simplification
 from ensemble_simplify.front._rules import tree_of
 from ensemble_simplify.front._scores import choose, score
@@ -30,8 +29,6 @@ from ensemble_simplify.front._tables import Table
 
 # What methods raise by their documentation, and a predictor's failure under manufactured rows.
 EXPECTED = (ValueError, TypeError, ImportError, TimeLimitError, MemoryError, RuntimeError)
-# Most entries of the table, and most rows, that are looked at.
-MOST_ENTRIES, MOST_ROWS = 4_000_000, 50_000
 # A method that would get fewer seconds is not begun.
 LEAST_SECONDS = 0.05
 # Part of the time limit that is left for measuring results.
@@ -105,8 +102,9 @@ def simplify(
         Part of the rows kept aside to measure accuracy and agreement.
     random_state : int, RandomState instance or None, default=None
         Which rows are kept aside, and the methods' own randomness.
-    verbose : int, default=0
-        If positive, a line is printed for every method that ends.
+    verbose : bool or int, default=0
+        If true, progress is shown: as a bar if ``tqdm`` is installed, else as a line on stderr for
+        every method that ends.
 
     Returns
     -------
@@ -130,18 +128,24 @@ def simplify(
     -----
     `best` is a single, ordinary tree of at most `max_leaves` leaves (a cultivated forest, whose
     splits are soft, is none). If the answers of one are proven to be the model's at every input, or
-    at least wherever a single feature of a row changes, it is this one. Otherwise it is the
-    smallest tree that is as good as the one that agrees most: its agreement is less than about one
-    standard error lower (not below the interval of Clopper and Pearson [1]_ of confidence 68 %),
-    among all rows and among the rows to which the model gives each class, so that a tree that
-    never gives a rare class does not pass for a good one. Where a class is rare, with less than
-    40 % of an even share, the tree that agrees most is the one with the highest mean of the
-    agreement over classes. Among equally small trees, plain ones come first. In regression,
-    agreement is the coefficient of determination, and intervals are those of bootstrap samples of
-    the rows kept aside.
+    at least wherever a single feature of a row changes, it is this one. Otherwise, in this order:
 
-    Since it was chosen for its agreement on the rows kept aside, the agreement of the best
-    tree is a little too high.
+    1. It is the representer tree (in regression: the plain tree on the model's answers), because
+       its agreement on new rows was the highest on average.
+    2. If some tree agrees more than this one by more than one standard error of the difference, it
+       is the tree that agrees most. The error is that of the rows on which one of the two alone
+       agrees.
+    3. If a smaller tree agrees on at least as many rows, of all and of each class, it is that one.
+       Since each class counts, a tree that never gives a rare class does not pass for a good one.
+
+    Where a class is rare, with less than 40 % of an even share, the mean of the agreement over
+    classes counts in the second step. In regression, agreement is the coefficient of determination,
+    and errors and intervals are those of bootstrap samples of the rows kept aside. Other intervals
+    are those of Clopper and Pearson [1]_.
+
+    If the best tree was chosen for its agreement on the rows kept aside, that figure is a little
+    too high. It learned from the other rows only: :meth:`Simplification.refit` fits its method to
+    all of them.
 
     References
     ----------
@@ -165,10 +169,10 @@ def simplify(
     begin = time.monotonic()
     model = unwrap(model)
     chosen = _checked_methods(methods)
-    X, y, answers, notes = _checked_rows(model, X, y, random_state)
+    X, y, answers, notes = checked_rows(model, X, y, random_state)
     rng = check_random_state(random_state)
     learn, aside = _divided(answers, y, is_classifier(model), validation_fraction, rng)
-    forest, unreadable = _read(model)
+    forest, unreadable = read_trees(model)
     table = Table(X)
     case = Case(
         model=model,
@@ -191,19 +195,19 @@ def simplify(
     deadline = begin + (1.0 - RESERVE) * time_limit
     lacking = {name: METHODS[name].lacks(case) for name in chosen}
     left = sum(METHODS[name].share for name in chosen if not lacking[name])
-    for name in chosen:
-        if lacking[name]:
-            new, results = [_empty_row(name, f"not tried: {lacking[name]}")], {}
-        else:
-            share = METHODS[name].share
-            seconds = max(deadline - time.monotonic(), 0.0) * share / left if share else 0.0
-            new, results = _tried(name, case, held, seconds)
-            left -= share
-        rows += new
-        fitted.update(results)
-        if verbose:
-            for row in new:
-                print(f"[simplify] {row.title}: {_line(row)}", flush=True)
+    with Progress(verbose, len(chosen)) as progress:
+        for name in chosen:
+            progress.begin(title_of(name))
+            if lacking[name]:
+                new, results = [_empty_row(name, f"not tried: {lacking[name]}")], {}
+            else:
+                share = METHODS[name].share
+                seconds = max(deadline - time.monotonic(), 0.0) * share / left if share else 0.0
+                new, results = _tried(name, case, held, seconds)
+                left -= share
+            rows += new
+            fitted.update(results)
+            progress.end([f"{row.title}: {_line(row)}" for row in new])
     best, reason, more = choose(rows, case.max_leaves, is_classifier(model))
     if y is not None and rows[0].accuracy == 1.0:
         notes.append(
@@ -221,6 +225,8 @@ def simplify(
         n_rows=len(learn),
         n_rows_aside=len(aside),
         feature_names=_names(table, model),
+        feature_costs=feature_costs,
+        seed=case.seed,
         table_of_rows=table,
         seconds=time.monotonic() - begin,
     )
@@ -241,57 +247,6 @@ def _checked_methods(methods):
     return [name for name in METHODS if name in ALWAYS or name in methods]
 
 
-def _checked_rows(model, X, y, random_state):
-    """Rows, labels and the model's answers, fewer of them if there are very many."""
-    check_is_fitted(model)
-    if not (is_classifier(model) or is_regressor(model)):
-        raise TypeError(
-            f"model={type(model).__name__}(...) is neither a classifier nor a regressor. Give a "
-            "fitted scikit-learn estimator, or a pipeline that ends in one."
-        )
-    if not hasattr(X, "columns"):
-        X = np.asarray(X)
-        if X.ndim != 2:
-            raise ValueError(f"X has {X.ndim} dimensions instead of 2. Give rows.")
-    n_rows, n_features = X.shape
-    if n_rows < 8:
-        raise ValueError(f"X has {n_rows} rows. Give at least 8.")
-    if y is not None:
-        y = np.asarray(y)
-        check_consistent_length(X, y)
-        if y.ndim == 2 and y.shape[1] == 1:
-            y = y[:, 0]
-        if y.ndim != 1:
-            raise ValueError(f"y has {y.ndim} dimensions; only one output is supported.")
-    notes = []
-    most = max(1_000, min(MOST_ROWS, MOST_ENTRIES // max(n_features, 1)))
-    if n_rows > most:
-        part = check_random_state(random_state).permutation(n_rows)[:most]
-        X, y = safe_indexing(X, np.sort(part)), None if y is None else y[np.sort(part)]
-        notes.append(f"Of the {n_rows:,} rows, {most:,} were drawn at random and used.")
-    answers = np.asarray(model.predict(X))
-    if answers.ndim == 2 and answers.shape[1] == 1:
-        answers = answers[:, 0]
-    if answers.ndim != 1:
-        raise ValueError(
-            f"model={type(model).__name__}(...) gives {answers.shape[1]} outputs a row; only one "
-            "output is supported."
-        )
-    if y is not None and is_classifier(model):
-        _check_labels(model, y, answers)
-    return X, y, answers, notes
-
-
-def _check_labels(model, y, answers):
-    known = set(np.asarray(getattr(model, "classes_", answers)).tolist())
-    given = set(y.tolist())
-    if not known & given:
-        raise ValueError(
-            f"y holds labels like {y.tolist()[0]!r}, but the model gives labels like "
-            f"{answers.tolist()[0]!r}. Pass y as the model was fitted on it."
-        )
-
-
 def _divided(answers, y, by_class, fraction, rng):
     """Numbers of the rows to learn from and of those kept aside, alike in classes and answers."""
     order, offset = rng.permutation(len(answers)), rng.random_sample() / fraction
@@ -305,15 +260,6 @@ def _divided(answers, y, by_class, fraction, rng):
     if not is_aside.any() or is_aside.all():
         is_aside[0] = not is_aside[0]
     return np.sort(order[~is_aside]), np.sort(order[is_aside])
-
-
-def _read(model):
-    """The model's trees, or None and why they cannot be read."""
-    try:
-        forest = read_classifier(model) if is_classifier(model) else read_forest(model)
-    except (TypeError, ValueError, ImportError) as error:
-        return None, f"its trees cannot be read: {_short(error)}"
-    return forest, ""
 
 
 def _names(table, model):
@@ -345,13 +291,13 @@ def _tried(name, case, held, seconds):
     except NotTried as reason:
         row.note = f"not tried: {reason}"
     except EXPECTED as error:
-        row.note = f"failed: {_short(error)}"
+        row.note = f"failed: {short(error)}"
     if len(rows) == 0:
         row.seconds = time.monotonic() - begin
         return [row], {}
     said = [str(w.message) for w in told if issubclass(w.category, UserWarning)]
     for measured in rows:
-        measured.note = measured.note or (_short(said[0]) if said else "")
+        measured.note = measured.note or (short(said[0]) if said else "")
     return rows, results
 
 
@@ -367,8 +313,6 @@ def _empty_row(name, note=""):
         agreement_low=np.nan,
         agreement_high=np.nan,
         class_agreement={},
-        one_error_low=np.nan,
-        class_low={},
         class_rows={},
         promise="",
         is_proven=False,
@@ -401,11 +345,6 @@ def _model_row(case, held):
         row.class_rows = dict(zip(labels.tolist(), counts.tolist(), strict=True))
     row.is_measured, row.note = True, case.unreadable
     return row
-
-
-def _short(text, width=240):
-    text = " ".join(str(text).split())
-    return text if len(text) <= width else text[: width - 4].rsplit(" ", 1)[0] + " ..."
 
 
 def _line(row):
