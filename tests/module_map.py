@@ -23,6 +23,7 @@ GROUND = [
     "_pruning",
     "_cells",
     "_lines",
+    "_bounded_trees",
     "_joint",
     "_dp_layout",
     "_dp",
