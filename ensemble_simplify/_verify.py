@@ -386,6 +386,8 @@ def _compare_numbers(models, forests, inside, tolerance, X, max_changes, end, ma
     if inside is not None:
         forests = [inside.read(forest) for forest in forests]
     axes = Axes.of(*forests)
+    if inside is not None and max_changes is not None:
+        axes = inside.with_ties(axes)
     trees = [axes.encode_forest(forest) for forest in forests]
     n_outputs = 1 + max(int(own.max()) for own in columns)
 
@@ -522,7 +524,10 @@ def _compare_near(forests, inside, X, max_changes, end):
     if inside is not None:
         forests = [inside.read(forest) for forest in forests]
     axes = Axes.of(*forests)
-    outside = None if inside is None else inside.outside(axes)
+    outside = None
+    if inside is not None:
+        axes = inside.with_ties(axes)
+        outside = inside.outside(axes)
     _, columns = _common_labels(forests)
     models = [(Lines(f, axes, outside), c) for f, c in zip(forests, columns, strict=True)]
     cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)

@@ -23,13 +23,16 @@ class Audited:
     domain : Domain, dict or None
     row : array-like, frame of one row, series or None
         The row that the question is about.
+    with_ties : bool
+        Whether features that the model never looks at have axes where the domain ties them to
+        others: they change with these.
 
     Attributes
     ----------
     forest : Forest
         With the thresholds that count in the domain.
     axes : Axes
-        Of its cut points.
+        Of its cut points, and of tied features if `with_ties`.
     inside : Inside or None
     table : Columns or None
         The table that the model takes.
@@ -41,7 +44,7 @@ class Audited:
         Where the row lies.
     """
 
-    def __init__(self, model, domain, row=None):
+    def __init__(self, model, domain, row=None, with_ties=False):
         estimator = unwrap(model)
         forest = read_classifier(estimator)
         self.table, self.names = columns_of(estimator), names_of([estimator])
@@ -58,6 +61,8 @@ class Audited:
         self._model = Answering(estimator, self.table)
         self.forest = forest if self.inside is None else self.inside.read(forest)
         self.axes = Axes.of(self.forest)
+        if with_ties and self.inside is not None:
+            self.axes = self.inside.with_ties(self.axes)
         if row is not None:
             self.cell = np.ascontiguousarray(self.axes.encode_rows(rounded).T)
             if forest.input_dtype == "float64":
