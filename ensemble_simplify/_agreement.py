@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ensemble_simplify._answers import Answering, common_table, highest_codes, names_of
 from ensemble_simplify._axes import cell_shares
 from ensemble_simplify._base import (
     Interval,
@@ -21,7 +22,7 @@ from ensemble_simplify._base import (
     validate_params,
 )
 from ensemble_simplify._domain import Domain, read_domain
-from ensemble_simplify._verify import Answering, Space, common_table, highest_codes, names_of
+from ensemble_simplify._space import Space
 
 # Points drawn from the box, and rounds of halving, without a time limit.
 SAMPLES, BOXES = 100_000, 20_000

@@ -48,6 +48,12 @@ GROUND = [
     "_pairing",
     "_closeness",
     "_base",
+    "_answers",
+    "_twins",
+    "_space",
+    "_proof",
+    "_verification",
+    "_comparing",
     "_verify",
     "_agreement",
 ]

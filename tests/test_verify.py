@@ -27,8 +27,9 @@ from strategies import CLASSIFIERS, fitted_classifiers, rows_of_cells, small_dat
 from ensemble_simplify import BornAgainClassifier, Verification, verify
 from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._sklearn_tree import write_classifier
+from ensemble_simplify._space import Space
 from ensemble_simplify._thresholds import cut_points
-from ensemble_simplify._verify import Space, _numbered
+from ensemble_simplify._twins import numbered
 
 
 def common_rows(*models):
@@ -199,7 +200,7 @@ def test_a_flipped_leaf_of_many_deep_trees():
 def test_numbers_of_rows():
     rng = np.random.default_rng(0)
     columns = rng.integers(4, size=(3, 200)).astype(float) / 3
-    number = _numbered(columns)
+    number = numbered(columns)
     equal = (columns[:, :, None] == columns[:, None]).all(axis=0)
     np.testing.assert_array_equal(number[:, None] == number, equal)
 

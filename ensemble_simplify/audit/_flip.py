@@ -17,7 +17,7 @@ from ensemble_simplify._base import Interval, column_index, validate_params
 from ensemble_simplify._cells import FREE, Stopped
 from ensemble_simplify._domain import Domain
 from ensemble_simplify._neighbourhood import Lines, walks
-from ensemble_simplify._verify import points_in
+from ensemble_simplify._space import points_in
 from ensemble_simplify.audit._model import Audited
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import check_array
 
+from ensemble_simplify._answers import Answering, highest_codes, names_of
 from ensemble_simplify._axes import Axes
 from ensemble_simplify._base import check_missing, columns_of, read_classifier, unwrap
 from ensemble_simplify._columns import UNKNOWN
 from ensemble_simplify._domain import read_domain
 from ensemble_simplify._thresholds import float32_floor
-from ensemble_simplify._verify import Answering, highest_codes, names_of
 
 
 class Audited:
