@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._answers import Answering, common_table, highest_codes, names_of
+from ensemble_simplify._answers import highest_codes, names_of, on_common_table
 from ensemble_simplify._axes import cell_shares
 from ensemble_simplify._base import (
     Interval,
@@ -241,7 +241,7 @@ def agreement(
     models = [unwrap(model) for model in (model_a, model_b)]
     forests = _read_both(models)
     n_features = _n_features(models, forests)
-    table = common_table(models)
+    answering, table = on_common_table(models, forests)
     if X is not None and table is not None:
         X = table.encode(X)
     rows = np.empty((0, n_features)) if X is None else _checked_rows(X, n_features)
@@ -252,7 +252,7 @@ def agreement(
             "domain has groups or implications, which agreement does not support. Leave them out, "
             "or give their features integers and bounds."
         )
-    answers, models = None, [Answering(model, table) for model in models]
+    answers, models = None, answering
     if X is not None:
         if inside is not None:
             inside.check_rows(rows)

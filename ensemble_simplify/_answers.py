@@ -23,16 +23,38 @@ def highest_codes(forests):
     return np.max(codes, axis=0) if codes else None
 
 
-def common_table(models):
-    """The table that models take, where they take any, after checking that they agree in it."""
-    tables = [table for table in map(columns_of, models) if table is not None]
-    for other in tables[1:]:
-        if not tables[0].same_levels(other):
-            raise ValueError(
-                "model_a and model_b were fitted on different levels of some column, or keep them "
-                "in another order. Fit them on the same table."
-            )
-    return tables[0] if tables else None
+def on_common_table(models, forests=None):
+    """Models as the other one's rows are put to them, and the table these are of.
+
+    Parameters
+    ----------
+    models : list of two fitted estimators
+    forests : list of two Forest or None
+        As they were read, if they were.
+
+    Returns
+    -------
+    answering : list of Answering
+    table : Columns or None
+        Of those that take one; None: all take numbers.
+
+    Raises
+    ------
+    ValueError
+        If they take tables of different levels.
+    """
+    tables = [columns_of(*pair) for pair in zip(models, forests or (None, None), strict=True)]
+    known = [table for table in tables if table is not None]
+    if known and not known[0].same_levels(known[-1]):
+        raise ValueError(
+            "model_a and model_b were fitted on different levels of some column, or keep them "
+            "in another order. Fit them on the same table."
+        )
+    answering = [
+        Answering(model, None if own is None else known[0])
+        for model, own in zip(models, tables, strict=True)
+    ]
+    return answering, known[0] if known else None
 
 
 class Answering:
@@ -42,13 +64,13 @@ class Answering:
     ----------
     model : fitted estimator
     table : Columns or None
-        What rows stand for: codes become levels, if this model takes tables.
+        What rows stand for: codes become levels; None: the model takes numbers.
     """
 
     def __init__(self, model, table=None):
         self.estimator, self.name = model, type(model).__name__
         self.is_classifier = hasattr(model, "classes_")
-        self._table = table if table is not None and columns_of(model) is not None else None
+        self._table = table
         if getattr(model, "n_jobs", None) not in (None, 1):
             model = copy.copy(model)
             model.n_jobs = None

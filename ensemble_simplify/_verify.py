@@ -12,7 +12,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ensemble_simplify._answers import Answering, common_table, highest_codes, names_of
+from ensemble_simplify._answers import highest_codes, names_of, on_common_table
 from ensemble_simplify._base import Interval, StrOptions, check_missing, unwrap, validate_params
 from ensemble_simplify._comparing import compare_labels, compare_numbers, rows_near
 from ensemble_simplify._domain import Domain, read_domain
@@ -179,7 +179,8 @@ def verify(
             f"max_changes={max_changes} {'needs' if X is None else 'was given with'} the rows X. "
             "Give both, or neither to compare the models everywhere."
         )
-    missing, table = None, common_table(models)
+    answering, table = on_common_table(models, forests)
+    missing = None
     if X is not None:
         X = rows_near(X if table is None else table.encode(X), forests[0].n_features)
         missing = np.isnan(X).any(axis=0)
@@ -190,13 +191,12 @@ def verify(
     for model, forest in zip(models, forests, strict=True):
         check_missing(inside, model, forest)
     end = np.inf if time_limit is None else begin + time_limit
-    models = [Answering(model, table) for model in models]
     if tolerance is not None:
         outcome = compare_numbers(
-            models, forests, inside, tolerance, X, max_changes, end, max_boxes
+            answering, forests, inside, tolerance, X, max_changes, end, max_boxes
         )
     else:
-        outcome = compare_labels(models, forests, inside, voting, X, max_changes, end, max_boxes)
+        outcome = compare_labels(answering, forests, inside, voting, X, max_changes, end, max_boxes)
     row = outcome.counterexample
     return replace(
         outcome,

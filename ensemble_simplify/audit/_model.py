@@ -47,7 +47,7 @@ class Audited:
     def __init__(self, model, domain, row=None, with_ties=False):
         estimator = unwrap(model)
         forest = read_classifier(estimator)
-        self.table, self.names = columns_of(estimator), names_of([estimator])
+        self.table, self.names = columns_of(estimator, forest), names_of([estimator])
         missing = None
         if row is not None:
             self.row = self._numbers(row, forest.n_features)

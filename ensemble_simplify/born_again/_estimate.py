@@ -156,7 +156,7 @@ def estimate(
     check_is_fitted(fitted)
     forest = read_classifier(fitted, voting=voting)
     names = getattr(fitted, "feature_names_in_", None)
-    table, missing = columns_of(fitted), None
+    table, missing = columns_of(fitted, forest), None
     if X is not None:
         X = X if table is None else table.encode(X)
         X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
