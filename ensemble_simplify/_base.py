@@ -79,11 +79,13 @@ __all__ = [
     "fitted_rows",
     "leaves_axis",
     "named_rows",
+    "promised_domain",
     "pyplot",
     "read_classifier",
     "report",
     "safe_indexing",
     "same_names",
+    "shares_axis",
     "unwrap",
     "validate_params",
     "warn",
@@ -797,3 +799,22 @@ def leaves_axis(ax):
     ax.xaxis.set_major_locator(LogLocator(base=2))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def shares_axis(ax, shares):
+    """Give a plot a y-axis of shares in per cent: a log scale with a place for zero below it.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    shares : ndarray
+        All that is drawn; NaN is not.
+    """
+    from matplotlib.ticker import FuncFormatter
+
+    positive = shares[shares > 0]
+    least = 10.0 ** np.floor(np.log10(positive.min() if positive.size else 1e-3))
+    ax.set_yscale("symlog", linthresh=least, linscale=0.5)
+    # room for the marks at zero
+    ax.set_ylim(bottom=-0.15 * least)
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
