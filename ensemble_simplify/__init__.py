@@ -5,7 +5,8 @@ from ensemble_simplify._base import TimeLimitError
 from ensemble_simplify._domain import Domain
 from ensemble_simplify._exchange import OnnxModel, TreeliteModel
 from ensemble_simplify._export import export_tree, import_tree
-from ensemble_simplify._verify import Verification, verify
+from ensemble_simplify._verification import Verification
+from ensemble_simplify._verify import verify
 from ensemble_simplify.audit import (
     Monotonicity,
     NearestFlip,

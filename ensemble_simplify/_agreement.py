@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ensemble_simplify._answers import highest_codes, names_of, on_common_table
 from ensemble_simplify._axes import cell_shares
 from ensemble_simplify._base import (
     Interval,
@@ -22,7 +23,7 @@ from ensemble_simplify._base import (
     validate_params,
 )
 from ensemble_simplify._domain import Domain, read_domain
-from ensemble_simplify._verify import Answering, Space, common_table, highest_codes, names_of
+from ensemble_simplify._space import Space
 
 # Points drawn from the box, and rounds of halving, without a time limit.
 SAMPLES, BOXES = 100_000, 20_000
@@ -250,7 +251,7 @@ def agreement(
     forests = _read_both(models)
     n_features = _n_features(models, forests)
     check_column_names(models, X)
-    table = common_table(models)
+    answering, table = on_common_table(models, forests)
     if X is not None and table is not None:
         X = table.encode(X)
     rows = np.empty((0, n_features)) if X is None else _checked_rows(X, n_features)
@@ -261,7 +262,7 @@ def agreement(
             "domain has groups or implications, which agreement does not support. Leave them out, "
             "or give their features integers and bounds."
         )
-    answers, models = None, [Answering(model, table) for model in models]
+    answers, models = None, answering
     if X is not None:
         if inside is not None:
             inside.check_rows(rows)

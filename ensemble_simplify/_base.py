@@ -46,6 +46,7 @@ from sklearn.utils.validation import (
 )
 
 from ensemble_simplify._columns import is_plain
+from ensemble_simplify._domain import read_domain
 from ensemble_simplify._forest import columns_of, read_forest, readable, unwrap
 from ensemble_simplify._named_tree import NamedTree
 from ensemble_simplify._readers import n_features_of
@@ -79,11 +80,13 @@ __all__ = [
     "fitted_rows",
     "leaves_axis",
     "named_rows",
+    "promised_domain",
     "pyplot",
     "read_classifier",
     "report",
     "safe_indexing",
     "same_names",
+    "shares_axis",
     "unwrap",
     "validate_params",
     "warn",
@@ -405,19 +408,21 @@ def checked_table(estimator, X, y):
     return X, y
 
 
-def encoded(estimator, rows, X):
-    """Numbers for training rows, once the ensemble is fitted; its table is kept in ``_table``.
+def encoded(estimator, forest, rows, X):
+    """Numbers for training rows, once the ensemble is read; its table is kept in ``_table``.
 
     Parameters
     ----------
     estimator : estimator
         With a fitted ``estimator_``.
+    forest : Forest
+        As that was read.
     rows : array or data frame
         As the ensemble was fitted on them.
     X : ndarray or data frame
         As `checked_table` answered.
     """
-    table = estimator._table = columns_of(estimator.estimator_)
+    table = estimator._table = columns_of(estimator.estimator_, forest)
     # asked for at every prediction
     estimator._takes_missing = takes_missing(estimator.estimator)
     if table is not None:
@@ -425,6 +430,45 @@ def encoded(estimator, rows, X):
     elif is_plain(X):
         return X
     return check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+
+
+def promised_domain(estimator, forest, X):
+    """The domain of an estimator in terms of feature numbers, with training rows inside.
+
+    It is kept in ``_inside``, and which features the rows lack in ``_seen_missing``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With a fitted ``estimator_``.
+    forest : Forest
+        As that was read.
+    X : ndarray of shape (n_rows, n_features)
+        Training rows as numbers.
+
+    Returns
+    -------
+    Inside or None
+
+    Raises
+    ------
+    ValueError
+        If the domain has the wrong form, a row is outside, or the ensemble does not take the
+        missing values of the domain.
+    """
+    estimator._seen_missing = np.isnan(X).any(axis=0)
+    names = getattr(estimator, "feature_names_in_", None)
+    inside = estimator._inside = read_domain(
+        estimator.domain,
+        estimator.n_features_in_,
+        names,
+        estimator._seen_missing,
+        forest.highest_code,
+    )
+    if inside is not None:
+        inside.check_rows(X)
+        check_missing(inside, estimator.estimator_, forest)
+    return inside
 
 
 def warn_of_rounding(estimator, forest, rows, X):
@@ -491,7 +535,7 @@ def check_missing(inside, estimator, forest):
             "out of Domain(missing=...); or fill them in one by one (SimpleImputer)."
         )
     row = np.where(inside.missing, np.nan, np.clip(0.0, inside.low, inside.high))[None]
-    table = columns_of(estimator)
+    table = columns_of(estimator, forest)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
@@ -800,3 +844,22 @@ def leaves_axis(ax):
     ax.xaxis.set_major_locator(LogLocator(base=2))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def shares_axis(ax, shares):
+    """Give a plot a y-axis of shares in per cent: a log scale with a place for zero below it.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    shares : ndarray
+        All that is drawn; NaN is not.
+    """
+    from matplotlib.ticker import FuncFormatter
+
+    positive = shares[shares > 0]
+    least = 10.0 ** np.floor(np.log10(positive.min() if positive.size else 1e-3))
+    ax.set_yscale("symlog", linthresh=least, linscale=0.5)
+    # room for the marks at zero
+    ax.set_ylim(bottom=-0.15 * least)
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))

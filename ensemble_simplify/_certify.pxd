@@ -2,6 +2,7 @@
 
 from libcpp.vector cimport vector
 
+from ensemble_simplify._bounded_trees cimport BoundedTrees
 from ensemble_simplify._regions cimport Node
 from ensemble_simplify._typedefs cimport (
     float64_t, int32_t, int64_t, intp_t, uint8_t, uint64_t,
@@ -14,23 +15,11 @@ cdef enum Outcome:
     REFUTED     # two cells of different class; a cell on which the models differ
 
 
-cdef struct Frame:
-    # a box that has been branched on
-    int32_t axis
-    int32_t cut
-    int32_t lo
-    int32_t hi
-    int32_t side        # which half is being searched: 0 left, 1 right
-    int32_t half        # 0: the first, 1: the second
-    intp_t n_saved      # trees saved before the first half was entered
-
-
-cdef class Certifier:
+cdef class Certifier(BoundedTrees):
     # One or two models, loaded once, for any number of boxes. Not for two threads at a time.
-    cdef readonly intp_t n_axes, n_trees, n_models, n_labels
-    # About the last box: boxes looked at; the witnesses of a refutation (two cells for one
-    # model, one cell for two) and their labels, or the label of a proof (-1: no common one).
-    cdef readonly int64_t n_boxes
+    cdef readonly intp_t n_models, n_labels
+    # About the last box: the witnesses of a refutation (two cells for one model, one cell for
+    # two) and their labels, or the label of a proof (-1: no common one).
     cdef vector[int32_t] witness
     cdef intp_t witness_label[2]
     cdef readonly intp_t target
@@ -44,13 +33,8 @@ cdef class Certifier:
     cdef intp_t label_of(self, intp_t model, const int32_t *cell) except -1 nogil
 
     # trees
-    cdef vector[Node] nodes
-    cdef vector[uint64_t] mask          # axes (modulo 64) split in the subtree
-    cdef vector[float64_t] most         # (n_nodes, width): largest entries in the subtree
     cdef vector[int32_t] twin           # equal number: equal subtree; empty: not comparable
-    cdef vector[int32_t] root_of, roots, first_tree
-    cdef vector[int32_t] n_cells
-    cdef intp_t width
+    cdef vector[int32_t] first_tree
     cdef bint paired
     # units
     cdef intp_t n_units
@@ -68,28 +52,15 @@ cdef class Certifier:
     cdef vector[int32_t] label_at       # (n_models, n_scores + 2)
     cdef intp_t n_scores
     # the box being looked at
-    cdef vector[int32_t] lo, hi
-    cdef vector[float64_t] bound        # (n_trees, 3, width): all, left part, right part
     cdef vector[float64_t] upper        # (n_units, width)
     cdef vector[uint8_t] alive          # (n_units, n_labels)
     cdef vector[int32_t] n_alive
     # search
-    cdef vector[Frame] stack
-    cdef vector[int32_t] saved_tree, saved_root
-    cdef vector[float64_t] saved_bound
-    cdef intp_t n_saved
-    cdef vector[int32_t] first_cut, touched
     cdef vector[float64_t] gain_left, gain_right, total
     cdef int32_t next_axis, next_cut, next_side
     cdef vector[int32_t] pending
     cdef intp_t n_pending
 
-    cdef void _summarise(self) noexcept nogil
-    cdef void _reach(self, int32_t node, float64_t *out) noexcept nogil
-    cdef void _restrict(self, intp_t tree) noexcept nogil
-    cdef void _load(self, const int32_t *lo, const int32_t *hi) noexcept nogil
-    cdef int _narrow(self, int32_t axis, int32_t lo, int32_t hi) except -1 nogil
-    cdef void _undo(self, intp_t n_saved) noexcept nogil
     cdef void _bound_units(self) noexcept nogil
     cdef void _find_possible(self, intp_t unit) noexcept nogil
     cdef void _hand_up(self, intp_t unit) noexcept nogil

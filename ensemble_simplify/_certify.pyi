@@ -4,14 +4,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ensemble_simplify._bounded_trees import BoundedTrees
+
 def bound_entries(value: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
-class Certifier:
-    n_axes: int
-    n_trees: int
+class Certifier(BoundedTrees):
     n_models: int
     n_labels: int
-    n_boxes: int
     target: int
     def __init__(
         self,

@@ -16,14 +16,14 @@ import numpy as np
 
 from libc.math cimport INFINITY
 
-from ensemble_simplify._regions cimport Node, array_to_nodes, nodes_to_array, restrict_root, right_child
+from ensemble_simplify._bounded_trees cimport POLL, BoundedTrees
+from ensemble_simplify._regions cimport Node, nodes_to_array
 from ensemble_simplify._typedefs cimport (
     float64_t, int32_t, int64_t, intp_t, next_random, now, should_stop, uint8_t, uint64_t,
 )
 
 cdef enum:
-    # Boxes between two looks at the clock, and cells judged at a time.
-    POLL = 256
+    # Cells judged at a time.
     JUDGED = 256
     MAX_NODES = 2147483646
     # Above so many labels, bounds are kept for labels instead of pairs of labels.
@@ -82,7 +82,7 @@ cdef void merge_leaves(vector[Node] &tree) noexcept nogil:
     tree.erase(tree.begin(), tree.begin() + end)
 
 
-cdef class Certifier:
+cdef class Certifier(BoundedTrees):
     """One or two tree models on a grid of cells, ready for proofs on any box.
 
     Parameters
@@ -133,10 +133,7 @@ cdef class Certifier:
         wrong=None,
     ):
         cdef intp_t n_nodes = len(nodes)
-        cdef intp_t i, k, t, leaf
-        cdef intp_t n_cuts = 0
-        cdef const int32_t[:, ::1] nodes_ = nodes
-        cdef const intp_t[::1] offsets_ = offsets
+        cdef intp_t i, k, t
         cdef const intp_t[::1] unit_of_ = unit_of
         cdef const intp_t[::1] twin_
         cdef const float64_t[:, ::1] entries = bound_entries(value)
@@ -145,45 +142,31 @@ cdef class Certifier:
             raise ValueError("value must have a column for each of at least two labels")
         if n_nodes > MAX_NODES:
             raise ValueError(f"the trees have {n_nodes} nodes; at most {MAX_NODES} are possible")
-        self.n_axes = len(shape)
-        self.n_trees = offsets_.shape[0] - 1
+        BoundedTrees.__init__(self, shape, nodes, offsets)
+        self._weigh(entries)
         self.n_models = len(exact)
         self.n_labels = value.shape[1]
         self.n_units = len(units)
         self.n_scores = scores_.shape[1]
-        self.width = entries.shape[1]
         self.paired = self.n_labels <= MAX_PAIRED
         self.judge = judge
         self.wrong_pairs = ~np.eye(self.n_labels, dtype=bool) if wrong is None else wrong
         for i in range(self.n_labels):
             for k in range(self.n_labels):
                 self.wrong.push_back(self.wrong_pairs[i, k])
-        array_to_nodes(nodes_, self.nodes)
-        self.mask.assign(n_nodes, 0)
-        self.most.assign(n_nodes * self.width, 0.0)
         self.scores.assign(n_nodes * self.n_scores, 0.0)
         for i in range(n_nodes):
             if self.nodes[i].axis >= 0:
                 continue
-            leaf = self.nodes[i].cut
-            for k in range(self.width):
-                self.most[i * self.width + k] = entries[leaf, k]
             for k in range(self.n_scores):
-                self.scores[i * self.n_scores + k] = scores_[leaf, k]
-        self._summarise()
+                self.scores[i * self.n_scores + k] = scores_[self.nodes[i].cut, k]
         if twin is not None:
             twin_ = twin
             self.twin.resize(n_nodes)
             for i in range(n_nodes):
                 self.twin[i] = <int32_t> twin_[i]
-        self.first_cut.assign(self.n_axes + 1, 0)
-        for i in range(self.n_axes):
-            self.first_cut[i] = <int32_t> n_cuts
-            self.n_cells.push_back(shape[i])
-            n_cuts += shape[i] - 1
         self.first_tree.assign(self.n_models + 1, 0)
         for t in range(self.n_trees):
-            self.root_of.push_back(<int32_t> offsets_[t])
             self.unit_of.push_back(<int32_t> unit_of_[t])
             self.first_tree[units[unit_of_[t]]["model"] + 1] = <int32_t> (t + 1)
         self.top.assign(self.n_models, -1)
@@ -212,140 +195,15 @@ cdef class Certifier:
                 self.start[i * self.n_scores + k] = own["start"][k]
             for k in range(min(len(own["labels"]), self.n_scores + 2)):
                 self.label_at[i * (self.n_scores + 2) + k] = own["labels"][k]
-        self.roots.resize(self.n_trees)
-        self.lo.assign(self.n_axes + 1, 0)
-        self.hi.assign(self.n_axes + 1, 0)
-        self.bound.assign(self.n_trees * 3 * self.width, 0.0)
         self.upper.assign(self.n_units * self.width, 0.0)
         self.alive.assign(self.n_units * self.n_labels, 0)
         self.n_alive.assign(self.n_units, 0)
-        self.touched.assign(self.n_trees + 1, 0)
-        self.gain_left.assign(n_cuts + 1, 0.0)
-        self.gain_right.assign(n_cuts + 1, 0.0)
-        self.total.assign(n_cuts + 1, -1.0)
+        self.gain_left.assign(self.n_cuts + 1, 0.0)
+        self.gain_right.assign(self.n_cuts + 1, 0.0)
+        self.total.assign(self.n_cuts + 1, -1.0)
         self.witness.assign(2 * self.n_axes + 1, 0)
         self.pending.assign(JUDGED * self.n_axes + 1, 0)
         self.sums.assign(self.n_scores, 0.0)
-
-    cdef void _summarise(self) noexcept nogil:
-        """Fill `mask` and `most` of splits from what is below them."""
-        cdef intp_t i, k
-        cdef int32_t right
-        cdef float64_t *out
-        cdef const float64_t *a
-        cdef const float64_t *b
-        for i in range(<intp_t> self.nodes.size() - 1, -1, -1):
-            if self.nodes[i].axis < 0:
-                continue
-            right = right_child(self.nodes.data(), <int32_t> i)
-            self.mask[i] = (
-                (<uint64_t> 1 << (self.nodes[i].axis & 63)) | self.mask[i + 1] | self.mask[right]
-            )
-            out = self.most.data() + i * self.width
-            a = self.most.data() + (i + 1) * self.width
-            b = self.most.data() + right * self.width
-            for k in range(self.width):
-                out[k] = a[k] if a[k] > b[k] else b[k]
-
-    # ------------------------------------------------------------------ restricting trees to a box
-
-    cdef void _reach(self, int32_t node, float64_t *out) noexcept nogil:
-        """Raise `out` to the largest entries among the leaves that the box can reach."""
-        cdef const float64_t *most
-        cdef Node *split
-        cdef intp_t k
-        while True:
-            most = self.most.data() + node * self.width
-            split = self.nodes.data() + node
-            if split.axis < 0:
-                for k in range(self.width):
-                    out[k] = most[k] if most[k] > out[k] else out[k]
-                return
-            if self.hi[split.axis] <= split.cut:
-                node += 1
-            elif self.lo[split.axis] > split.cut:
-                node = right_child(self.nodes.data(), node)
-            else:
-                for k in range(self.width):
-                    if most[k] > out[k]:
-                        break
-                else:
-                    return
-                self._reach(node + 1, out)
-                node = right_child(self.nodes.data(), node)
-
-    cdef void _restrict(self, intp_t tree) noexcept nogil:
-        """Descend while the box decides, and bound what the tree adds."""
-        cdef int32_t node = restrict_root(
-            self.nodes.data(), self.roots[tree], self.lo.data(), self.hi.data()
-        )
-        cdef float64_t *both = self.bound.data() + tree * 3 * self.width
-        cdef float64_t *left = both + self.width
-        cdef float64_t *right = left + self.width
-        cdef intp_t k
-        self.roots[tree] = node
-        if self.nodes[node].axis < 0:
-            for k in range(self.width):
-                both[k] = self.most[node * self.width + k]
-            return
-        for k in range(self.width):
-            left[k] = right[k] = -INFINITY
-        self._reach(node + 1, left)
-        self._reach(right_child(self.nodes.data(), node), right)
-        for k in range(self.width):
-            both[k] = left[k] if left[k] > right[k] else right[k]
-
-    cdef void _load(self, const int32_t *lo, const int32_t *hi) noexcept nogil:
-        """Make lo..hi the box that is looked at."""
-        cdef intp_t a, t
-        for a in range(self.n_axes):
-            self.lo[a] = lo[a]
-            self.hi[a] = hi[a]
-        for t in range(self.n_trees):
-            self.roots[t] = self.root_of[t]
-            self._restrict(t)
-        self.n_saved = 0
-        self.stack.clear()
-
-    cdef int _narrow(self, int32_t axis, int32_t lo, int32_t hi) except -1 nogil:
-        """Shrink the box on one axis, saving the trees that may change."""
-        cdef uint64_t bit = <uint64_t> 1 << (axis & 63)
-        cdef intp_t t, k
-        cdef intp_t size = 3 * self.width
-        cdef float64_t *kept
-        cdef const float64_t *now_
-        self.lo[axis] = lo
-        self.hi[axis] = hi
-        if <intp_t> self.saved_tree.size() < self.n_saved + self.n_trees:
-            self.saved_tree.resize(2 * (self.n_saved + self.n_trees))
-            self.saved_root.resize(2 * (self.n_saved + self.n_trees))
-            self.saved_bound.resize(2 * (self.n_saved + self.n_trees) * size)
-        for t in range(self.n_trees):
-            if self.mask[self.roots[t]] & bit:
-                self.saved_tree[self.n_saved] = <int32_t> t
-                self.saved_root[self.n_saved] = self.roots[t]
-                kept = self.saved_bound.data() + self.n_saved * size
-                now_ = self.bound.data() + t * size
-                for k in range(size):
-                    kept[k] = now_[k]
-                self.n_saved += 1
-                self._restrict(t)
-        return 0
-
-    cdef void _undo(self, intp_t n_saved) noexcept nogil:
-        """Give the trees saved since `n_saved` back."""
-        cdef intp_t size = 3 * self.width
-        cdef intp_t t, k
-        cdef const float64_t *kept
-        cdef float64_t *now_
-        while self.n_saved > n_saved:
-            self.n_saved -= 1
-            t = self.saved_tree[self.n_saved]
-            self.roots[t] = self.saved_root[self.n_saved]
-            kept = self.saved_bound.data() + self.n_saved * size
-            now_ = self.bound.data() + t * size
-            for k in range(size):
-                now_[k] = kept[k]
 
     # ------------------------------------------------------------------ labels that are possible
 
@@ -691,9 +549,7 @@ cdef class Certifier:
     cdef int certify(
         self, const int32_t *lo, const int32_t *hi, float64_t deadline, int64_t max_boxes
     ) except -1 nogil:
-        cdef Frame frame
-        cdef Frame *top
-        cdef intp_t a, seen
+        cdef intp_t a
         cdef int32_t *cell
         cdef int verdict
         self.n_boxes = 0
@@ -726,32 +582,9 @@ cdef class Certifier:
                 self._point_out(cell)
                 return REFUTED
             if verdict == 1:
-                frame.axis = self.next_axis
-                frame.cut = self.next_cut
-                frame.side = self.next_side
-                frame.half = 0
-                frame.lo = self.lo[frame.axis]
-                frame.hi = self.hi[frame.axis]
-                frame.n_saved = self.n_saved
-                self.stack.push_back(frame)
-            else:
-                while not self.stack.empty():
-                    top = &self.stack.back()
-                    self._undo(top.n_saved)
-                    self.lo[top.axis] = top.lo
-                    self.hi[top.axis] = top.hi
-                    if top.half == 0:
-                        top.half = 1
-                        top.side = 1 - top.side
-                        break
-                    self.stack.pop_back()
-                if self.stack.empty():
-                    return REFUTED if self._flush() else PROVEN
-            top = &self.stack.back()
-            if top.side == 0:
-                self._narrow(top.axis, top.lo, top.cut)
-            else:
-                self._narrow(top.axis, top.cut + 1, top.hi)
+                self._enter(self.next_axis, self.next_cut, self.next_side)
+            elif not self._turn():
+                return REFUTED if self._flush() else PROVEN
 
     cdef int _grow(
         self, vector[Node] &tree, float64_t deadline, int64_t max_nodes
@@ -760,8 +593,6 @@ cdef class Certifier:
 
         Leaves keep their label as `cut`.
         """
-        cdef Frame frame
-        cdef Frame *top
         cdef Node node
         cdef intp_t label
         self.n_boxes = 0
@@ -779,16 +610,10 @@ cdef class Certifier:
             if self.n_alive[self.top[0]] == 1:
                 label = self._settled(0)
             elif self._choose():
-                frame.axis = node.axis = self.next_axis
-                frame.cut = node.cut = self.next_cut
-                frame.side = 0
-                frame.half = 0
-                frame.lo = self.lo[frame.axis]
-                frame.hi = self.hi[frame.axis]
-                frame.n_saved = self.n_saved
+                node.axis = self.next_axis
+                node.cut = self.next_cut
                 tree.push_back(node)
-                self.stack.push_back(frame)
-                self._narrow(frame.axis, frame.lo, frame.cut)
+                self._enter(node.axis, node.cut, 0)
                 continue
             else:
                 label = self._decide(0)
@@ -796,19 +621,8 @@ cdef class Certifier:
                     label = self._ask(0)
             node.cut = <int32_t> label
             tree.push_back(node)
-            while not self.stack.empty():
-                top = &self.stack.back()
-                self._undo(top.n_saved)
-                self.lo[top.axis] = top.lo
-                self.hi[top.axis] = top.hi
-                if top.half == 0:
-                    top.half = 1
-                    break
-                self.stack.pop_back()
-            if self.stack.empty():
+            if not self._turn():
                 return 1
-            top = &self.stack.back()
-            self._narrow(top.axis, top.cut + 1, top.hi)
 
     cdef intp_t _descend(self, uint64_t *random) except -1 nogil:
         """Depth of the leaf of the tree of `_grow` at which a random way down ends."""

@@ -15,6 +15,7 @@ from numbers import Integral
 import numpy as np
 from scipy import sparse
 
+from ensemble_simplify._axes import Axes
 from ensemble_simplify._lp import LinearProgram
 
 # Up to here float32 holds all numbers n + 1/2.
@@ -306,6 +307,36 @@ class Inside:
                 # no literal holds: 0/1 features have one cut
                 lo[i, place[j]] = hi[i, place[j]] = not value
         return lo, hi
+
+    def with_ties(self, axes):
+        """Axes with one more for each feature without cut points that is tied to some that has any.
+
+        Where changes of a row are counted, those that others bring along count as well, although
+        no model looks at them.
+
+        Parameters
+        ----------
+        axes : Axes
+            Of forests from `read`.
+
+        Returns
+        -------
+        Axes
+        """
+        by_feature = list(axes.by_feature)
+        ties = [{j for j, _ in clause} for clause in self.clauses if len(clause) > 1]
+        found = True
+        while found:
+            found = {
+                j
+                for tie in ties
+                if any(len(by_feature[j]) for j in tie)
+                for j in tie
+                if not len(by_feature[j])
+            }
+            for j in found:
+                by_feature[j] = np.array([0.5])
+        return Axes(by_feature)
 
     def points(self, axes, cells):
         """An input in each of some cells.

@@ -4,8 +4,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-class JointSearch:
-    n_boxes: int
+from ensemble_simplify._bounded_trees import BoundedTrees
+
+class JointSearch(BoundedTrees):
     stopped: Literal["time", "boxes"] | None
     highest: float
     def __init__(

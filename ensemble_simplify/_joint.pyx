@@ -16,14 +16,13 @@ import numpy as np
 from libc.math cimport INFINITY
 from libcpp.vector cimport vector
 
-from ensemble_simplify._regions cimport Node, array_to_nodes, restrict_root, right_child
+from ensemble_simplify._bounded_trees cimport POLL, BoundedTrees
+from ensemble_simplify._regions cimport Node
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, int64_t, intp_t, should_stop, uint64_t,
+    float64_t, int32_t, int64_t, intp_t, should_stop,
 )
 
 cdef enum:
-    # Boxes between two looks at the clock.
-    POLL = 256
     # Points that are judged at a time.
     JUDGED = 256
 
@@ -31,18 +30,7 @@ cdef enum:
 cdef float64_t OTHERS = 1e-3
 
 
-cdef struct Frame:
-    # a box that has been halved
-    int32_t axis
-    int32_t cut
-    int32_t lo
-    int32_t hi
-    int first_right     # 1: the right half comes first
-    int half            # 0: the first, 1: the second
-    intp_t n_saved      # trees saved before the first half was entered
-
-
-cdef class JointSearch:
+cdef class JointSearch(BoundedTrees):
     """Trees on a grid of cells, ready to be searched for points of large sums.
 
     Parameters
@@ -64,8 +52,7 @@ cdef class JointSearch:
     """
 
     cdef:
-        intp_t n_axes, n_trees, n_forms, n_points
-        readonly int64_t n_boxes
+        intp_t n_points
         int64_t max_boxes
         float64_t deadline
         readonly float64_t highest
@@ -73,135 +60,15 @@ cdef class JointSearch:
         int limit
         bint has_judge
         object judge
-        vector[Node] nodes
-        vector[uint64_t] mask           # axes (modulo 64) split in the subtree
-        vector[int32_t] root_of, roots, lo, hi, n_cells, first_cut, touched
-        vector[float64_t] most          # (n_nodes, n_forms): largest numbers in the subtree
-        vector[float64_t] bound         # (n_trees, 3, n_forms): all, left part, right part
         vector[float64_t] start, need, scale, upper
         vector[float64_t] gain
-        vector[int32_t] saved_tree, saved_root
-        vector[float64_t] saved_bound
-        intp_t n_saved
-        vector[Frame] stack
         vector[int32_t] found, pending
         const int32_t[:, ::1] out_lo
         const int32_t[:, ::1] out_hi
 
     def __init__(self, shape, nodes, offsets):
-        cdef const int32_t[:, ::1] nodes_ = nodes
-        cdef const intp_t[::1] offsets_ = offsets
-        cdef intp_t i, n_cuts = 0
-        self.n_axes = len(shape)
-        self.n_trees = offsets_.shape[0] - 1
-        array_to_nodes(nodes_, self.nodes)
-        for i in range(self.n_axes):
-            self.n_cells.push_back(shape[i])
-            self.first_cut.push_back(<int32_t> n_cuts)
-            n_cuts += shape[i] - 1
-        self.gain.assign(n_cuts + 1, -1.0)
-        for i in range(self.n_trees):
-            self.root_of.push_back(<int32_t> offsets_[i])
-        self.mask.assign(self.nodes.size(), 0)
-        for i in range(<intp_t> self.nodes.size() - 1, -1, -1):
-            if self.nodes[i].axis >= 0:
-                self.mask[i] = (
-                    (<uint64_t> 1 << (self.nodes[i].axis & 63))
-                    | self.mask[i + 1]
-                    | self.mask[right_child(self.nodes.data(), <int32_t> i)]
-                )
-        self.roots.resize(self.n_trees)
-        self.touched.resize(self.n_trees + 1)
-        self.lo.assign(self.n_axes + 1, 0)
-        self.hi.assign(self.n_axes + 1, 0)
-
-    # ------------------------------------------------------------------ restricting trees to a box
-
-    cdef void _reach(self, int32_t node, float64_t *out) noexcept nogil:
-        """Raise `out` to the largest numbers among the leaves that the box can reach."""
-        cdef const float64_t *most
-        cdef Node *split
-        cdef intp_t k
-        while True:
-            most = self.most.data() + node * self.n_forms
-            split = self.nodes.data() + node
-            if split.axis < 0:
-                for k in range(self.n_forms):
-                    out[k] = most[k] if most[k] > out[k] else out[k]
-                return
-            if self.hi[split.axis] <= split.cut:
-                node += 1
-            elif self.lo[split.axis] > split.cut:
-                node = right_child(self.nodes.data(), node)
-            else:
-                for k in range(self.n_forms):
-                    if most[k] > out[k]:
-                        break
-                else:
-                    return
-                self._reach(node + 1, out)
-                node = right_child(self.nodes.data(), node)
-
-    cdef void _restrict(self, intp_t tree) noexcept nogil:
-        """Descend while the box decides, and bound what the tree adds."""
-        cdef int32_t node = restrict_root(
-            self.nodes.data(), self.roots[tree], self.lo.data(), self.hi.data()
-        )
-        cdef float64_t *both = self.bound.data() + tree * 3 * self.n_forms
-        cdef float64_t *left = both + self.n_forms
-        cdef float64_t *right = left + self.n_forms
-        cdef intp_t k
-        self.roots[tree] = node
-        if self.nodes[node].axis < 0:
-            for k in range(self.n_forms):
-                both[k] = self.most[node * self.n_forms + k]
-            return
-        for k in range(self.n_forms):
-            left[k] = right[k] = -INFINITY
-        self._reach(node + 1, left)
-        self._reach(right_child(self.nodes.data(), node), right)
-        for k in range(self.n_forms):
-            both[k] = left[k] if left[k] > right[k] else right[k]
-
-    cdef int _narrow(self, int32_t axis, int32_t lo, int32_t hi) except -1 nogil:
-        """Shrink the box on one axis, saving the trees that may change."""
-        cdef uint64_t bit = <uint64_t> 1 << (axis & 63)
-        cdef intp_t t, k
-        cdef intp_t size = 3 * self.n_forms
-        cdef float64_t *kept
-        cdef const float64_t *own
-        self.lo[axis] = lo
-        self.hi[axis] = hi
-        if <intp_t> self.saved_tree.size() < self.n_saved + self.n_trees:
-            self.saved_tree.resize(2 * (self.n_saved + self.n_trees))
-            self.saved_root.resize(2 * (self.n_saved + self.n_trees))
-            self.saved_bound.resize(2 * (self.n_saved + self.n_trees) * size)
-        for t in range(self.n_trees):
-            if self.mask[self.roots[t]] & bit:
-                self.saved_tree[self.n_saved] = <int32_t> t
-                self.saved_root[self.n_saved] = self.roots[t]
-                kept = self.saved_bound.data() + self.n_saved * size
-                own = self.bound.data() + t * size
-                for k in range(size):
-                    kept[k] = own[k]
-                self.n_saved += 1
-                self._restrict(t)
-        return 0
-
-    cdef void _undo(self, intp_t n_saved) noexcept nogil:
-        """Give the trees saved since `n_saved` back."""
-        cdef intp_t size = 3 * self.n_forms
-        cdef intp_t t, k
-        cdef const float64_t *kept
-        cdef float64_t *own
-        while self.n_saved > n_saved:
-            self.n_saved -= 1
-            t = self.saved_tree[self.n_saved]
-            self.roots[t] = self.saved_root[self.n_saved]
-            kept = self.saved_bound.data() + self.n_saved * size
-            own = self.bound.data() + t * size
-            for k in range(size):
-                own[k] = kept[k]
+        BoundedTrees.__init__(self, shape, nodes, offsets)
+        self.gain.assign(self.n_cuts + 1, -1.0)
 
     # ------------------------------------------------------------------ the search
 
@@ -211,13 +78,13 @@ cdef class JointSearch:
         cdef const float64_t *bound
         cdef float64_t share, least = INFINITY, shortest = INFINITY
         cdef float64_t *upper = self.upper.data()
-        for k in range(self.n_forms):
+        for k in range(self.width):
             upper[k] = self.start[k]
         for t in range(self.n_trees):
-            bound = self.bound.data() + t * 3 * self.n_forms
-            for k in range(self.n_forms):
+            bound = self.bound.data() + t * 3 * self.width
+            for k in range(self.width):
                 upper[k] += bound[k]
-        for k in range(self.n_forms):
+        for k in range(self.width):
             upper[k] -= self.need[k]
             shortest = upper[k] if upper[k] < shortest else shortest
             share = upper[k] * self.scale[k]
@@ -242,12 +109,12 @@ cdef class JointSearch:
             split = self.nodes.data() + self.roots[t]
             if split.axis < 0:
                 continue
-            both = self.bound.data() + t * 3 * self.n_forms
-            left = both + self.n_forms
-            right = left + self.n_forms
+            both = self.bound.data() + t * 3 * self.width
+            left = both + self.width
+            right = left + self.width
             off = (2.0 * both[form] - left[form] - right[form]) * self.scale[form]
             others = 0.0
-            for k in range(self.n_forms):
+            for k in range(self.width):
                 others += (2.0 * both[k] - left[k] - right[k]) * self.scale[k]
             at = self.first_cut[split.axis] + split.cut
             if self.gain[at] < 0.0:
@@ -263,8 +130,8 @@ cdef class JointSearch:
                 best = self.gain[at]
                 axis[0] = split.axis
                 cut[0] = split.cut
-                both = self.bound.data() + t * 3 * self.n_forms
-                side[0] = both[self.n_forms + form] < both[2 * self.n_forms + form]
+                both = self.bound.data() + t * 3 * self.width
+                side[0] = both[self.width + form] < both[2 * self.width + form]
             self.gain[at] = -1.0
         return n_touched > 0
 
@@ -316,8 +183,8 @@ cdef class JointSearch:
         self.pending.clear()
         return <intp_t> self.found.size() < self.n_points * self.n_axes
 
-    cdef int _look(self, Frame *frame) except -1 nogil:
-        """Look at the box: 0 done with, 1 to be halved as the frame says, 2 to end."""
+    cdef int _look(self, int32_t *axis, int32_t *cut, int *side) except -1 nogil:
+        """Look at the box: 0 done with, 1 to be halved where it says, 2 to end."""
         cdef intp_t a, form
         cdef int where
         if self.n_boxes >= self.max_boxes:
@@ -327,14 +194,14 @@ cdef class JointSearch:
         if self.n_boxes % POLL == 0 and should_stop(self.deadline):
             self.limit = 1
             return 2
-        where = self._inside(&frame.axis, &frame.cut)
+        where = self._inside(axis, cut)
         if where == 0:
             return 0
         form = self._tightest()
         if form < 0:
             return 0
-        frame.first_right = 0
-        if self._choose(form, &frame.axis, &frame.cut, &frame.first_right):
+        side[0] = 0
+        if self._choose(form, axis, cut, side):
             return 1
         if where < 0:
             # every tree is decided: cut off what lies outside
@@ -347,37 +214,16 @@ cdef class JointSearch:
 
     cdef int _search(self) except -1 nogil:
         """Look for points in the box; 1 to go on, 0 to end."""
-        cdef Frame frame
-        cdef Frame *top
-        cdef int verdict
-        self.stack.clear()
+        cdef int32_t axis, cut
+        cdef int verdict, side
         while True:
-            verdict = self._look(&frame)
+            verdict = self._look(&axis, &cut, &side)
             if verdict == 2:
                 return 0
             if verdict == 1:
-                frame.half = 0
-                frame.lo = self.lo[frame.axis]
-                frame.hi = self.hi[frame.axis]
-                frame.n_saved = self.n_saved
-                self.stack.push_back(frame)
-            else:
-                while not self.stack.empty():
-                    top = &self.stack.back()
-                    self._undo(top.n_saved)
-                    self.lo[top.axis] = top.lo
-                    self.hi[top.axis] = top.hi
-                    if top.half == 0:
-                        top.half = 1
-                        break
-                    self.stack.pop_back()
-                if self.stack.empty():
-                    return 1
-            top = &self.stack.back()
-            if top.half == top.first_right:
-                self._narrow(top.axis, top.lo, top.cut)
-            else:
-                self._narrow(top.axis, top.cut + 1, top.hi)
+                self._enter(axis, cut, side)
+            elif not self._turn():
+                return 1
 
     def find(
         self,
@@ -420,14 +266,16 @@ cdef class JointSearch:
             Cells; if the attribute ``stopped`` is None, there are others only if there are
             `n_points` of them.
         """
-        cdef intp_t t, a, i, k
+        cdef intp_t t, a, i, k, width
         cdef float64_t least, spread
         cdef const int32_t[::1] first, last
+        cdef vector[int32_t] box_lo, box_hi
         none = np.empty((0, self.n_axes), dtype=np.int32)
         self.out_lo, self.out_hi = (none, none) if outside is None else outside
-        self.n_forms = forms.shape[1]
-        if not self.n_forms or start.shape[0] != self.n_forms or need.shape[0] != self.n_forms:
-            raise ValueError(f"{self.n_forms} forms need a start and a need each, and there is one")
+        width = forms.shape[1]
+        if not width or start.shape[0] != width or need.shape[0] != width:
+            raise ValueError(f"{width} forms need a start and a need each, and there is one")
+        self._weigh(forms)
         self.deadline = deadline
         self.max_boxes = (2**63 - 1) if max_boxes is None else max_boxes
         self.n_points = n_points
@@ -438,47 +286,32 @@ cdef class JointSearch:
         self.has_judge = judge is not None
         self.found.clear()
         self.pending.clear()
-        self.n_saved = 0
-        self.saved_tree.clear()
-        self.saved_root.clear()
-        self.saved_bound.clear()
-        self.bound.assign(self.n_trees * 3 * self.n_forms, 0.0)
-        self.upper.assign(self.n_forms, 0.0)
-        self.start.assign(self.n_forms, 0.0)
-        self.need.assign(self.n_forms, 0.0)
-        for k in range(self.n_forms):
+        self.upper.assign(self.width, 0.0)
+        self.start.assign(self.width, 0.0)
+        self.need.assign(self.width, 0.0)
+        for k in range(self.width):
             self.start[k] = start[k]
             self.need[k] = need[k]
-        self.most.resize(self.nodes.size() * self.n_forms)
-        for i in range(<intp_t> self.nodes.size() - 1, -1, -1):
-            for k in range(self.n_forms):
-                if self.nodes[i].axis < 0:
-                    self.most[i * self.n_forms + k] = forms[self.nodes[i].cut, k]
-                    continue
-                self.most[i * self.n_forms + k] = max(
-                    self.most[(i + 1) * self.n_forms + k],
-                    self.most[right_child(self.nodes.data(), <int32_t> i) * self.n_forms + k],
-                )
         # forms are compared as shares of how far apart their numbers lie in a tree
-        self.scale.assign(self.n_forms, 0.0)
-        for k in range(self.n_forms):
+        self.scale.assign(self.width, 0.0)
+        for k in range(self.width):
             for t in range(self.n_trees):
                 least = INFINITY
                 i = self.root_of[t]
                 for a in range(i, i + self.nodes[i].size):
                     if self.nodes[a].axis < 0:
-                        least = min(least, self.most[a * self.n_forms + k])
-                spread = self.most[i * self.n_forms + k] - least
+                        least = min(least, self.most[a * self.width + k])
+                spread = self.most[i * self.width + k] - least
                 self.scale[k] += spread
             self.scale[k] = 1.0 / self.scale[k] if self.scale[k] > 0.0 else 0.0
+        box_lo.assign(self.n_axes, 0)
+        box_hi.assign(self.n_axes, 0)
         if box is not None:
             first, last = box
         for a in range(self.n_axes):
-            self.lo[a] = 0 if box is None else first[a]
-            self.hi[a] = self.n_cells[a] - 1 if box is None else last[a]
-        for t in range(self.n_trees):
-            self.roots[t] = self.root_of[t]
-            self._restrict(t)
+            box_lo[a] = 0 if box is None else first[a]
+            box_hi[a] = self.n_cells[a] - 1 if box is None else last[a]
+        self._load(box_lo.data(), box_hi.data())
         try:
             with nogil:
                 if self._search():

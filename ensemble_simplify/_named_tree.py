@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.tree import BaseDecisionTree, plot_tree
@@ -162,6 +162,41 @@ class NamedTree:
             told=told,
         )
 
+    def of_table(self, names, may_miss, table=None, fill=None, low=None):
+        """The tree in words for columns that it does not know itself.
+
+        Parameters
+        ----------
+        names : list of str
+        may_miss : bool array of shape (n_features,)
+            Features that may be missing.
+        table : Columns or None
+            Levels behind the codes.
+        fill : array of shape (n_features,) or None
+            What stood for a missing value in each column when the tree was fitted, below all
+            others; None: missing values were left as they are.
+        low : array of shape (n_features,) or None
+            With `fill`, the least value of each column that was not missing.
+
+        Returns
+        -------
+        NamedTree
+        """
+        nodes, threshold, missing_left = self.nodes, self.nodes.threshold, self.missing_left
+        split, j = nodes.left >= 0, nodes.feature
+        if fill is not None:
+            missing_left = split & (fill[j] <= threshold)
+            apart = split & may_miss[j] & (threshold < low[j])
+            threshold = np.where(apart, -FLOAT32_MAX, threshold)
+        return replace(
+            self,
+            nodes=TreeNodes(nodes.left, nodes.right, j, threshold),
+            missing_left=missing_left,
+            names=list(names),
+            table=table,
+            told=np.array(may_miss),
+        )
+
     def levels(self, j):
         """Levels of a column as Python's own objects, in the order of their codes; None: none."""
         own = None if self.table is None else self.table.levels[j]
@@ -305,6 +340,29 @@ class NamedTree:
             sides = whole.below(threshold, to_left), whole.above(threshold, to_left)
         words = [self.condition(j, side, decimals) for side in sides]
         return [f"{self.shown(j)} is anything" if told is None else told for told in words]
+
+    def question(self, node, spans):
+        """A split in few words, numbers to six digits: what holds for those who go left."""
+        j, threshold = int(self.nodes.feature[node]), float(self.nodes.threshold[node])
+        name, levels = self.shown(j), self.levels(j)
+        sides = self.sides(node, spans)
+        also = " or missing" if sides[0].missing and self.told[j] else ""
+        if abs(threshold) >= FLOAT32_MAX:
+            # a split between missing values and all others
+            return f"{name} is {'known' if threshold > 0 else 'missing'}"
+        if levels is None:
+            return f"{name} ≤ {threshold:.6g}{also}"
+        yes, no = (
+            [_one_line(levels[code]) for code in self.codes(j, side) if code < len(levels)]
+            for side in sides
+        )
+        if len(no) == 1 and len(yes) > 1:
+            return f"{name} is not {no[0]}{also}"
+        if not yes:
+            return f"{name} is missing"
+        if not no and not also:
+            return f"{name} is known"
+        return f"{name} is {' or '.join([*filter(None, [', '.join(yes[:-1])]), yes[-1]])}{also}"
 
     def _end(self, node):
         """The node after the last one below a node."""

@@ -106,12 +106,25 @@ def n_features_of(estimator):
     return int(estimator.n_features_in_)
 
 
-def columns_of(estimator):
-    """The columns of the tables that a fitted model takes; None if its rows are numbers."""
+def columns_of(estimator, forest=None):
+    """The columns of the tables that a fitted model takes; None if its rows are numbers.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    forest : Forest or None
+        As it was read, which spares reading it again.
+
+    Returns
+    -------
+    Columns or None
+    """
     estimator = unwrap(estimator)
     own = vars(estimator).get("_table") if _is_ours(type(estimator)) else None
     if own is not None:
         return own
+    if forest is not None:
+        return forest.columns
     estimator = readable(estimator)
     if isinstance(estimator, Pipeline):
         return _transformers(estimator)[0].columns

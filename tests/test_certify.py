@@ -19,8 +19,8 @@ from strategies import CLASSIFIERS, fitted_classifiers, small_data
 from ensemble_simplify._axes import Axes, children
 from ensemble_simplify._certify import bound_entries
 from ensemble_simplify._forest import Forest, Vote, read_forest
+from ensemble_simplify._space import Space
 from ensemble_simplify._thresholds import cut_points
-from ensemble_simplify._verify import Space
 
 
 def cuts_of(forest):

@@ -23,7 +23,7 @@ from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._pairing import JoinedTrees, PairOfVotes, Sums
 from ensemble_simplify._regions import leaves_of_cells
 from ensemble_simplify._separable import TooMany, both_lead, near_ties
-from ensemble_simplify._verify import Space
+from ensemble_simplify._space import Space
 
 SUMS = ["forest", "forest_even", "forest_stumps", "bagging", "adaboost", "boosting", "voting_soft"]
 

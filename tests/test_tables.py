@@ -25,7 +25,14 @@ from sklearn.preprocessing import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify import BornAgainClassifier, FaithfulPruner, agreement, estimate, verify
+from ensemble_simplify import (
+    BornAgainClassifier,
+    FaithfulPruner,
+    _readers,
+    agreement,
+    estimate,
+    verify,
+)
 from ensemble_simplify._columns import UNKNOWN, Columns, is_plain
 from ensemble_simplify._forest import read_forest
 from ensemble_simplify._thresholds import FLOAT32_MAX
@@ -388,3 +395,26 @@ def test_forecast_of_tables():
     tree = BornAgainClassifier(FrozenEstimator(model)).fit(table, y)
     assert seen.n_leaves_lower_bound <= tree.n_leaves_
     assert 1 < seen.n_occupied <= len(table)
+
+
+def test_a_model_is_read_once(monkeypatch):
+    table, y = passengers(2)
+    for name in TEXT:
+        table[name] = table[name].astype("category")
+    model = boosted("hist").fit(table, y)
+    readings = []
+
+    def family_of(estimator):
+        readings.append(estimator)
+        return known(estimator)
+
+    known = _readers._family_of
+    monkeypatch.setattr(_readers, "_family_of", family_of)
+    estimate(model, table, time_limit=0.1)
+    assert readings == [model]
+    verify(model, model, X=table, max_changes=0)
+    assert readings == [model] * 3
+    BornAgainClassifier(FrozenEstimator(model), max_changes=0, random_state=0).fit(table, y)
+    assert readings == [model] * 4
+    agreement(model, model, table, time_limit=0.1, random_state=0)
+    assert readings == [model] * 6

@@ -1,6 +1,7 @@
 """Equality of two models: proofs and counterexamples, against every cell of their common grid."""
 
 import copy
+import itertools
 import pickle
 import warnings
 
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import in_domain
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -19,14 +21,15 @@ from sklearn.ensemble import (
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from strategies import CLASSIFIERS, fitted_classifiers, rows_of_cells, small_data
 
 from ensemble_simplify import BornAgainClassifier, Verification, verify
 from ensemble_simplify._forest import read_forest, tree_estimators
 from ensemble_simplify._sklearn_tree import write_classifier
+from ensemble_simplify._space import Space
 from ensemble_simplify._thresholds import cut_points
-from ensemble_simplify._verify import Space, _numbered
+from ensemble_simplify._twins import numbered
 
 
 def common_rows(*models):
@@ -197,7 +200,7 @@ def test_a_flipped_leaf_of_many_deep_trees():
 def test_numbers_of_rows():
     rng = np.random.default_rng(0)
     columns = rng.integers(4, size=(3, 200)).astype(float) / 3
-    number = _numbered(columns)
+    number = numbered(columns)
     equal = (columns[:, :, None] == columns[:, None]).all(axis=0)
     np.testing.assert_array_equal(number[:, None] == number, equal)
 
@@ -296,6 +299,38 @@ def test_histogram_boosting():
     assert verify(model, written(nodes, labels, forest))
     labels[0] = (labels[0] + 1) % 3
     assert verify(model, written(nodes, labels, forest)).equal is False
+
+
+TIES = [
+    {"one_hot": [[0, 1, 2]], "implies": [[3, 4]]},
+    {"at_most_one": [[0, 1, 2]], "implies": [[0, 3, 4]]},
+]
+
+
+@pytest.mark.parametrize("ties", TIES, ids=["one_hot", "at_most_one"])
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
+@pytest.mark.parametrize("seed", range(12))
+def test_changes_of_tied_features_count_whether_models_look_at_them_or_not(ties, kind, seed):
+    rng = np.random.default_rng(seed)
+    everything = np.array(list(itertools.product([0.0, 1.0], repeat=5)))
+    inside = everything[[in_domain(row, **ties) for row in everything]]
+    seen = rng.permutation(5)[: rng.integers(1, 4)]
+    y = rng.integers(2, size=(2, 32)) + (kind is DecisionTreeRegressor) * rng.random((2, 32))
+    X = np.where(np.isin(np.arange(5), seen), everything, 0.0)
+    a, b = (kind(max_depth=2, random_state=0).fit(X, own) for own in y)
+    rows, atol = (
+        inside[rng.permutation(len(inside))[:2]],
+        0.7 if kind is DecisionTreeRegressor else None,
+    )
+    for max_changes in range(4):
+        changes = (inside[:, None] != rows).sum(axis=2)
+        near = inside[(changes <= max_changes).any(axis=1)]
+        differ = np.abs(a.predict(near) - b.predict(near)) > (atol or 0.0)
+        outcome = verify(a, b, domain=ties, X=rows, max_changes=max_changes, atol=atol)
+        assert outcome.equal == (not differ.any())
+        if not outcome:
+            assert (inside == outcome.counterexample).all(axis=1).any()
+            assert (outcome.counterexample != rows[outcome.row]).sum() <= max_changes
 
 
 def test_limits():

@@ -1,7 +1,7 @@
 """A box around a row in which one class is proven, that no side can be moved out of.
 
 The cell of the row grows side by side. What a longer side adds is a slab of cells; it is proven to
-have one class (`_verify.certify`), or a cell of it has another one. That cell stays in the way
+have one class (`_proof.certify`), or a cell of it has another one. That cell stays in the way
 however far the other sides move later, so each side is settled once.
 """
 
@@ -17,8 +17,9 @@ from sklearn.utils import check_array, check_random_state
 from ensemble_simplify._base import Interval, check_column_names, validate_params
 from ensemble_simplify._domain import Domain
 from ensemble_simplify._forest import Forest, Vote
+from ensemble_simplify._proof import certify
+from ensemble_simplify._space import Space
 from ensemble_simplify._thresholds import float32_floor
-from ensemble_simplify._verify import Space, certify
 from ensemble_simplify.audit._model import Audited
 
 # Boxes that each proof may take, in rounds; then without limit.

@@ -17,7 +17,7 @@ from ensemble_simplify._base import Interval, column_index, validate_params
 from ensemble_simplify._cells import FREE, Stopped
 from ensemble_simplify._domain import Domain
 from ensemble_simplify._neighbourhood import Lines, walks
-from ensemble_simplify._verify import points_in
+from ensemble_simplify._space import points_in
 from ensemble_simplify.audit._model import Audited
 
 
@@ -182,8 +182,8 @@ def nearest_flip(
     """
     begin = time.perf_counter()
     deadline = time.monotonic() + (np.inf if time_limit is None else time_limit)
-    audited = Audited(model, domain, row)
-    inside = _around(audited)
+    audited = Audited(model, domain, row, with_ties=True)
+    inside = audited.inside
     lines = Lines(
         audited.forest,
         audited.axes,
@@ -232,19 +232,6 @@ def _changes(audited, cell, shown):
         column = shown.iloc[:, j] if hasattr(shown, "iloc") else shown[:, j]
         found[audited.key(j)] = tuple(_item(value) for value in column)
     return found
-
-
-def _around(audited):
-    """The domain, where features that the model never looks at stay as they are in the row."""
-    inside = audited.inside
-    if inside is None:
-        return None
-    used = {
-        j for j, cuts in zip(audited.axes.features, audited.axes.cuts, strict=True) if len(cuts)
-    }
-    for j in sorted({j for clause in inside.clauses for j, _ in clause} - used):
-        inside = inside.held(j, bool(audited.row[j]))
-    return inside
 
 
 def _mask(audited, features):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import check_array
 
+from ensemble_simplify._answers import Answering, highest_codes, names_of
 from ensemble_simplify._axes import Axes
 from ensemble_simplify._base import (
     check_column_names,
@@ -16,7 +17,6 @@ from ensemble_simplify._base import (
 from ensemble_simplify._columns import UNKNOWN
 from ensemble_simplify._domain import read_domain
 from ensemble_simplify._thresholds import float32_floor
-from ensemble_simplify._verify import Answering, highest_codes, names_of
 
 
 class Audited:
@@ -29,6 +29,9 @@ class Audited:
     domain : Domain, dict or None
     row : array-like, frame of one row, series or None
         The row that the question is about.
+    with_ties : bool
+        Whether features that the model never looks at have axes where the domain ties them to
+        others: they change with these.
 
     Attributes
     ----------
@@ -36,7 +39,7 @@ class Audited:
     forest : Forest
         With the thresholds that count in the domain.
     axes : Axes
-        Of its cut points.
+        Of its cut points, and of tied features if `with_ties`.
     inside : Inside or None
     table : Columns or None
         The table that the model takes.
@@ -48,10 +51,10 @@ class Audited:
         Where the row lies.
     """
 
-    def __init__(self, model, domain, row=None):
+    def __init__(self, model, domain, row=None, with_ties=False):
         self.estimator = estimator = unwrap(model)
         forest = read_classifier(estimator)
-        self.table, self.names = columns_of(estimator), names_of([estimator])
+        self.table, self.names = columns_of(estimator, forest), names_of([estimator])
         missing = None
         if row is not None:
             self.row = self._numbers(row, forest.n_features)
@@ -65,6 +68,8 @@ class Audited:
         self._model = Answering(estimator, self.table)
         self.forest = forest if self.inside is None else self.inside.read(forest)
         self.axes = Axes.of(self.forest)
+        if with_ties and self.inside is not None:
+            self.axes = self.inside.with_ties(self.axes)
         if row is not None:
             self.cell = np.ascontiguousarray(self.axes.encode_rows(rounded).T)
             if forest.input_dtype == "float64":

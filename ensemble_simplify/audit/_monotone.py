@@ -2,7 +2,7 @@
 
 If it is not, it falls at some cut point of the feature. For each of these, the model below it and
 the model above it are two forests without the feature, alike but for the trees that split there;
-bounds on both at once (`_verify.prove`) tell whether one ever answers a higher class than the
+bounds on both at once (`_proof.prove`) tell whether one ever answers a higher class than the
 other, and any kind of vote is covered.
 """
 
@@ -19,8 +19,9 @@ from ensemble_simplify._base import Interval, column_index, validate_params
 from ensemble_simplify._cells import FREE
 from ensemble_simplify._domain import Domain
 from ensemble_simplify._neighbourhood import Lines
+from ensemble_simplify._proof import prove
+from ensemble_simplify._space import Space, points_in
 from ensemble_simplify._thresholds import FLOAT32_MAX
-from ensemble_simplify._verify import Space, points_in, prove
 from ensemble_simplify.audit._model import Audited
 
 # Boxes that every cut point is searched for in turn; then without limit.

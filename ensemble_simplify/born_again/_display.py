@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._base import pyplot
+from ensemble_simplify._base import leaves_axis, pyplot, shares_axis
 
 
 class DepthLeavesDisplay:
@@ -216,13 +216,8 @@ class ExceptionPathDisplay:
             With `ax_` and `figure_`.
         """
         plt = pyplot(self)
-        from matplotlib.ticker import FuncFormatter
-
         if ax is None:
             _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-        # a log scale down to the least share but zero, which gets a place below it
-        shares = np.concatenate([self.exceptions, self.row_exceptions])
-        least = shares[shares > 0].min(initial=1.0)
         if self.max_changes == 1:
             ax.plot(
                 self.n_leaves, self.exceptions, "o-", color="C0", ms=4, lw=1.2,
@@ -241,12 +236,10 @@ class ExceptionPathDisplay:
             ax.axvline(
                 self.chosen, color="0.4", lw=1, ls=":", label=f"the result: {self.chosen} leaves"
             )
-        ax.set_xscale("log", base=2)
-        ax.set_yscale("symlog", linthresh=least)
-        ax.set_ylim(-0.1 * least, 1.0)
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda n, _: f"{n:g}"))
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
-        ax.set(xlabel="leaves", ylabel="share answered otherwise than by the ensemble")
+        leaves_axis(ax)
+        shares_axis(ax, np.concatenate([self.exceptions, self.row_exceptions, self.disagreement]))
+        ax.set_ylim(top=1.0)
+        ax.set(ylabel="share answered otherwise than by the ensemble")
         ax.grid(alpha=0.3)
         ax.legend(fontsize=8)
         self.ax_ = ax

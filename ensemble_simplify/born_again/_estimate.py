@@ -159,7 +159,7 @@ def estimate(
     check_is_fitted(fitted)
     forest = read_classifier(fitted, voting=voting)
     names = getattr(fitted, "feature_names_in_", None)
-    table, missing = columns_of(fitted), None
+    table, missing = columns_of(fitted, forest), None
     if X is not None:
         check_column_names([fitted], X)
         X = X if table is None else table.encode(X)

@@ -25,7 +25,6 @@ from ensemble_simplify._base import (
     TimeLimitError,
     all_or_nothing,
     available_memory,
-    check_missing,
     check_readable,
     check_weights,
     checked_table,
@@ -35,13 +34,14 @@ from ensemble_simplify._base import (
     fit_or_unwrap,
     fitted_rows,
     named_rows,
+    promised_domain,
     read_classifier,
     report,
     warn,
     warn_of_rounding,
     warn_out_of_time,
 )
-from ensemble_simplify._domain import Domain, read_domain, with_missing
+from ensemble_simplify._domain import Domain, with_missing
 from ensemble_simplify._neighbourhood import Lines
 from ensemble_simplify._sklearn_tree import write_classifier
 from ensemble_simplify._verify import verify
@@ -394,22 +394,12 @@ class BornAgainClassifier(
             default=RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng),
         )
         begin = monotonic()
-        X, table = encoded(self, rows, X), rows
-        rows = rows if self._table is None else X
-        self._seen_missing = np.isnan(X).any(axis=0)
         forest = read_classifier(self.estimator_, voting=self.voting)
+        X, table = encoded(self, forest, rows, X), rows
+        rows = rows if self._table is None else X
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
-        domain = self._inside = read_domain(
-            self.domain,
-            self.n_features_in_,
-            getattr(self, "feature_names_in_", None),
-            self._seen_missing,
-            forest.highest_code,
-        )
-        if domain is not None:
-            domain.check_rows(X)
-            check_missing(domain, self.estimator_, forest)
+        domain = promised_domain(self, forest, X)
         if self.voting == "estimator":
             warn_of_rounding(self.estimator_, forest, table, X)
         self._may_miss = None if domain is None or not domain.missing.any() else domain.missing

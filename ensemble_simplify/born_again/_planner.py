@@ -13,8 +13,8 @@ from ensemble_simplify._axes import Axes
 from ensemble_simplify._cells import Stopped
 from ensemble_simplify._forest import Forest
 from ensemble_simplify._regions import leaf_boxes
+from ensemble_simplify._space import Space
 from ensemble_simplify._thresholds import merged_thresholds
-from ensemble_simplify._verify import Space
 from ensemble_simplify.born_again._fooling import leaves_bound
 from ensemble_simplify.born_again._grid import CellTrees, Grid, grid_bytes, n_cells
 from ensemble_simplify.born_again._heuristic import Draft

@@ -76,11 +76,11 @@ def _own_probabilities(estimator, problem):
     It is for trees, forests and bagged trees. What boosting and AdaBoost answer is no mean.
     """
     forest, axes, trees = problem.forest, problem.axes, problem.trees
-    if not _is_mean(forest):
+    if forest.vote.rule == "majority":
         # where labels are counted, the same nodes hold probabilities all the same
         forest = read_classifier(estimator, voting="estimator")
-        if not _is_mean(forest):
-            return None
+    if not _is_mean(forest):
+        return None
 
     def proba_of(rows):
         X = np.asarray(rows).astype(np.float32, copy=False)

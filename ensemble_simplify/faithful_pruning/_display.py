@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._base import pyplot
+from ensemble_simplify._base import pyplot, shares_axis
 
 
 class FaithfulPathDisplay:
@@ -115,7 +115,7 @@ class FaithfulPathDisplay:
             With `ax_` and `figure_`.
         """
         plt = pyplot(self)
-        from matplotlib.ticker import FuncFormatter, MaxNLocator
+        from matplotlib.ticker import MaxNLocator
 
         if ax is None:
             _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
@@ -126,12 +126,7 @@ class FaithfulPathDisplay:
         for i, (name, share, n) in enumerate(curves):
             label = name if n is None or not np.isfinite(n) else f"{name} ({n:,})"
             self.lines_ += ax.plot(self.n_trees, share, "os"[i] + "-", ms=4, lw=1.2, label=label)
-        positive = np.concatenate([share[share > 0] for _, share, _ in curves])
-        least = positive.min() if positive.size else 1e-3
-        # zero has a place of its own below the least share
-        ax.set_yscale("symlog", linthresh=10.0 ** np.floor(np.log10(least)), linscale=0.5)
-        ax.set_ylim(bottom=0.0)
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
+        shares_axis(ax, np.concatenate([share for _, share, _ in curves]))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         whole = "" if self.whole is None else f" (of {self.whole})"
         ax.set(xlabel=f"trees kept{whole}", ylabel="answered otherwise")

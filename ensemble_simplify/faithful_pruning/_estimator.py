@@ -21,7 +21,6 @@ from ensemble_simplify._base import (
     StrOptions,
     TakesWhatItsEstimatorTakes,
     all_or_nothing,
-    check_missing,
     check_readable,
     check_weights,
     checked_table,
@@ -32,13 +31,14 @@ from ensemble_simplify._base import (
     fit_context,
     fit_or_unwrap,
     named_rows,
+    promised_domain,
     read_classifier,
     report,
     safe_indexing,
     warn_out_of_time,
 )
 from ensemble_simplify._cells import Stopped
-from ensemble_simplify._domain import Domain, read_domain, with_missing
+from ensemble_simplify._domain import Domain, with_missing
 from ensemble_simplify._neighbourhood import within
 from ensemble_simplify._verify import verify
 from ensemble_simplify._writers import depth_of, reweighted, weights_can_be_written
@@ -287,22 +287,13 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             None if sample_weight is None else weight[used],
             default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
         )
-        X = encoded(self, rows, X)
-        self._seen_missing = np.isnan(X).any(axis=0)
         forest = read_classifier(self.estimator_)
+        X = encoded(self, forest, rows, X)
         self.classes_ = forest.classes
         class_index(y, self.classes_)
         weights_can_be_written(self.estimator_)
-        domain = self._inside = read_domain(
-            self.domain,
-            self.n_features_in_,
-            getattr(self, "feature_names_in_", None),
-            self._seen_missing,
-            forest.highest_code,
-        )
+        domain = promised_domain(self, forest, X)
         if domain is not None:
-            domain.check_rows(X)
-            check_missing(domain, self.estimator_, forest)
             forest = domain.read(forest)
         deadline = deadline_after(self.time_limit)
         self._axes = Axes.of(forest)

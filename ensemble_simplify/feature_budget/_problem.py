@@ -155,10 +155,6 @@ class Closure:
         until = np.concatenate([last[kept], last_of_item])
         return _nested_sums(amount, until, n_sets)
 
-    def nested_gains(self, last, n_sets):
-        """What nested sets earn."""
-        return _nested_sums(self.gain, last, n_sets)
-
     def extended(self, last):
         """Nested sets with the nodes added that change neither gain nor cost."""
         last = last.copy()

@@ -7,8 +7,9 @@ from html import escape
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from ensemble_simplify._named_tree import NamedTree
 from ensemble_simplify.front._next import next_steps
-from ensemble_simplify.front._rules import MOST_DRAWN, Words, lines, svg, tree_of
+from ensemble_simplify.front._rules import MOST_DRAWN, in_words, lines, svg, tree_of
 from ensemble_simplify.front._scores import is_uneven
 
 # Classes up to which the agreement is shown for each.
@@ -124,8 +125,8 @@ def _root(found):
     step = fitted[0] if isinstance(fitted, Pipeline) else None
     filled = getattr(step, "fill", None) is not None
     fill, low = (rows.fill, rows.low) if filled else (None, None)
-    words = Words(found.feature_names, rows.missing, columns, fill, low)
-    return words.nodes(tree)
+    named = NamedTree.of(tree)
+    return in_words(named.of_table(found.feature_names, rows.missing, columns, fill, low))
 
 
 # ------------------------------------------------------------------- text

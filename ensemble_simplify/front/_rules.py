@@ -1,15 +1,12 @@
-"""A tree's splits in the words of the user's table: as lines of text, and drawn as SVG."""
+"""A tree in words as lines of text, and drawn as SVG."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
 
-import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
-
-from ensemble_simplify._thresholds import FLOAT32_MAX
 
 # Leaves up to which a tree is written and drawn.
 MOST_DRAWN = 40
@@ -55,93 +52,21 @@ def tree_of(fitted):
     return getattr(fitted, "decision_tree_", None)
 
 
-class Words:
-    """Conditions on columns in words.
-
-    Parameters
-    ----------
-    names : list of str
-    missing : ndarray of bool, shape (n_columns,)
-        Columns that may be missing.
-    columns : Columns or None, default=None
-        Levels behind the codes.
-    fill : ndarray of shape (n_columns,) or None, default=None
-        What stands for a missing value in each column, below all others; None: NaN.
-    low : ndarray of shape (n_columns,) or None, default=None
-        With `fill`, the least value of each column.
-    """
-
-    def __init__(self, names, missing, columns=None, fill=None, low=None):
-        self.names = names
-        self.missing = missing
-        self.columns = columns
-        self.fill = fill
-        self.low = low
-
-    def condition(self, j, threshold, above, most, or_missing):
-        """Text for ``x[j] <= threshold``, where values above `above` up to `most` can occur.
-
-        Parameters
-        ----------
-        j : int
-        threshold, above, most : float
-        or_missing : bool
-            Whether a missing value can occur here and goes the same way.
-
-        Returns
-        -------
-        str
-        """
-        name, also = self.names[j], " or missing" if or_missing else ""
-        if self.fill is not None and self.missing[j] and threshold < self.low[j]:
-            return f"{name} is missing"
-        # a split between missing values and all others
-        if threshold >= FLOAT32_MAX:
-            return f"{name} is known"
-        if threshold <= -FLOAT32_MAX:
-            return f"{name} is missing"
-        levels = None if self.columns is None else self.columns.levels[j]
-        if levels is None:
-            return f"{name} ≤ {threshold:.6g}{also}"
-        level = [self.columns.level(j, code) for code in range(len(levels))]
-        first = 0 if above < 0 else int(np.floor(above)) + 1
-        cut = min(int(np.floor(threshold)), len(levels) - 1)
-        last = int(min(most, len(levels) - 1))
-        left, right = level[first : cut + 1], level[cut + 1 : last + 1]
-        if len(right) == 1 and len(left) > 1:
-            return f"{name} is not {right[0]}{also}"
-        if not left:
-            return f"{name} is missing"
-        if not right and not or_missing:
-            return f"{name} is known"
-        listed = " or ".join([*([", ".join(left[:-1])] if left[:-1] else []), left[-1]])
-        return f"{name} is {listed}{also}"
-
-    def nodes(self, tree):
-        """The root of a fitted scikit-learn tree, in words."""
-        arrays = tree.tree_
-        total = arrays.weighted_n_node_samples[0]
-        classes = getattr(tree, "classes_", None)
-        sent_left = getattr(arrays, "missing_go_to_left", np.zeros(arrays.node_count, dtype=bool))
-
-        def node(i, seen):
-            share = float(arrays.weighted_n_node_samples[i] / total)
-            left, right = arrays.children_left[i], arrays.children_right[i]
-            if left < 0:
-                values = arrays.value[i][0]
-                if classes is None:
-                    return Node(f"{values[0]:.4g}", share)
-                place = int(values.argmax())
-                return Node(str(classes[place]), share, place)
-            j, threshold = int(arrays.feature[i]), float(arrays.threshold[i])
-            above, most, absent = seen.get(j, (-np.inf, np.inf, bool(self.missing[j])))
-            goes_left = bool(sent_left[i]) if self.fill is None else True
-            text = self.condition(j, threshold, above, most, absent and goes_left)
-            below = {**seen, j: (above, min(most, threshold), absent and goes_left)}
-            beyond = {**seen, j: (max(above, threshold), most, absent and not goes_left)}
-            return Node(text, share, -1, (node(left, below), node(right, beyond)))
-
-        return node(0, {})
+def in_words(tree):
+    """The root of a `NamedTree`, with what is below it."""
+    made = {}
+    for node, spans in reversed(list(tree.paths())):
+        share = float(tree.weight[node] / tree.weight[0])
+        left, right = int(tree.nodes.left[node]), int(tree.nodes.right[node])
+        if left >= 0:
+            made[node] = Node(
+                tree.question(node, spans), share, -1, (made.pop(left), made.pop(right))
+            )
+        elif tree.classes is None:
+            made[node] = Node(f"{tree.label(node):.4g}", share)
+        else:
+            made[node] = Node(str(tree.label(node)), share, int(tree.value[node].argmax()))
+    return made[0]
 
 
 def lines(node, indent=""):

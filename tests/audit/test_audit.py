@@ -234,6 +234,23 @@ PERMITTED = Domain(
 )
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_a_flip_may_change_tied_features_that_the_model_does_not_look_at(seed):
+    rng = np.random.default_rng(seed)
+    domain = Domain(one_hot=[[0, 1, 2]], implies=[[3, 4]])
+    rows = np.array(list(itertools.product([0.0, 1.0], repeat=5)))
+    seen = rng.permutation(5)[: rng.integers(1, 4)]
+    X = np.where(np.isin(np.arange(5), seen), rows, 0.0)
+    model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, rng.integers(2, size=32))
+    truth = Truth(model, domain, {j: (0.0, 1.0) for j in range(5)})
+    for row in truth.rows[rng.choice(len(truth.rows), 4)]:
+        flip = nearest_flip(model, row, max_changes=3, domain=domain)
+        truth.check_flip(row, flip, lambda rows, row=row: ((rows != row).sum(axis=1),) * 2)
+        if flip:
+            assert (truth.rows == flip.row).all(axis=1).any()
+            assert sorted(flip.changes) == np.flatnonzero(flip.row != row).tolist()
+
+
 @pytest.mark.parametrize("domain", [GROUPS, PERMITTED], ids=["one_hot", "implies"])
 @pytest.mark.parametrize("seed", range(4))
 def test_domains(domain, seed):

@@ -25,7 +25,7 @@ from ensemble_simplify import (
 )
 from ensemble_simplify._base import TimeLimitError, read_classifier
 from ensemble_simplify._domain import read_domain
-from ensemble_simplify._verify import Space
+from ensemble_simplify._space import Space
 from ensemble_simplify.born_again import _planner as planner
 from ensemble_simplify.born_again import _refinement as refinement
 from ensemble_simplify.born_again._grid import Grid
