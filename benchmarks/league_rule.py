@@ -185,8 +185,14 @@ def report(records, splits):
         "over sets. Born-again trees are not tried for networks.\n"
     )
     print("\n".join(summary(records)))
+    told = defaultdict(list)
+    for r in records:
+        told[r["set"]].append(r["aside"][r["best"]] - r["figures"][r["best"]][0])
+    told = difference(np.array([np.mean(part) for part in told.values()]))
     print(
-        f"\nAgainst the plain tree the recommended tree agrees on more test rows for "
+        "\nThe agreement that simplify reports for the recommended tree, less that on the rows "
+        f"that judge: {told}.\n\nAgainst the plain tree the recommended tree agrees on more test "
+        "rows for "
         f"{np.sum(gaps > 0)} models, on as many for {np.sum(gaps == 0)}, on fewer for "
         f"{np.sum(gaps < 0)}. Recommended: "
         + ", ".join(f"{name} {n}" for name, n in sorted(counts.items(), key=lambda c: -c[1]))
