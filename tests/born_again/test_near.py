@@ -141,27 +141,32 @@ def test_path_of_exceptions():
     cells = np.unique(model._promise.training.cells, axis=0)
     axes = model._promise.axes
     assert model.n_points_ == len(cells) * (1 + sum(n - 1 for n in axes.shape))
+    # one point in every cell near a row, and what the ensemble answers there
+    near = []
+    for cell in cells:
+        for a, n in enumerate(axes.shape):
+            changed = np.repeat(cell[None], n, axis=0)
+            changed[:, a] = np.arange(n)
+            near.append(changed)
+    ends = np.cumsum([len(changed) for changed in near])[:-1]
+    points, own = axes.points(np.concatenate(near)), axes.points(cells)
+    wanted, wanted_own = model.estimator_.predict(points), model.estimator_.predict(own)
+    rows_of = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
     for place in range(0, len(path.n_leaves), 3):
         tree = model.at(n_leaves=path.n_leaves[place])
         assert tree.n_leaves_ == tree.decision_tree_.get_n_leaves() == path.n_leaves[place]
         differs = tree.predict(X) != tree.estimator_.predict(X)
         assert differs.sum() == path.n_row_exceptions[place] == tree.n_row_exceptions_
-        # one point in every cell near a row
-        wrong, held, weight = 0, 0.0, 0.0
-        rows_of = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
+        wrong, held, weight = (tree.predict(own) != wanted_own).sum(), 0.0, 0.0
+        differs = iter(np.split(tree.predict(points) != wanted, ends))
         for cell in cells:
             for a, n in enumerate(axes.shape):
-                near = np.repeat(cell[None], n, axis=0)
-                near[:, a] = np.arange(n)
-                points = axes.points(near)
-                differ = tree.predict(points) != tree.estimator_.predict(points)
+                differ = next(differs)
                 counts = np.bincount(rows_of[:, a], minlength=n).astype(float)
                 counts[cell[a]] = 0.0
                 wrong += differ.sum() - differ[cell[a]]
                 held += (differ * counts).sum()
                 weight += counts.sum()
-            points = axes.points(cell[None])
-            wrong += (tree.predict(points) != tree.estimator_.predict(points)).sum()
         assert wrong == path.n_exceptions[place] == tree.n_exceptions_
         assert path.held_share[place] == pytest.approx(held / weight)
     assert model.at(tolerance=0.02).n_leaves_ == path.n_leaves[path.weighted_share <= 0.02][0]
