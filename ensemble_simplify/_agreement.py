@@ -31,6 +31,8 @@ SAMPLES, BOXES = 100_000, 20_000
 FIRST_BOXES, LEAST_SETTLED = 1_000, 0.01
 # Boxes looked at within one certificate before it is halved.
 BOXES_OF_ONE = 200
+# Proven bounds on a volume that are less apart than this need no estimate beside them.
+SHARP = 0.02
 # Rows shown on which the models differ.
 SHOWN = 10
 # Points predicted at once.
@@ -142,8 +144,14 @@ class Agreement:
                 f"the same answer on {_percent(self.share)} of {self.n_rows} rows "
                 f"(probability {_range(self.interval)} at confidence {self.confidence:g})"
             )
-        kind = "proven" if self.is_read else f"at confidence {self.confidence:g}"
-        parts.append(f"the same answer on {_range(self.volume)} of the volume ({kind})")
+        about, volume = _percent(self.volume_estimate), _range(self.volume)
+        if not self.is_read:
+            volume = f"{volume} of the volume (at confidence {self.confidence:g})"
+        elif self.volume[1] - self.volume[0] < SHARP:
+            volume = f"{volume} of the volume (proven)"
+        else:
+            volume = f"about {about} of the volume (proven: {volume})"
+        parts.append(f"the same answer on {volume}")
         return f"Agreement({', '.join(parts)}, {self.seconds:.3g} s)"
 
 

@@ -119,7 +119,7 @@ def test_repr_tells_shares_in_per_cent():
     # what is not all, or not none, is not rounded to it
     nearly = replace(outcome, share=1.0 - 1e-9, volume=(1e-9, 1.0 - 1e-9))
     assert "on more than 99.9 % of" in repr(nearly)
-    assert "on less than 0.1 % to more than 99.9 % of the volume" in repr(nearly)
+    assert "of the volume (proven: less than 0.1 % to more than 99.9 %)" in repr(nearly)
     assert "rows" not in repr(replace(outcome, n_rows=0))
 
 
