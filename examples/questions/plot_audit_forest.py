@@ -123,8 +123,8 @@ print(pair.round(1).assign(forest=forest.predict(pair)).T.to_string())
 # %%
 # How can this be repaired?
 # -------------------------
-# Fit the forest under constraints: scikit-learn's ``monotonic_cst``, of which the sign is that of
-# the class "healthy", the second one. Now all five rules are proven, and the accuracy is the same.
+# Fit the forest under constraints, with scikit-learn's ``monotonic_cst``. Its signs refer to the
+# second class, "healthy". Now all five rules are proven, and the accuracy is the same.
 
 constrained = RandomForestClassifier(
     100, max_depth=3, monotonic_cst=[-WORSE.get(name, 0) for name in X], random_state=0
