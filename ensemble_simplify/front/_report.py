@@ -241,14 +241,14 @@ def _content(found, with_tree):
             "tree was grown on.</p></div>",
             f"<pre>{escape(chr(10).join(lines(root)))}</pre>",
         ]
+    parts += ["<h2>All methods</h2>", _html_table(found)]
+    parts.append(f'<p class="faint">{escape(_about(found))}</p>')
     if with_tree:
         steps = "".join(
             f"<li><code>{escape(code)}</code>: {escape(what)}</li>"
             for code, what in next_steps(found)
         )
         parts.append(f"<h2>Next</h2><ul>{steps}</ul>" if steps else "")
-    parts += ["<h2>All methods</h2>", _html_table(found)]
-    parts.append(f'<p class="faint">{escape(_about(found))}</p>')
     return "".join(parts)
 
 
