@@ -1,4 +1,4 @@
-"""Where two forests of the same vote differ: nowhere but in subtrees that only one of them has."""
+"""Where two forests of one vote can differ: in subtrees that only one has."""
 
 from __future__ import annotations
 
