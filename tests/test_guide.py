@@ -1,6 +1,7 @@
 """Pages of the user guide: their examples run, and print what the page says."""
 
 import contextlib
+import doctest
 import io
 import re
 import textwrap
@@ -10,20 +11,43 @@ import pytest
 import sklearn
 
 GUIDE = Path(__file__).resolve().parent.parent / "doc" / "user_guide"
-# Every block of Python on these runs in the order of the page; a block of text after it is what it
-# prints. On others, blocks are parts of longer programs.
-PAGES = ["audit", "composing", "tables", "verify"]
+# Every block of Python on these runs in the order of the page; what it prints is the next block.
+PAGES = [
+    "audit",
+    "born_again",
+    "choosing_a_promise",
+    "composing",
+    "faithful_pruning",
+    "faq",
+    "feature_budget",
+    "imbalance",
+    "tables",
+    "verify",
+]
+# On these, examples are dialogues.
+DIALOGUES = ["cultivated", "genesim", "representer"]
 # The version with which the pages were written: others can fit other forests.
 WRITTEN_WITH = (1, 9)
+IS_THAT = tuple(map(int, sklearn.__version__.split(".")[:2])) == WRITTEN_WITH
 
-BLOCK = re.compile(r"^( *)\.\. code-block:: (python|text)\n\n((?:\1 +.*\n|\n)+)", re.MULTILINE)
+BLOCK = re.compile(
+    r"^( *)\.\. code-block:: (python|text|none)\n(?: +:\w+:.*\n)*\n((?:\1 +.*\n|\n)+)", re.MULTILINE
+)
 SECONDS = re.compile(r"\b\d[\d.e-]* s\b")
 
 
 def blocks(page):
-    """The blocks of code of a page: their language and their text."""
+    """The blocks of a page: whether each is code, and its text."""
     text = (GUIDE / f"{page}.rst").read_text(encoding="utf-8") + "\n"
-    return [(kind, textwrap.dedent(body).strip("\n")) for _, kind, body in BLOCK.findall(text)]
+    return [
+        (kind == "python", textwrap.dedent(body).strip("\n"))
+        for _, kind, body in BLOCK.findall(text)
+    ]
+
+
+def plain(text):
+    """Without seconds, and without the ends of lines, where long ones are wrapped."""
+    return " ".join(SECONDS.sub("... s", text).split())
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -31,13 +55,27 @@ def test_examples_print_what_the_page_says(page):
     pytest.importorskip("pandas")
     names, found = {}, blocks(page)
     assert len(found) >= 4
-    for (kind, body), (after, output) in zip(found, [*found[1:], (None, "")], strict=True):
-        if kind == "text":
+    for (is_code, body), (after, output) in zip(found, [*found[1:], (True, "")], strict=True):
+        if not is_code:
             continue
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(body, names)
-        told = SECONDS.sub("... s", printed.getvalue().strip("\n"))
-        assert bool(told) == (after == "text"), body
-        if tuple(map(int, sklearn.__version__.split(".")[:2])) == WRITTEN_WITH:
-            assert told == (SECONDS.sub("... s", output) if told else "")
+        told = plain(printed.getvalue())
+        assert not told or not after, body
+        if told and IS_THAT:
+            assert told == plain(output)
+
+
+@pytest.mark.parametrize("page", DIALOGUES)
+def test_dialogues_answer_what_the_page_says(page):
+    pytest.importorskip("pandas")
+    text = (GUIDE / f"{page}.rst").read_text(encoding="utf-8")
+    test = doctest.DocTestParser().get_doctest(text, {}, page, f"{page}.rst", 0)
+    assert len(test.examples) >= 10
+    if not IS_THAT:
+        for example in test.examples:
+            example.options[doctest.ELLIPSIS], example.want = True, "...\n"
+    said = []
+    doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
+    assert not said, "".join(said)
