@@ -13,7 +13,7 @@ recommends one.
 # --------
 #
 # A default random forest, and rows that it has not seen. Two methods are tried beside two plain
-# trees. "Agreement" is the share of the rows kept aside on which a tree answers as the forest
+# trees. "Agreement" is the share of the held-out rows on which a tree answers as the forest
 # does.
 
 from sklearn.datasets import load_breast_cancer
@@ -44,7 +44,7 @@ print(outcome.report())
 # Size against quality
 # --------------------
 #
-# Left: the agreement with the forest on the rows kept aside. Right: the accuracy. Small is to the
+# Left: the agreement with the forest on the held-out rows. Right: the accuracy. Small is to the
 # left, good is up. No smaller result is better than those on the grey line.
 
 display = outcome.plot()

@@ -1,4 +1,4 @@
-"""Training rows, manufactured rows, and manufactured rows of one small node."""
+"""Training rows, synthetic rows, and synthetic rows of one small node."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,8 +27,8 @@ colors = np.array(["#ee7733", "#4477aa"])
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.4), layout="constrained")
 for ax, rows, title in (
     (axes[0], X, f"{len(X)} training rows,\n{inside(X).sum()} of them in the node"),
-    (axes[1], everywhere, f"{len(X)} manufactured rows,\n{inside(everywhere).sum()} in the node"),
-    (axes[2], drawn, f"{len(drawn)} manufactured rows\ninside the node"),
+    (axes[1], everywhere, f"{len(X)} synthetic rows,\n{inside(everywhere).sum()} in the node"),
+    (axes[2], drawn, f"{len(drawn)} synthetic rows\ninside the node"),
 ):
     answers = forest.predict(rows)
     for k, name in enumerate(("malignant", "benign")):

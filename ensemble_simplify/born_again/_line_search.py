@@ -58,7 +58,7 @@ MAX_TRIES = 4
 MAX_POINTS = 2e11
 # Bytes that a row takes on each axis.
 POINT_BYTES = 64
-# Share of the rows kept aside to measure agreement.
+# Share of the rows that is held out to measure agreement.
 ASIDE = 0.2
 
 
@@ -96,7 +96,7 @@ class Step:
     held_share : float
         The same without the rows, each point by the number of rows that hold its changed value.
     agreement : float
-        Share of rows kept aside on which it agrees; NaN if none were.
+        Share of held-out rows on which it agrees; NaN if none were.
     """
 
     nodes: np.ndarray
@@ -464,7 +464,7 @@ class LineSearch:
         self.aside, self.kept = np.sort(order[:n_aside]), np.sort(order[n_aside:])
 
     def agreement_aside(self, m):
-        """Agreement, on rows kept aside, of the tree of at most m leaves found without them."""
+        """Agreement, on held-out rows, of the tree of at most m leaves found without them."""
         if not len(self.aside):
             return np.nan
         tree = TreeLines(self.fronts[1].tree(m), self.n_classes, self.lines)

@@ -32,7 +32,7 @@ BUDGET = "50%"
 # Training rows, at most, near which answers are promised: more take too long.
 NEAR_ROWS = 2_000
 
-MEASURED = "none: measured on rows kept aside"
+MEASURED = "none: measured on held-out rows"
 
 
 class NotTried(Exception):
@@ -188,7 +188,7 @@ def plain_tree_on_y(case, seconds):
 
 
 def representer(case, seconds):
-    """A tree grown on manufactured rows, too."""
+    """A tree grown on synthetic rows, too."""
     model, rows = case.model, case.X
     codes = case.table.codes(fill=True)
     if codes is not None:

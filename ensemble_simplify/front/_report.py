@@ -164,7 +164,7 @@ def as_text(found, *, with_tree=False):
     out += found.notes
     promises = [row for row in measured if row.promise and not row.promise.startswith("none")]
     if promises:
-        out += ["", "Promises (the others have none: they are measured on rows kept aside):"]
+        out += ["", "Promises (the others have none: they are measured on held-out rows):"]
         out += [f"  {row.name}: {row.promise}." for row in promises]
     noted = [row for row in found.table if row.note]
     if noted:

@@ -25,7 +25,7 @@ class Simplification:
     table : list of Bunch
         The model, then every method, with ``name``; ``title``; ``leaves`` (of all trees) and
         ``trees``; ``accuracy`` and ``balanced_accuracy`` (in regression: the coefficient of
-        determination, and nan) on the rows kept aside, nan without `y`; ``agreement`` with the
+        determination, and nan) on the held-out rows, nan without `y`; ``agreement`` with the
         model on them, with the ends ``agreement_low`` and ``agreement_high`` of its interval
         (95 %); ``class_agreement``, a dict: of the rows to which the model gives a label, the share
         to which this one gives it, too; ``promise`` in words, and ``is_proven``; ``is_tree``,
@@ -47,7 +47,7 @@ class Simplification:
     n_rows : int
         Rows that methods learned from.
     n_rows_aside : int
-        Rows kept aside.
+        Held-out rows.
     feature_names : list of str
         Names of the columns.
     feature_costs : array-like, dict or None

@@ -1,4 +1,4 @@
-"""What is measured on the rows kept aside, and which result is recommended."""
+"""What is measured on the held-out rows, and which result is recommended."""
 
 from __future__ import annotations
 
@@ -219,9 +219,9 @@ def choose(rows, max_leaves, by_class):
 
 def _why(best, by_class):
     share = _share(best.agreement, by_class)
-    agrees = f"agrees with the model on {share} of the rows kept aside"
+    agrees = f"agrees with the model on {share} of the held-out rows"
     if not by_class:
-        agrees = f"explains {share} of the model's variance on the rows kept aside"
+        agrees = f"explains {share} of the model's variance on the held-out rows"
     return f"{_titled(best)} has {_leaves(best)} and {agrees}"
 
 
@@ -244,7 +244,7 @@ def _more(rows, trees, best, by_class):
     for label, n_rows in rows[0].class_rows.items():
         if n_rows < FEW and label in best.class_agreement:
             notes.append(
-                f"The model answers {label} to {n_rows} of the rows kept aside only, so little is "
+                f"The model answers {label} to {n_rows} of the held-out rows only, so little is "
                 "known about the agreement there. Give more rows, or raise validation_fraction."
             )
     lost = [label for label, share in best.class_agreement.items() if share < 0.5]

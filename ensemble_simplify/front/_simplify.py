@@ -1,4 +1,4 @@
-"""Try every method on a fitted model within a time limit, and compare them on rows kept aside."""
+"""Try every method on a fitted model within a time limit, and compare them on held-out rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ensemble_simplify.front._rules import tree_of
 from ensemble_simplify.front._scores import choose, score
 from ensemble_simplify.front._tables import Table
 
-# What methods raise by their documentation, and a predictor's failure under manufactured rows.
+# What methods raise by their documentation, and a predictor's failure under synthetic rows.
 EXPECTED = (ValueError, TypeError, ImportError, TimeLimitError, MemoryError, RuntimeError)
 # A method that would get fewer seconds is not begun.
 LEAST_SECONDS = 0.05
@@ -99,7 +99,7 @@ def simplify(
         Price of each feature, as for :class:`FeatureBudgetPruner`, which is tried if they are
         given, with half of what the model's features cost.
     validation_fraction : float in (0, 1), default=0.25
-        Part of the rows kept aside to measure accuracy and agreement.
+        Part of the rows that is held out to measure accuracy and agreement.
     random_state : int, RandomState instance or None, default=None
         Which rows are kept aside, and the methods' own randomness.
     verbose : bool or int, default=0
@@ -140,10 +140,10 @@ def simplify(
 
     Where a class is rare, with less than 40 % of an even share, the mean of the agreement over
     classes counts in the second step. In regression, agreement is the coefficient of determination,
-    and errors and intervals are those of bootstrap samples of the rows kept aside. Other intervals
+    and errors and intervals are those of bootstrap samples of the held-out rows. Other intervals
     are those of Clopper and Pearson [1]_.
 
-    If the best tree was chosen for its agreement on the rows kept aside, that figure is a little
+    If the best tree was chosen for its agreement on the held-out rows, that figure is a little
     too high. It learned from the other rows only: :meth:`Simplification.refit` fits its method to
     all of them.
 
@@ -211,7 +211,7 @@ def simplify(
     best, reason, more = choose(rows, case.max_leaves, is_classifier(model))
     if y is not None and rows[0].accuracy == 1.0:
         notes.append(
-            "The model makes no error on the rows kept aside. If it was fitted on them, accuracies "
+            "The model makes no error on the held-out rows. If it was fitted on them, accuracies "
             "and agreements will be lower on new rows: give rows that it has not seen."
         )
     return Simplification(
@@ -324,7 +324,7 @@ def _empty_row(name, note=""):
 
 
 def _measured(result, case, held, seconds):
-    """The row of a result, with what it says on the rows kept aside."""
+    """The row of a result, with what it says on the held-out rows."""
     row = _empty_row(result.name)
     row.leaves, row.trees = result.size
     row.is_tree = row.trees == 1 and tree_of(result.fitted) is not None

@@ -1,4 +1,4 @@
-"""Manufactured rows from a Gaussian copula around the training rows.
+"""Synthetic rows from a Gaussian copula around the training rows.
 
 Every ordered column is turned into *normal scores*: the normal quantiles of its ranks, ties in a
 random order that is fixed with the law. From base row n with scores z[n], the law draws
@@ -44,7 +44,7 @@ _AT_ONCE = 2**20
 
 
 class CopulaLaw(Law):
-    """Manufactured rows from a Gaussian copula around training rows."""
+    """Synthetic rows from a Gaussian copula around training rows."""
 
     def __init__(self, X, weight, columns, *, smearing, keep_rows=0.0, seed=0):
         super().__init__(X, weight, columns, smearing=smearing, keep_rows=keep_rows)

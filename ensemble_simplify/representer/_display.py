@@ -60,7 +60,7 @@ class PruningPathDisplay:
 
         There are up to three curves. The first is the disagreement with the predictor on the rows
         that the trees were grown on. The second is the error on the training rows, or on
-        manufactured rows for ``select="smeared"``. The third is the error on the rows set aside;
+        synthetic rows for ``select="smeared"``. The third is the error on the held-out rows;
         for ``select="fidelity"`` it is the disagreement with the predictor there, with a binomial
         interval for labels.
 
@@ -82,11 +82,11 @@ class PruningPathDisplay:
         errors = {"rows grown on": path.costs, named: path.errors}
         bands = {}
         if estimator.select == "fidelity" and estimator._predictor.target == "label":
-            name = "disagreement, rows set aside"
+            name = "disagreement, held-out rows"
             errors[name] = 1.0 - path.fidelity
             bands[name] = 1.0 - path.fidelity_high, 1.0 - path.fidelity_low
         else:
-            errors["rows set aside"] = path.held_out_errors
+            errors["held-out rows"] = path.held_out_errors
         display = cls(
             n_leaves=path.n_leaves,
             errors={name: e for name, e in errors.items() if not np.isnan(e).any()},

@@ -1,4 +1,4 @@
-"""RepresenterTree: one tree for any predictor, grown on manufactured data."""
+"""RepresenterTree: one tree for any predictor, grown on synthetic data."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ from ensemble_simplify.representer._grower import LEAST_SHARE, Grower, grow_one_
 from ensemble_simplify.representer._predictor import Predictor, as_frame, one_hot
 from ensemble_simplify.representer._samplers import make_law
 
-# Manufactured rows of one sample, as a multiple of the training rows; and most rows of each kind.
+# Synthetic rows of one sample, as a multiple of the training rows; and most rows of each kind.
 _ONE_SHOT, _MOST_ONE_SHOT = 40, 40_000
 
 # Rows a node, at most.
 _MOST_PER_NODE = 2_000
 
-# Manufactured rows that trees are measured on, at most.
+# Synthetic rows that trees are measured on, at most.
 _MOST_MEASURED = 10_000
 
 # Training rows that a copula is fitted to, at most.
@@ -87,9 +87,9 @@ _MEANINGLESS = {
 class RepresenterTree(HoldsTree, BaseEstimator):
     """One decision tree that answers as any predictor does.
 
-    The tree is grown on training rows and on manufactured rows, all labelled by the predictor. As
-    many rows can be manufactured as are needed, so the tree does not run out of data. By default,
-    manufactured rows lie near the training rows, and related columns move together. A small tree is
+    The tree is grown on training rows and on synthetic rows, all labelled by the predictor. As
+    many rows can be drawn as are needed, so the tree does not run out of data. By default,
+    synthetic rows lie near the training rows, and related columns move together. A small tree is
     grown on one big sample. A large tree draws fresh rows in every node. The method of Breiman and
     Shang [1]_ is a choice of parameters; see Notes.
 
@@ -110,7 +110,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         values. "auto" is "label" for a classifier, "value" for a regressor, and an error for a
         callable.
     sampler : {"copula", "smear", "kernel", "neighbors"}, default="copula"
-        How rows are manufactured. "copula" moves a training row: the ranks of its values, as
+        How rows are drawn. "copula" moves a training row: the ranks of its values, as
         normal scores, are shrunk and given normal noise that is correlated as the columns are.
         "smear" keeps each value of a training row, or with probability `smearing` takes the value
         of another training row in that column. "kernel" draws every numeric column from a Gaussian
@@ -118,13 +118,13 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         `n_neighbors` nearest values of the column in the training rows. Categorical columns and
         groups are always smeared, with probability 1 under "kernel".
     smearing : float in [0, 1], default=0.25
-        How far manufactured rows lie from training rows. For "copula", the share of the noise in
+        How far synthetic rows lie from training rows. For "copula", the share of the noise in
         the variance of the scores; 1 is the Gaussian copula of the columns alone. For "smear", 0
         leaves the training rows as they are, and 1 makes columns independent of each other. It has
         no meaning for "kernel". For "neighbors" it applies to categories and groups only.
     keep_rows : float in [0, 1], default=0.5
         Share of training rows among the rows that the tree is grown on; the others are
-        manufactured. With 1 the tree is grown on the training rows alone.
+        drawn. With 1 the tree is grown on the training rows alone.
     n_neighbors : int, default=20
         For ``sampler="neighbors"`` only; the base row's own value is one of them.
     neighbor_weights : {"uniform", "decaying"}, default="uniform"
@@ -137,7 +137,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         `forbidden_splits`, `split_confidence`, `min_cost` or `categorical_features` is given. These
         work with "per_node" only, and are an error with "one_shot".
     n_samples : int or None, default=None
-        Rows in each node, or manufactured rows in all for "one_shot". None: as many as training
+        Rows in each node, or synthetic rows in all for "one_shot". None: as many as training
         rows, but at most 2000; for "one_shot" 40 times as many, but at most 40,000.
     batch_size : int, default=65536
         Rows in one question to the predictor, at most.
@@ -146,11 +146,11 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         questions to the predictor; costs are then a little too optimistic.
     select : {"fidelity", "train", "smeared"} or None, default="fidelity"
         How the pruned tree is chosen. "fidelity": the size asked for, where `max_leaf_nodes` is
-        given; otherwise the best agreement with the predictor on the rows set aside, on
-        manufactured rows where that ties (or where no rows are set aside). Where some answer of
+        given; otherwise the best agreement with the predictor on the held-out rows, on
+        synthetic rows where that ties (or where no rows are set aside). Where some answer of
         the predictor is rare, all answers count alike in this choice, on both kinds of rows
         together. "train": the least error on the training rows (of `y`, or of the predictor's
-        answers if there is no `y`), or "smeared" on a manufactured sample, where the predictor is
+        answers if there is no `y`), or "smeared" on a synthetic sample, where the predictor is
         right. The smallest tree wins ties. None: no pruning.
     max_depth : int or None, default=None
         Largest depth of the tree; None: no limit.
@@ -178,12 +178,12 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         sets. `decision_tree_` holds them as thresholds on the codes: a set that is not one run of
         codes takes several thresholds, and repeats the branch below.
     feature_groups : list of array-like of int or str, or None, default=None
-        Columns that are manufactured together, for instance those of one one-hot encoding.
+        Columns that are drawn together, for instance those of one one-hot encoding.
     validation_fraction : float in [0, 1), default=0.1
         Part of the rows that is set aside to measure `fidelity_` and to choose the size. The tree
         does not see them, nor does the estimator if it is fitted here. 0: none.
     n_stability : int, default=0
-        Further trees that are grown on other manufactured rows to compare their first splits: see
+        Further trees that are grown on other synthetic rows to compare their first splits: see
         `stability_`. Each takes as long as the tree itself.
     time_limit : float or None, default=None
         Seconds for growing; None: no limit. The result is the tree that is grown by then (for
@@ -195,7 +195,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         predictor answers fast. The predictor is asked by one thread; give a slow one its own
         `n_jobs`. The tree does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        An int fixes the manufactured rows and every ``random_state=None`` of `estimator`.
+        An int fixes the synthetic rows and every ``random_state=None`` of `estimator`.
     verbose : int, default=0
         If positive, progress is printed.
 
@@ -212,21 +212,21 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         :meth:`get_n_leaves` counts the leaves of `decision_tree_`.
     path_ : Bunch
         The sequence of pruned trees from the largest: ``n_leaves``, ``costs``, ``errors`` (on
-        manufactured rows for ``select="smeared"``, else on the training rows),
-        ``held_out_errors``, ``fidelity`` (agreement with the predictor on the rows set aside),
+        synthetic rows for ``select="smeared"``, else on the training rows),
+        ``held_out_errors``, ``fidelity`` (agreement with the predictor on the held-out rows),
         ``fidelity_low`` and ``fidelity_high`` (its binomial interval of 95 %, by Clopper and
         Pearson, for each tree alone; nan for values), ``alphas`` (the price of a leaf from which
         on the tree is the best; -inf for a grown tree that pruning improves at no price), and
-        ``selected``, the index of the chosen one. What needs rows set aside is nan without any.
+        ``selected``, the index of the chosen one. What needs held-out rows is nan without any.
     fidelity_ : float
-        How well the tree agrees with the predictor on the rows set aside; nan if there are none.
+        How well the tree agrees with the predictor on the held-out rows; nan if there are none.
         If they also chose the size, it is a little too high. See :meth:`fidelity`.
     smeared_fidelity_ : float
-        The same on manufactured rows that the tree was not grown on.
+        The same on synthetic rows that the tree was not grown on.
     train_fidelity_ : float
         The same on the training rows.
     class_fidelity_ : ndarray of shape (n_classes,)
-        For a classifier, for each class: of the rows set aside to which the predictor gives the
+        For a classifier, for each class: of the held-out rows to which the predictor gives the
         class, the share to which the tree gives it, too; nan if there are no such rows.
     train_class_fidelity_ : ndarray of shape (n_classes,)
         The same on the training rows.
@@ -255,7 +255,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     2000 rows.
 
     A warning is given if the tree never predicts a class that the predictor gives to training rows.
-    With one sample, more rows are manufactured from training rows with rare answers, and they weigh
+    With one sample, more rows are drawn from training rows with rare answers, and they weigh
     less.
 
     The training rows (at most 20,000 of them for ``sampler="copula"``) are kept, for
@@ -438,12 +438,12 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Training rows, from which rows are manufactured. Numbers that are finite in float32.
+            Training rows, from which rows are drawn. Numbers that are finite in float32.
         y : array-like of shape (n_rows,) or None, default=None
             Targets. Needed unless the predictor is a callable or frozen.
         sample_weight : array-like of shape (n_rows,) or None, default=None
             Weights of the training rows, for the estimator if it is fitted here, and for picking
-            rows and values to manufacture from.
+            rows and values to draw from.
 
         Returns
         -------
@@ -537,7 +537,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
 
     def _resolve_sampling(self):
-        """How rows are manufactured, where that is not said: in one sample for a small tree."""
+        """How rows are drawn, where that is not said: in one sample for a small tree."""
         if self.sampling != "auto":
             return self.sampling
         small = (self.max_leaf_nodes is not None and self.max_leaf_nodes <= _SMALL) or (
@@ -711,8 +711,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     def _prune(self, tree, law, training, errors, aside):
         """The nodes that the selected tree splits, and the path it is selected from.
 
-        By fidelity, trees are compared on the rows set aside; then, as few rows leave many ties,
-        on manufactured rows. Where some answer of the predictor is rare, all answers count alike,
+        By fidelity, trees are compared on the held-out rows; then, as few rows leave many ties,
+        on synthetic rows. Where some answer of the predictor is rare, all answers count alike,
         and the errors on both kinds of rows are added.
         """
         chosen_here = self.select == "fidelity" and self.max_leaf_nodes is None
@@ -848,7 +848,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     @available_if(lambda self: self._type() == "classifier")
     def predict_proba(self, X):
-        """Class probabilities: the predictor's answers to manufactured rows in the same leaf.
+        """Class probabilities: the predictor's answers to synthetic rows in the same leaf.
 
         Parameters
         ----------

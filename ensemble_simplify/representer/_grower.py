@@ -1,4 +1,4 @@
-"""Growing a tree on manufactured rows: fresh ones in every node, or one big sample for all."""
+"""Growing a tree on synthetic rows: fresh ones in every node, or one big sample for all."""
 
 from __future__ import annotations
 
@@ -324,7 +324,7 @@ def grow_one_shot(
     base_answers : ndarray of shape (n_base_rows, n_outputs)
         Those to the rows that the law is made of.
     n_samples : int
-        Manufactured rows.
+        Synthetic rows.
     max_depth, max_leaf_nodes : int or None
     overgrow : bool
         Whether to grow more leaves than `max_leaf_nodes` and prune to that number.
@@ -376,7 +376,7 @@ class _Sample:
 
 
 def _manufactured(law, predictor, answers, n_samples, seed):
-    """Manufactured rows and their weights.
+    """Synthetic rows and their weights.
 
     Where the predictor's answers to the training rows are unbalanced, base rows of the rare ones
     are picked more often, and the rows made from them weigh less.

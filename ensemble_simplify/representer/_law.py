@@ -1,4 +1,4 @@
-"""The law of manufactured rows: smeared, from neighbours, kernel densities or a copula.
+"""The law of synthetic rows: smeared, from neighbours, kernel densities or a copula.
 
 A row of the law is a training row itself with probability `keep_rows`, else a manufactured one.
 A region of the feature space is a box of limits and sets of levels, together with the training
@@ -41,7 +41,7 @@ class Split:
 
 
 class Law:
-    """Manufactured rows by smearing or from neighbours, mixed with training rows."""
+    """Synthetic rows by smearing or from neighbours, mixed with training rows."""
 
     def __init__(
         self, X, weight, columns, *, smearing, keep_rows=0.0, n_neighbors=None, decaying=False
@@ -161,7 +161,7 @@ class Law:
 
 
 class KernelLaw(Law):
-    """Manufactured rows of independent columns, numeric ones from Gaussian kernel densities."""
+    """Synthetic rows of independent columns, numeric ones from Gaussian kernel densities."""
 
     def __init__(self, X, weight, columns, *, keep_rows=0.0):
         super().__init__(X, weight, columns, smearing=1.0, keep_rows=keep_rows)

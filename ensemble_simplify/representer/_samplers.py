@@ -1,4 +1,4 @@
-"""The law of manufactured rows for a value of the parameter `sampler`."""
+"""The law of synthetic rows for a value of the parameter `sampler`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manufactured rows inside a region, drawn from their exact conditional law.
+"""Synthetic rows inside a region, drawn from their exact conditional law.
 
 A row is manufactured from a base row picked in proportion to its weight; every *coordinate* (a
 column, or a group of columns that move together) then keeps the base row's value or takes another
@@ -90,7 +90,7 @@ cdef struct Side:
 
 @final
 cdef class Smearer:
-    """The law of manufactured rows on one training set.
+    """The law of synthetic rows on one training set.
 
     Parameters
     ----------

@@ -175,7 +175,7 @@ class GrownTree:
     def write(self, is_split, levels, X, answers, *, classes=None, feature_names=None, weight=None):
         """The selected tree as scikit-learn's; a classifier if there are classes.
 
-        Leaves hold the mean answers to manufactured rows; counts and impurities come from the
+        Leaves hold the mean answers to synthetic rows; counts and impurities come from the
         `answers` to the training rows X.
         """
         nodes, source = self.as_thresholds(is_split, levels)

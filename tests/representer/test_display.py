@@ -30,7 +30,7 @@ def test_curves_are_the_path():
     for name, errors in (
         ("rows grown on", path.costs),
         ("training rows", path.errors),
-        ("rows set aside", path.held_out_errors),
+        ("held-out rows", path.held_out_errors),
     ):
         np.testing.assert_array_equal(drawn[name], np.column_stack([path.n_leaves, errors]))
     assert drawn[f"selected: {tree.n_leaves_} leaves"][0, 0] == tree.n_leaves_
@@ -42,7 +42,7 @@ def test_fidelity_with_its_interval():
     X, y = load_iris(return_X_y=True)
     tree = RepresenterTree(RandomForestClassifier(5), random_state=0).fit(X, y)
     display = PruningPathDisplay.from_estimator(tree)
-    path, name = tree.path_, "disagreement, rows set aside"
+    path, name = tree.path_, "disagreement, held-out rows"
     np.testing.assert_array_equal(curves(display)[name][:, 1], 1.0 - path.fidelity)
     low, high = display.bands[name]
     np.testing.assert_array_equal(low, 1.0 - path.fidelity_high)

@@ -263,7 +263,7 @@ def test_threads_do_not_change_the_tree(max_leaf_nodes, iris):
 
 @pytest.mark.parametrize("sampling", ["per_node", "one_shot"])
 def test_leaves_asked_for_are_given(sampling):
-    """On related columns, too, where many manufactured rows lie off the data."""
+    """On related columns, too, where many synthetic rows lie off the data."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 1)) + 0.2 * rng.standard_normal((200, 6))
     noisy = X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(200) > 0.3
@@ -508,7 +508,7 @@ def test_selection(iris):
 
 
 def test_selection_by_fidelity(iris):
-    """The best agreement on the rows set aside; the size asked for is never pruned."""
+    """The best agreement on the held-out rows; the size asked for is never pruned."""
     X, y, forest = iris
     tree = RepresenterTree(FrozenEstimator(forest), validation_fraction=0.4, random_state=0)
     path = tree.fit(X, y).path_
@@ -1018,7 +1018,7 @@ def test_other_models(iris):
 
 
 def test_better_than_the_usual_surrogate():
-    """At equal leaves, manufactured rows leave much less variance unexplained."""
+    """At equal leaves, synthetic rows leave much less variance unexplained."""
     ours, usual = [], []
     for seed in range(5):
         X, y = make_friedman1(150, n_features=6, noise=1.0, random_state=seed)

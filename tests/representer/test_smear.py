@@ -1,4 +1,4 @@
-"""The law of manufactured rows, against rejection sampling in plain NumPy."""
+"""The law of synthetic rows, against rejection sampling in plain NumPy."""
 
 import numpy as np
 import pytest
