@@ -200,13 +200,14 @@ def choose(rows, max_leaves, by_class):
         even = not is_uneven(rows)
         best, better = recommend(trees, even=even)
         measure = _overall if even else balanced
-        reason = f"{_why(best, by_class)}: "
+        reason = f"{_why(best, by_class, even)}: "
+        on_what = "" if even else " in this average"
         if all(measure(row) <= measure(best) for row in trees):
-            reason += f"no other tree of at most {max_leaves} leaves does better."
+            reason += f"no other tree of at most {max_leaves} leaves does better{on_what}."
         elif best is better:
             reason += (
-                f"no other tree of at most {max_leaves} leaves does better by more than one "
-                "standard error."
+                f"no other tree of at most {max_leaves} leaves does better{on_what} by more than "
+                "one standard error."
             )
         else:
             where = ", among all rows and those of each class" if by_class else ""
@@ -217,9 +218,12 @@ def choose(rows, max_leaves, by_class):
     return best.name, reason, _more(rows, trees, best, by_class)
 
 
-def _why(best, by_class):
+def _why(best, by_class, even):
     share = _share(best.agreement, by_class)
     agrees = f"agrees with the model on {share} of the held-out rows"
+    if by_class and not even:
+        average = _share(balanced(best), by_class)
+        agrees += f" ({average} as the average of the classes, since one is rare)"
     if not by_class:
         agrees = f"explains {share} of the model's variance on the held-out rows"
     return f"{_titled(best)} has {_leaves(best)} and {agrees}"

@@ -268,7 +268,7 @@ def test_tree_that_loses_a_rare_class_is_not_chosen():
     assert never.agreement > finds.agreement
     best, _, notes = choose([model, never, finds], 8, True)
     assert best == "representer"
-    assert any("answers 1 to 6 of the rows" in note for note in notes)
+    assert any("answers 1 to 6 of the held-out rows" in note for note in notes)
 
 
 def counted(name, alike, answers, leaves=8):
