@@ -266,8 +266,9 @@ def test_tree_that_loses_a_rare_class_is_not_chosen():
     some[:8] = 1
     finds.update(_simplify.score(some, answers, None, True))
     assert never.agreement > finds.agreement
-    best, _, notes = choose([model, never, finds], 8, True)
+    best, reason, notes = choose([model, never, finds], 8, True)
     assert best == "representer"
+    assert "as the average of the classes" in reason
     assert any("answers 1 to 6 of the held-out rows" in note for note in notes)
 
 
