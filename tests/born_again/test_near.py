@@ -112,7 +112,7 @@ def test_fewer_changes_need_fewer_leaves():
 def test_default_forest(load):
     X, y = load(return_X_y=True)
     forest = RandomForestClassifier(random_state=0)
-    model = BornAgainClassifier(forest, max_changes=1, time_limit=5, random_state=0).fit(X, y)
+    model = BornAgainClassifier(forest, max_changes=1, time_limit=3, random_state=0).fit(X, y)
     assert n_different(model, X[::9], 1) == 0
     assert model.verify()
     assert (model.predict(X) == model.estimator_.predict(X)).all()
