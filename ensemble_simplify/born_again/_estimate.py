@@ -21,7 +21,12 @@ from ensemble_simplify._base import (
 )
 from ensemble_simplify._domain import Domain, read_domain
 from ensemble_simplify.born_again._grid import n_cells
-from ensemble_simplify.born_again._planner import REFUSED_LEAVES, forecast, read_problem
+from ensemble_simplify.born_again._planner import (
+    MAX_LEAVES,
+    REFUSED_LEAVES,
+    forecast,
+    read_problem,
+)
 from ensemble_simplify.born_again._search import n_regions
 
 # Leaves beyond which a tree is no longer something to read.
@@ -218,9 +223,15 @@ def _advice(exact, seen, allowed):
             f"The exact search takes too much {reason}: method='auto' will give a tree with the "
             "same function and bounds. Set time_limit."
         )
+        if seen.n_leaves > MAX_LEAVES:
+            advice.append(
+                f"Trees of more than {MAX_LEAVES:,} leaves are not written out: method='auto' will "
+                "probably refuse."
+            )
     if not seen.n_leaves <= READABLE:
         advice.append(
-            "The tree will be too large to read. Fewer or shallower trees, max_features=None or "
-            "binned features (KBinsDiscretizer) make it smaller."
+            "The tree will be too large to read. max_changes=1 asks for the same answers near the "
+            "training rows only, which takes far fewer leaves. Fewer or shallower trees, or binned "
+            "features (KBinsDiscretizer), make it smaller, too."
         )
     return advice

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -72,6 +73,12 @@ def read_trees(model):
     except (TypeError, ValueError, ImportError) as error:
         return None, f"its trees cannot be read: {short(error)}"
     return forest, ""
+
+
+def leaves_of(model):
+    """Leaves of an ensemble as it is; read over a table's columns, a split can become several."""
+    last = model[-1] if isinstance(model, Pipeline) else model
+    return int((read_forest(last).left < 0).sum())
 
 
 def short(text, width=240):

@@ -18,6 +18,7 @@ from ensemble_simplify.born_again import BornAgainClassifier, estimate
 from ensemble_simplify.cultivated import CultivatedForestClassifier
 from ensemble_simplify.faithful_pruning import FaithfulPruner
 from ensemble_simplify.feature_budget import FeatureBudgetPruner
+from ensemble_simplify.front._inputs import leaves_of
 from ensemble_simplify.front._tables import AnsweringCodes, Table
 from ensemble_simplify.genesim import GenesimClassifier
 from ensemble_simplify.representer import RepresenterTree
@@ -323,7 +324,7 @@ def faithful(case, seconds):
     promise = f"the model's answer {where}, proven"
     if fitted.n_trees_lower_bound_ > 1:
         promise += f"; at least {fitted.n_trees_lower_bound_} of its trees are needed"
-    size = (_leaves(read_forest(fitted)), int(fitted.n_trees_))
+    size = (leaves_of(fitted.pruned_estimator_), int(fitted.n_trees_))
     note = ""
     if fitted.n_trees_ == case.forest.n_trees:
         short = fitted.status_ != "optimal"
@@ -350,12 +351,8 @@ def feature_budget(case, seconds):
     )
     if fitted.is_budget_optimal_:
         promise += "; no pruning of its trees within that price has a lower error on the rows used"
-    pruned = read_forest(fitted)
-    return [Found("feature_budget", fitted, (_leaves(pruned), pruned.n_trees), promise)]
-
-
-def _leaves(forest):
-    return int((forest.left < 0).sum())
+    size = (leaves_of(fitted.pruned_estimator_), read_forest(fitted).n_trees)
+    return [Found("feature_budget", fitted, size, promise)]
 
 
 # In the order of their turns.

@@ -256,7 +256,7 @@ def test_rows_of_weight_zero_do_not_count():
 
 @pytest.mark.parametrize("load", [load_wine, load_breast_cancer, load_digits])
 def test_advice_of_the_refusal_works(load):
-    X, y = load(return_X_y=True)
+    X, y = (part[:600] for part in load(return_X_y=True))
     forest = FrozenEstimator(RandomForestClassifier(random_state=0).fit(X, y))
     with pytest.raises(ValueError, match=r"max_changes=1 promises .* by a tree of") as refusal:
         BornAgainClassifier(forest).fit(X, y)

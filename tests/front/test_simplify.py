@@ -867,3 +867,14 @@ def test_command_line_reads_skops(tmp_path, capsys):
     assert main([str(tmp_path / "own.skops"), str(data), *options]) == 2
     assert "--trust" in capsys.readouterr().err
     assert main([str(tmp_path / "own.skops"), str(data), *options, "--trust"]) == 0
+
+
+def test_leaves_of_a_pipeline_are_those_of_its_forest():
+    """Over the columns of the table, a split by levels counts several times."""
+    X = pd.DataFrame({"level": list("abcdef") * 20, "number": np.arange(120) % 17})
+    y = (X["level"].isin(["a", "d"]) ^ (X["number"] > 8)).astype(int)
+    encode = make_column_transformer((OneHotEncoder(), ["level"]), remainder="passthrough")
+    model = make_pipeline(encode, RandomForestClassifier(5, max_depth=4, random_state=0)).fit(X, y)
+    frame = simplify(model, X, methods=[], random_state=0).to_frame()
+    assert frame.loc["model", "leaves"] == sum(tree.get_n_leaves() for tree in model[-1])
+    assert frame.loc["model", "trees"] == 5
