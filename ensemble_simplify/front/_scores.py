@@ -293,7 +293,7 @@ def _lower(row):
 
 
 def _leaves(row):
-    return f"{row.leaves} leaf" if row.leaves == 1 else f"{row.leaves} leaves"
+    return "1 leaf" if row.leaves == 1 else f"{row.leaves:,} leaves"
 
 
 def _share(share, by_class):

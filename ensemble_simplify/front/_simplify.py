@@ -28,7 +28,7 @@ from ensemble_simplify.front._scores import choose, score
 from ensemble_simplify.front._tables import Table
 
 # What methods raise by their documentation, and a predictor's failure under synthetic rows.
-EXPECTED = (ValueError, TypeError, ImportError, TimeLimitError, MemoryError, RuntimeError)
+EXPECTED = (ValueError, ImportError, TimeLimitError, MemoryError, RuntimeError)
 # A method that would get fewer seconds is not begun.
 LEAST_SECONDS = 0.05
 # Part of the time limit that is left for measuring results.
@@ -290,6 +290,8 @@ def _tried(name, case, held, seconds):
                 results[result.name] = result.fitted
     except NotTried as reason:
         row.note = f"not tried: {reason}"
+    except TypeError as error:  # the model is of a kind that the method does not take
+        row.note = f"not tried: {short(error)}"
     except EXPECTED as error:
         row.note = f"failed: {short(error)}"
     if len(rows) == 0:

@@ -635,6 +635,17 @@ def test_rare_class_is_not_lost():
     assert rows_of(found)[found.best].class_agreement["yes"] > 0
 
 
+def test_method_for_other_models_is_not_tried(classified, monkeypatch):
+    model, X, y = classified
+
+    def refuse(case, seconds):
+        raise TypeError("it does not hold scikit-learn trees")
+
+    monkeypatch.setitem(METHODS, "representer", Method("representer tree", 3.0, refuse))
+    row = rows_of(simplify(model, X, y, methods=["representer"], random_state=0))["representer"]
+    assert row.note == "not tried: it does not hold scikit-learn trees"
+
+
 def test_failure_of_a_method_is_a_row(classified, monkeypatch):
     model, X, y = classified
 
