@@ -504,6 +504,11 @@ def finiteness(estimator):
 
 def takes_missing(ensemble):
     """Whether an ensemble (None: a forest) takes missing values, as far as its tags tell."""
+    if isinstance(ensemble, type):
+        raise TypeError(
+            f"estimator={ensemble.__name__} is a class. Give an instance, such as "
+            f"{ensemble.__name__}()."
+        )
     inner = None if ensemble is None else unwrap(ensemble)
     # what a pipeline takes, its steps say when they see it
     return inner is None or isinstance(inner, Pipeline) or get_tags(inner).input_tags.allow_nan

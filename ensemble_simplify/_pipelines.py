@@ -190,7 +190,12 @@ class Transformers:
                 own = np.array([*known.tolist(), *more], dtype=object) if more else known
             self._levels[j] = own
             if j in self._as_none and j in self._as_nan:
-                raise refused(name, step, "knows None and NaN as two levels of a column")
+                raise refused(
+                    name,
+                    step,
+                    "knows None and NaN as two levels of a column; write both as NaN, with "
+                    "X.fillna(numpy.nan), and fit the pipeline again",
+                )
             self._refuses[j] |= getattr(step, "handle_unknown", None) == "error"
         column = np.arange(len(source))
         if isinstance(step, OneHotEncoder):

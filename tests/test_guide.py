@@ -23,9 +23,12 @@ PAGES = [
 ]
 # On these, examples are dialogues.
 DIALOGUES = ["cultivated", "genesim", "representer"]
-# The version with which the pages were written: others can fit other forests.
+# The version with which the pages were written: others can fit other forests, or lack something.
 WRITTEN_WITH = (1, 9)
-IS_THAT = tuple(map(int, sklearn.__version__.split(".")[:2])) == WRITTEN_WITH
+pytestmark = pytest.mark.skipif(
+    tuple(map(int, sklearn.__version__.split(".")[:2])) != WRITTEN_WITH,
+    reason="The pages were written with another version of scikit-learn.",
+)
 
 BLOCK = re.compile(
     r"^( *)\.\. code-block:: (python|text|none)\n(?: +:\w+:.*\n)*\n((?:\1 +.*\n|\n)+)", re.MULTILINE
@@ -60,8 +63,7 @@ def test_examples_print_what_the_page_says(page):
             exec(body, names)
         told = plain(printed.getvalue())
         assert not told or not after, body
-        if told and IS_THAT:
-            assert told == plain(output)
+        assert not told or told == plain(output)
 
 
 @pytest.mark.parametrize("page", DIALOGUES)
@@ -70,9 +72,6 @@ def test_dialogues_answer_what_the_page_says(page):
     text = (GUIDE / f"{page}.rst").read_text(encoding="utf-8")
     test = doctest.DocTestParser().get_doctest(text, {}, page, f"{page}.rst", 0)
     assert len(test.examples) >= 10
-    if not IS_THAT:
-        for example in test.examples:
-            example.options[doctest.ELLIPSIS], example.want = True, "...\n"
     said = []
     doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
     assert not said, "".join(said)

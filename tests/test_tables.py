@@ -57,7 +57,7 @@ def passengers(seed=0, n=150, missing=True):
     y = np.where(lucky ^ (rng.random_sample(n) < 0.1), "lived", "died")
     if missing:
         table.loc[rng.random_sample(n) < 0.2, "age"] = np.nan
-        table.loc[rng.random_sample(n) < 0.1, "port"] = None
+        table.loc[rng.random_sample(n) < 0.1, "port"] = np.nan
     return table, y
 
 

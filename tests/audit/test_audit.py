@@ -164,6 +164,10 @@ def check_all(model, X, seed):
     truth.check_flip(row, flip, lambda rows: changes(truth, row, rows, scale))
 
 
+def next_float32(numbers):
+    return np.nextafter(numbers.astype(np.float32), np.float32(np.inf)).astype(np.float64)
+
+
 def changes(truth, row, rows, scale):
     """Changes from a row to the cells of some rows, and their distances."""
     n, far = np.zeros(len(rows), dtype=int), np.zeros(len(rows))
@@ -172,7 +176,7 @@ def changes(truth, row, rows, scale):
         edges = np.append(cuts, np.inf)
         own, cell = np.searchsorted(cuts, single[j]), np.searchsorted(cuts, rows[:, j])
         n += own != cell
-        after = np.nextafter(edges.astype(np.float32), np.float32(np.inf))[cell - 1]
+        after = next_float32(edges)[cell - 1]
         far += np.where(cell > own, after - row[j], 0.0) / scale[j]
         far += np.where(cell < own, row[j] - edges[cell], 0.0) / scale[j]
     return n, far
@@ -299,7 +303,7 @@ def test_missing_values(seed):
                 at = np.where(np.isnan(rows[:, j]), 0.0, rows[:, j])
                 own, cell = np.searchsorted(cuts, np.float32(row[j])), np.searchsorted(cuts, at)
                 edges = np.append(cuts, np.inf)
-                after = np.nextafter(edges.astype(np.float32), np.float32(np.inf))[cell - 1]
+                after = next_float32(edges)[cell - 1]
                 step = np.where(cell > own, after - row[j], 0.0)
                 step = np.where(cell < own, row[j] - edges[cell], step) / span
                 absent = np.isnan(rows[:, j])
