@@ -107,7 +107,7 @@ def _model_name(found):
 
 def _about(found):
     return (
-        f"{found.n_rows:,} rows to learn from, {found.n_rows_aside:,} kept aside to measure; "
+        f"{found.n_rows:,} rows to learn from, {found.n_rows_aside:,} held out to measure; "
         f"{found.seconds:.0f} s in all."
     )
 
