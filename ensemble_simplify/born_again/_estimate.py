@@ -35,15 +35,15 @@ READABLE = 100
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Forecast of a born-again tree; see :func:`estimate`.
+    """Forecast of a born-again tree, as :func:`estimate` returns it.
 
     Parameters
     ----------
     n_trees : int
         Trees of the ensemble.
     n_cells : float
-        Cells on which the ensemble is constant; without those that only repeat a neighbour,
-        where there was time to look at all of them.
+        Cells on which the ensemble is constant. Cells that only repeat a neighbour are not
+        counted, if there was time to look at all of them.
     n_regions : float
         Boxes of these cells.
     n_bytes : float
@@ -51,7 +51,7 @@ class Estimate:
     seconds : float
         Time of the exact search on a processor of the 2020s.
     n_leaves : float
-        Leaves of a tree with the ensemble's function, about.
+        Leaves of a tree that answers as the ensemble at every input, estimated.
     n_leaves_lower_bound : int
         No such tree has fewer.
     n_occupied : int or None
@@ -59,7 +59,7 @@ class Estimate:
     exact : bool
         Whether the exact search fits into memory and an hour.
     advice : list of str
-        What to do.
+        What ``fit`` will do, and what would help.
 
     Examples
     --------
@@ -216,12 +216,12 @@ def _advice(exact, seen, allowed):
     if exact:
         advice.append("method='auto' will prove the smallest tree.")
     elif seen.n_leaves > REFUSED_LEAVES:
-        advice.append("A tree with the same function is out of reach: method='auto' will refuse.")
+        advice.append("A tree for every input is out of reach: method='auto' will refuse.")
     else:
         reason = "memory" if seen.n_bytes > allowed else "time"
         advice.append(
             f"The exact search takes too much {reason}: method='auto' will give a tree with the "
-            "same function and bounds. Set time_limit."
+            "same answers that is not proven smallest, and bounds. Set time_limit."
         )
         if seen.n_leaves > MAX_LEAVES:
             advice.append(
