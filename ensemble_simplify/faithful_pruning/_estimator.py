@@ -168,7 +168,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     See Also
     --------
-    BornAgainClassifier : One tree with the function of the ensemble.
+    BornAgainClassifier : One tree with the same answers as the ensemble.
     verify : The proof, for any two models.
     agreement : How often two models agree.
 
