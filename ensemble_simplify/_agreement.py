@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._answers import highest_codes, names_of, on_common_table
+from ensemble_simplify._answers import highest_codes, names_of, numeric_rows, on_common_table
 from ensemble_simplify._axes import cell_shares
 from ensemble_simplify._base import (
     Interval,
@@ -264,7 +264,7 @@ def agreement(
     answering, table = on_common_table(models, forests)
     if X is not None and table is not None:
         X = table.encode(X)
-    rows = np.empty((0, n_features)) if X is None else _checked_rows(X, n_features)
+    rows = np.empty((0, n_features)) if X is None else numeric_rows(X, n_features)
     missing = np.isnan(rows).any(axis=0)
     inside = read_domain(domain, n_features, names_of(models), missing, highest_codes(forests))
     if inside is not None and inside.clauses:
@@ -336,16 +336,6 @@ def _n_features(models, forests):
             "models of the same columns."
         )
     return numbers[0]
-
-
-def _checked_rows(X, n_features):
-    rows = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
-    if rows.shape[1] != n_features:
-        raise ValueError(
-            f"X has {rows.shape[1]} features, but the models were fitted on {n_features}. Pass the "
-            "columns they were fitted on."
-        )
-    return rows
 
 
 def _box(rows, inside, n_features):

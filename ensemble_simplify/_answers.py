@@ -6,6 +6,7 @@ import copy
 import warnings
 
 import numpy as np
+from sklearn.utils import check_array
 
 from ensemble_simplify._base import columns_of
 
@@ -21,6 +22,17 @@ def highest_codes(forests):
     """Highest codes of the features of some forests, -1 for numbers; None if there are no codes."""
     codes = [forest.highest_code for forest in forests or () if forest.categorical is not None]
     return np.max(codes, axis=0) if codes else None
+
+
+def numeric_rows(X, n_features, dtype=np.float64):
+    """Rows as numbers, of the columns that the models were fitted on."""
+    X = check_array(X, dtype=dtype, ensure_all_finite="allow-nan")
+    if X.shape[1] != n_features:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but the models were fitted on {n_features}. Pass the "
+            "columns they were fitted on."
+        )
+    return X
 
 
 def on_common_table(models, forests=None):

@@ -11,8 +11,8 @@ import time
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array
 
+from ensemble_simplify._answers import numeric_rows
 from ensemble_simplify._axes import Axes
 from ensemble_simplify._cells import Stopped
 from ensemble_simplify._closeness import Closeness, CloseOdds, Found, Scores
@@ -181,13 +181,7 @@ def _is_copy(forests, trees):
 
 def rows_near(X, n_features):
     """The rows near which models are compared, as plain numbers that float32 represents."""
-    X = check_array(X, dtype=np.float32, ensure_all_finite="allow-nan")
-    if X.shape[1] != n_features:
-        raise ValueError(
-            f"X has {X.shape[1]} features, but the models were fitted on {n_features}. Pass the "
-            "columns they were fitted on."
-        )
-    return X.astype(np.float64)
+    return numeric_rows(X, n_features, np.float32).astype(np.float64)
 
 
 def _compare_near(forests, inside, X, max_changes, end):

@@ -13,7 +13,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ensemble_simplify._base import Interval, column_index, validate_params
+from ensemble_simplify._base import Interval, column_index, deadline_after, validate_params
 from ensemble_simplify._cells import FREE, Stopped
 from ensemble_simplify._domain import Domain
 from ensemble_simplify._neighbourhood import Lines, walks
@@ -181,7 +181,7 @@ def nearest_flip(
     (1, True)
     """
     begin = time.perf_counter()
-    deadline = time.monotonic() + (np.inf if time_limit is None else time_limit)
+    deadline = deadline_after(time_limit)
     audited = Audited(model, domain, row, with_ties=True)
     inside = audited.inside
     lines = Lines(

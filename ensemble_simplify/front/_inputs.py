@@ -75,10 +75,15 @@ def read_trees(model):
     return forest, ""
 
 
-def leaves_of(model):
-    """Leaves of an ensemble as it is; read over a table's columns, a split can become several."""
-    last = model[-1] if isinstance(model, Pipeline) else model
-    return int((read_forest(last).left < 0).sum())
+def size_of(model, forest=None):
+    """Leaves and trees of an ensemble as it is; `forest`: as the model was read, if it was.
+
+    A pipeline's trees are read over the columns of the table, where a split can become several.
+    """
+    if isinstance(model, Pipeline):
+        model, forest = model[-1], None
+    forest = read_forest(model) if forest is None else forest
+    return int((forest.left < 0).sum()), forest.n_trees
 
 
 def short(text, width=240):

@@ -13,12 +13,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify._base import safe_indexing
-from ensemble_simplify._forest import Forest, read_forest
+from ensemble_simplify._forest import Forest
 from ensemble_simplify.born_again import BornAgainClassifier, estimate
 from ensemble_simplify.cultivated import CultivatedForestClassifier
 from ensemble_simplify.faithful_pruning import FaithfulPruner
 from ensemble_simplify.feature_budget import FeatureBudgetPruner
-from ensemble_simplify.front._inputs import leaves_of
+from ensemble_simplify.front._inputs import size_of
 from ensemble_simplify.front._tables import AnsweringCodes, Table
 from ensemble_simplify.genesim import GenesimClassifier
 from ensemble_simplify.representer import RepresenterTree
@@ -324,7 +324,7 @@ def faithful(case, seconds):
     promise = f"the model's answer {where}, proven"
     if fitted.n_trees_lower_bound_ > 1:
         promise += f"; at least {fitted.n_trees_lower_bound_} of its trees are needed"
-    size = (leaves_of(fitted.pruned_estimator_), int(fitted.n_trees_))
+    size = (size_of(fitted.pruned_estimator_)[0], int(fitted.n_trees_))
     note = ""
     if fitted.n_trees_ == case.forest.n_trees:
         short = fitted.status_ != "optimal"
@@ -351,7 +351,7 @@ def feature_budget(case, seconds):
     )
     if fitted.is_budget_optimal_:
         promise += "; no pruning of its trees within that price has a lower error on the rows used"
-    size = (leaves_of(fitted.pruned_estimator_), read_forest(fitted).n_trees)
+    size = size_of(fitted.pruned_estimator_)
     return [Found("feature_budget", fitted, size, promise)]
 
 

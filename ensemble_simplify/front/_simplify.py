@@ -19,7 +19,7 @@ from ensemble_simplify._base import (
     unwrap,
     validate_params,
 )
-from ensemble_simplify.front._inputs import checked_rows, leaves_of, read_trees, short
+from ensemble_simplify.front._inputs import checked_rows, read_trees, short, size_of
 from ensemble_simplify.front._methods import ALWAYS, METHODS, Case, NotTried, title_of
 from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._result import Simplification
@@ -340,7 +340,7 @@ def _measured(result, case, held, seconds):
 def _model_row(case, held):
     row = _empty_row("model")
     if case.forest is not None:
-        row.leaves, row.trees = leaves_of(case.model), case.forest.n_trees
+        row.leaves, row.trees = size_of(case.model, case.forest)
     row.update(score(held.answers, held.answers, held.y, case.is_classifier))
     labels, counts = np.unique(held.answers, return_counts=True)
     if case.is_classifier:
