@@ -16,6 +16,7 @@ from ensemble_simplify._answers import numeric_rows
 from ensemble_simplify._axes import Axes
 from ensemble_simplify._cells import Stopped
 from ensemble_simplify._closeness import Closeness, CloseOdds, Found, Scores
+from ensemble_simplify._exchange import OnnxModel, TreeliteModel
 from ensemble_simplify._forest import readable
 from ensemble_simplify._neighbourhood import Lines, differences
 from ensemble_simplify._proof import prove
@@ -86,7 +87,7 @@ def compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max
     )
     deadline = time.monotonic() + end - time.perf_counter()
     row_of, row = None, None
-    if _is_copy(forests, trees):
+    if _is_copy(forests, trees, scores):
         found = Found(True, bound=0.0)
         # what is not read of the models would show here
         closeness.climb(np.random.default_rng(0), deadline)
@@ -148,10 +149,12 @@ def _scores_of(models, forests, tolerance):
 
 
 def _slope(model):
-    """What a boosted classifier multiplies its sum by before the sigmoid."""
+    """What a boosted classifier multiplies its sum by before the sigmoid; None without one."""
     model = readable(model)
     while isinstance(model, Pipeline):
         model = readable(model.steps[-1][1])
+    if isinstance(model, (TreeliteModel, OnnxModel)):
+        return model._slope
     # gradient boosting of scikit-learn with the loss of AdaBoost
     return 2.0 if getattr(model, "loss", None) == "exponential" else 1.0
 
@@ -163,7 +166,7 @@ def _own_numbers(model, X):
     return np.asarray(model.answers(X), dtype=np.float64)[:, None]
 
 
-def _is_copy(forests, trees):
+def _is_copy(forests, trees, scores):
     """Whether two forests add the same numbers in the same order."""
     one, two = trees
     if not same_vote(*forests) or len(one.nodes) != len(two.nodes):
@@ -175,8 +178,11 @@ def _is_copy(forests, trees):
         and np.array_equal(one.nodes[~leaf], two.nodes[~leaf])
     ):
         return False
-    values = [f.value[t.nodes[leaf, 1]] for f, t in zip(forests, trees, strict=True)]
-    return np.array_equal(*values)
+    # the scores hold the slope of a sigmoid, too, which the vote of some models does not
+    return all(
+        np.array_equal(*(p.value[t.nodes[leaf, 1]] for p, t in zip(parts, trees, strict=True)))
+        for parts in (forests, scores)
+    )
 
 
 def rows_near(X, n_features):
