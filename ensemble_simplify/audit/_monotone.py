@@ -268,15 +268,10 @@ def _rising_scores(forest, rank):
 
     None for other votes.
     """
-    vote = forest.vote
-    if vote.members or len(rank) != 2:
+    if forest.sums is None or len(rank) != 2:
         return None
     sign = np.sign(rank[1] - rank[0])
-    if vote.rule == "additive" and vote.n_scores == 1:
-        return forest.value[:, :1] * sign
-    if vote.rule in ("mean", "majority", "samme") and vote.n_scores == 2 and vote.scale > 0:
-        return forest.value[:, :2] * np.array([-sign, sign])
-    return None
+    return forest.sums.value * np.array([-sign, sign])
 
 
 def _tree_falls(nodes, axis, k, score):

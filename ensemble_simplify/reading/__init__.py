@@ -12,7 +12,7 @@ from ensemble_simplify.reading.answering import (
 )
 from ensemble_simplify.reading.categories import as_thresholds
 from ensemble_simplify.reading.decision import Vote
-from ensemble_simplify.reading.model import Forest, LinearVotes, read_forest, tree_estimators
+from ensemble_simplify.reading.model import Forest, read_forest, tree_estimators
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
 from ensemble_simplify.reading.pipelines import unwrap
 from ensemble_simplify.reading.sklearn import (
@@ -22,5 +22,7 @@ from ensemble_simplify.reading.sklearn import (
     readable,
     widen_members,
 )
+from ensemble_simplify.reading.sums import Sums, tree_shares
 from ensemble_simplify.reading.table import UNKNOWN, Columns, is_missing, is_plain
 from ensemble_simplify.reading.trees import name_of
+from ensemble_simplify.reading.units import exact_rule, units_of

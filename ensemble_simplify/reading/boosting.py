@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
-from ensemble_simplify.reading.decision import Vote
+from ensemble_simplify.reading.decision import Vote, link_of
 from ensemble_simplify.reading.table import Columns, plain_levels
 from ensemble_simplify.reading.trees import MAX_CODE, Reading, Tree, Trees, name_of, set_of, spread
 
@@ -69,7 +69,8 @@ def read_hist_gradient_boosting(estimator, within):
             tree.value = spread(tree.value, [score], n_scores)
             tree.columns = seen
             trees.add(tree, sets)
-    vote = Vote("additive", 0, len(trees), n_scores, init=init)
+    link = None if classes is None else link_of(n_scores)
+    vote = Vote("additive", 0, len(trees), n_scores, init=init, link=link)
     return Reading(trees, vote, classes, categorical, columns)
 
 
@@ -250,7 +251,16 @@ def read_xgboost(estimator, within):
         n_first = int(model["gbtree_model_param"].get("num_parallel_tree", 1))
         init = _base_margin(booster, trees, init[0], n_first, estimator)
     init = init.astype(np.float64)
-    vote = Vote("additive", 0, n_trees, n_scores, init=init, link=link, dtype="float32")
+    vote = Vote(
+        "additive",
+        0,
+        n_trees,
+        n_scores,
+        init=init,
+        link=link,
+        by_probability=link is not None,
+        dtype="float32",
+    )
     return Reading(
         trees,
         vote,
@@ -273,7 +283,7 @@ def _link_of_xgboost(estimator, learner, classes):
     else:
         n_scores = 1 if len(classes) == 2 else len(classes)
         link = _XGBOOST_LINKS.get(objective)
-        if link != ("sigmoid" if n_scores == 1 else "softmax"):
+        if link != link_of(n_scores):
             raise ValueError(
                 f"{name_of(estimator)} has {len(classes)} classes and objective={objective!r}, "
                 "which is not supported. Fit it on at least two classes with its default objective."
@@ -538,7 +548,8 @@ def read_lightgbm(estimator, within):
         n_scores,
         init=np.zeros(n_scores),
         link=link,
-        scale=slope,
+        slope=slope,
+        by_probability=link is not None,
         divisor=len(trees) // n_scores if averaged else 1,
     )
     columns = _columns_of_lightgbm(estimator, categorical)
@@ -597,7 +608,7 @@ def _link_of_lightgbm(estimator, objective, classes):
         "cross_entropy": "sigmoid",
         "multiclass": "softmax",
     }.get(kind)
-    if link != ("sigmoid" if n_scores == 1 else "softmax"):
+    if link != link_of(n_scores):
         kind = {"multiclassova": "multiclass_ova"}.get(kind, kind)
         raise ValueError(
             f"{name_of(estimator)} has {len(classes)} classes and the objective {kind!r}, which is "
