@@ -40,7 +40,7 @@ from ensemble_simplify.base import (
     warn_of_rounding,
     warn_out_of_time,
 )
-from ensemble_simplify.born_again._fidelity import fidelity
+from ensemble_simplify.born_again._box_fidelity import fidelity
 from ensemble_simplify.born_again._probabilities import leaf_probabilities
 from ensemble_simplify.born_again.everywhere._grid import CellTrees, n_cells
 from ensemble_simplify.born_again.everywhere._planner import (
@@ -59,7 +59,7 @@ from ensemble_simplify.born_again.near._line_search import (
     TooManyPoints,
     forecast_near,
 )
-from ensemble_simplify.born_again.near._promise import (
+from ensemble_simplify.born_again.near._near_promise import (
     Promise,
     Training,
     check_promise,
