@@ -15,6 +15,7 @@ import numpy as np
 from ensemble_simplify._cells import Stopped
 from ensemble_simplify._joint import JointSearch
 from ensemble_simplify._pairing import JoinedTrees, forms_of
+from ensemble_simplify._products import product
 from ensemble_simplify._separable import TooMany, both_lead, near_ties
 from ensemble_simplify.faithful_pruning._promise import Demands, NearRows
 
@@ -78,7 +79,7 @@ class Everywhere:
         if not len(cells):
             return Demands.none(len(weights)), 0
         demands, at = self.demands(cells)
-        lead = demands.leads @ np.append(weights, 1.0)
+        lead = product(demands.leads, np.append(weights, 1.0))
         broken = np.flatnonzero(lead < self._clear(weights))
         if not broken.size:
             return Demands.none(len(weights)), 0
