@@ -47,4 +47,5 @@ class Certifier(BoundedTrees):
         n: int,
         seed: int,
         seconds: float = ...,
+        max_boxes: float = ...,
     ) -> NDArray[np.intp]: ...

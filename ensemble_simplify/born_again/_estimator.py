@@ -42,7 +42,7 @@ from ensemble_simplify._base import (
     warn_out_of_time,
 )
 from ensemble_simplify._domain import Domain, with_missing
-from ensemble_simplify._neighbourhood import Lines
+from ensemble_simplify._neighbourhood import Lines, n_near
 from ensemble_simplify._sklearn_tree import write_classifier
 from ensemble_simplify._verify import verify
 from ensemble_simplify.born_again._fidelity import fidelity
@@ -74,8 +74,9 @@ from ensemble_simplify.born_again._search import CellTree, TooLarge, n_regions
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
-# Seconds for each tree near the training rows that is found to go into an error's advice.
-ADVICE_SECONDS = 2.0
+# For each tree near the training rows that is found to go into an error's advice: seconds under a
+# time limit; without one, points times trees that may be looked at, else it is not sought.
+ADVICE_SECONDS, ADVICE_POINTS = 2.0, 1e9
 # Of the effort for the share of volume, what it gets near training rows: it is not the promise.
 NEAR_EFFORT = 0.125
 # Seconds that writing a tree near training rows takes for each tree of the ensemble, most of it for
@@ -662,15 +663,19 @@ class BornAgainClassifier(
             0: "on the training rows",
         }
         advice = []
+        limited, shape = self.time_limit is not None, problem.axes.shape
+        most = ADVICE_POINTS / problem.forest.n_trees
         for max_changes, where in ways.items():
-            n_leaves = forecast_near(
-                Lines(problem.forest, problem.axes, problem.trees.outside),
-                problem.axes.shape,
-                cells,
-                max_changes,
-                seconds=ADVICE_SECONDS,
-                rng=np.random.default_rng(rng.randint(1 << 31)),
-            )
+            n_leaves, seed = None, rng.randint(1 << 31)
+            if limited or n_near(len(cells), shape, max_changes) <= most:
+                n_leaves = forecast_near(
+                    Lines(problem.forest, problem.axes, problem.trees.outside),
+                    shape,
+                    cells,
+                    max_changes,
+                    seconds=ADVICE_SECONDS if limited else np.inf,
+                    rng=np.random.default_rng(seed),
+                )
             size = "a tree" if n_leaves is None else f"a tree of {n_leaves:,} leaves or fewer"
             advice.append(f"max_changes={max_changes} promises the same answer {where}, by {size}")
         return f"{'; '.join(advice)}."
