@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify._cells import Stopped
 from ensemble_simplify._products import product
 from ensemble_simplify.faithful_pruning._fit import fit
+from ensemble_simplify.grid import Stopped
 
 # Up to so many trees, each number has its ensemble; above, numbers fall by this factor.
 EACH, FALL = 24, 0.9
