@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ensemble_simplify._products import product
+from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._promise import Demands, NearRows
 from ensemble_simplify.grid import Stopped
 from ensemble_simplify.proof import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_simplify._lp import LinearProgram
-from ensemble_simplify._products import product
+from ensemble_simplify.base import product
 
 # Rows to begin with, and most rows told at a time.
 FIRST, MORE = 50, 30

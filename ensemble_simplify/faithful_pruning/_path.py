@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify._products import product
+from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._fit import fit
 from ensemble_simplify.grid import Stopped
 

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ensemble_simplify._products import product
+from ensemble_simplify.base import product
 from ensemble_simplify.grid import FREE, leaves_of_cells
 from ensemble_simplify.proof import Lines, differences, n_near
 from ensemble_simplify.reading import Vote

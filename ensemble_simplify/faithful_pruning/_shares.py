@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify._products import product
+from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._lazy import LazyProgram
 from ensemble_simplify.grid import Stopped
 

@@ -15,7 +15,7 @@ from itertools import count
 import numpy as np
 
 from ensemble_simplify._lp import LinearProgram
-from ensemble_simplify._products import product
+from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._lazy import LazyProgram
 from ensemble_simplify.faithful_pruning._promise import Demands
 from ensemble_simplify.faithful_pruning._shares import Shares
