@@ -14,7 +14,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ensemble_simplify.audit._model import Audited
+from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, column_index, validate_params
 from ensemble_simplify.grid import FLOAT32_MAX, FREE, Axes, Domain
 from ensemble_simplify.proof import Lines, Space, points_in, prove
@@ -209,7 +209,7 @@ def is_monotone(
         )
     rank = _ranks(audited.forest.classes.tolist(), class_order, positive)
     rank = rank if increasing else -rank
-    search = _Search(audited, j, rank, end)
+    search = _PairSearch(audited, j, rank, end)
     rows = search.run()
     values = predictions = None
     if rows is not None:
@@ -316,7 +316,7 @@ def _tree_falls(nodes, axis, k, score):
     return False, steps
 
 
-class _Search:
+class _PairSearch:
     """The search for two rows that differ in feature j, the lower one of a higher class."""
 
     def __init__(self, audited, j, rank, end):

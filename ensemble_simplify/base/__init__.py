@@ -31,6 +31,7 @@ from ensemble_simplify.base.limits import (
     warn_out_of_time,
 )
 from ensemble_simplify.base.plots import leaves_axis, pyplot, shares_axis
+from ensemble_simplify.base.products import product
 from ensemble_simplify.base.rows import (
     binomial_interval,
     check_column_names,

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ensemble_simplify.base import product
 from ensemble_simplify.grid import FREE, leaves_of_cells
 from ensemble_simplify.proof import Lines, differences, n_near
 from ensemble_simplify.reading import Vote
@@ -375,7 +376,7 @@ class NearRows:
     def _worst_of(self, row, cells, weights, n):
         """The demands least met, those of different rows first."""
         demands, at = self.demands(cells)
-        lead = demands.leads @ np.append(weights, 1.0)
+        lead = np.round(product(demands.leads, np.append(weights, 1.0)), 9)
         # of each point, the class that comes out before the answer by most
         order = np.lexsort([lead, at])
         chosen = order[np.unique(at[order], return_index=True)[1]]
@@ -416,4 +417,5 @@ def _lowest(found, n):
     """The rows with the lowest entries in the last column, at most so many."""
     if len(found) <= n:
         return found
-    return found[np.argpartition(found[:, -1], n)[:n]]
+    # stable: partitions stand in another order on another processor
+    return found[np.argsort(found[:, -1], kind="stable")[:n]]

@@ -17,7 +17,7 @@ _LONGEST = 44  # letters of a condition that are drawn
 
 
 @dataclass
-class Node:
+class DrawnNode:
     """A split or a leaf.
 
     Attributes
@@ -28,7 +28,7 @@ class Node:
         Part of the weight of the rows that the tree was grown on.
     place : int
         Of the answer among the classes; -1 for splits and in regression.
-    children : tuple of Node
+    children : tuple of DrawnNode
         Where the condition holds, and where it does not.
     """
 
@@ -59,13 +59,13 @@ def in_words(tree):
         share = float(tree.weight[node] / tree.weight[0])
         left, right = int(tree.nodes.left[node]), int(tree.nodes.right[node])
         if left >= 0:
-            made[node] = Node(
+            made[node] = DrawnNode(
                 tree.question(node, spans), share, -1, (made.pop(left), made.pop(right))
             )
         elif tree.classes is None:
-            made[node] = Node(f"{tree.label(node):.4g}", share)
+            made[node] = DrawnNode(f"{tree.label(node):.4g}", share)
         else:
-            made[node] = Node(str(tree.label(node)), share, int(tree.value[node].argmax()))
+            made[node] = DrawnNode(str(tree.label(node)), share, int(tree.value[node].argmax()))
     return made[0]
 
 
@@ -74,7 +74,7 @@ def lines(node, indent=""):
 
     Parameters
     ----------
-    node : Node
+    node : DrawnNode
     indent : str
 
     Returns
@@ -98,7 +98,7 @@ def svg(node, title):
 
     Parameters
     ----------
-    node : Node
+    node : DrawnNode
     title : str
         What it shows, for those who cannot see it.
 

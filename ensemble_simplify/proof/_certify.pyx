@@ -725,7 +725,13 @@ cdef class Certifier(BoundedTrees):
         return nodes_to_array(tree) if done else None
 
     def sample_depths(
-        self, const int32_t[::1] lo, const int32_t[::1] hi, intp_t n, uint64_t seed, seconds=INFINITY
+        self,
+        const int32_t[::1] lo,
+        const int32_t[::1] hi,
+        intp_t n,
+        uint64_t seed,
+        seconds=INFINITY,
+        double max_boxes=INFINITY,
     ):
         """Depths of random leaves of the tree that `grow` would grow, before leaves are merged.
 
@@ -742,6 +748,8 @@ cdef class Certifier(BoundedTrees):
         seed : int
         seconds : float
             Time limit; at least one leaf is looked at.
+        max_boxes : float
+            About how many boxes to look at, at most.
 
         Returns
         -------
@@ -751,7 +759,7 @@ cdef class Certifier(BoundedTrees):
         cdef const int32_t *last = &hi[0]
         cdef float64_t deadline = now() + <float64_t> seconds
         cdef uint64_t random = seed
-        cdef intp_t i, a, done = 0
+        cdef intp_t i, a, done = 0, n_boxes = 0
         self._check(lo, hi)
         if self.n_models != 1:
             raise ValueError("a tree is grown for one model, but two are loaded")
@@ -766,7 +774,8 @@ cdef class Certifier(BoundedTrees):
                 for a in range(self.n_axes):
                     self.lo[a] = lo[a]
                     self.hi[a] = hi[a]
-                if should_stop(deadline):
+                n_boxes += depths_[i] + 1
+                if n_boxes >= max_boxes or should_stop(deadline):
                     break
         return depths[:done]
 

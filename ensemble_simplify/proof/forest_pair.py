@@ -12,8 +12,8 @@ from ensemble_simplify.proof.changed_boxes import changed_boxes, equal_subtrees,
 from ensemble_simplify.proof.vote_pair import PairOfVotes
 from ensemble_simplify.reading import exact_rule, units_of
 
-# Leaves whose depths forecast the size of a tree.
-FORECAST_LEAVES = 2000
+# Leaves whose depths forecast the size of a tree, and boxes, times trees, looked at for them.
+FORECAST_LEAVES, FORECAST_BOXES = 2000, 5e6
 
 
 class Space:
@@ -98,7 +98,8 @@ class Space:
     def forecast_leaves(self, seconds, rng):
         """Leaves that `grow` would come to without a limit; unbiased, from a sample of them."""
         seed = int(rng.integers(1 << 63))
-        depths = self.certifier.sample_depths(*self.whole, FORECAST_LEAVES, seed, seconds)
+        most = FORECAST_BOXES / self.forests[0].n_trees
+        depths = self.certifier.sample_depths(*self.whole, FORECAST_LEAVES, seed, seconds, most)
         with np.errstate(over="ignore"):
             return float(np.exp2(depths.astype(float)).mean())
 

@@ -64,7 +64,7 @@ cdef cppclass Subset:
     vector[int32_t] hi
 
 
-cdef struct Split:
+cdef struct ScoredCut:
     double score
     int32_t axis
     int32_t cut
@@ -76,7 +76,7 @@ cdef cppclass Known:
     int32_t too_few
 
 
-cdef bint better(const Split &one, const Split &two) noexcept nogil:
+cdef bint better(const ScoredCut &one, const ScoredCut &two) noexcept nogil:
     return one.score < two.score
 
 
@@ -134,8 +134,8 @@ cdef class LineTrees:
         vector[float64_t] total, left, running
         vector[double] reach
         vector[Subset *] pool
-        vector[Split] splits
-        vector[vector[Split]] candidates
+        vector[ScoredCut] splits
+        vector[vector[ScoredCut]] candidates
         uint64_t random
         double noise
         int criterion
@@ -143,7 +143,7 @@ cdef class LineTrees:
         bint stopped
         double weight
         # the split with the least error of its two sides, and that error
-        Split stump
+        ScoredCut stump
         double stump_error
         vector[int32_t] stamp
         int32_t stamps
@@ -374,7 +374,7 @@ cdef class LineTrees:
             const float64_t *mass
             const float64_t *change
             double n_left, most_left, most_right
-            Split split
+            ScoredCut split
         self.splits.clear()
         self.stump_error = 1e300
         for a in range(self.n_axes):
@@ -428,7 +428,7 @@ cdef class LineTrees:
             return n_left * log(n_left) - one + n_right * log(n_right) - two
         return n_left - one / n_left + n_right - two / n_right
 
-    cdef bint best_split(self, Split *split) noexcept nogil:
+    cdef bint best_split(self, ScoredCut *split) noexcept nogil:
         cdef intp_t i
         if not self.splits.size():
             return False
@@ -468,7 +468,7 @@ cdef class LineTrees:
             int32_t label
             double error, cost, stump_cost
             intp_t here = out.size()
-            Split split, stump
+            ScoredCut split, stump
             Node node
             Subset *below
             int right
@@ -532,7 +532,7 @@ cdef class LineTrees:
             intp_t i, here, best = -1
             double error, greedy, cost, best_cost
             vector[Node] tree, left, right
-            Split split
+            ScoredCut split
             Node node
             Subset *below
         self.room(place + 1)
