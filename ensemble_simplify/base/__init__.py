@@ -30,7 +30,15 @@ from ensemble_simplify.base.limits import (
     warn,
     warn_out_of_time,
 )
-from ensemble_simplify.base.plots import leaves_axis, pyplot, shares_axis
+from ensemble_simplify.base.plots import (
+    CurveDisplay,
+    Display,
+    counts_axis,
+    leaves_axis,
+    pyplot,
+    shared_text,
+    shares_axis,
+)
 from ensemble_simplify.base.rows import (
     binomial_interval,
     check_column_names,
