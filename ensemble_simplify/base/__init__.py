@@ -1,4 +1,4 @@
-"""What the estimators share: their ensemble, rows, trees, limits and plots."""
+"""What the estimators share: their ensemble, rows, trees, limits, intervals and plots."""
 
 from ensemble_simplify.base._scikit_learn import (
     HasMethods,
@@ -40,7 +40,6 @@ from ensemble_simplify.base.plots import (
     shares_axis,
 )
 from ensemble_simplify.base.rows import (
-    binomial_interval,
     check_column_names,
     check_weights,
     class_index,
@@ -49,6 +48,7 @@ from ensemble_simplify.base.rows import (
     named_rows,
     same_names,
 )
+from ensemble_simplify.base.shares import binomial_interval
 from ensemble_simplify.base.tree_mixins import (
     HoldsClassifierTree,
     HoldsTree,
