@@ -22,6 +22,7 @@ from ensemble_simplify.front._tables import AnsweringCodes, Table
 from ensemble_simplify.genesim import GenesimClassifier
 from ensemble_simplify.reading import Forest
 from ensemble_simplify.representer import RepresenterTree
+from ensemble_simplify.writing import percent
 
 # Leaves beyond which a tree is no longer something to read.
 READABLE = 100
@@ -270,14 +271,12 @@ def _near(case, X, answers, seconds, max_changes, where):
     ]
     if fitted.n_leaves_ > case.max_leaves:
         small = fitted.at(n_leaves=case.max_leaves)
-        share = 100 * (1 - small.n_exceptions_ / small.n_points_)
-        # what is not all is not rounded to it
-        share = "more than 99.9" if 99.95 <= share < 100 else f"{share:.1f}"
+        share = percent(1 - small.n_exceptions_ / small.n_points_)
         promise = (
-            f"the model's answer at {share} % of the {small.n_points_:,} points {where}, counted"
+            f"the model's answer at {share} of the {small.n_points_:,} points {where}, counted"
         )
         if max_changes == 0:
-            promise = f"the model's answer on {share} % of the training rows, counted"
+            promise = f"the model's answer on {share} of the training rows, counted"
         found.append(MethodResult(f"{name}_small", small, (int(small.n_leaves_), 1), promise))
     return found
 
