@@ -19,7 +19,7 @@ from ensemble_simplify.proof.near_rows import Lines, differences
 from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, Found, Scores
 from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
-from ensemble_simplify.reading import OnnxModel, TreeliteModel, numeric_rows, readable
+from ensemble_simplify.reading import OnnxModel, TreeliteModel, readable
 
 
 def compare_labels(models, forests, inside, voting, X, max_changes, end, max_boxes):
@@ -180,11 +180,6 @@ def _is_copy(forests, trees, scores):
         np.array_equal(*(p.value[t.nodes[leaf, 1]] for p, t in zip(parts, trees, strict=True)))
         for parts in (forests, scores)
     )
-
-
-def rows_near(X, n_features):
-    """The rows near which models are compared, as plain numbers that float32 represents."""
-    return numeric_rows(X, n_features, np.float32).astype(np.float64)
 
 
 def _compare_near(forests, inside, X, max_changes, end):

@@ -13,6 +13,7 @@ import numpy as np
 
 from ensemble_simplify.grid import float32_below
 from ensemble_simplify.reading.decision import Vote
+from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, Trees, name_of, set_of, spread
 
 
@@ -175,7 +176,7 @@ class TreeliteModel(_ExchangeModel):
             divisor=divisor,
             offset=base if base.any() else None,
         )
-        return Reading(trees, vote, classes, categorical if categorical.any() else None)
+        return Reading(trees, vote, classes, Table.of_codes(categorical))
 
     def _tree(self, index, dtype):
         """One tree, and the tests of its splits of categories. Treelite frees arrays: copy them."""
@@ -470,7 +471,7 @@ class OnnxModel(_ExchangeModel):
         if regression and self._attributes.get("aggregate_function", b"SUM") == b"AVERAGE":
             vote = Vote(**{**vars(vote), "divisor": len(trees)})
         classes = None if regression else self.classes_
-        return Reading(trees, vote, classes, categorical if categorical.any() else None)
+        return Reading(trees, vote, classes, Table.of_codes(categorical))
 
     def _vote_of_regressor(self, base):
         """The vote, whose trees are not counted yet, and the score of each target."""
