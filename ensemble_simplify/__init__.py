@@ -1,12 +1,5 @@
 """Turn fitted tree ensembles into something simpler, with a stated guarantee."""
 
-from ensemble_simplify._agreement import Agreement, agreement
-from ensemble_simplify._base import TimeLimitError
-from ensemble_simplify._domain import Domain
-from ensemble_simplify._exchange import OnnxModel, TreeliteModel
-from ensemble_simplify._export import export_tree, import_tree
-from ensemble_simplify._verification import Verification
-from ensemble_simplify._verify import verify
 from ensemble_simplify.audit import (
     Monotonicity,
     NearestFlip,
@@ -15,6 +8,7 @@ from ensemble_simplify.audit import (
     nearest_flip,
     sufficient_box,
 )
+from ensemble_simplify.base import TimeLimitError
 from ensemble_simplify.born_again import (
     BornAgainClassifier,
     DepthLeavesDisplay,
@@ -43,7 +37,11 @@ from ensemble_simplify.genesim import (
     QuestTree,
     merge_trees,
 )
+from ensemble_simplify.grid import Domain
+from ensemble_simplify.proof import Agreement, Verification, agreement, verify
+from ensemble_simplify.reading import OnnxModel, TreeliteModel
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
+from ensemble_simplify.writing import export_tree, import_tree
 
 __all__ = [
     "AbstentionDisplay",

@@ -10,12 +10,12 @@ tree) is 0 if it holds one class, else one plus the best join of two parts over 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t
 from libcpp.vector cimport vector
 
-from ensemble_simplify._cells import Stopped
+from ensemble_simplify.grid._cells import Stopped
 from ensemble_simplify._dp_layout cimport (
     Block, Interval, Layout, MAX_AXES, OpenBlock, Part, interval_id, interval_of, n_inner_ends,
     n_intervals, part_row, row_map,
 )
-from ensemble_simplify._regions cimport Node, nodes_to_array, set_sizes
+from ensemble_simplify.grid._regions cimport Node, nodes_to_array, set_sizes
 from ensemble_simplify._typedefs cimport intp_t, now, should_stop
 
 cdef extern from "_dp_rows.h" nogil:

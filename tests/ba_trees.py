@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
-from ensemble_simplify._sklearn_tree import preorder, write_tree
+from ensemble_simplify.grid.tree_nodes import preorder
+from ensemble_simplify.writing.sklearn_tree import write_tree
 
 FOLDER = Path(__file__).parent / "data" / "ba_trees"
 

@@ -42,9 +42,9 @@ LONGEST = [
     "test_processes.py",
     "test_common.py",
     "test_ecosystem.py",
-    "test_forest.py",
+    "reading/test_model.py",
     "representer/test_estimator.py",
-    "test_domain.py",
+    "grid/test_domain.py",
 ]
 
 

@@ -28,11 +28,10 @@ from ensemble_simplify import (
     merge_trees,
     verify,
 )
-from ensemble_simplify._forest import read_forest
-from ensemble_simplify._sklearn_tree import (
-    TreeNodes,
+from ensemble_simplify.grid.tree_nodes import TreeNodes, preorder
+from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.writing.sklearn_tree import (
     apply_nodes,
-    preorder,
     pruned_copy,
     read_nodes,
     write_classifier,

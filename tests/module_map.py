@@ -1,8 +1,8 @@
 """The modules of ensemble_simplify: what each may import, and what its source does import.
 
-The house has a ground floor, a wing for each method, and above them the front. The ground is listed
-from the bottom up: a module imports only what stands before it. Wings import the ground, and no
-other wing. The front imports the ground, and the public names of the wings from their faces.
+The house has a ground of five packages, a wing for each method, and above them the front. A package
+of the ground imports only those listed before it, and a wing the ground, but no other wing. The
+front imports the ground and the wings. What stands in another package is imported from its face.
 """
 
 from __future__ import annotations
@@ -14,53 +14,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent / "ensemble_simplify"
 NAME = "ensemble_simplify"
 
-GROUND = [
-    "_typedefs",
-    "_thresholds",
-    "_sklearn_tree",
-    "_lp",
-    "_regions",
-    "_pruning",
-    "_cells",
-    "_lines",
-    "_bounded_trees",
-    "_joint",
-    "_dp_layout",
-    "_dp",
-    "_certify",
-    "_axes",
-    "_domain",
-    "_votes",
-    "_columns",
-    "_set_trees",
-    "_code_sets",
-    "_pipelines",
-    "_reading",
-    "_boosting_readers",
-    "_exchange",
-    "_readers",
-    "_named_tree",
-    "_export",
-    "_forest",
-    "_writers",
-    "_neighbourhood",
-    "_separable",
-    "_pairing",
-    "_closeness",
-    "_base",
-    "_answers",
-    "_twins",
-    "_space",
-    "_proof",
-    "_verification",
-    "_comparing",
-    "_verify",
-    "_agreement",
-]
+# Files beside the packages that packages may use, from the bottom up.
+FOUNDATION = ["_typedefs", "_lp"]
+# The packages of the ground, from the bottom up, and the kernels that the card puts beside them.
+GROUND = ["grid", "reading", "writing", "base", "proof"]
+CARD = ["_dp_layout", "_dp"]
 # The storey that knows all wings, and the command, which knows only the front.
 FRONT = "front"
 COMMAND = "__main__"
-WINGS = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {FRONT}
+PACKAGES = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+WINGS = PACKAGES - {FRONT, *GROUND}
 KERNELS = {path.stem for path in ROOT.rglob("*.pyx")}
 # Where a fitted ensemble keeps its trees.
 ENSEMBLE_ATTRIBUTES = {
@@ -83,24 +46,54 @@ def module_of(path):
     return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
-def may_import(module, target):
-    """Whether `module` may import `target`, both dotted names without the package's."""
-    wing, _, part = module.rpartition(".")
-    other_wing, _, _ = target.rpartition(".")
+def package_of(module):
+    """The package that a module stands in, or that it is; "" for files beside the packages."""
+    first = module.partition(".")[0]
+    return first if first in PACKAGES else ""
+
+
+def may_import(module, target, kernel=False):
+    """Whether `module` may import `target`, both dotted names without the package's.
+
+    A package's face stands for its files: other packages import from it alone. Only kernels,
+    which are compiled against declarations, name files of the packages below theirs.
+    """
+    here, there = package_of(module), package_of(target)
+    is_face = target == there or target == f"{there}.__init__"
     if module == "__init__":
-        # the public names come from the faces of the wings, and a few from the ground
-        return target in WINGS or target == FRONT or target in GROUND
+        return there != "" and is_face
     if module == COMMAND:
         return target == FRONT
-    if wing and part == "__init__":
-        return other_wing == wing
-    if wing == FRONT and target in WINGS:
-        return True
-    if target in ("__init__", FRONT, COMMAND) or target in WINGS:
+    if target in ("__init__", COMMAND):
         return False
-    if wing:
-        return target in GROUND or other_wing == wing
-    return module in GROUND and target in GROUND and GROUND.index(target) < GROUND.index(module)
+    if here and here == there:
+        # a face hands on what its files hold; the files do not ask it
+        return not is_face
+    if module.endswith("__init__") and here in {*WINGS, FRONT}:
+        return False
+    if not there:
+        if module in FOUNDATION:
+            return False
+        if target in CARD:
+            return here in WINGS or (module in CARD and CARD.index(target) < CARD.index(module))
+        return target in FOUNDATION
+    if not (is_face or (kernel and there in GROUND)):
+        return False
+    if not here:
+        return module in CARD and there == "grid"
+    if there in GROUND:
+        return here not in GROUND or GROUND.index(there) < GROUND.index(here)
+    return here == FRONT and there in WINGS
+
+
+def handed_on(package):
+    """The names that the face of a package hands on."""
+    tree = ast.parse((ROOT / package / "__init__.py").read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name for node in imports for alias in node.names}
+
+
+HANDED_ON = {package: handed_on(package) for package in PACKAGES}
 
 
 def python_imports(text):
@@ -142,15 +135,19 @@ def cython_imports(text):
 
 def package_imports(text, suffix):
     """Dotted names, without the package's, of the modules that source text imports."""
-    known = {module_of(path) for path in sources()}
+    known = {module_of(path) for path in sources()} | PACKAGES
     for name in python_imports(text) if suffix == ".py" else cython_imports(text):
         parts = name.split(".")
         if parts[0] != NAME:
             continue
+        if len(parts) == 3 and parts[2] in HANDED_ON.get(parts[1], ()):
+            # a function may bear the name of its file
+            yield parts[1]
+            continue
         # the longest part of the name that is a module; the rest is a name in it
         for end in range(len(parts), 1, -1):
             module = ".".join(parts[1:end])
-            if module in known or module in WINGS or module == FRONT:
+            if module in known or f"{module}.__init__" in known:
                 yield module
                 break
         else:

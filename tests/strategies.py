@@ -24,7 +24,7 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
-from ensemble_simplify._thresholds import FLOAT32_MAX, cut_points
+from ensemble_simplify.grid.thresholds import FLOAT32_MAX, cut_points
 
 LABELS = np.array(["ant", "bee", "cat", "dog"])
 

@@ -1,9 +1,9 @@
 """The directions of imports between the modules of ensemble_simplify.
 
-One ground floor, a wing for each method, and the front above them: wings import the ground, no wing
-another; the ground imports neither a wing nor the package itself, and each of its modules only
-those below it; the front imports the ground and the faces of the wings, and nobody imports the
-front but the package's face and the command.
+A ground of five packages, a wing for each method, and the front above: wings import the ground, no
+wing another; each package of the ground imports only those below it; the front imports the
+ground and the faces of the wings, and nobody imports the front but the package's face and the
+command. Files are imported from their own package only, but for kernels.
 """
 
 from __future__ import annotations
@@ -13,40 +13,41 @@ import re
 
 import pytest
 from module_map import (
+    CARD,
     COMMAND,
     ENSEMBLE_ATTRIBUTES,
-    FRONT,
-    GROUND,
+    FOUNDATION,
     NAME,
-    WINGS,
     cython_imports,
     may_import,
     module_imports,
     module_of,
     package_imports,
+    package_of,
     python_imports,
     sources,
 )
 
 # Who may use private helpers of scikit-learn: one place each.
-PRIVATE_SKLEARN = {"_base", "_sklearn_tree"}
+PRIVATE_SKLEARN = {"base._scikit_learn", "writing.sklearn_tree"}
+TREE_OWNER = "writing.sklearn_tree"
 
 
 def import_violations(module, suffix, text):
     """Describe every import of one source file that the architecture forbids."""
-    if "." not in module and module not in {*GROUND, "__init__", COMMAND}:
+    if not package_of(module) and module not in {*FOUNDATION, *CARD, "__init__", COMMAND}:
         return [f"{module}{suffix} has no place in the architecture; give it one in module_map"]
     found = [
         f"{module}{suffix} must not import {NAME}.{target}"
         for target in package_imports(text, suffix)
-        if target != module and not may_import(module, target)
+        if target != module and not may_import(module, target, suffix != ".py")
     ]
     for name in python_imports(text) if suffix == ".py" else cython_imports(text):
         parts = name.split(".")
         if name.startswith("."):
             found.append(f"{module}{suffix} imports {name} relatively; write the full name")
-        elif parts[:3] == ["sklearn", "tree", "_tree"] and module != "_sklearn_tree":
-            found.append(f"{module}{suffix} must not touch sklearn.tree._tree; _sklearn_tree does")
+        elif parts[:3] == ["sklearn", "tree", "_tree"] and module != TREE_OWNER:
+            found.append(f"{module}{suffix} must not touch sklearn.tree._tree; {TREE_OWNER} does")
         elif suffix != ".py" and parts[0] == "sklearn":
             found.append(f"{module}{suffix} must not import {name}: kernels know only arrays")
         elif (
@@ -54,7 +55,7 @@ def import_violations(module, suffix, text):
             and any(part.startswith("_") for part in parts)
             and module not in PRIVATE_SKLEARN
         ):
-            found.append(f"{module}{suffix} must not import the private {name}; _base does")
+            found.append(f"{module}{suffix} must not import the private {name}; base does")
     if suffix != ".py" and re.search(
         r"^[ \t]*(from[ \t]+numpy[.\w]*[ \t]+)?cimport[ \t]+numpy|"
         r"^[ \t]*from[ \t]+numpy[.\w]*[ \t]+cimport",
@@ -76,13 +77,15 @@ def attribute_violations(module, text):
                 node.attr == "__setstate__" and ast.unparse(node.value) != "super()"
             )
             owner = isinstance(node.value, ast.Name) and node.value.id == "self"
-            keepers = {"_boosting_readers", "_readers", "_writers"}
+            keepers = {"reading.boosting", "reading.sklearn", "writing.reweighted"}
             if node.attr in ENSEMBLE_ATTRIBUTES and module not in keepers and not owner:
-                found.append(f"{module}.py must not touch .{node.attr} of an ensemble; _readers do")
+                found.append(
+                    f"{module}.py must not touch .{node.attr} of an ensemble; reading does"
+                )
         else:
             continue
-        if touched and module != "_sklearn_tree":
-            found.append(f"{module}.py must not touch scikit-learn's Tree; _sklearn_tree does")
+        if touched and module != TREE_OWNER:
+            found.append(f"{module}.py must not touch scikit-learn's Tree; {TREE_OWNER} does")
     return found
 
 
@@ -95,19 +98,17 @@ def test_source_keeps_the_directions(path):
     assert not found, "\n".join(found)
 
 
-def test_the_ground_is_there_and_there_is_no_circle():
+def test_there_is_no_circle():
     imports = {}
     for path in sources():
         imports.setdefault(module_of(path), set()).update(module_imports(path))
-    assert set(GROUND) <= set(imports)
     done = set()
     while len(done) < len(imports):
-        # the face of a wing, or of the front, stands for its modules
+        # a face stands for the files of its package
         ready = {
             module
             for module, used in imports.items()
-            if module not in done
-            and all(u in done or (u in {*WINGS, FRONT} and f"{u}.__init__" in done) for u in used)
+            if module not in done and all(u in done or f"{u}.__init__" in done for u in used)
         }
         assert ready, f"a circle among {sorted(set(imports) - done)}"
         done |= ready
@@ -117,41 +118,50 @@ def test_the_ground_is_there_and_there_is_no_circle():
     ("module", "suffix", "text"),
     [
         ("born_again._estimator", ".py", "from ensemble_simplify.genesim import merge_trees"),
-        ("born_again._estimator", ".py", "from ensemble_simplify.genesim._ism import X"),
-        ("genesim._ism", ".py", "def f():\n    import ensemble_simplify.born_again._search"),
+        ("born_again._estimator", ".py", "from ensemble_simplify.genesim._display import X"),
+        ("born_again._estimator", ".py", "from ensemble_simplify.grid.axes import Axes"),
+        ("born_again._estimator", ".py", "from ensemble_simplify.front import simplify"),
+        ("born_again._estimator", ".py", "from ensemble_simplify.front._tables import Table"),
+        ("born_again._x", ".py", "def f():\n    import ensemble_simplify.genesim._display"),
         ("genesim._display", ".py", "from ensemble_simplify import representer"),
         ("genesim._display", ".py", "from ensemble_simplify import BornAgainClassifier"),
         ("genesim._display", ".py", "from ensemble_simplify.genesim import GenesimClassifier"),
-        ("genesim.__init__", ".py", "from ensemble_simplify._forest import read_forest"),
-        ("_forest", ".py", "from ensemble_simplify._base import unwrap"),
-        ("_readers", ".py", "from ensemble_simplify._forest import Forest"),
-        ("_thresholds", ".py", "from ensemble_simplify._forest import Forest"),
-        ("_sklearn_tree", ".py", "from ensemble_simplify import read_forest"),
-        ("_base", ".py", "from ensemble_simplify.born_again._estimator import BornAgainClassifier"),
-        ("_lp", ".py", "from . import _forest"),
-        ("__init__", ".py", "from ensemble_simplify.genesim._ism import X"),
-        ("_typedefs", ".pxd", "from ensemble_simplify._regions cimport Node"),
+        ("genesim.__init__", ".py", "from ensemble_simplify.reading import read_forest"),
+        ("grid.axes", ".py", "from ensemble_simplify.grid import Domain"),
+        ("grid.axes", ".py", "from ensemble_simplify.reading import unwrap"),
+        ("grid.axes", ".py", "from ensemble_simplify._dp import X"),
+        ("reading.model", ".py", "from ensemble_simplify.grid.thresholds import float32_floor"),
+        ("reading.model", ".py", "from ensemble_simplify.base import fit_context"),
+        ("writing.languages", ".py", "from ensemble_simplify.proof import verify"),
+        ("base.ensemble", ".py", "from ensemble_simplify.born_again import BornAgainClassifier"),
+        ("proof.verify", ".py", "from ensemble_simplify.front import simplify"),
+        ("_lp", ".py", "from . import grid"),
+        ("_lp", ".py", "from ensemble_simplify.grid import Axes"),
+        ("_helpers", ".py", "import numpy"),
+        ("__init__", ".py", "from ensemble_simplify.genesim._display import X"),
+        ("__main__", ".py", "from ensemble_simplify.genesim import merge_trees"),
+        ("front._simplify", ".py", "from ensemble_simplify.genesim._display import X"),
+        ("front._simplify", ".py", "from ensemble_simplify import verify"),
+        ("front._simplify", ".py", "from ensemble_simplify.front import simplify"),
+        ("front.__init__", ".py", "from ensemble_simplify.genesim import merge_trees"),
+        ("_typedefs", ".pxd", "from ensemble_simplify.grid._regions cimport Node"),
         ("_typedefs", ".pxd", "cimport ensemble_simplify._dp"),
-        ("_typedefs", ".pxd", "from ensemble_simplify cimport (\n    _cells,  # axes\n    _dp)"),
-        ("_typedefs", ".pxd", "    from ensemble_simplify cimport \\\n        _cells"),
+        (
+            "_typedefs",
+            ".pxd",
+            "from ensemble_simplify.grid cimport (\n  _cells,  # axes\n  _x)",
+        ),
+        ("_typedefs", ".pxd", "    from ensemble_simplify.grid cimport \\\n        _cells"),
         ("_typedefs", ".pxd", "from ._cells cimport Axis"),
         ("_typedefs", ".pxd", "cimport numpy as cnp"),
         ("_typedefs", ".pxd", "from numpy.random cimport bitgen_t"),
         ("_typedefs", ".pxd", "from sklearn.tree._tree cimport Node"),
         ("_typedefs", ".pxd", "import sklearn"),
-        ("_forest", ".py", "from sklearn.tree._tree import Tree"),
-        ("_forest", ".py", "from sklearn.tree import _tree"),
-        ("_forest", ".py", "import sklearn.tree._tree as t"),
-        ("genesim._ism", ".py", "from sklearn.utils._param_validation import Interval"),
-        ("_helpers", ".py", "import numpy"),
-        ("front._simplify", ".py", "from ensemble_simplify.genesim._ism import X"),
-        ("front._simplify", ".py", "from ensemble_simplify import verify"),
-        ("front._simplify", ".py", "from ensemble_simplify.front import simplify"),
-        ("front.__init__", ".py", "from ensemble_simplify.genesim import merge_trees"),
-        ("born_again._estimator", ".py", "from ensemble_simplify.front import simplify"),
-        ("born_again._estimator", ".py", "from ensemble_simplify.front._tables import Table"),
-        ("_verify", ".py", "from ensemble_simplify.front import simplify"),
-        ("__main__", ".py", "from ensemble_simplify.genesim import merge_trees"),
+        ("grid._regions", ".pyx", "from ensemble_simplify.proof._certify cimport Certifier"),
+        ("reading.model", ".py", "from sklearn.tree._tree import Tree"),
+        ("reading.model", ".py", "from sklearn.tree import _tree"),
+        ("reading.model", ".py", "import sklearn.tree._tree as t"),
+        ("genesim._display", ".py", "from sklearn.utils._param_validation import Interval"),
     ],
 )
 def test_forbidden_import_is_found(module, suffix, text):
@@ -166,7 +176,7 @@ def test_forbidden_import_is_found(module, suffix, text):
         ("born_again._estimator", "importlib.import_module('sklearn.tree._tree')"),
         ("feature_budget._pruner", "for tree in self.estimator_.estimators_: pass"),
         ("feature_budget._pruner", "getter = model.get_booster()"),
-        ("_forest", "for tree in estimator.estimators_: pass"),
+        ("reading.model", "for tree in estimator.estimators_: pass"),
     ],
 )
 def test_forbidden_attribute_is_found(module, text):
@@ -176,18 +186,20 @@ def test_forbidden_attribute_is_found(module, text):
 @pytest.mark.parametrize(
     ("module", "suffix", "text"),
     [
-        ("born_again._estimator", ".py", "from ensemble_simplify._forest import read_forest"),
-        ("born_again._estimator", ".py", "from ensemble_simplify import _lp, _sklearn_tree"),
-        ("born_again._estimator", ".py", "from ensemble_simplify.born_again._grid import Grid"),
-        ("genesim.__init__", ".py", "from ensemble_simplify.genesim._ism import X"),
-        ("_forest", ".py", "from ensemble_simplify._thresholds import float32_floor"),
-        ("_sklearn_tree", ".py", "from sklearn.tree._tree import NODE_DTYPE, Tree"),
-        ("_base", ".py", "from sklearn.utils._param_validation import Interval"),
+        ("born_again._estimator", ".py", "from ensemble_simplify.reading import read_forest"),
+        ("born_again._estimator", ".py", "from ensemble_simplify.grid import Axes, Domain"),
+        ("born_again._estimator", ".py", "from ensemble_simplify import _lp"),
+        ("born_again._estimator", ".py", "from ensemble_simplify.born_again._display import X"),
+        ("genesim.__init__", ".py", "from ensemble_simplify.genesim._display import X"),
+        ("reading.model", ".py", "from ensemble_simplify.grid import float32_floor"),
+        ("writing.sklearn_tree", ".py", "from sklearn.tree._tree import NODE_DTYPE, Tree"),
+        ("base._scikit_learn", ".py", "from sklearn.utils._param_validation import Interval"),
         ("__init__", ".py", "from ensemble_simplify.born_again import BornAgainClassifier"),
         ("front._simplify", ".py", "from ensemble_simplify.genesim import GenesimClassifier"),
-        ("front._simplify", ".py", "from ensemble_simplify._forest import read_forest"),
+        ("front._simplify", ".py", "from ensemble_simplify.reading import read_forest"),
         ("front._simplify", ".py", "from ensemble_simplify.front._tables import Table"),
         ("__main__", ".py", "from ensemble_simplify.front import simplify"),
+        ("proof._certify", ".pyx", "from ensemble_simplify.grid._regions cimport Node"),
         ("_typedefs", ".pxd", "from libcpp.vector cimport vector\nimport numpy as np"),
     ],
 )

@@ -37,7 +37,8 @@ from ensemble_simplify import (
     sufficient_box,
     verify,
 )
-from ensemble_simplify._forest import read_forest, readable, tree_estimators
+from ensemble_simplify.reading.model import read_forest, tree_estimators
+from ensemble_simplify.reading.sklearn import readable
 
 pytestmark = [
     # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.

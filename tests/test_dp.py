@@ -6,6 +6,9 @@ from math import ceil, inf, log2
 import numpy as np
 import pytest
 from cell_grids import columns_of, forest_grid, labels_of_tree, random_grid
+from ensemble_simplify._dp import Solver, smallest_tree
+from ensemble_simplify._dp_layout import Layout
+from ensemble_simplify.grid._cells import Stopped, change_masks
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import (
@@ -17,10 +20,6 @@ from oracles import (
     min_leaves,
     whole_box,
 )
-
-from ensemble_simplify._cells import Stopped, change_masks
-from ensemble_simplify._dp import Solver, smallest_tree
-from ensemble_simplify._dp_layout import Layout
 
 DEPTH_TYPES = [np.uint8, np.uint16]
 SPLIT_TYPES = [np.int16, np.int32]

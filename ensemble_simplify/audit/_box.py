@@ -14,13 +14,11 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import check_array, check_random_state
 
-from ensemble_simplify._base import Interval, check_column_names, validate_params
-from ensemble_simplify._domain import Domain
-from ensemble_simplify._forest import Forest, Vote
-from ensemble_simplify._proof import certify
-from ensemble_simplify._space import Space
-from ensemble_simplify._thresholds import float32_floor
 from ensemble_simplify.audit._model import Audited
+from ensemble_simplify.base import Interval, check_column_names, validate_params
+from ensemble_simplify.grid import Domain, float32_floor
+from ensemble_simplify.proof import Space, certify
+from ensemble_simplify.reading import Forest, Vote
 
 # Boxes that each proof may take, in rounds; then without limit.
 ROUNDS = (2_000, 50_000, None)

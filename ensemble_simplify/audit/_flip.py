@@ -1,7 +1,7 @@
 """The smallest change of a row that flips its class.
 
 All cells that differ from the row's in one feature stand on its lines, and those that differ in
-several on the lines of such cells (`_neighbourhood`); every one of them is looked at.
+several on the lines of such cells (`near_rows`); every one of them is looked at.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ensemble_simplify._base import Interval, column_index, deadline_after, validate_params
-from ensemble_simplify._cells import FREE, Stopped
-from ensemble_simplify._domain import Domain
-from ensemble_simplify._neighbourhood import Lines, walks
-from ensemble_simplify._space import points_in
 from ensemble_simplify.audit._model import Audited
+from ensemble_simplify.base import Interval, column_index, deadline_after, validate_params
+from ensemble_simplify.grid import FREE, Domain, Stopped
+from ensemble_simplify.proof import Lines, points_in, walks
 
 
 @dataclass(frozen=True, eq=False, repr=False)

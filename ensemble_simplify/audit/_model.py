@@ -5,18 +5,16 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import check_array
 
-from ensemble_simplify._answers import Answering, highest_codes, names_of
-from ensemble_simplify._axes import Axes
-from ensemble_simplify._base import (
-    check_column_names,
-    check_missing,
+from ensemble_simplify.base import check_column_names, check_missing, read_classifier
+from ensemble_simplify.grid import Axes, float32_floor, read_domain
+from ensemble_simplify.reading import (
+    UNKNOWN,
+    Answering,
     columns_of,
-    read_classifier,
+    highest_codes,
+    names_of,
     unwrap,
 )
-from ensemble_simplify._columns import UNKNOWN
-from ensemble_simplify._domain import read_domain
-from ensemble_simplify._thresholds import float32_floor
 
 
 class Audited:

@@ -14,15 +14,10 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ensemble_simplify._axes import Axes
-from ensemble_simplify._base import Interval, column_index, validate_params
-from ensemble_simplify._cells import FREE
-from ensemble_simplify._domain import Domain
-from ensemble_simplify._neighbourhood import Lines
-from ensemble_simplify._proof import prove
-from ensemble_simplify._space import Space, points_in
-from ensemble_simplify._thresholds import FLOAT32_MAX
 from ensemble_simplify.audit._model import Audited
+from ensemble_simplify.base import Interval, column_index, validate_params
+from ensemble_simplify.grid import FLOAT32_MAX, FREE, Axes, Domain
+from ensemble_simplify.proof import Lines, Space, points_in, prove
 
 # Boxes that every cut point is searched for in turn; then without limit.
 ROUNDS = (4_000, 100_000, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._base import leaves_axis, pyplot, shares_axis
+from ensemble_simplify.base import leaves_axis, pyplot, shares_axis
 
 
 class DepthLeavesDisplay:

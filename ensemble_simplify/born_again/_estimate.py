@@ -9,25 +9,24 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._base import (
+from ensemble_simplify.base import (
     Interval,
     StrOptions,
     available_memory,
     check_column_names,
-    columns_of,
     read_classifier,
-    unwrap,
     validate_params,
 )
-from ensemble_simplify._domain import Domain, read_domain
-from ensemble_simplify.born_again._grid import n_cells
-from ensemble_simplify.born_again._planner import (
+from ensemble_simplify.born_again.everywhere._grid import n_cells
+from ensemble_simplify.born_again.everywhere._planner import (
     MAX_LEAVES,
     REFUSED_LEAVES,
     forecast,
     read_problem,
 )
-from ensemble_simplify.born_again._search import n_regions
+from ensemble_simplify.born_again.everywhere._search import n_regions
+from ensemble_simplify.grid import Domain, read_domain
+from ensemble_simplify.reading import columns_of, unwrap
 
 # Leaves beyond which a tree is no longer something to read.
 READABLE = 100

@@ -15,8 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._axes import Axes, Splits, cell_shares
-from ensemble_simplify._base import (
+from ensemble_simplify.base import (
     HasMethods,
     HoldsClassifierTree,
     Interval,
@@ -41,19 +40,10 @@ from ensemble_simplify._base import (
     warn_of_rounding,
     warn_out_of_time,
 )
-from ensemble_simplify._domain import Domain, with_missing
-from ensemble_simplify._neighbourhood import Lines
-from ensemble_simplify._sklearn_tree import write_classifier
-from ensemble_simplify._verify import verify
 from ensemble_simplify.born_again._fidelity import fidelity
-from ensemble_simplify.born_again._grid import CellTrees, n_cells
-from ensemble_simplify.born_again._line_search import (
-    LineSearch,
-    NoTreeInTime,
-    TooManyPoints,
-    forecast_near,
-)
-from ensemble_simplify.born_again._planner import (
+from ensemble_simplify.born_again._probabilities import leaf_probabilities
+from ensemble_simplify.born_again.everywhere._grid import CellTrees, n_cells
+from ensemble_simplify.born_again.everywhere._planner import (
     MAX_LEAVES,
     OutOfTime,
     Problem,
@@ -62,15 +52,23 @@ from ensemble_simplify.born_again._planner import (
     find_tree,
     read_problem,
 )
-from ensemble_simplify.born_again._probabilities import leaf_probabilities
-from ensemble_simplify.born_again._promise import (
+from ensemble_simplify.born_again.everywhere._search import CellTree, TooLarge, n_regions
+from ensemble_simplify.born_again.near._line_search import (
+    LineSearch,
+    NoTreeInTime,
+    TooManyPoints,
+    forecast_near,
+)
+from ensemble_simplify.born_again.near._promise import (
     Promise,
     Training,
     check_promise,
     chosen_step,
     path_bunch,
 )
-from ensemble_simplify.born_again._search import CellTree, TooLarge, n_regions
+from ensemble_simplify.grid import Axes, Domain, Splits, cell_shares, with_missing
+from ensemble_simplify.proof import Lines, verify
+from ensemble_simplify.writing import write_classifier
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify._cells import FREE
-from ensemble_simplify._regions import leaf_boxes, leaves_of_cells
-from ensemble_simplify.born_again._grid import n_cells
+from ensemble_simplify.born_again.everywhere._grid import n_cells
+from ensemble_simplify.grid import FREE, leaf_boxes, leaves_of_cells
 
 # Cells that are looked at one by one; where there are more, points are drawn.
 EXACT_CELLS = 1 << 24

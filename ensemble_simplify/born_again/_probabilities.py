@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify._base import read_classifier
-from ensemble_simplify._regions import leaf_boxes, leaves_of_cells
+from ensemble_simplify.base import read_classifier
+from ensemble_simplify.grid import leaf_boxes, leaves_of_cells
 
 # Points looked at in a leaf that no training row reaches: so many a leaf, so many in all if there
 # are not more leaves than that, and so many at a time.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._base import pyplot
+from ensemble_simplify.base import pyplot
 
 
 def _accuracy_by_rank(score, correct):

@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ensemble_simplify._base import (
+from ensemble_simplify.base import (
     Interval,
     StrOptions,
     all_or_nothing,

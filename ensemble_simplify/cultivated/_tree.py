@@ -7,8 +7,8 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from ensemble_simplify._pruning import weakest_links
 from ensemble_simplify.cultivated._route import Router
+from ensemble_simplify.writing import weakest_links
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,8 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ensemble_simplify._axes import Axes
-from ensemble_simplify._base import (
+from ensemble_simplify.base import (
     HasMethods,
     Interval,
     StrOptions,
@@ -37,15 +36,13 @@ from ensemble_simplify._base import (
     safe_indexing,
     warn_out_of_time,
 )
-from ensemble_simplify._cells import Stopped
-from ensemble_simplify._domain import Domain, with_missing
-from ensemble_simplify._neighbourhood import within
-from ensemble_simplify._verify import verify
-from ensemble_simplify._writers import depth_of, reweighted, weights_can_be_written
 from ensemble_simplify.faithful_pruning._everywhere import Everywhere
 from ensemble_simplify.faithful_pruning._path import Step, find_path
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
 from ensemble_simplify.faithful_pruning._weights import Search
+from ensemble_simplify.grid import Axes, Domain, Stopped, with_missing
+from ensemble_simplify.proof import verify, within
+from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_written
 
 # Effort of method="auto": searches from other costs, and trees tried for a lower bound.
 STARTS, ROUNDS = 3, 30

@@ -3,7 +3,7 @@
 Points found once are looked around first: all single-feature changes of them, and of the training
 rows, are walked along lines (`_lines`), which finds very many more points in no time. Where that
 finds nothing, a complete search decides: over sums of functions of one feature
-(`_separable`), or by branch and bound over boxes with bounds on both ensembles at once (`_joint`).
+(`stump_sums`), or by branch and bound over boxes with bounds on both ensembles at once (`_joint`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,16 @@ from functools import cached_property
 
 import numpy as np
 
-from ensemble_simplify._cells import Stopped
-from ensemble_simplify._joint import JointSearch
-from ensemble_simplify._pairing import JoinedTrees, forms_of
-from ensemble_simplify._separable import TooMany, both_lead, near_ties
 from ensemble_simplify.faithful_pruning._promise import Demands, NearRows
+from ensemble_simplify.grid import Stopped
+from ensemble_simplify.proof import (
+    JoinedTrees,
+    JointSearch,
+    TooMany,
+    both_lead,
+    forms_of,
+    near_ties,
+)
 
 # Leads of less than this, of weights that ask for 1, count as fallen.
 CLEAR = 1e-6

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from ensemble_simplify._cells import Stopped
+from ensemble_simplify.grid import Stopped
 
 # Up to so many trees, each number has its ensemble; above, numbers fall by this factor.
 EACH, FALL = 24, 0.9

@@ -13,10 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ensemble_simplify._cells import FREE
-from ensemble_simplify._neighbourhood import Lines, differences, n_near
-from ensemble_simplify._regions import leaves_of_cells
-from ensemble_simplify._votes import Vote
+from ensemble_simplify.grid import FREE, leaves_of_cells
+from ensemble_simplify.proof import Lines, differences, n_near
+from ensemble_simplify.reading import Vote
 
 # Labels of the whole ensemble that are kept, in bytes; beyond, they are found anew each time.
 KEPT_LABELS = 1 << 28

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify._cells import Stopped
 from ensemble_simplify.faithful_pruning._lazy import LazyProgram
+from ensemble_simplify.grid import Stopped
 
 # Leads that are zero but for rounding.
 ROUNDING = 1e-9

@@ -14,12 +14,12 @@ from itertools import count
 
 import numpy as np
 
-from ensemble_simplify._cells import Stopped
 from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.faithful_pruning._lazy import LazyProgram
 from ensemble_simplify.faithful_pruning._promise import Demands
 from ensemble_simplify.faithful_pruning._shares import Shares
 from ensemble_simplify.faithful_pruning._ties import on_grid, spanned
+from ensemble_simplify.grid import Stopped
 
 # What every demand must lead by; sums round at some 1e-13 of it.
 LEAD = 1.0

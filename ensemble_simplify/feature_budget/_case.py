@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ensemble_simplify._base import class_index
-from ensemble_simplify._forest import Forest, read_forest, tree_estimators
-from ensemble_simplify.feature_budget._loss import node_losses
-from ensemble_simplify.feature_budget._path import BudgetPath, find_path
-from ensemble_simplify.feature_budget._problem import PruningProblem
+from ensemble_simplify.base import class_index
+from ensemble_simplify.feature_budget.pruning._loss import node_losses
+from ensemble_simplify.feature_budget.pruning._path import BudgetPath, find_path
+from ensemble_simplify.feature_budget.pruning._problem import PruningProblem
+from ensemble_simplify.reading import Forest, read_forest, tree_estimators
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from sklearn.base import is_regressor
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._base import pyplot
+from ensemble_simplify.base import pyplot
 
 # Half the width of an interval, in standard errors.
 _WIDTH = 1.96

@@ -27,7 +27,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ensemble_simplify._base import (
+from ensemble_simplify.base import (
     HasMethods,
     Interval,
     Options,
@@ -42,33 +42,32 @@ from ensemble_simplify._base import (
     fit_or_unwrap,
     named_rows,
     report,
-    unwrap,
     warn,
     warn_out_of_time,
 )
-from ensemble_simplify._forest import readable
 from ensemble_simplify.feature_budget._case import (
     has_held_out_rows,
     importance_ranking,
     is_grown_on,
     state_case,
 )
-from ensemble_simplify.feature_budget._path import find_path
 from ensemble_simplify.feature_budget._prices import Prices
-from ensemble_simplify.feature_budget._pruning import ROUNDING, PathSearch, ProgramSearch
-from ensemble_simplify.feature_budget._refit import (
+from ensemble_simplify.feature_budget.pruning._path import find_path
+from ensemble_simplify.feature_budget.pruning._pruning import ROUNDING, PathSearch, ProgramSearch
+from ensemble_simplify.feature_budget.pruning._scaling import in_units
+from ensemble_simplify.feature_budget.refit._refit import (
     CandidateSearch,
     Points,
     judge,
     lower_envelope,
 )
-from ensemble_simplify.feature_budget._scaling import in_units
-from ensemble_simplify.feature_budget._writing import (
+from ensemble_simplify.feature_budget.refit._writing import (
     decide_among,
     fetch_along_paths,
     voting_trees,
     write_pruned,
 )
+from ensemble_simplify.reading import readable, unwrap
 
 _AVERAGING = (
     BaseDecisionTree,

@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from ensemble_simplify._forest import columns_of
 from ensemble_simplify.front._simplify import simplify
+from ensemble_simplify.reading import columns_of
 
 
 class CannotRead(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify._base import leaves_axis, pyplot
+from ensemble_simplify.base import leaves_axis, pyplot
 
 _COLORS = (
     "#0072b2",

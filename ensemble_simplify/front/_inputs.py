@@ -8,8 +8,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify._base import read_classifier, safe_indexing
-from ensemble_simplify._forest import read_forest
+from ensemble_simplify.base import read_classifier, safe_indexing
+from ensemble_simplify.reading import read_forest
 
 # Most entries of the table, and most rows, that are looked at.
 MOST_ENTRIES, MOST_ROWS = 4_000_000, 50_000

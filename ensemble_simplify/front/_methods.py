@@ -12,8 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify._base import safe_indexing
-from ensemble_simplify._forest import Forest
+from ensemble_simplify.base import safe_indexing
 from ensemble_simplify.born_again import BornAgainClassifier, estimate
 from ensemble_simplify.cultivated import CultivatedForestClassifier
 from ensemble_simplify.faithful_pruning import FaithfulPruner
@@ -21,6 +20,7 @@ from ensemble_simplify.feature_budget import FeatureBudgetPruner
 from ensemble_simplify.front._inputs import size_of
 from ensemble_simplify.front._tables import AnsweringCodes, Table
 from ensemble_simplify.genesim import GenesimClassifier
+from ensemble_simplify.reading import Forest
 from ensemble_simplify.representer import RepresenterTree
 
 # Leaves beyond which a tree is no longer something to read.

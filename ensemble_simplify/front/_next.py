@@ -6,7 +6,7 @@ import copy
 
 from sklearn.pipeline import Pipeline
 
-from ensemble_simplify._base import read_classifier
+from ensemble_simplify.base import read_classifier
 from ensemble_simplify.front._rules import tree_of
 
 

@@ -7,10 +7,10 @@ from html import escape
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from ensemble_simplify._named_tree import NamedTree
 from ensemble_simplify.front._next import next_steps
 from ensemble_simplify.front._rules import MOST_DRAWN, in_words, lines, svg, tree_of
 from ensemble_simplify.front._scores import is_uneven
+from ensemble_simplify.writing import NamedTree
 
 # Classes up to which the agreement is shown for each.
 _MOST_CLASSES = 4

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ensemble_simplify._export import export_tree
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._inputs import checked_rows, read_trees
 from ensemble_simplify.front._methods import METHODS, SMALL, Case, NotTried
 from ensemble_simplify.front._next import told_tree
 from ensemble_simplify.front._report import as_fragment, as_page, as_text
 from ensemble_simplify.front._tables import Table
+from ensemble_simplify.writing import export_tree
 
 
 @dataclass(frozen=True, eq=False, repr=False)

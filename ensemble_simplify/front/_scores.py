@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify._base import binomial_interval
+from ensemble_simplify.base import binomial_interval
 
 # Bootstrap samples for the interval of a coefficient of determination.
 _SAMPLES = 500

@@ -10,13 +10,12 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import Bunch, check_random_state
 
-from ensemble_simplify._base import (
+from ensemble_simplify.base import (
     HasMethods,
     Interval,
     StrOptions,
     TimeLimitError,
     safe_indexing,
-    unwrap,
     validate_params,
 )
 from ensemble_simplify.front._inputs import checked_rows, read_trees, short, size_of
@@ -26,6 +25,7 @@ from ensemble_simplify.front._result import Simplification
 from ensemble_simplify.front._rules import tree_of
 from ensemble_simplify.front._scores import choose, score
 from ensemble_simplify.front._tables import Table
+from ensemble_simplify.reading import unwrap
 
 # What methods raise by their documentation, and a predictor's failure under synthetic rows.
 EXPECTED = (ValueError, ImportError, TimeLimitError, MemoryError, RuntimeError)

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, is_classifier
 from sklearn.utils import ClassifierTags, RegressorTags
 
-from ensemble_simplify._columns import Columns, is_missing, is_plain
+from ensemble_simplify.reading import Columns, is_missing, is_plain
 
 
 class Codes(TransformerMixin, BaseEstimator):

@@ -9,9 +9,9 @@ tree (`_merge_trees`) and ISM, a tree grown on an ensemble's votes (`_ism` on `_
 
 from ensemble_simplify.genesim._display import ParetoFrontDisplay
 from ensemble_simplify.genesim._estimator import GenesimClassifier
-from ensemble_simplify.genesim._inducers import C45Tree, GuideTree, QuestTree
-from ensemble_simplify.genesim._ism import InterpretableSingleModel
 from ensemble_simplify.genesim._merge_trees import merge_trees
+from ensemble_simplify.genesim.inducers._inducers import C45Tree, GuideTree, QuestTree
+from ensemble_simplify.genesim.inducers._ism import InterpretableSingleModel
 
 __all__ = [
     "C45Tree",

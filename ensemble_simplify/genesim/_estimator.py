@@ -15,8 +15,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ensemble_simplify._axes import Axes
-from ensemble_simplify._base import (
+from ensemble_simplify.base import (
     HasMethods,
     HoldsClassifierTree,
     Interval,
@@ -29,8 +28,6 @@ from ensemble_simplify._base import (
     named_rows,
     warn_out_of_time,
 )
-from ensemble_simplify._sklearn_tree import write_counted
-from ensemble_simplify.genesim._evolution import Evolution
 from ensemble_simplify.genesim._first_trees import (
     grow_trees,
     out_of_bag_votes,
@@ -38,9 +35,12 @@ from ensemble_simplify.genesim._first_trees import (
     read_models,
     voted_labels,
 )
-from ensemble_simplify.genesim._population import Population
-from ensemble_simplify.genesim._rows import Rows
-from ensemble_simplify.genesim._scoring import Scorer
+from ensemble_simplify.genesim.population._evolution import Evolution
+from ensemble_simplify.genesim.population._population import Population
+from ensemble_simplify.genesim.population._rows import Rows
+from ensemble_simplify.genesim.population._scoring import Scorer
+from ensemble_simplify.grid import Axes
+from ensemble_simplify.writing import write_counted
 
 # Rows times trees from which on threads pay.
 _WORK_FOR_THREADS = 2_000_000

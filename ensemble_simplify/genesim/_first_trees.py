@@ -19,20 +19,24 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify._base import (
+from ensemble_simplify.base import (
     check_weights,
     fit_or_unwrap,
     report,
     safe_indexing,
     same_names,
-    unwrap,
     warn,
 )
-from ensemble_simplify._forest import read_forest, tree_estimators
-from ensemble_simplify._sklearn_tree import read_nodes
-from ensemble_simplify.genesim._evolution import in_threads
-from ensemble_simplify.genesim._inducers import C45Tree, GuideTree, QuestTree, splits_of_bags
 from ensemble_simplify.genesim._merge_trees import common_features
+from ensemble_simplify.genesim.inducers._inducers import (
+    C45Tree,
+    GuideTree,
+    QuestTree,
+    splits_of_bags,
+)
+from ensemble_simplify.genesim.population._evolution import in_threads
+from ensemble_simplify.reading import read_forest, tree_estimators, unwrap
+from ensemble_simplify.writing import read_nodes
 
 # The CART set-ups that are bagged for estimators="auto".
 _CART_SETUPS = (

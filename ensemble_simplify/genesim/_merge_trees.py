@@ -9,17 +9,10 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import is_regressor
 
-from ensemble_simplify._axes import Axes
-from ensemble_simplify._base import TimeLimitError, deadline_after, unwrap
-from ensemble_simplify._forest import read_forest, tree_estimators
-from ensemble_simplify._regions import overlay, with_sizes
-from ensemble_simplify._sklearn_tree import (
-    TreeNodes,
-    gini,
-    missing_directions,
-    read_nodes,
-    write_tree,
-)
+from ensemble_simplify.base import TimeLimitError, deadline_after
+from ensemble_simplify.grid import Axes, TreeNodes, overlay, with_sizes
+from ensemble_simplify.reading import read_forest, tree_estimators, unwrap
+from ensemble_simplify.writing import gini, missing_directions, read_nodes, write_tree
 
 
 def merge_trees(

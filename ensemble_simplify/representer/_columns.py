@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify._base import column_index
+from ensemble_simplify.base import column_index
 
 
 @dataclass(frozen=True, eq=False)

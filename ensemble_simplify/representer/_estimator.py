@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ensemble_simplify._base import (
+from ensemble_simplify.base import (
     HasMethods,
     HoldsClassifierTree,
     HoldsTree,

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch
 
-from ensemble_simplify._base import warn
+from ensemble_simplify.base import warn
 
 # Two splits are the same if they send this part of a node's training rows the same way.
 _SAME = 0.95

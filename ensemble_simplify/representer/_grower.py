@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from scipy.special import ndtri
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify._sklearn_tree import preorder
+from ensemble_simplify.grid import preorder
 from ensemble_simplify.representer._best_split import best_split
 from ensemble_simplify.representer._law import Law, Region, Split
 from ensemble_simplify.representer._predictor import Predictor, one_hot

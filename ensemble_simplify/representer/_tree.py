@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import Bunch
 
-from ensemble_simplify._code_sets import as_thresholds
-from ensemble_simplify._pruning import sums_on_path, weakest_links
-from ensemble_simplify._regions import with_sizes
-from ensemble_simplify._sklearn_tree import (
-    TreeNodes,
+from ensemble_simplify.grid import TreeNodes, with_sizes
+from ensemble_simplify.reading import as_thresholds
+from ensemble_simplify.writing import (
     apply_nodes,
+    sums_on_path,
+    weakest_links,
     write_classifier,
     write_regressor,
 )

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from passengers import passengers, pipeline_of
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -17,7 +18,6 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 from strategies import CLASSIFIERS, fitted_classifiers, small_data
-from test_tables import passengers, pipeline_of
 
 from ensemble_simplify import (
     BornAgainClassifier,
@@ -26,10 +26,10 @@ from ensemble_simplify import (
     nearest_flip,
     sufficient_box,
 )
-from ensemble_simplify._domain import read_domain
-from ensemble_simplify._forest import read_forest
-from ensemble_simplify._thresholds import FLOAT32_MAX, cut_points
 from ensemble_simplify.audit._monotone import _Search
+from ensemble_simplify.grid.domain import read_domain
+from ensemble_simplify.grid.thresholds import FLOAT32_MAX, cut_points
+from ensemble_simplify.reading.model import read_forest
 
 
 class Truth:

@@ -7,19 +7,19 @@ from itertools import combinations
 import numpy as np
 import pytest
 from cell_grids import random_grid
+from ensemble_simplify.born_again.everywhere._bounds import Packing, unfooled_pairs
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import FREE, completions, min_leaves
 from sklearn.datasets import load_iris, load_wine
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
-from ensemble_simplify._base import read_classifier
-from ensemble_simplify._domain import read_domain
-from ensemble_simplify.born_again import _fooling as fooling
-from ensemble_simplify.born_again._bounds import Packing, unfooled_pairs
-from ensemble_simplify.born_again._fooling import fooling_set
-from ensemble_simplify.born_again._grid import Grid
-from ensemble_simplify.born_again._planner import read_problem
+from ensemble_simplify.base.ensemble import read_classifier
+from ensemble_simplify.born_again.everywhere import _fooling as fooling
+from ensemble_simplify.born_again.everywhere._fooling import fooling_set
+from ensemble_simplify.born_again.everywhere._grid import Grid
+from ensemble_simplify.born_again.everywhere._planner import read_problem
+from ensemble_simplify.grid.domain import read_domain
 
 
 @st.composite

@@ -5,16 +5,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 from cell_grids import random_grid
+from ensemble_simplify.born_again.near._line_bounds import fooling_points
+from ensemble_simplify.born_again.near._line_trees import LineTrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import FREE, min_leaves
 
-from ensemble_simplify._axes import children
-from ensemble_simplify._neighbourhood import Lines, Neighbourhood
-from ensemble_simplify.born_again._line_bounds import fooling_points
-from ensemble_simplify.born_again._line_search import row_weights
-from ensemble_simplify.born_again._line_trees import LineTrees
-from ensemble_simplify.born_again._prunings import Front, Prunings
+from ensemble_simplify.born_again.near._line_search import row_weights
+from ensemble_simplify.born_again.near._prunings import Front, Prunings
+from ensemble_simplify.grid.axes import children
+from ensemble_simplify.proof.near_rows import Lines, Neighbourhood
 
 TINY = 1e-7
 

@@ -23,15 +23,20 @@ from ensemble_simplify import (
     estimate,
     verify,
 )
-from ensemble_simplify._base import TimeLimitError, read_classifier
-from ensemble_simplify._domain import read_domain
-from ensemble_simplify._space import Space
-from ensemble_simplify.born_again import _planner as planner
-from ensemble_simplify.born_again import _refinement as refinement
-from ensemble_simplify.born_again._grid import Grid
-from ensemble_simplify.born_again._planner import _bound_on, _starts_anywhere, read_problem
-from ensemble_simplify.born_again._search import CellTree, solve
-from ensemble_simplify.born_again._search import pareto_front as solved_front
+from ensemble_simplify.base.ensemble import read_classifier
+from ensemble_simplify.base.limits import TimeLimitError
+from ensemble_simplify.born_again.everywhere import _planner as planner
+from ensemble_simplify.born_again.everywhere import _refinement as refinement
+from ensemble_simplify.born_again.everywhere._grid import Grid
+from ensemble_simplify.born_again.everywhere._planner import (
+    _bound_on,
+    _starts_anywhere,
+    read_problem,
+)
+from ensemble_simplify.born_again.everywhere._search import CellTree, solve
+from ensemble_simplify.born_again.everywhere._search import pareto_front as solved_front
+from ensemble_simplify.grid.domain import read_domain
+from ensemble_simplify.proof.forest_pair import Space
 
 
 @pytest.mark.parametrize("seed", range(150))

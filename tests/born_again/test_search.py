@@ -5,14 +5,20 @@ from math import ceil, log2
 import numpy as np
 import pytest
 from cell_grids import columns_of, forest_grid, labels_of_tree, random_grid, tree_grid
+from ensemble_simplify.grid._cells import Stopped
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import min_depth, min_leaves, min_leaves_at_min_depth, pareto_front
 
-from ensemble_simplify._cells import Stopped
-from ensemble_simplify.born_again import _search as search
-from ensemble_simplify.born_again._grid import Grid
-from ensemble_simplify.born_again._search import CellTree, TooLarge, lay_out, n_regions, solve
+from ensemble_simplify.born_again.everywhere import _search as search
+from ensemble_simplify.born_again.everywhere._grid import Grid
+from ensemble_simplify.born_again.everywhere._search import (
+    CellTree,
+    TooLarge,
+    lay_out,
+    n_regions,
+    solve,
+)
 
 OBJECTIVES = ["depth", "leaves", "depth_then_leaves"]
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ensemble_simplify._axes import Axes
 from ensemble_simplify.cultivated._codes import MISSING_BIN, encode
+from ensemble_simplify.grid.axes import Axes
 
 
 def columns(seed, n, p, levels, missing):

@@ -29,9 +29,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import Domain, FaithfulPathDisplay, FaithfulPruner, verify
-from ensemble_simplify._axes import Axes
-from ensemble_simplify._forest import read_forest
 from ensemble_simplify.faithful_pruning._ties import STEP, on_grid
+from ensemble_simplify.grid.axes import Axes
+from ensemble_simplify.reading.model import read_forest
 
 STUMP = DecisionTreeClassifier(max_depth=1)
 ENSEMBLES = {

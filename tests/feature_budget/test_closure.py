@@ -5,12 +5,11 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from ensemble_simplify.feature_budget.pruning._closure import solve_path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
-
-from ensemble_simplify.feature_budget._closure import solve_path
 
 
 class Problem:

@@ -3,10 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
-
-from ensemble_simplify.feature_budget._model import (
+from ensemble_simplify.feature_budget.pruning._model import (
     ALWAYS,
     NEVER,
     SharedItems,
@@ -21,6 +18,8 @@ from ensemble_simplify.feature_budget._model import (
     order_nodes,
     stopping_nodes,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 seeds = st.integers(0, 10**6)
 N_FEATURES = 4

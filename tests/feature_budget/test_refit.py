@@ -20,10 +20,9 @@ from sklearn.metrics import brier_score_loss
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import BudgetForestClassifier, FeatureBudgetPruner
-from ensemble_simplify._forest import read_forest, tree_estimators
-from ensemble_simplify.feature_budget import _refit
 from ensemble_simplify.feature_budget._prices import Prices
-from ensemble_simplify.feature_budget._refit import (
+from ensemble_simplify.feature_budget.refit import _refit
+from ensemble_simplify.feature_budget.refit._refit import (
     Candidate,
     Points,
     families,
@@ -35,6 +34,7 @@ from ensemble_simplify.feature_budget._refit import (
     lower_envelope,
     without_the_least,
 )
+from ensemble_simplify.reading.model import read_forest, tree_estimators
 
 pytestmark = pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning")
 

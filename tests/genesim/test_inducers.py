@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from ensemble_simplify.genesim.inducers._statistics import quartile_groups
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
@@ -11,9 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ensemble_simplify import C45Tree, GenesimClassifier, GuideTree, QuestTree
-from ensemble_simplify.genesim import _inducers
-from ensemble_simplify.genesim._inducers import error_limit, splits_of_bags
-from ensemble_simplify.genesim._statistics import quartile_groups
+from ensemble_simplify.genesim.inducers import _inducers
+from ensemble_simplify.genesim.inducers._inducers import error_limit, splits_of_bags
 
 INDUCERS = [C45Tree, QuestTree, GuideTree]
 

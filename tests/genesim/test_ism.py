@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from ensemble_simplify.genesim.inducers._ism_growth import grow
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -20,8 +21,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import InterpretableSingleModel
-from ensemble_simplify.genesim._ism import _pruned
-from ensemble_simplify.genesim._ism_growth import grow
+from ensemble_simplify.genesim.inducers._ism import _pruned
 
 
 def entropy(distribution):

@@ -19,7 +19,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
 
 from ensemble_simplify import merge_trees
-from ensemble_simplify._base import TimeLimitError
+from ensemble_simplify.base.limits import TimeLimitError
 
 
 @given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([2, 3, 5]))

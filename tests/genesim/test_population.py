@@ -5,12 +5,11 @@ import itertools
 import numpy as np
 import pytest
 from coded_trees import boxes, check_form, leaf_of, random_trees, subtree
+from ensemble_simplify.genesim.population._population import Population
+from ensemble_simplify.genesim.population._rows import Rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
-
-from ensemble_simplify.genesim._population import Population
-from ensemble_simplify.genesim._rows import Rows
 
 SETTINGS = settings(deadline=None, max_examples=60)
 

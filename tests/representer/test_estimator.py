@@ -7,6 +7,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from ensemble_simplify.grid._regions import depths, with_sizes
+from ensemble_simplify.writing._cost_complexity import weakest_links
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
@@ -43,15 +45,13 @@ from ensemble_simplify import (
     GenesimClassifier,
     RepresenterTree,
 )
-from ensemble_simplify._pruning import weakest_links
-from ensemble_simplify._regions import depths, with_sizes
-from ensemble_simplify._sklearn_tree import apply_nodes
 from ensemble_simplify.representer._columns import Columns
 from ensemble_simplify.representer._grower import Grower, _Sample
 from ensemble_simplify.representer._law import Split
 from ensemble_simplify.representer._predictor import Predictor
 from ensemble_simplify.representer._samplers import make_law
 from ensemble_simplify.representer._tree import GrownTree
+from ensemble_simplify.writing.sklearn_tree import apply_nodes
 
 
 @pytest.fixture(scope="module")

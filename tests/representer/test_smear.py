@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
+from ensemble_simplify.representer._best_split import best_split
+from ensemble_simplify.representer._smear import windows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify.representer._best_split import best_split
 from ensemble_simplify.representer._columns import Columns
 from ensemble_simplify.representer._law import Split, bandwidth
 from ensemble_simplify.representer._samplers import make_law as _make_law
-from ensemble_simplify.representer._smear import windows
 
 
 def make_columns(n_columns, categorical=(), groups=()):

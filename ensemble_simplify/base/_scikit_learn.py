@@ -1,0 +1,27 @@
+"""Private helpers of scikit-learn: whatever is used of them is imported here and nowhere else."""
+
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    Options,
+    RealNotInt,
+    StrOptions,
+    validate_params,
+)
+from sklearn.utils.validation import _check_sample_weight, _get_feature_names, _is_fitted
+
+__all__ = [
+    "HasMethods",
+    "Interval",
+    "Options",
+    "RealNotInt",
+    "StrOptions",
+    "_check_sample_weight",
+    "_get_feature_names",
+    "_is_fitted",
+    "fit_context",
+    "safe_indexing",
+    "validate_params",
+]

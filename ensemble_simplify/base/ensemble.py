@@ -1,0 +1,337 @@
+"""The ensemble of an estimator, fitted, and what it takes: tables, missing values, domains."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+    validate_data,
+)
+
+from ensemble_simplify.base._scikit_learn import (
+    _get_feature_names,
+    _is_fitted,
+)
+from ensemble_simplify.base.limits import (
+    warn,
+)
+from ensemble_simplify.base.rows import (
+    _names_kept,
+    same_names,
+)
+from ensemble_simplify.grid import read_domain
+from ensemble_simplify.reading import (
+    columns_of,
+    is_plain,
+    n_features_of,
+    read_forest,
+    readable,
+    unwrap,
+)
+
+
+def fit_or_unwrap(
+    estimator, X, y, sample_weight=None, *, default=None, random=None, name="estimator"
+):
+    """Return a fitted ensemble, leaving the user's object as it was.
+
+    Parameters
+    ----------
+    estimator : estimator, FrozenEstimator or None
+        An ensemble is cloned and fitted, with a warning if it was fitted before; a
+        ``FrozenEstimator`` is unwrapped and used as it is; ``None`` means `default`.
+    X : array or data frame of shape (n_samples, n_features)
+        Training rows, as the caller received them (so that names of columns reach the ensemble).
+    y : array-like of shape (n_samples,)
+    sample_weight : array-like of shape (n_samples,) or None
+    default : estimator
+        Unfitted ensemble used for ``estimator=None``.
+    random : RandomState or None
+        Where every ``random_state=None`` of the copy to be fitted is drawn from, if given.
+    name : str
+        What errors call the estimator.
+
+    Raises
+    ------
+    NotFittedError
+        If a frozen estimator has not been fitted.
+    ValueError
+        If a frozen estimator was fitted on another number of features or on other names, or
+        `sample_weight` is given and the ensemble cannot use it.
+    """
+    if isinstance(estimator, FrozenEstimator):
+        fitted = unwrap(estimator)
+        try:
+            check_is_fitted(fitted)
+        except NotFittedError as error:
+            raise NotFittedError(
+                f"{name}=FrozenEstimator({type(fitted).__name__}(...)) holds an ensemble that "
+                "is not fitted. Fit it first, or pass it without FrozenEstimator to have it "
+                "fitted here."
+            ) from error
+        try:
+            expected = fitted.n_features_in_
+        except (AttributeError, IndexError):  # not told, or no members: the reader says so
+            expected = X.shape[1]
+        if expected != X.shape[1]:
+            raise ValueError(
+                f"{name}=FrozenEstimator({type(fitted).__name__}(...)) was fitted on {expected} "
+                f"features, but X has {X.shape[1]}. Pass the columns it was fitted on."
+            )
+        ours, theirs = _get_feature_names(X), getattr(fitted, "feature_names_in_", None)
+        if ours is not None and theirs is not None and not same_names(fitted, ours):
+            j = np.flatnonzero(_names_kept(fitted, ours) != theirs)[0]
+            raise ValueError(
+                f"{name}=FrozenEstimator({type(fitted).__name__}(...)) was fitted on "
+                f"{theirs[j]!r} where X has the column {ours[j]!r}. Pass the columns it was fitted "
+                "on, in their order."
+            )
+        return fitted
+    if estimator is not None and _is_fitted(estimator):
+        warn(
+            f"{name}={type(estimator).__name__}(...) is fitted already, but a copy of it is fitted "
+            "anew on the rows given to fit. To use it as it is, wrap it in "
+            "sklearn.frozen.FrozenEstimator; if it is to be fitted anew, pass it through "
+            "sklearn.base.clone first."
+        )
+    fitted = clone(default if estimator is None else estimator)
+    if random is not None:
+        params = sorted(fitted.get_params().items())
+        unset = [k for k, v in params if v is None and k.split("__")[-1] == "random_state"]
+        fitted.set_params(**{k: random.randint(np.iinfo(np.int32).max) for k in unset})
+    if sample_weight is None:
+        return unwrap(fitted.fit(X, y))
+    if isinstance(fitted, Pipeline):
+        last = fitted.steps[-1][0]
+        raise ValueError(
+            f"sample_weight was given, but {name}=Pipeline(...) does not say which of its steps "
+            f"take it. Fit the pipeline first, pipeline.fit(X, y, {last}__sample_weight=...), and "
+            f"pass {name}=FrozenEstimator(pipeline)."
+        )
+    if not has_fit_parameter(fitted, "sample_weight"):
+        raise ValueError(
+            f"sample_weight was given, but {name}={type(fitted).__name__}(...) does not take "
+            "sample weights. Leave sample_weight out or use an ensemble that supports it."
+        )
+    return fitted.fit(X, y, sample_weight=sample_weight)
+
+
+def check_readable(estimator):
+    """Refuse a frozen pipeline that cannot be read before its rows are looked at.
+
+    They may be text, which the first transformer would turn into numbers; an error about the
+    rows would lead astray.
+
+    Parameters
+    ----------
+    estimator : estimator, FrozenEstimator or None
+
+    Raises
+    ------
+    TypeError
+        If a transformer of the pipeline is not supported.
+    """
+    inner = readable(estimator) if isinstance(estimator, FrozenEstimator) else None
+    if isinstance(inner, Pipeline) and _is_fitted(inner):
+        n_features_of(inner)
+
+
+def read_classifier(estimator, *, voting="estimator"):
+    """Read a fitted ensemble, and refuse regressors.
+
+    Parameters
+    ----------
+    estimator : fitted ensemble
+    voting : {"estimator", "hard"}, default="estimator"
+
+    Returns
+    -------
+    Forest
+
+    Raises
+    ------
+    TypeError
+        If the ensemble is a regressor, or of a kind that cannot be read.
+    """
+    forest = read_forest(estimator, voting=voting)
+    if forest.classes is None:
+        raise TypeError(
+            f"estimator={type(estimator).__name__}(...) is a regressor. Give an ensemble of "
+            "classification trees."
+        )
+    return forest
+
+
+def checked_table(estimator, X, y):
+    """Training rows and labels, checked; rows that are not all numbers stay as they are.
+
+    These are for an ensemble that takes such tables; `encoded` makes numbers of them.
+    """
+    if is_plain(X) or estimator.estimator is None:
+        return validate_data(
+            estimator,
+            X,
+            y,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=finiteness(estimator),
+        )
+    validate_data(estimator, X, y, skip_check_array=True)
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    return X, y
+
+
+def encoded(estimator, forest, rows, X):
+    """Numbers for training rows, once the ensemble is read; its table is kept in ``_table``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With a fitted ``estimator_``.
+    forest : Forest
+        As that was read.
+    rows : array or data frame
+        As the ensemble was fitted on them.
+    X : ndarray or data frame
+        As `checked_table` answered.
+    """
+    table = estimator._table = columns_of(estimator.estimator_, forest)
+    # asked for at every prediction
+    estimator._takes_missing = takes_missing(estimator.estimator)
+    if table is not None:
+        X = table.encode(rows)
+    elif is_plain(X):
+        return X
+    return check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+
+
+def promised_domain(estimator, forest, X):
+    """The domain of an estimator in terms of feature numbers, with training rows inside.
+
+    It is kept in ``_inside``, and which features the rows lack in ``_seen_missing``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With a fitted ``estimator_``.
+    forest : Forest
+        As that was read.
+    X : ndarray of shape (n_rows, n_features)
+        Training rows as numbers.
+
+    Returns
+    -------
+    Inside or None
+
+    Raises
+    ------
+    ValueError
+        If the domain has the wrong form, a row is outside, or the ensemble does not take the
+        missing values of the domain.
+    """
+    estimator._seen_missing = np.isnan(X).any(axis=0)
+    names = getattr(estimator, "feature_names_in_", None)
+    inside = estimator._inside = read_domain(
+        estimator.domain,
+        estimator.n_features_in_,
+        names,
+        estimator._seen_missing,
+        forest.highest_code,
+    )
+    if inside is not None:
+        inside.check_rows(X)
+        check_missing(inside, estimator.estimator_, forest)
+    return inside
+
+
+def warn_of_rounding(estimator, forest, rows, X):
+    """Say so if rounding training rows to float32, as trees do, changes what the ensemble answers.
+
+    Parameters
+    ----------
+    estimator : fitted ensemble
+    forest : Forest
+        As it was read.
+    rows : array or data frame
+        Training rows for the ensemble.
+    X : ndarray of shape (n_rows, n_features)
+        The same as numbers.
+    """
+    if forest.input_dtype == "float32":
+        return
+    rounded = forest.classes[forest.predict_index(X)]
+    n = int((np.asarray(estimator.predict(rows)) != rounded).sum())
+    if n:
+        warn(
+            f"{type(estimator).__name__} compares float64 numbers, and {n} of {len(X)} training "
+            "rows are answered otherwise when they are rounded to float32, as scikit-learn's trees "
+            "round them. What is promised holds for rows that float32 represents. Fit and predict "
+            "on X.astype(numpy.float32), or on columns rounded to a few digits of float32."
+        )
+
+
+def finiteness(estimator):
+    """What ``validate_data`` is told of missing values, by the ensemble of an estimator."""
+    return "allow-nan" if takes_missing(estimator.estimator) else True
+
+
+def takes_missing(ensemble):
+    """Whether an ensemble (None: a forest) takes missing values, as far as its tags tell."""
+    if isinstance(ensemble, type):
+        raise TypeError(
+            f"estimator={ensemble.__name__} is a class. Give an instance, such as "
+            f"{ensemble.__name__}()."
+        )
+    inner = None if ensemble is None else unwrap(ensemble)
+    # what a pipeline takes, its steps say when they see it
+    return inner is None or isinstance(inner, Pipeline) or get_tags(inner).input_tags.allow_nan
+
+
+def check_missing(inside, estimator, forest):
+    """Refuse a domain with missing values for an ensemble that does not take them.
+
+    Parameters
+    ----------
+    inside : Inside or None
+    estimator : fitted ensemble
+    forest : Forest
+        As it was read.
+
+    Raises
+    ------
+    ValueError
+        If ``predict`` raises one for a row that lacks what may be missing, or if that is filled in
+        from other features.
+    """
+    if inside is None or not inside.missing.any():
+        return
+    if forest.filled is not None and (forest.filled & inside.missing).any():
+        raise ValueError(
+            f"The features {np.flatnonzero(forest.filled & inside.missing).tolist()} may be "
+            f"missing, but {type(estimator).__name__} fills them in from other features, which "
+            "no tree on these columns can do. Fit on rows in which they are known, and leave them "
+            "out of Domain(missing=...); or fill them in one by one (SimpleImputer)."
+        )
+    row = np.where(inside.missing, np.nan, np.clip(0.0, inside.low, inside.high))[None]
+    table = columns_of(estimator, forest)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            estimator.predict(row if table is None else table.decode(row))
+    except ValueError as error:
+        raise ValueError(
+            f"The features {np.flatnonzero(inside.missing).tolist()} may be missing, but "
+            f"{type(estimator).__name__}.predict does not take missing values. Leave them out of "
+            "Domain(missing=...), fill them in, or use an ensemble that takes them."
+        ) from error

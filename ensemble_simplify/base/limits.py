@@ -1,0 +1,95 @@
+"""Limits of time and memory, and what is said when one is reached."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+# Frames of these packages are not the user's: warnings point beyond them.
+_NOT_THE_USER = ("ensemble_simplify", "sklearn", "joblib")
+
+
+class TimeLimitError(TimeoutError):
+    """The time limit was reached before there was any result to return.
+
+    Raised by every estimator and function of this package that takes a ``time_limit``. Where there
+    is a result, it is returned with a ``ConvergenceWarning`` instead.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import TimeLimitError, merge_trees
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
+    >>> try:
+    ...     merge_trees([forest], max_leaf_nodes=10**9, time_limit=0.01)
+    ... except TimeLimitError:
+    ...     print("no tree in this time")
+    no tree in this time
+    """
+
+
+def deadline_after(time_limit):
+    """The moment, by ``time.monotonic()``, at which `time_limit` seconds (None: never) are over."""
+    return np.inf if time_limit is None else time.monotonic() + time_limit
+
+
+def warn(message, category=UserWarning):
+    """Warn at the line, outside this package and scikit-learn, from which all this was called."""
+    frame, level = sys._getframe(1), 2
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _NOT_THE_USER:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def warn_out_of_time(message):
+    """Say that a limit ended the search, and that what is returned is the best so far."""
+    warn(message, ConvergenceWarning)
+
+
+def report(estimator, message):
+    """Print a line about the progress of an estimator, if it is verbose."""
+    if estimator.verbose:
+        print(f"[{type(estimator).__name__}] {message}", flush=True)
+
+
+def all_or_nothing(fit):
+    """Decorate ``fit``: where it does not end (Ctrl-C, an error), the estimator is as before."""
+
+    @functools.wraps(fit)
+    def wrapper(self, *args, **kwargs):
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return wrapper
+
+
+def available_memory():
+    """Free memory of this machine, in bytes (4 GiB where the system does not tell)."""
+    limits = []
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        match = re.search(r"MemAvailable:\s+(\d+) kB", meminfo.read_text())
+        if match:
+            limits.append(1024 * int(match[1]))
+    elif "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        # half of what is installed, where the share in use is not known
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+    group, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+    if group.exists() and used.exists() and group.read_text().strip().isdigit():
+        limits.append(max(int(group.read_text()) - int(used.read_text()), 0))
+    return min(limits, default=4 << 30)

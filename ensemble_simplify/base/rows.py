@@ -1,0 +1,227 @@
+"""Rows, weights, labels and names of columns as users give them."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from scipy.stats import beta
+from sklearn.utils.validation import (
+    check_is_fitted,
+    validate_data,
+)
+
+from ensemble_simplify.base._scikit_learn import (
+    _check_sample_weight,
+    _get_feature_names,
+)
+
+
+def same_names(estimator, names):
+    """Whether an estimator with names of columns was fitted on these ones."""
+    return np.array_equal(_names_kept(estimator, names), estimator.feature_names_in_)
+
+
+def check_column_names(models, X=None, parameter="X"):
+    """Refuse columns in another order than a model was fitted on, as ``predict`` would.
+
+    Parameters
+    ----------
+    models : list of fitted estimators
+        Those without names of columns take any.
+    X : array, data frame or None
+        Rows for the models; those without names of columns go with any.
+    parameter : str
+        What errors call the rows.
+
+    Raises
+    ------
+    ValueError
+        If the rows have the wrong names, or two models know the same names in another order.
+    """
+    named = [model for model in models if hasattr(model, "feature_names_in_")]
+    names = None if X is None else _get_feature_names(X)
+    for model in named:
+        theirs = model.feature_names_in_
+        if names is None or len(names) != len(theirs) or same_names(model, names):
+            continue
+        j = np.flatnonzero(_names_kept(model, names) != theirs)[0]
+        raise ValueError(
+            f"{parameter} has the column {names[j]!r} where {type(model).__name__}(...) was fitted "
+            f"on {theirs[j]!r}. Pass the columns it was fitted on, in their order."
+        )
+    for other in named[1:]:
+        ours, theirs = list(named[0].feature_names_in_), list(other.feature_names_in_)
+        if ours != theirs and sorted(ours) == sorted(theirs):
+            raise ValueError(
+                f"model_a was fitted on the columns {', '.join(ours[:8])}, but model_b on "
+                f"{', '.join(theirs[:8])}. Fit both on the columns in the same order."
+            )
+
+
+def _names_kept(estimator, names):
+    """Names of columns as an estimator keeps them: LightGBM's have underscores for spaces."""
+    modules = {base.__module__.partition(".")[0] for base in type(estimator).__mro__}
+    names = np.asarray(names, dtype=object)
+    if "lightgbm" not in modules:
+        return names
+    return np.array([name.replace(" ", "_") for name in names], dtype=object)
+
+
+def named_rows(given, X):
+    """The rows as the ensemble should see them: a frame as it came, else the checked array."""
+    return given if _get_feature_names(given) is not None else X
+
+
+def check_weights(sample_weight, X, *, mean_one=False):
+    """Weights of the rows, checked.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), float or None
+    X : ndarray of shape (n_samples, n_features)
+    mean_one : bool, default=False
+        Whether to scale weights of an average below one up so that the rows with a positive
+        weight weigh one on average: for methods whose limits count rows.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples,)
+        Ones for None.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative or not finite, or all are zero.
+    """
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if weight.min() < 0:
+        raise ValueError(
+            f"sample_weight has the negative entry {weight.min()}. Weights must be 0 or more."
+        )
+    if not weight.any():  # newer versions of scikit-learn say so themselves
+        raise ValueError(
+            "sample_weight is zero for every row. Give at least one row a positive weight."
+        )
+    if mean_one:
+        positive = weight[weight > 0]
+        # of equal weights exactly one: their mean can round
+        average = positive[0] if positive.min() == positive.max() else positive.mean()
+        if average < 1.0:
+            weight = weight / average
+    return weight
+
+
+def class_index(y, classes):
+    """Position of each label in `classes`.
+
+    Raises
+    ------
+    ValueError
+        If a label is not among them: a frozen ensemble was fitted on other classes.
+    """
+    y = np.asarray(y)
+    if (y.dtype.kind in "OSU") == (classes.dtype.kind in "OSU"):
+        order = np.argsort(classes, kind="stable")
+        place = np.searchsorted(classes, y, sorter=order)
+        index = order[np.minimum(place, len(classes) - 1)]
+        found = classes[index] == y
+    else:
+        found = np.zeros(len(y), dtype=bool)
+    if not np.all(found):
+        unknown = y[~found][0]
+        raise ValueError(
+            f"y holds the label {unknown!r}, which the ensemble has never seen. Its classes are "
+            f"{list(classes)}. Pass rows of these classes."
+        )
+    return index
+
+
+def column_index(key, parameter, n_features, names=None):
+    """Index of a column that a user gave by name or index.
+
+    Parameters
+    ----------
+    key : str or int
+    parameter : str
+        Where it was given, for the error.
+    n_features : int
+    names : ndarray of shape (n_features,) or None
+        Names of the columns of X.
+    """
+    if isinstance(key, str):
+        if names is None:
+            raise ValueError(
+                f"{parameter} names the column {key!r}, but X has no column names. "
+                "Pass a DataFrame, or use column indices."
+            )
+        found = np.flatnonzero(names == key)
+        if not found.size:
+            raise ValueError(
+                f"{parameter} names the column {key!r}, which X does not have. Its columns "
+                f"are {', '.join(map(str, names[:8]))}{', ...' if len(names) > 8 else ''}."
+            )
+        return int(found[0])
+    if not isinstance(key, Integral) or not 0 <= key < n_features:
+        raise ValueError(
+            f"{parameter} has the column {key!r}. Columns are names, or indices from 0 to "
+            f"{n_features - 1}."
+        )
+    return int(key)
+
+
+def fitted_rows(estimator, X, *, any_missing=False):
+    """Rows to predict, as a scikit-learn tree takes them unchecked: float32, C order.
+
+    They are finite, but for features in ``estimator._may_miss`` (None: none) or, if `any_missing`,
+    all features.
+
+    Raises
+    ------
+    NotFittedError
+        If the estimator has not been fitted.
+    ValueError
+        If the rows do not go with those it was fitted on.
+    """
+    check_is_fitted(estimator)
+    known, table = getattr(estimator, "_may_miss", None), getattr(estimator, "_table", None)
+    if table is not None:
+        X = table.encode(X)
+    allowed = "allow-nan" if any_missing or known is not None else True
+    X = validate_data(
+        estimator, X, reset=False, dtype=np.float32, order="C", ensure_all_finite=allowed
+    )
+    if allowed == "allow-nan" and not any_missing:
+        unknown = np.isnan(X) & ~known
+        if unknown.any():
+            row, j = np.argwhere(unknown)[0]
+            raise ValueError(
+                f"X[{row}, {j}] is missing, but feature {j} never was in fit, so what the "
+                "ensemble says there is not known. Fill in a value, or fit again with the feature "
+                "in Domain(missing=...)."
+            )
+    return X
+
+
+def binomial_interval(hits, n, confidence=0.95):
+    """Clopper and Pearson's interval of a probability.
+
+    Parameters
+    ----------
+    hits : ndarray of shape (n_probabilities,) or float
+        Successes; need not be whole, if `n` is an effective number.
+    n : float
+        Trials; of none nothing is known.
+    confidence : float, default=0.95
+
+    Returns
+    -------
+    low, high : ndarrays of the shape of `hits`
+    """
+    tail = (1.0 - confidence) / 2.0
+    hits = np.asarray(hits, dtype=np.float64)
+    misses = n - hits
+    some, not_all = hits > 1e-9, misses > 1e-9
+    low = beta.ppf(tail, np.where(some, hits, 1.0), misses + 1.0)
+    high = beta.ppf(1.0 - tail, hits + 1.0, np.where(not_all, misses, 1.0))
+    return np.where(some, low, 0.0), np.where(not_all, high, 1.0)

@@ -1,0 +1,147 @@
+"""What the estimators with a tree do with it."""
+
+from __future__ import annotations
+
+from sklearn.utils.validation import (
+    check_is_fitted,
+)
+
+from ensemble_simplify.base.ensemble import (
+    takes_missing,
+)
+from ensemble_simplify.base.plots import pyplot
+from ensemble_simplify.base.rows import (
+    fitted_rows,
+)
+from ensemble_simplify.writing import NamedTree
+
+
+class TakesWhatItsEstimatorTakes:
+    """Missing values are taken iff the ensemble takes them."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        known = vars(self).get("_takes_missing")
+        tags.input_tags.allow_nan = takes_missing(self.estimator) if known is None else known
+        return tags
+
+
+class HoldsTree:
+    """What an estimator does with the scikit-learn tree in its ``decision_tree_``."""
+
+    def predict(self, X):
+        """Predict with the tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite rows, missing values only where there were some in ``fit``; cast to float32,
+            as scikit-learn's trees do.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels, or values in regression.
+        """
+        X = fitted_rows(self, X)
+        return self.decision_tree_.predict(X, check_input=False)
+
+    def get_depth(self):
+        """Depth of the tree: splits on the longest way from the root to a leaf.
+
+        Returns
+        -------
+        int
+            0 for a single leaf.
+        """
+        check_is_fitted(self)
+        return int(self.decision_tree_.get_depth())
+
+    def get_n_leaves(self):
+        """Number of leaves of the tree.
+
+        Returns
+        -------
+        int
+            At least 1.
+        """
+        check_is_fitted(self)
+        return int(self.decision_tree_.get_n_leaves())
+
+    def export_text(self, *, feature_names=None, class_names=None, decimals=None, max_depth=None):
+        """The tree as indented text, in the columns and levels that were fitted on.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, default=None
+            None: the names seen in ``fit``, or x0, x1, ...
+        class_names : sequence, default=None
+            What stands for ``classes_``, in their order.
+        decimals : int or None, default=None
+            Digits after the point; None: as few as split float32 numbers alike.
+        max_depth : int or None, default=None
+            Splits deeper than this are cut short. None: none are.
+
+        Returns
+        -------
+        text : str
+            With the class of each leaf, its share and the number of training rows there. Missing
+            values are mentioned where the tree has met them in ``fit``.
+
+        See Also
+        --------
+        export_tree : The tree as rules, SQL, C, Python or JSON.
+        """
+        tree = NamedTree.of(
+            self, feature_names=feature_names, class_names=class_names, name="estimator"
+        )
+        return tree.text(decimals, max_depth)
+
+    def plot(self, *, ax=None, feature_names=None, class_names=None, **kwargs):
+        """Draw the tree as `sklearn.tree.plot_tree` does, in the columns and levels fitted on.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None: the current one.
+        feature_names : sequence of str, default=None
+            None: the names seen in ``fit``, or x0, x1, ...
+        class_names : sequence, default=None
+            What stands for ``classes_``, in their order.
+        **kwargs
+            Other parameters of `sklearn.tree.plot_tree`. Here ``filled=True``, ``rounded=True`` and
+            ``impurity=False`` unless told otherwise, and thresholds have as many digits as they
+            need unless ``precision`` is given.
+
+        Returns
+        -------
+        annotations : list of matplotlib Annotation
+            As ``plot_tree`` returns them. A row goes to the left child where what is written in
+            the box is true of it.
+        """
+        tree = NamedTree.of(
+            self, feature_names=feature_names, class_names=class_names, name="estimator"
+        )
+        pyplot(self)
+        return tree.draw(ax, **kwargs)
+
+
+class HoldsClassifierTree(HoldsTree):
+    """`HoldsTree` for classifiers."""
+
+    def predict_proba(self, X):
+        """Predict class probabilities with the tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite rows, missing values only where there were some in ``fit``; cast to float32,
+            as scikit-learn's trees do.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        X = fitted_rows(self, X)
+        return self.decision_tree_.predict_proba(X, check_input=False)

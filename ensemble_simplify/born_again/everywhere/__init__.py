@@ -1,0 +1,6 @@
+"""The same class for every input: exact search over regions, heuristics, bounds.
+
+`_planner` chooses and stops the parts, `_search` runs the dynamic programming, `_heuristic` and
+`_refinement` grow and improve trees, `_bounds` and `_fooling` bound them from below, `_grid` holds
+the cells that all of them share.
+"""

@@ -1,0 +1,354 @@
+"""The grid of cells that a forest induces, labelled with the class of each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify.grid import (
+    FREE,
+    Stopped,
+    changes_across,
+    leaves_of_cells,
+    paint,
+    paint_lines,
+    restrict,
+)
+
+# Cells labelled at a time: their scores stay in the processor's cache.
+SLAB = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Classes on a grid of cells.
+
+    Attributes
+    ----------
+    features : intp array of shape (n_axes,)
+        The feature of each axis.
+    cuts : list of float64 arrays
+        Sorted cut points of each axis; cell i of an axis is ``(cuts[i - 1], cuts[i]]``.
+    labels : array of shape (len(cuts[0]) + 1, len(cuts[1]) + 1, ...)
+        Class index of each cell; `FREE` in cells outside the domain.
+    """
+
+    features: np.ndarray
+    cuts: list
+    labels: np.ndarray
+
+    @property
+    def n_cells(self):
+        return self.labels.size
+
+    @property
+    def shape(self):
+        """Cells on each axis."""
+        return self.labels.shape
+
+    @cached_property
+    def has_free(self):
+        """Whether there are cells of free class."""
+        return bool(self.labels.size and self.labels.max() == FREE)
+
+    def labels_of(self, cells):
+        """Class of some cells, int indices of shape (n, n_axes)."""
+        return self.labels[tuple(cells.T)]
+
+    def labels_along(self, cells, axis):
+        """Classes on the lines along an axis through some cells, (n, shape[axis])."""
+        place = [position[:, None] for position in cells.T]
+        place[axis] = np.arange(self.shape[axis])
+        return self.labels[tuple(place)]
+
+    def cells_here(self, cells):
+        """The cells that stand for cells of the grid of all cuts, in which ours are numbered."""
+        columns = [
+            np.searchsorted(cuts, cells[:, axis])
+            for axis, cuts in zip(self.features, self.cuts, strict=True)
+        ]
+        return np.array(columns, dtype=np.int32).reshape(len(columns), len(cells)).T
+
+    def sub_grid(self, lo, hi):
+        """The cells lo..hi (inclusive, one entry an axis), as a view."""
+        window = tuple(slice(a, b + 1) for a, b in zip(lo, hi, strict=True))
+        cuts = [c[a:b] for c, a, b in zip(self.cuts, lo, hi, strict=True)]
+        return Grid(self.features, cuts, self.labels[window])
+
+    def simplified(self):
+        """The same function without the cuts across which no class changes.
+
+        Such cuts appear in no smallest tree. Axes left with one cell are dropped. Where cells are
+        free, a slab of cells goes as well if its neighbour has the same class in all its cells
+        that are not free: a tree can treat it like the neighbour.
+        """
+        labels = np.ascontiguousarray(self.labels)
+        if self.has_free:
+            return self._absorbed()
+        keep = []
+        before, after = 1, labels.size
+        for length in labels.shape:
+            after //= length
+            keep.append(
+                np.frombuffer(
+                    changes_across(labels.reshape(-1), before, length, after), dtype=np.uint8
+                ).astype(bool)
+            )
+            before *= length
+        for a, matters in enumerate(keep):
+            if not matters.all():
+                # cell k stands for all cells merged with it: the one above a dropped cut goes
+                labels = labels.compress(np.concatenate([[True], matters]), axis=a)
+        axes = [a for a, matters in enumerate(keep) if matters.any()]
+        return Grid(
+            self.features[axes],
+            [self.cuts[a][keep[a]] for a in axes],
+            np.ascontiguousarray(labels).reshape([labels.shape[a] for a in axes]),
+        )
+
+    def _absorbed(self):
+        """`simplified` for grids with free cells."""
+        labels, cuts = self.labels, list(self.cuts)
+        classes = labels[labels != FREE]
+        if classes.size == 0 or classes.min() == classes.max():
+            one = np.array(classes[0] if classes.size else FREE, dtype=labels.dtype)
+            return Grid(self.features[:0], [], one)
+        before = None
+        while before != labels.shape:
+            before = labels.shape
+            for a in range(labels.ndim):
+                slabs = np.moveaxis(labels, a, 0)
+                # one slab of each group stands for all of them
+                chosen, lower = [0], []
+                for k in range(1, len(slabs)):
+                    one, two = slabs[chosen[-1]], slabs[k]
+                    differ = one != two
+                    if not (differ & (two != FREE)).any():
+                        continue
+                    if not (differ & (one != FREE)).any():
+                        chosen[-1] = k
+                        continue
+                    chosen.append(k)
+                    lower.append(k - 1)
+                if len(chosen) < len(slabs):
+                    labels = labels.take(chosen, axis=a)
+                    cuts[a] = cuts[a][lower]
+        axes = [a for a in range(labels.ndim) if labels.shape[a] > 1]
+        return Grid(
+            self.features[axes],
+            [cuts[a] for a in axes],
+            np.ascontiguousarray(labels).reshape([labels.shape[a] for a in axes]),
+        )
+
+
+def n_cells(shape):
+    """Cells of a grid with so many on each axis, as a float: it may be astronomic."""
+    return float(np.prod(np.array(shape, dtype=float)))
+
+
+def grid_bytes(shape):
+    """Bytes that labelling and simplifying a grid of this shape takes at most."""
+    n_cells = 1
+    for n in shape:
+        n_cells *= int(n)
+    return 4 * n_cells
+
+
+@dataclass(frozen=True, eq=False)
+class CellTrees:
+    """The trees of a forest over axes, with the votes of their leaves.
+
+    Attributes
+    ----------
+    nodes : int32 array of shape (n_nodes, 3)
+        Trees over axes; the numbers of their leaves are rows of `value`.
+    offsets : intp array of shape (n_trees + 1,)
+        Where the trees begin.
+    value : float64 array of shape (n_leaf_numbers, n_scores)
+    shape : tuple
+        Cells on each axis.
+    decide : callable
+        ``Forest.decide`` of the forest the trees come from.
+    outside : pair of int32 arrays of shape (n_regions, n_axes) or None
+        First and last cells of regions outside the domain: the class is `FREE` there.
+    """
+
+    nodes: np.ndarray
+    offsets: np.ndarray
+    value: np.ndarray
+    shape: tuple
+    decide: Callable
+    outside: tuple | None = None
+
+    @classmethod
+    def of(cls, forest, axes, outside=None):
+        """The trees of a forest over `Axes` that hold all its cut points."""
+        trees = axes.encode_forest(forest)
+        return cls(trees.nodes, trees.offsets, forest.value, axes.shape, forest.decide, outside)
+
+    @property
+    def has_free(self):
+        """Whether there are cells of free class."""
+        return self.outside is not None
+
+    @property
+    def n_trees(self):
+        """Number of trees."""
+        return len(self.offsets) - 1
+
+    @property
+    def roots(self):
+        """The roots of the trees, as nodes of shape (n_trees, 3)."""
+        return self.nodes[self.offsets[:-1]]
+
+    def restricted(self, lo, hi):
+        """The trees on the region lo..hi (inclusive), over the cuts they still use there.
+
+        Returns
+        -------
+        trees : CellTrees
+        axes : intp array
+            Our axes that are left.
+        cuts : list of intp arrays
+            Our cuts that are left on each of them.
+        """
+        lo, hi = np.asarray(lo, dtype=np.int32), np.asarray(hi, dtype=np.int32)
+        outside, kept_axis, kept_cut = self._outside_in(lo, hi)
+        nodes, offsets, axes, cuts = restrict(self.nodes, self.offsets, lo, hi, kept_axis, kept_cut)
+        if outside is not None:
+            outside = tuple(
+                np.array(
+                    [np.searchsorted(c, ends[:, a]) for a, c in zip(axes, cuts, strict=True)],
+                    dtype=np.int32,
+                ).T.reshape(len(ends), len(axes))
+                for ends in outside
+            )
+        shape = tuple(len(c) + 1 for c in cuts)
+        return CellTrees(nodes, offsets, self.value, shape, self.decide, outside), axes, cuts
+
+    def _outside_in(self, lo, hi):
+        """Where the regions outside the domain meet a region, and the cuts that bound them."""
+        none = np.empty(0, dtype=np.intp)
+        if self.outside is None:
+            return None, none, none
+        first, last = np.maximum(self.outside[0], lo), np.minimum(self.outside[1], hi)
+        meet = (first <= last).all(axis=1)
+        if not meet.any():
+            return None, none, none
+        first, last = first[meet], last[meet]
+        below, above = np.nonzero(first > lo), np.nonzero(last < hi)
+        axis = np.concatenate([below[1], above[1]])
+        cut = np.concatenate([first[below] - 1, last[above]]).astype(np.intp)
+        return (first, last), axis, cut
+
+    def only_class(self):
+        """The class of all cells inside the domain where that is plain, else None.
+
+        `FREE` if all are outside. Without regions outside the domain, always None.
+        """
+        if self.outside is None:
+            return None
+        whole = (self.outside[0] == 0) & (self.outside[1] == np.array(self.shape) - 1)
+        if whole.all(axis=1).any():
+            return FREE
+        if (self.roots[:, 0] >= 0).any():
+            return None
+        cell = np.zeros((1, len(self.shape)), dtype=np.int32)
+        return int(replace(self, outside=None).labels_of(cell)[0])
+
+    def labels(self, deadline=np.inf):
+        """Class of every cell, as an array of `shape`, by the forest's own arithmetic.
+
+        Raises `Stopped` when ``time.monotonic()`` passes `deadline`.
+
+        Cost: one addition a cell, tree and score, O(cells * trees * scores); memory: the
+        labels (2 bytes a cell) and one slab of scores.
+        """
+        labels = np.empty(int(np.prod(self.shape, dtype=np.int64)), dtype=np.uint16)
+        position = 0
+        for first, last in _slabs(self.shape):
+            if monotonic() >= deadline:
+                raise Stopped
+            first, last = np.array(first, dtype=np.int32), np.array(last, dtype=np.int32)
+            n = int(np.prod(last - first + 1, dtype=np.int64))
+
+            def sums(start, stop, init, n=n, first=first, last=last):
+                scores = self._start(n, init)
+                paint(self.nodes, self.offsets[start:stop], self.value, first, last, scores)
+                return scores
+
+            labels[position : position + n] = self.decide(sums)
+            position += n
+        labels = labels.reshape(self.shape)
+        if self.outside is not None:
+            for first, last in zip(*self.outside, strict=True):
+                labels[tuple(slice(a, b + 1) for a, b in zip(first, last, strict=True))] = FREE
+        return labels
+
+    def labels_of(self, cells):
+        """Class of some cells, int32 indices of shape (n, n_axes); `FREE` outside the domain."""
+        leaves = np.empty((self.n_trees, len(cells)), dtype=np.intp)
+        leaves_of_cells(self.nodes, self.offsets, cells, leaves)
+
+        def sums(start, stop, init):
+            scores = self._start(len(cells), init)
+            for tree in range(start, stop):
+                scores += self.value[leaves[tree]]
+            return scores
+
+        labels = np.asarray(self.decide(sums))
+        if self.outside is not None:
+            for first, last in zip(*self.outside, strict=True):
+                axes = np.flatnonzero((first > 0) | (last < np.array(self.shape) - 1))
+                inside = (cells[:, axes] >= first[axes]) & (cells[:, axes] <= last[axes])
+                labels[inside.all(axis=1)] = FREE
+        return labels
+
+    def labels_along(self, cells, axis):
+        """Classes on lines along an axis through some cells, (n, shape[axis]); see `labels_of`."""
+        length = self.shape[axis]
+
+        def sums(start, stop, init):
+            scores = self._start(len(cells) * length, init)
+            roots = self.offsets[start:stop]
+            paint_lines(self.nodes, roots, self.value, cells, axis, length, scores)
+            return scores
+
+        labels = np.asarray(self.decide(sums)).reshape(len(cells), length)
+        if self.outside is not None:
+            others = np.arange(len(self.shape)) != axis
+            for first, last in zip(*self.outside, strict=True):
+                meets = (cells >= first) & (cells <= last)
+                labels[meets[:, others].all(axis=1), first[axis] : last[axis] + 1] = FREE
+        return labels
+
+    def _start(self, n, init):
+        scores = np.zeros((n, self.value.shape[1]))
+        if init is not None:
+            scores += init
+        return scores
+
+
+def _slabs(shape):
+    """Boxes of about SLAB cells that cover the grid in C order."""
+    if not shape:
+        yield [], []
+        return
+    # leading axes are walked cell by cell, one axis in runs, the rest stays whole
+    inner, a = 1, len(shape)
+    while a > 0 and inner * shape[a - 1] <= SLAB:
+        a -= 1
+        inner *= shape[a]
+    if a == 0:
+        yield [0] * len(shape), [n - 1 for n in shape]
+        return
+    run = max(1, SLAB // inner)
+    tail_first, tail_last = [0] * (len(shape) - a), [n - 1 for n in shape[a:]]
+    for lead in np.ndindex(*shape[: a - 1]):
+        for k in range(0, shape[a - 1], run):
+            end = min(k + run, shape[a - 1]) - 1
+            yield [*lead, k, *tail_first], [*lead, end, *tail_last]

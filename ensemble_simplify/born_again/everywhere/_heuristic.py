@@ -1,0 +1,287 @@
+"""Faithful trees without a proof of smallness, for grids of any size.
+
+The feature space is divided greedily until the boxes are small enough to be solved exactly. The
+tree is faithful: a box becomes a leaf only when all its cells have been looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify.born_again.everywhere._grid import CellTrees, Grid, n_cells
+from ensemble_simplify.born_again.everywhere._search import CellTree, TooLarge, n_regions, solve
+from ensemble_simplify.grid import FREE, Stopped, class_counts, with_sizes
+
+# Boxes of up to this many cells are labelled as a whole, larger ones are sampled.
+TABLE_CELLS = 1 << 17
+SAMPLE = 512
+# Regions of a box that is solved exactly at once.
+TAIL_REGIONS = 1_000_000
+PROGRESS_SECONDS = 1.0
+
+
+@dataclass(eq=False)
+class Box:
+    """A box of cells in the draft of a tree.
+
+    Attributes
+    ----------
+    lo, hi : int32 arrays
+        First and last cell on each axis of the whole grid.
+    axes : intp array
+        Axes of the whole grid on which the box is still divided.
+    numbers : list of intp arrays
+        The cuts left on each of them, by their number in the whole grid.
+    trees : CellTrees or None
+        The trees restricted to the box, over these cuts; None once there is a table.
+    labels : array or None
+        The class of each cell, for small boxes.
+    axis, cut : int
+        Its split, in numbers of the whole grid; -1 if it has no parts.
+    parts : tuple of Box
+    tree : CellTree or None
+        A smallest faithful tree over the whole grid's axes and cuts, for boxes without parts.
+    """
+
+    lo: np.ndarray
+    hi: np.ndarray
+    axes: np.ndarray
+    numbers: list
+    trees: CellTrees | None
+    labels: np.ndarray | None = None
+    axis: int = -1
+    cut: int = -1
+    parts: tuple = ()
+    tree: CellTree | None = None
+
+    @property
+    def shape(self):
+        """Cells on each axis that is left."""
+        return tuple(len(cuts) + 1 for cuts in self.numbers)
+
+    def tabulate(self, deadline):
+        """Replace the trees by a table of classes, without the cuts that do not matter."""
+        grid = Grid(self.axes, self.numbers, self.trees.labels(deadline)).simplified()
+        self.axes, self.numbers, self.labels = grid.features, grid.cuts, grid.labels
+        self.trees = None
+
+    def divide(self, axis, cut):
+        """Split the box on a local axis and cut."""
+        self.axis, self.cut = int(self.axes[axis]), int(self.numbers[axis][cut])
+        self.parts = (self._part(axis, cut, False), self._part(axis, cut, True))
+        self.trees = self.labels = None
+
+    def _part(self, axis, cut, upper):
+        lo, hi = self.lo.copy(), self.hi.copy()
+        first, last = [0] * len(self.shape), [n - 1 for n in self.shape]
+        if upper:
+            lo[self.axis], first[axis] = self.cut + 1, cut + 1
+        else:
+            hi[self.axis], last[axis] = self.cut, cut
+        if self.labels is not None:
+            grid = Grid(self.axes, self.numbers, self.labels).sub_grid(first, last).simplified()
+            return Box(lo, hi, grid.features, grid.cuts, None, grid.labels)
+        trees, axes, cuts = self.trees.restricted(first, last)
+        numbers = [self.numbers[a][c] for a, c in zip(axes, cuts, strict=True)]
+        return Box(lo, hi, self.axes[axes], numbers, trees)
+
+
+class Draft:
+    """A faithful tree in the making.
+
+    Parameters
+    ----------
+    trees : CellTrees
+        The forest over its grid.
+    objective : {"depth", "leaves", "depth_then_leaves"}
+    max_bytes : float
+        Memory for the exact solution of boxes.
+    deadline : float
+        By ``time.monotonic``.
+    rng : numpy Generator
+        For the samples of cells by which large boxes are divided.
+    report : callable or None
+        Called with a message from time to time.
+    """
+
+    def __init__(self, trees, objective, *, max_bytes, deadline, rng, report=None):
+        self.objective = objective
+        self.max_bytes = max_bytes
+        self.deadline = deadline
+        self.rng = rng
+        self.report = report
+        self.trees = trees
+        shape = np.array(trees.shape, dtype=np.int32)
+        self.root = Box(
+            np.zeros_like(shape),
+            shape - 1,
+            np.arange(len(shape)),
+            [np.arange(n - 1) for n in shape],
+            trees,
+        )
+        self.n_leaves = 0
+        # the part of the feature space, in cells, that has its tree
+        self.share = 0.0
+        # bounds for every faithful tree: those of the boxes solved exactly
+        self.depth_bound = 0
+        self.leaves_bound = 1
+
+    @property
+    def is_optimal(self):
+        """Whether the whole grid was solved as one box."""
+        return self.root.tree is not None
+
+    # ------------------------------------------------------------------------- divide greedily
+
+    def build(self):
+        """Divide the whole grid until every box has a tree.
+
+        Raises
+        ------
+        Stopped
+            When the time is up first.
+        """
+        stack = [self.root]
+        told = monotonic()
+        while stack:
+            # deep first, so that memory holds one path
+            box = stack.pop()
+            if monotonic() >= self.deadline:
+                raise Stopped
+            only = None if box.trees is None else box.trees.only_class()
+            if only is not None:
+                box.tree, box.trees = CellTree.leaf(only), None
+                self.n_leaves += 1
+                self.share += self._share_of(box)
+                continue
+            if box.labels is None and n_cells(box.shape) <= TABLE_CELLS:
+                box.tabulate(self.deadline)
+            if box.labels is not None and n_regions(box.shape) <= TAIL_REGIONS and self._solve(box):
+                self.n_leaves += box.tree.n_leaves
+                self.share += self._share_of(box)
+                continue
+            if box.labels is None:
+                box.divide(*sampled_cuts(box.trees, self.rng, 1)[0])
+            else:
+                box.divide(*_purest_cuts(*_table_counts(box.labels), 1)[0])
+            stack.extend(box.parts)
+            if self.report and monotonic() - told > PROGRESS_SECONDS:
+                told = monotonic()
+                self.report(f"{self.n_leaves} leaves on {self.share:.1%} of the cells")
+
+    def _share_of(self, box):
+        return n_cells(box.hi - box.lo + 1) / n_cells(self.trees.shape)
+
+    def _solve(self, box):
+        """Solve a box exactly; False if that takes more memory than allowed."""
+        try:
+            solution = solve(
+                box.labels,
+                self.objective,
+                max_bytes=self.max_bytes,
+                seconds=self.deadline - monotonic(),
+            )
+        except TooLarge:
+            return False
+        tree = solution.tree
+        box.tree = tree.on_grid(Grid(box.axes, box.numbers, box.labels))
+        box.trees = box.labels = None
+        # no tree of a box is larger than one of the whole
+        if self.objective != "leaves":
+            self.depth_bound = max(self.depth_bound, tree.depth)
+        if self.objective == "leaves":
+            self.leaves_bound = max(self.leaves_bound, tree.n_leaves)
+        return True
+
+    # ----------------------------------------------------------------------------- the tree
+
+    def tree(self):
+        """The tree of the draft as it stands."""
+        order, stack = [], [self.root]
+        while stack:
+            box = stack.pop()
+            order.append(box)
+            stack.extend(box.parts[::-1])
+        # parts before wholes; siblings of one class are one leaf
+        trees = {}
+        for box in reversed(order):
+            tree = box.tree
+            if tree is None:
+                one, two = (trees[id(part)] for part in box.parts)
+                if one and two and one.n_leaves == two.n_leaves == 1:
+                    tree = one if one.nodes[0, 1] == two.nodes[0, 1] else None
+            trees[id(box)] = tree
+        nodes, stack = [], [self.root]
+        while stack:
+            box = stack.pop()
+            tree = trees[id(box)]
+            if tree is None:
+                nodes.append(np.array([[box.axis, box.cut, 0]], dtype=np.int32))
+                stack.extend(box.parts[::-1])
+            else:
+                nodes.append(tree.nodes)
+        return CellTree(with_sizes(np.concatenate(nodes))).without_free()
+
+
+def _table_counts(labels):
+    n_classes = int(labels.max()) + 1
+    if n_classes > FREE:
+        # free cells are counted last, and left out
+        n_classes = int(labels.max(where=labels != FREE, initial=0)) + 1
+        labels = np.minimum(labels, np.uint16(n_classes))
+    counts = np.zeros((sum(labels.shape), n_classes + 1), dtype=np.intp)
+    class_counts(labels.reshape(-1), np.array(labels.shape, dtype=np.intp), counts)
+    return counts[:, :n_classes], labels.shape
+
+
+def sampled_cuts(trees, rng, n):
+    """The `n` cuts of a grid with least entropy on a sample of its cells: (axis, cut) each.
+
+    One, on which most trees depend, where all cells of the sample are of one class.
+    """
+    shape = np.array(trees.shape)
+    cells = rng.integers(0, shape, size=(SAMPLE, len(shape)), dtype=np.int32)
+    labels = trees.labels_of(cells)
+    inside = labels != FREE
+    cells, labels = cells[inside], labels[inside]
+    first = np.concatenate([[0], np.cumsum(shape)])
+    if len(np.unique(labels)) <= 1:
+        # nothing to tell apart: halve the votes that most trees still need
+        roots = trees.roots
+        roots = roots[roots[:, 0] >= 0]
+        used = np.bincount(first[roots[:, 0]] + roots[:, 1], minlength=int(first[-1]))
+        best = int(used.argmax())
+        axis = int(np.searchsorted(first, best, side="right")) - 1
+        return [(axis, best - int(first[axis]))]
+    n_classes = int(labels.max()) + 1
+    place = (first[:-1] + cells) * n_classes + labels[:, None]
+    counts = np.bincount(place.ravel(), minlength=int(first[-1]) * n_classes)
+    return _purest_cuts(counts.reshape(-1, n_classes), trees.shape, n)
+
+
+def _purest_cuts(counts, shape, n):
+    """The `n` cuts whose sides have the least entropy: (axis, cut) each.
+
+    Parameters
+    ----------
+    counts : array of shape (sum of shape, n_classes)
+        Cells of each class at each position of each axis.
+    """
+    costs, cuts, base = [], [], 0
+    for axis, length in enumerate(shape):
+        below = counts[base : base + length].cumsum(axis=0)
+        base += length
+        above = below[-1] - below[:-1]
+        costs.append(_entropy(below[:-1]) + _entropy(above))
+        cuts += [(axis, cut) for cut in range(length - 1)]
+    return [cuts[k] for k in np.concatenate(costs).argsort(kind="stable")[:n]]
+
+
+def _entropy(counts):
+    """Entropy of each row, times its total."""
+    total = counts.sum(axis=1)
+    logs = np.log(np.maximum(counts, 1))
+    return total * np.log(np.maximum(total, 1)) - (counts * logs).sum(axis=1)

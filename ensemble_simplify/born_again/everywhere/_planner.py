@@ -1,0 +1,628 @@
+"""Which search for which ensemble: exact while memory and time allow, else the heuristic."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify.born_again.everywhere._fooling import leaves_bound
+from ensemble_simplify.born_again.everywhere._grid import CellTrees, Grid, grid_bytes, n_cells
+from ensemble_simplify.born_again.everywhere._heuristic import Draft
+from ensemble_simplify.born_again.everywhere._refinement import (
+    MOST_SAVED,
+    Refinement,
+    choose_upper_splits,
+)
+from ensemble_simplify.born_again.everywhere._search import (
+    DL_PASSES,
+    CellTree,
+    TooLarge,
+    forced_cuts,
+    lay_out,
+    n_regions,
+    pareto_front,
+    solve,
+)
+from ensemble_simplify.grid import Axes, Stopped, leaf_boxes, merged_thresholds
+from ensemble_simplify.proof import Space
+from ensemble_simplify.reading import Forest
+
+# Without a time limit: leaves grown for the choice of upper splits, and forecast work (nanoseconds)
+# of the parts that are solved, so that the result does not depend on the speed of the machine.
+GROWN_LEAVES, REFINE_WORK = 2e6, 3e9
+# With one: the share of the time for the choice of upper splits, which grows so many times the
+# leaves of the first tree and is left out where that takes longer; seconds a leaf.
+UPPER_SHARE, UPPER_FACTOR, GROW_SECONDS = 0.25, 60, 1e-6
+# Largest tree that is written out.
+MAX_LEAVES = 1_000_000
+# ``method="auto"`` refuses at once where so many leaves are forecast; seconds for the forecast, and
+# its share of a time limit.
+REFUSED_LEAVES, FORECAST_SECONDS, FORECAST_SHARE = 100 * MAX_LEAVES, 1.0, 0.1
+# Share of the time for the first tree where the domain has groups and implications: the proof
+# that grows it knows nothing of them.
+FIRST_TREE_SHARE = 0.2
+# Seconds that writing out a leaf takes, by how many seconds a limit may be passed, and how many
+# leaves there are before siblings of one class are merged, for one afterwards.
+LEAF_SECONDS, LATE_SECONDS, UNMERGED = 3.5e-6, 0.3, 2.0
+# Grids of more cells are not labelled as a whole unless ``method="exact"``: their tables of
+# regions would not fit either. Nor are those whose labels would take more than a share of the
+# time limit: seconds a cell, and a cell, tree and score.
+TABLE_CELLS = 1 << 24
+LABEL_SHARE, CELL_SECONDS, VOTE_SECONDS = 0.2, 1.2e-8, 5e-10
+# Passes of an exact search over its regions, and bytes a region.
+PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (DL_PASSES, 6)}
+# With a time limit, grids of up to so many regions are solved exactly at once, if that takes a
+# small share of the time at so many seconds a region and pass. Others are when there is a tree to
+# return, in a share of the time, and not where the forecast is longer.
+DIRECT_REGIONS, DIRECT_SHARE, REGION_SECONDS, EXACT_SHARE = 2e7, 0.2, 2e-8, 0.5
+# Seconds that planning takes a cell of the grid, and the share of an exact search it may take.
+PLAN_SECONDS, PLAN_SHARE = 3e-7, 0.2
+# Share of the time limit for lower bounds, and their seconds without a limit and at most.
+BOUND_SHARE, BOUND_SECONDS, MOST_BOUND_SECONDS = 0.15, 3.0, 30.0
+# Seconds that finding the box of a leaf takes: cells are drawn in leaves where there is time.
+BOX_SECONDS = 4e-7
+# Seconds of forecast work of which the user is told before it begins, and seconds for a bound to
+# go with that.
+PATIENCE, TELL_SECONDS = 10.0, 0.5
+
+
+@dataclass(eq=False)
+class Problem:
+    """A forest over the cells that its cuts make: what is searched.
+
+    Attributes
+    ----------
+    forest : Forest
+        Whose function the tree shall have.
+    axes : Axes
+        Its cut points.
+    trees : CellTrees
+        The forest over the cells; knows which are outside the domain.
+    """
+
+    forest: Forest
+    axes: Axes
+    trees: CellTrees
+
+    @classmethod
+    def of(cls, forest, domain=None):
+        """The problem of a forest, inside a domain (an ``Inside``) if there is one."""
+        axes = Axes.of(forest)
+        outside = None if domain is None else domain.outside(axes)
+        return cls(forest, axes, CellTrees.of(forest, axes, outside))
+
+    @cached_property
+    def space(self):
+        """The same cells as a proof knows them: grows a faithful tree, and forecasts its size."""
+        return Space([self.forest], self.axes)
+
+    @property
+    def label_seconds(self):
+        """Forecast of the time that labelling all cells takes."""
+        a_cell = CELL_SECONDS + VOTE_SECONDS * self.forest.n_trees * self.forest.n_scores
+        return n_cells(self.trees.shape) * a_cell
+
+    def can_label_all(self, max_bytes, seconds):
+        """Whether looking at every cell is worth its memory and time."""
+        return (
+            n_cells(self.trees.shape) <= TABLE_CELLS
+            and grid_bytes(self.trees.shape) <= max_bytes
+            and self.label_seconds <= LABEL_SHARE * seconds
+        )
+
+
+def read_problem(forest, domain=None, merge_rows=None):
+    """The problem of a forest as it was read.
+
+    Parameters
+    ----------
+    forest : Forest
+    domain : Inside or None
+    merge_rows : array of shape (n_rows, n_features) or None
+        Thresholds are merged as far as these rows allow it; None: not.
+    """
+    if domain is not None:
+        forest = domain.read(forest)
+    if merge_rows is not None:
+        forest = replace(forest, threshold=merged_thresholds(forest, merge_rows))
+        if domain is not None:
+            forest = domain.read(forest)
+    return Problem.of(forest, domain)
+
+
+@dataclass(eq=False)
+class Result:
+    """What a search found.
+
+    Attributes
+    ----------
+    tree : CellTree
+        Over all axes and cuts of the grid.
+    shape : tuple
+        Cells on each axis, without cuts that do not matter where that is known.
+    optimal : bool
+    depth_bound, leaves_bound : int
+        No faithful tree is less deep or has fewer leaves; with the objective
+        ``"depth_then_leaves"`` and `optimal`, none of least depth has fewer leaves.
+    """
+
+    tree: CellTree
+    shape: tuple
+    optimal: bool
+    depth_bound: int
+    leaves_bound: int
+
+    @classmethod
+    def proven(cls, tree, shape, objective):
+        """A tree that is smallest in the objective."""
+        depth, leaves = tree.depth, tree.n_leaves
+        if objective == "leaves":
+            depth = _least_depth_of(leaves)
+        elif objective == "depth":
+            leaves = depth + 1
+        return cls(tree, shape, True, depth, leaves)
+
+
+class OutOfTime(Exception):
+    """No faithful tree was found in time.
+
+    Attributes
+    ----------
+    n_leaves : int
+        Leaves found so far.
+    share : float
+        Part of the cells they cover.
+    """
+
+    def __init__(self, n_leaves=0, share=0.0):
+        super().__init__(f"{n_leaves} leaves on {share:.3%} of the cells")
+        self.n_leaves = n_leaves
+        self.share = share
+
+
+class TooManyLeaves(Exception):
+    """A faithful tree would have more leaves than anybody can use.
+
+    Attributes
+    ----------
+    n_leaves : float
+        Forecast of their number.
+    """
+
+    def __init__(self, n_leaves):
+        super().__init__(f"about {n_leaves:.1g} leaves")
+        self.n_leaves = n_leaves
+
+
+def find_tree(problem, objective, *, method, max_bytes, seconds, rng, report=None, warn=None):
+    """A faithful tree of a forest: smallest if possible, else as small as time allows.
+
+    Parameters
+    ----------
+    problem : Problem
+    objective : {"depth", "leaves", "depth_then_leaves"}
+    method : {"auto", "exact", "heuristic"}
+    max_bytes : float
+    seconds : float
+        Time limit; inf for none.
+    rng : numpy Generator
+    report : callable or None
+        Called with messages on progress.
+    warn : callable or None
+        Called with a message before a long search without a time limit.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    TooLarge
+        With ``method="exact"``, if memory does not suffice.
+    OutOfTime
+        If no faithful tree was found in time.
+    TooManyLeaves
+        With ``method="auto"``, if none of a reasonable size is to be expected.
+    """
+    search = _Search(problem, objective, method, max_bytes, seconds, rng, report, warn)
+    if search.is_direct:
+        search.label_all_cells()
+        if search.grid.n_cells == 1:
+            only = CellTree.leaf(search.grid.labels.reshape(-1)[0])
+            return Result.proven(only, (), objective)
+        tree = search.solve_exactly()
+        if tree is not None:
+            return Result.proven(tree, search.shape, objective)
+    return search.search_heuristically()
+
+
+class _Search:
+    """One search: what was asked for, and what is known so far.
+
+    Attributes
+    ----------
+    grid : Grid or None
+        The class of every cell; None where not every cell was looked at.
+    tree : CellTree or None
+        The smallest faithful tree so far.
+    """
+
+    def __init__(self, problem, objective, method, max_bytes, seconds, rng, report, warn):
+        self.problem = problem
+        self.trees = problem.trees
+        self.objective = objective
+        self.method = method
+        self.max_bytes = max_bytes
+        self.seconds = seconds
+        self.deadline = monotonic() + seconds
+        self.limited = np.isfinite(seconds)
+        self.bound_seconds = BOUND_SECONDS
+        if self.limited:
+            self.bound_seconds = min(BOUND_SHARE * seconds, MOST_BOUND_SECONDS)
+        self.rng = rng
+        self.report = report or (lambda message: None)
+        self.warn = warn or (lambda message: None)
+        self.grid = self.tree = None
+
+    @property
+    def is_direct(self):
+        """Whether the exact search begins before there is a tree to return."""
+        if self.method != "auto":
+            return self.method == "exact"
+        passes, _ = PASSES[self.objective]
+        most = min(DIRECT_REGIONS, DIRECT_SHARE * self.seconds / (REGION_SECONDS * passes))
+        small = not self.limited or n_regions(self.trees.shape) <= most
+        return small and self.problem.can_label_all(self.max_bytes, self.seconds)
+
+    def label_all_cells(self):
+        """Look at every cell."""
+        self.grid = _labelled(self.trees, self.max_bytes, self.deadline)
+        regions = n_regions(self.grid.labels.shape)
+        self.report(f"{self.grid.n_cells} cells, {regions:.3g} regions")
+
+    def solve_exactly(self):
+        """The smallest tree; None where memory or time did not suffice but heuristics may."""
+        try:
+            solution = solve(
+                self.grid.labels,
+                self.objective,
+                max_bytes=self.max_bytes,
+                seconds=self.deadline - monotonic(),
+                begin=self.announce,
+            )
+        except TooLarge:
+            if self.method == "exact":
+                raise
+            return None
+        except Stopped:
+            raise OutOfTime from None
+        return solution.tree.on_grid(self.grid)
+
+    def announce(self, seconds):
+        """Tell where the search stands before it goes on for so long, by the forecast."""
+        if self.limited or seconds < PATIENCE:
+            return
+        known = ""
+        if self.trees.outside is None:
+            grown = self.problem.space.grow(PATIENCE, MAX_LEAVES)
+            if grown is not None:
+                self.tree = CellTree(grown)
+                bound = self.lower_bound(TELL_SECONDS)
+                known = (
+                    f" A tree with the same function and {self.tree.n_leaves:,} leaves is known; "
+                    f"none has fewer than {bound:,}."
+                )
+        self.warn(
+            f"The exact search is expected to take about {_duration(seconds)}.{known} Set "
+            "time_limit for a smaller tree within that time, proven smallest or not, or use "
+            "method='heuristic'."
+        )
+
+    def grow_first_tree(self):
+        """A faithful tree by the halvings of a proof, or none where there is no time for it."""
+        tied = self.trees.outside is not None
+        # only where nothing else can give a tree, a forecast or a large tree is reason to refuse
+        may_refuse = self.method == "auto" and self.grid is None and not tied
+        space, n_leaves = self.problem.space, np.nan
+        left = self.deadline - monotonic()
+        if may_refuse:
+            seconds = min(FORECAST_SECONDS, FORECAST_SHARE * left)
+            n_leaves = space.forecast_leaves(seconds, self.rng)
+        if n_leaves > REFUSED_LEAVES:
+            raise TooManyLeaves(n_leaves)
+        left, most = self.deadline - monotonic(), MAX_LEAVES
+        if self.limited:
+            most = max(1, int(min(most, UNMERGED * (left + LATE_SECONDS) / LEAF_SECONDS)))
+        grown = space.grow(left * (FIRST_TREE_SHARE if tied else 1.0), most)
+        if grown is not None:
+            self.tree = CellTree(grown)
+            self.report(f"first tree: depth {self.tree.depth}, {self.tree.n_leaves} leaves")
+            self.choose_upper_splits()
+            self.tree = _inside_domain(self.tree, self.trees)
+        elif may_refuse and not self.limited:
+            raise TooManyLeaves(max(n_leaves, MAX_LEAVES))
+
+    def choose_upper_splits(self):
+        """Choose the upper splits of the first tree anew, where there is time."""
+        n_grown = UPPER_FACTOR * self.tree.n_leaves
+        if not self.limited:
+            n_grown = min(n_grown, GROWN_LEAVES)
+        elif n_grown * GROW_SECONDS > UPPER_SHARE * (self.end - monotonic()):
+            return
+        self.tree = choose_upper_splits(
+            self.problem.space,
+            self.trees,
+            self.tree,
+            self.objective,
+            self.rng,
+            n_grown,
+            self.end,
+        )
+        self.report(f"upper splits: depth {self.tree.depth}, {self.tree.n_leaves} leaves")
+
+    def divide_greedily(self):
+        """A faithful tree without the help of a proof."""
+        draft = Draft(
+            self.trees,
+            self.objective,
+            max_bytes=self.max_bytes,
+            deadline=self.end,
+            rng=self.rng,
+            report=self.report,
+        )
+        try:
+            draft.build()
+        except Stopped:
+            raise OutOfTime(draft.n_leaves, draft.share) from None
+        self.tree = draft.tree()
+        return draft
+
+    @property
+    def end(self):
+        """When the search for a tree has to end: the rest is for bounds and for writing it."""
+        n_leaves = 0 if self.tree is None else self.tree.n_leaves
+        return self.deadline - self.bound_seconds - LEAF_SECONDS * n_leaves
+
+    def search_heuristically(self):
+        """A tree, made smaller while time remains; then bounds."""
+        if self.tree is None:
+            self.grow_first_tree()
+        known = [self.divide_greedily()] if self.tree is None else []
+        if not any(draft.is_optimal for draft in known):
+            refinement = self.refined()
+            self.tree = refinement.finished()
+            known.append(refinement)
+        if known[-1].is_optimal:
+            return Result.proven(self.tree, self.shape, self.objective)
+        return self.bounded(known)
+
+    @property
+    def shape(self):
+        """Cells on each axis, as far as they matter."""
+        return self.trees.shape if self.grid is None else self.grid.labels.shape
+
+    def refined(self):
+        """The tree at hand, with its parts solved."""
+        refinement = Refinement(
+            self.trees,
+            self.tree,
+            self.objective,
+            max_bytes=self.max_bytes,
+            deadline=self.end,
+            max_work=np.inf if self.limited else REFINE_WORK,
+            report=self.report,
+        )
+        refinement.step()
+        if self.limited and self.method == "auto" and not refinement.is_over:
+            self.solve_whole(refinement)
+        while not refinement.is_over:
+            refinement.step()
+        return refinement
+
+    def solve_whole(self, refinement):
+        """The exact search beside a tree at hand, unless it would not end in time."""
+        seconds = EXACT_SHARE * (refinement.deadline - monotonic())
+        passes, _ = PASSES[self.objective]
+        most_regions = MOST_SAVED * 1e9 * seconds / passes
+        shape = self.trees.shape
+        quick = self.problem.label_seconds <= PLAN_SHARE * LABEL_SHARE * seconds
+        if not (quick or n_regions(shape) <= most_regions):
+            return
+        if not self.problem.can_label_all(self.max_bytes, seconds):
+            return
+        self.label_all_cells()
+        n_here = self.grid.n_cells
+        if n_regions(self.shape) > most_regions or n_here * PLAN_SECONDS > PLAN_SHARE * seconds:
+            return
+        refinement.solve_whole(self.grid, seconds)
+
+    def lower_bound(self, seconds):
+        """Leaves that every faithful tree has at least."""
+        if self.grid is None and self.problem.can_label_all(self.max_bytes, seconds):
+            # lines of a table are read in less time than they are labelled one by one
+            begin = monotonic()
+            with suppress(OutOfTime):
+                self.label_all_cells()
+            seconds = max(seconds - (monotonic() - begin), seconds / 2)
+        starts = _starts_anywhere(self.trees, self.rng)
+        if BOX_SECONDS * self.tree.n_leaves < seconds / 2:
+            starts = _starts_in(self.tree, self.trees, self.rng)
+        if self.grid is not None:
+            return _bound_on(self.grid, starts, seconds, self.rng, self.tree.n_leaves)
+        return leaves_bound(self.trees, starts, seconds, self.rng, self.tree.n_leaves)
+
+    def bounded(self, known):
+        """The tree at hand, and what no faithful tree can be smaller than."""
+        seconds = self.bound_seconds
+        if self.limited:
+            left = self.deadline - LEAF_SECONDS * self.tree.n_leaves - monotonic()
+            seconds = max(min(seconds, left), 0.1 * seconds)
+        leaves = self.lower_bound(seconds)
+        depth = max([part.depth_bound for part in known], default=0)
+        leaves = max([leaves, depth + 1, *(part.leaves_bound for part in known)])
+        depth = max(depth, _least_depth_of(leaves))
+        self.report(f"bounds: depth {depth}, {leaves} leaves")
+        optimal = {
+            "depth": self.tree.depth <= depth,
+            "leaves": self.tree.n_leaves <= leaves,
+            "depth_then_leaves": self.tree.depth <= depth and self.tree.n_leaves <= leaves,
+        }[self.objective]
+        return Result(self.tree, self.shape, optimal, depth, leaves)
+
+
+def _starts_in(tree, trees, rng):
+    """A function that draws cells in the leaves of a tree, leaf by leaf in random order."""
+    whole = np.array(trees.shape, dtype=np.int32) - 1
+    _, first, last = leaf_boxes(tree.nodes, np.zeros_like(whole), whole)
+    order = rng.permutation(len(first))
+    done = 0
+
+    def starts(n):
+        nonlocal done
+        which = order[np.arange(done, done + n) % len(order)]
+        done += n
+        return rng.integers(first[which], last[which] + 1, dtype=np.int32)
+
+    return starts
+
+
+def _starts_anywhere(trees, rng):
+    """A function that draws cells."""
+    return lambda n: rng.integers(0, trees.shape, size=(n, len(trees.shape)), dtype=np.int32)
+
+
+def _bound_on(grid, starts, seconds, rng, enough=np.inf):
+    """`leaves_bound` on a labelled grid; `starts` draws from the grid of all cuts."""
+    if grid.n_cells == 1:
+        return 1
+    forced = forced_cuts(grid.labels) + 1
+    return max(
+        forced,
+        leaves_bound(grid, lambda n: grid.cells_here(starts(n)), seconds, rng, enough),
+    )
+
+
+def _duration(seconds):
+    """Seconds in words."""
+    for size, name in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{seconds:.0f} seconds"
+
+
+def _least_depth_of(n_leaves):
+    """Depth that a tree of so many leaves has at least."""
+    return (int(n_leaves) - 1).bit_length()
+
+
+def _inside_domain(tree, trees):
+    """The tree without leaves that are outside the domain."""
+    if trees.outside is None:
+        return tree
+    whole = np.array(trees.shape, dtype=np.int32) - 1
+    leaves, lows, highs = leaf_boxes(tree.nodes, np.zeros_like(whole), whole)
+    outside = np.zeros(len(tree.nodes), dtype=bool)
+    for first, last in zip(*trees.outside, strict=True):
+        outside[leaves] |= ((first <= lows) & (highs <= last)).all(axis=1)
+    return tree.without(outside)
+
+
+def find_front(problem, *, max_bytes, seconds):
+    """The front of depth and leaves, see `pareto_front`; raises like ``find_tree``."""
+    deadline = monotonic() + seconds
+    grid = _labelled(problem.trees, max_bytes, deadline)
+    try:
+        return pareto_front(grid.labels, max_bytes=max_bytes, seconds=deadline - monotonic())
+    except Stopped:
+        raise OutOfTime from None
+
+
+@dataclass(eq=False)
+class Forecast:
+    """What a search is expected to need and to find.
+
+    Attributes
+    ----------
+    shape : tuple
+        Cells on each axis, as in `Result`.
+    n_states : float
+        Regions to be stored.
+    n_bytes : float
+        Memory of the exact search.
+    seconds : float
+        Time of the exact search.
+    n_leaves : float
+        Leaves of a faithful tree.
+    leaves_bound : int
+        No faithful tree has fewer.
+    """
+
+    shape: tuple
+    n_states: float
+    n_bytes: float
+    seconds: float
+    n_leaves: float
+    leaves_bound: int
+
+
+def forecast(problem, objective, *, max_bytes, seconds, rng):
+    """Look at a forest for a moment, and extrapolate."""
+    deadline = monotonic() + seconds
+    grid, labels, shape = None, None, problem.trees.shape
+    if problem.can_label_all(max_bytes, seconds):
+        with suppress(OutOfTime):
+            grid = _labelled(problem.trees, max_bytes, deadline)
+            labels = grid.labels
+            shape = labels.shape
+    n_states = work = float(n_regions(shape))
+    if labels is not None and labels.size > 1:
+        with suppress(Stopped, TooLarge):
+            layout = lay_out(labels, deadline)
+            n_states, work = float(layout.n_states), layout.cost
+    passes, width = PASSES[objective]
+    n_leaves = _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng)
+    starts = _starts_anywhere(problem.trees, rng)
+    if grid is None:
+        bound = leaves_bound(problem.trees, starts, BOUND_SHARE * seconds, rng)
+    else:
+        bound = _bound_on(grid, starts, BOUND_SHARE * seconds, rng)
+    return Forecast(
+        shape,
+        n_states,
+        grid_bytes(problem.trees.shape) + width * n_states,
+        problem.label_seconds + 1e-9 * passes * work,
+        float(np.fmax(n_leaves, bound)),
+        bound,
+    )
+
+
+def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
+    """Leaves of a faithful tree: of one that is found in a moment, else extrapolated."""
+    deadline = monotonic() + seconds / 2
+    if labels is None:
+        grown = problem.space.grow(seconds / 2, MAX_LEAVES)
+        if grown is not None:
+            return CellTree(grown).n_leaves
+    else:
+        draft = Draft(problem.trees, objective, max_bytes=max_bytes, deadline=deadline, rng=rng)
+        with suppress(Stopped):
+            draft.build()
+            return draft.n_leaves
+    return problem.space.forecast_leaves(BOUND_SHARE * seconds, rng)
+
+
+def _labelled(trees, max_bytes, deadline):
+    """The simplified grid of all cells, with its axes and cuts numbered."""
+    needed = grid_bytes(trees.shape)
+    if needed > max_bytes:
+        raise TooLarge(needed)
+    try:
+        labels = trees.labels(deadline)
+    except Stopped:
+        raise OutOfTime from None
+    numbers = [np.arange(n - 1) for n in labels.shape]
+    return Grid(np.arange(labels.ndim), numbers, labels).simplified()

@@ -1,0 +1,446 @@
+"""Born-again search over a labelled grid: plan, solve, read out the tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify._dp import Solver, smallest_tree
+from ensemble_simplify._dp_layout import Layout
+from ensemble_simplify.born_again.everywhere._grid import Grid
+from ensemble_simplify.grid import (
+    FREE,
+    Stopped,
+    change_masks,
+    children,
+    depths,
+    leaves_of_cells,
+    with_sizes,
+)
+
+# Outer boxes a layout may have: each costs some tens of bytes and a microsecond.
+MAX_BOXES = 1 << 20
+# Nanoseconds that an outer box costs in a layout, and the share of a pass that looking at one
+# more layout may take.
+BOX_COST, LAYOUT_SHARE = 80, 0.12
+# Nanoseconds that any layout costs, and more for each cell.
+LAYOUT_COST, LAYOUT_CELL_COST = 3e4, 1.0
+# Entries a row should at least have for the vector loops to pay.
+ROW = 30
+# Largest number of splits whose sum with another fits int16.
+INT16_SPLITS = 16382
+# Bytes of layers that are kept so that the tree can be read out of them. Where they are more,
+# solving the two sides of the best split anew takes less time than the memory is worth.
+LAYER_BYTES = 6e8
+# More splits than can stand above any region: no region is left out.
+EVERYWHERE = 1 << 30
+# Time of the search for depth and then leaves, in forecasts of a pass.
+DL_PASSES = 6.5
+
+
+class TooLarge(Exception):
+    """The search needs more memory than it may use.
+
+    Attributes
+    ----------
+    n_bytes : int
+        What it needs at least.
+    """
+
+    def __init__(self, n_bytes):
+        super().__init__(f"needs {n_bytes} bytes")
+        self.n_bytes = n_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class CellTree:
+    """One tree over the cells of a grid.
+
+    Attributes
+    ----------
+    nodes : int32 array of shape (n_nodes, 3)
+        A tree over axes (see `_regions.pyx`); the numbers of its leaves are classes.
+    """
+
+    nodes: np.ndarray
+
+    @classmethod
+    def leaf(cls, label):
+        """The tree of one leaf."""
+        return cls(np.array([[-1, label, 1]], dtype=np.int32))
+
+    @classmethod
+    def joined(cls, axis, cut, left, right):
+        """The tree with a split at its root and two trees below."""
+        root = np.array([[axis, cut, 0]], dtype=np.int32)
+        return cls(with_sizes(np.concatenate([root, left.nodes, right.nodes])))
+
+    @property
+    def is_leaf(self):
+        """Which nodes are leaves, as a bool array."""
+        return self.nodes[:, 0] < 0
+
+    @property
+    def n_leaves(self):
+        """Number of leaves."""
+        return (len(self.nodes) + 1) // 2
+
+    @property
+    def depth(self):
+        """Splits on the longest way down."""
+        return int(depths(self.nodes).max())
+
+    def on_grid(self, grid):
+        """The same tree over the axes and cuts that `grid` names as features and cuts."""
+        nodes = self.nodes.copy()
+        for a, (feature, numbers) in enumerate(zip(grid.features, grid.cuts, strict=True)):
+            here = self.nodes[:, 0] == a
+            nodes[here, 0] = feature
+            nodes[here, 1] = numbers[self.nodes[here, 1]]
+        return CellTree(nodes)
+
+    def apply(self, cells):
+        """Node of the leaf in which each cell lies; cells are int32, of shape (n, n_axes)."""
+        nodes = self.nodes.copy()
+        leaves = np.flatnonzero(self.is_leaf)
+        nodes[leaves, 1] = leaves
+        found = np.empty((1, len(cells)), dtype=np.intp)
+        leaves_of_cells(nodes, np.array([0, len(nodes)], dtype=np.intp), cells, found)
+        return found[0]
+
+    def without_free(self):
+        """The tree without the leaves of class `FREE`."""
+        free = self.is_leaf & (self.nodes[:, 1] == FREE)
+        return self.without(free) if free.any() else self
+
+    def without(self, gone):
+        """The tree without some of its leaves, and without splits between leaves of one class.
+
+        From the bottom up, a split one of whose sides is gone gives way to its other side.
+
+        Parameters
+        ----------
+        gone : bool array of shape (n_nodes,)
+            The leaves to remove. If it names all leaves, the first stays.
+        """
+        axis, number = self.nodes[:, 0].tolist(), self.nodes[:, 1].tolist()
+        left, right = (side.tolist() for side in children(self.nodes))
+        # which node stands where a node was; -1: none
+        stands = np.where(gone, -1, np.arange(len(axis))).tolist()
+        for node in range(len(axis) - 1, -1, -1):
+            if axis[node] < 0:
+                continue
+            one, two = stands[left[node]], stands[right[node]]
+            if one < 0 or two < 0:
+                stands[node] = max(one, two)
+            elif axis[one] < 0 and axis[two] < 0 and number[one] == number[two]:
+                stands[node] = one
+        if stands[0] < 0:
+            return CellTree.leaf(self.nodes[self.is_leaf, 1][0])
+        order, stack = [], [0]
+        while stack:
+            node = stands[stack.pop()]
+            order.append(node)
+            if axis[node] >= 0:
+                stack += [right[node], left[node]]
+        return CellTree(with_sizes(self.nodes[order]))
+
+
+def n_regions(shape):
+    """Boxes of cells of a grid: the states of the plain dynamic programme."""
+    product = 1
+    for n in shape:
+        product *= int(n) * (int(n) + 1) // 2
+    return product
+
+
+def lay_out(labels, deadline=np.inf, share=np.inf):
+    """The cheapest `Layout` found for a grid, by its own forecast.
+
+    Axes become outer axes one at a time, each time the one that lowers the cost of a pass
+    most: O(axes^2) layouts, each O(cells + outer boxes). That ends before looking at them is
+    forecast to take more than a `share` of the cheapest pass so far.
+    """
+    shape = labels.shape
+    n_axes = len(shape)
+    bits = np.concatenate([[0], np.cumsum([n - 1 for n in shape])]).astype(np.intp)
+    word, shift = bits[:-1] // 64, bits[:-1] % 64
+    masks = np.zeros((labels.size, int(bits[-1]) // 64 + 1), dtype=np.uint64)
+    change_masks(labels.reshape(-1), np.array(shape, dtype=np.intp), word, shift, masks)
+    intervals = [n * (n + 1) // 2 for n in shape]
+
+    def layout(outer):
+        if monotonic() >= deadline:
+            raise Stopped
+        inner = sorted(set(range(n_axes)) - set(outer), key=lambda a: shape[a])
+        if not inner or n_regions([shape[a] for a in inner]) >= 2**62:
+            return None
+        n_row, row = 1, intervals[inner[-1]]
+        while row < ROW and n_row < len(inner):
+            n_row += 1
+            row *= intervals[inner[-n_row]]
+        return Layout(labels, masks, word, shift, outer, inner, n_row)
+
+    best, cost, outer, boxes = layout([]), np.inf, [], 1
+    if best is not None:
+        cost = best.cost
+    while True:
+        # looking at a layout must cost little beside a pass over it
+        axes = [
+            a
+            for a in range(n_axes)
+            if a not in outer
+            and boxes * intervals[a] <= MAX_BOXES
+            and boxes * intervals[a] * BOX_COST < LAYOUT_SHARE * cost
+        ]
+        look = LAYOUT_COST + LAYOUT_CELL_COST * labels.size
+        if sum(look + boxes * intervals[a] * BOX_COST for a in axes) > share * cost:
+            break
+        trials = [(a, trial) for a in axes if (trial := layout([*outer, a])) is not None]
+        if trials:
+            a, trial = min(trials, key=lambda pair: pair[1].cost)
+            if trial.cost >= cost:
+                break
+            best, cost = trial, trial.cost
+        elif best is None and axes:
+            # too many regions to count: more outer axes first
+            a = max(axes, key=lambda axis: intervals[axis])
+        else:
+            break
+        outer.append(a)
+        boxes *= intervals[a]
+    if best is None:
+        raise TooLarge(n_regions(shape))
+    return best
+
+
+@dataclass(eq=False)
+class Solution:
+    """A smallest tree, the regions stored for it, and the forecast of a pass over them in ns."""
+
+    tree: CellTree
+    n_states: int = 1
+    work: float = 0.0
+
+
+def forced_cuts(labels):
+    """Cuts of a simplified grid at which every faithful tree splits."""
+    if labels.max() != FREE:
+        return sum(labels.shape) - labels.ndim
+    count = 0
+    for a in range(labels.ndim):
+        slabs = np.moveaxis(labels, a, 0)
+        one, two = slabs[:-1], slabs[1:]
+        changes = (one != two) & (one != FREE) & (two != FREE)
+        count += int(changes.reshape(len(changes), -1).any(axis=1).sum())
+    return count
+
+
+def solve(
+    labels,
+    objective,
+    *,
+    max_bytes,
+    seconds=np.inf,
+    max_work=np.inf,
+    max_depth=None,
+    begin=None,
+    layout_share=np.inf,
+):
+    """The smallest tree of a grid, proven optimal.
+
+    Parameters
+    ----------
+    labels : array, from ``Grid.simplified``
+        Cells of class `FREE` may get any class.
+    objective : {"depth", "leaves", "depth_then_leaves"}
+    max_bytes : float
+        Memory for the tables.
+    seconds : float
+        Time limit.
+    max_work : float
+        Largest forecast work of one pass, in nanoseconds.
+    max_depth : int or None
+        With ``"depth_then_leaves"``: the fewest leaves of trees of at most this depth, which there
+        must be, instead of the least.
+    begin : callable or None
+        Called with the forecast seconds before the tables are filled.
+    layout_share : float
+        As `share` of `lay_out`.
+
+    Raises
+    ------
+    TooLarge
+        Before anything large is allocated or long is begun.
+    Stopped
+        When the time is up.
+    """
+    if labels.size == 1:
+        return Solution(CellTree.leaf(labels.reshape(-1)[0]))
+    deadline = monotonic() + seconds
+    solution = _solve(
+        labels, objective, max_depth, max_bytes, deadline, max_work, begin, layout_share
+    )
+    solution.tree = solution.tree.without_free()
+    return solution
+
+
+def _largest_class(labels):
+    largest = labels.max()
+    return largest if largest != FREE else labels.max(where=labels != FREE, initial=0)
+
+
+def _depth_type(labels):
+    return np.uint8 if _largest_class(labels) < 254 else np.uint16
+
+
+def _solve(
+    labels,
+    objective,
+    depth,
+    max_bytes,
+    deadline,
+    max_work=np.inf,
+    begin=None,
+    layout_share=np.inf,
+):
+    """`solve` for more than one class; `depth` as `limit` in `_layered`."""
+    n_words = -(-sum(n - 1 for n in labels.shape) // 64)
+    _reserve(8 * n_words * labels.size, max_bytes)
+    layout = lay_out(labels, deadline, layout_share)
+    n_states = layout.n_states
+    if layout.cost > max_work:
+        raise TooLarge(n_states)
+    if objective == "depth":
+        # the codes above the largest class mark mixed and unsolved regions
+        dtypes = [_depth_type(labels)]
+    else:
+        dtypes = [np.int16, np.int32]
+    _reserve(np.dtype(dtypes[0]).itemsize * n_states, max_bytes)
+    if begin is not None:
+        passes = DL_PASSES if objective == "depth_then_leaves" else 1.0
+        begin(1e-9 * passes * layout.cost)
+    solver = Solver(layout)
+    for dtype in dtypes:
+        if dtype == np.int16 and _largest_class(labels) >= INT16_SPLITS:
+            # the number type must tell classes from mixed regions, too
+            continue
+        _reserve(np.dtype(dtype).itemsize * n_states, max_bytes)
+        if objective == "depth_then_leaves":
+            if depth is None:
+                depth = _smallest_depth(solver, labels, deadline)
+            tree = _layered(solver, labels, dtype, depth, max_bytes, deadline)
+        else:
+            values = solver.solve(np.empty(n_states, dtype=dtype), deadline - monotonic())
+            # None: too many splits for the number type
+            tree = CellTree(smallest_tree([values], 1)) if values.solved() else None
+        if tree is not None:
+            return Solution(tree, n_states, layout.cost)
+    raise TooLarge(8 * n_states)
+
+
+def _reserve(n_bytes, max_bytes):
+    if n_bytes > max_bytes:
+        raise TooLarge(n_bytes)
+
+
+def pareto_front(labels, *, max_bytes, seconds=np.inf):
+    """Fewest leaves at every depth at which fewer leaves become possible.
+
+    Returns
+    -------
+    list of (depth, n_leaves)
+        From the least depth to the least number of leaves.
+    """
+    if labels.size == 1:
+        return [(0, 1)]
+    deadline = monotonic() + seconds
+    solver = Solver(lay_out(labels, deadline))
+    n_states, room = solver.layout.n_states, solver.layout.largest_block()
+    dtype = np.int16 if labels.size <= INT16_SPLITS else np.int32
+    _reserve(np.dtype(dtype).itemsize * (n_states + room), max_bytes)
+    layer = solver.first_layer(np.empty(n_states, dtype), deadline - monotonic())
+    block = np.empty(room, dtype)
+    whole = [0] * labels.ndim, [n - 1 for n in labels.shape]
+    front, depth = [], 0
+    while True:
+        depth += 1
+        split = layer.split(*whole)
+        if split is not None and (not front or split[2] + 1 < front[-1][1]):
+            front.append((depth, split[2] + 1))
+        update, entries = solver.blocks_to_update(layer, EVERYWHERE)
+        if entries == 0:
+            return front
+        layer = solver.next_layer(layer, update, EVERYWHERE, block, True, deadline - monotonic())
+
+
+def _smallest_depth(solver, labels, deadline):
+    table = np.empty(solver.layout.n_states, dtype=_depth_type(labels))
+    values = solver.solve(table, deadline - monotonic())
+    return values.value([0] * labels.ndim, [n - 1 for n in labels.shape])
+
+
+def _layered(solver, labels, dtype, limit, max_bytes, deadline):
+    """Fewest leaves at depth at most `limit`, by layers of growing depth.
+
+    Layer d holds, for every region, the fewest splits of its trees of depth at most d. It is
+    needed only for regions that the splits above can have cut out: those that differ from the
+    grid in at most ``limit - d`` sides. Only blocks that changed are stored again. When memory
+    (or `LAYER_BYTES`) ends, layers are overwritten, and the two sides of the best split are solved
+    anew, each a smaller problem.
+
+    Returns
+    -------
+    CellTree, or None if the number type `dtype` is too small.
+    """
+    table = np.empty(solver.layout.n_states, dtype=dtype)
+    layers = [solver.first_layer(table, deadline - monotonic())]
+    used = table.nbytes
+    depth = 1
+    while depth < limit:
+        splits_above = limit - depth
+        update, entries = solver.blocks_to_update(layers[-1], splits_above)
+        if entries == 0:
+            # more depth changes nothing
+            break
+        fresh = entries * table.itemsize
+        in_place = len(layers) != depth or used + fresh > min(max_bytes, LAYER_BYTES)
+        room = solver.layout.largest_block() if in_place else entries
+        layer = solver.next_layer(
+            layers[-1],
+            update,
+            splits_above,
+            np.empty(room, dtype=table.dtype),
+            in_place,
+            deadline - monotonic(),
+        )
+        if in_place:
+            layers = [layer]
+        else:
+            layers.append(layer)
+            used += fresh
+        depth += 1
+    split = layers[-1].split([0] * labels.ndim, [n - 1 for n in labels.shape])
+    if split is None:
+        return None
+    if len(layers) == depth:
+        return CellTree(smallest_tree(layers, depth))
+    axis, cut, _ = split
+    # the parts need the memory
+    del table, layers, layer
+    parts = []
+    for side in (slice(None, cut + 1), slice(cut + 1, None)):
+        part = labels[(slice(None),) * axis + (side,)]
+        # cuts carry their numbers, so that the part's tree can be told in ours
+        numbers = [np.arange(n - 1) for n in part.shape]
+        if side.start is not None:
+            numbers[axis] += side.start
+        grid = Grid(np.arange(part.ndim), numbers, part).simplified()
+        if grid.labels.size == 1:
+            parts.append(CellTree.leaf(grid.labels.reshape(-1)[0]))
+            continue
+        tree = _solve(grid.labels, "depth_then_leaves", depth - 1, max_bytes, deadline).tree
+        parts.append(tree.on_grid(grid))
+    return CellTree.joined(axis, cut, *parts)

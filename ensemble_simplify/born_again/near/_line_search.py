@@ -1,0 +1,542 @@
+"""Trees that answer as a forest near some rows: the search, its bounds and its path.
+
+The rows and their single changes are finitely many points (`Neighbourhood`), on which the kernel
+``_line_trees`` finds small trees. Of two changes or more there are too many points to hold: the
+tree is found for some of them, compared with the forest on all, and found again with the cells
+where they differ, until they do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify.born_again.everywhere._grid import Grid, n_cells
+from ensemble_simplify.born_again.everywhere._search import TooLarge, solve
+from ensemble_simplify.born_again.near._line_bounds import fooling_points
+from ensemble_simplify.born_again.near._line_trees import LineTrees
+from ensemble_simplify.born_again.near._prunings import Front, Prunings
+from ensemble_simplify.grid import FREE, Stopped
+from ensemble_simplify.proof import Neighbourhood, TreeLines, differences, n_near, walks
+
+# What a leaf costs where no point may be wrong: all leaves together cost less than one point.
+NO_ERRORS = 1e-7
+# Splits followed at every node, and of one axis among them; and for a first look.
+WIDTH, AN_AXIS, FIRST_WIDTH = 12, 3, 3
+# Units of work (a nanosecond or two each) without a time limit: for looking ahead, and for
+# searching parts again, as a multiple of what looking ahead took, between two ends.
+FIRST_WORK, LOOK_WORK, IMPROVE_TIMES, IMPROVE_WORK = 3e8, 1e10, 15.0, (2e7, 4e9)
+# The same for each price on the path of exceptions: looking ahead, and searching again.
+PATH_WORK, PATH_TIMES, PATH_IMPROVE = 1e9, 5.0, (2e6, 3e8)
+# For the proofs, and for the bound.
+PROOF_WORK, BOUND_LOOKS = 5e8, 1e8
+# Prices of a leaf on the path, from a share of the weight of all points to another.
+N_PRICES, PRICES = 12, (1 / 8, 1 / 30_000)
+# Shares of a time limit: the tree (looking ahead, then searching again), the path, what is kept
+# aside for agreement, and the rest for bounds.
+TREE_SHARE, PATH_SHARE, ASIDE_SHARE = 0.5, 0.2, 0.1
+# Cells of a grid on which the smallest tree is found by dynamic programming, and the work of one
+# pass, in nanoseconds, without a time limit.
+GRID_CELLS, GRID_WORK = 1 << 16, 1e9
+# Promised points that are written into such a grid.
+GRID_POINTS = 1e8
+# From so many leaves on, numbers of leaves on the path are at least this factor apart.
+MANY_LEAVES, PATH_STEP = 64, 1.2
+# Cells added at a time where the tree is wrong, two changes away or more.
+MAX_ADDED = 2000
+# Trees compared on all points once there is one that is right.
+MAX_TRIES = 4
+# Points that are compared at most without a time limit.
+MAX_POINTS = 2e11
+# Bytes that a row takes on each axis.
+POINT_BYTES = 64
+# Share of the rows that is held out to measure agreement.
+ASIDE = 0.2
+
+
+class TooManyPoints(Exception):
+    """The promise is about more points than can be looked at.
+
+    Attributes
+    ----------
+    n_points : float
+    """
+
+    def __init__(self, n_points):
+        super().__init__(f"{n_points:.2g} points")
+        self.n_points = n_points
+
+
+class NoTreeInTime(Exception):
+    """The time was up before there was a tree with the promise."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A tree on the path from one leaf to the tree without exceptions.
+
+    Attributes
+    ----------
+    nodes : int32 array of shape (n_nodes, 3)
+    n_leaves : int
+    n_exceptions : int
+        Promised points on which it differs, the rows' cells among them.
+    n_row_exceptions : int
+        Training rows on which it differs.
+    weighted_share : float
+        Share of the weight of all points on which it differs.
+    held_share : float
+        The same without the rows, each point by the number of rows that hold its changed value.
+    agreement : float
+        Share of held-out rows on which it agrees; NaN if none were.
+    """
+
+    nodes: np.ndarray
+    n_leaves: int
+    n_exceptions: int
+    n_row_exceptions: int
+    weighted_share: float
+    held_share: float
+    agreement: float
+
+
+class LineSearch:
+    """The search for a tree that keeps a promise near some rows.
+
+    Parameters
+    ----------
+    lines : Lines
+        The forest.
+    shape : tuple
+        Cells on each axis.
+    cells : int32 array of shape (n_rows, n_axes)
+    weights : float64 array of shape (n_rows,)
+        Of the rows; positive.
+    max_changes : int
+    row_share : float
+        Share that rows have in the weight of all points, from 0 to 1.
+    seconds : float
+        inf for no limit.
+    max_bytes : float
+        For what the points take.
+    rng : numpy Generator
+    report : callable
+
+    Attributes
+    ----------
+    near : Neighbourhood
+        Of at most one change, and whatever cells were added.
+    nodes : int32 array of shape (n_nodes, 3)
+        The smallest tree so far that keeps the promise.
+    leaves_bound : int
+        No such tree has fewer leaves.
+    counts : intp array of shape (n_distinct,)
+        Rows in each distinct cell.
+    fronts : pair of Front, or None
+        Trees with exceptions: for all rows, and for those that are not kept aside.
+    """
+
+    def __init__(
+        self,
+        lines,
+        shape,
+        cells,
+        weights,
+        max_changes,
+        *,
+        row_share,
+        seconds,
+        max_bytes,
+        rng,
+        report,
+    ):
+        self.lines, self.shape, self.n_classes = lines, shape, lines.n_classes
+        self.max_changes, self.row_share = max_changes, row_share
+        self.begin, self.max_bytes = monotonic(), max_bytes
+        self.seconds = seconds
+        self.rng, self.report = rng, report
+        self.nodes, self.leaves_bound = None, 1
+        self.fronts = None
+        distinct, self.counts = np.unique(cells, axis=0, return_counts=True)
+        self.n_points = n_near(len(distinct), shape, max_changes)
+        self.check_memory(distinct)
+        if self.n_points > MAX_POINTS and not np.isfinite(seconds):
+            raise TooManyPoints(self.n_points)
+        try:
+            self.near = Neighbourhood.of(lines, cells, min(max_changes, 1), weights, self.at(1.0))
+        except Stopped:
+            raise NoTreeInTime from None
+        if max_changes <= 1:
+            self.n_points = self.near.n_points
+        self.rows = self.near.cells
+        self.report(
+            f"{len(self.rows)} distinct rows, {self.n_points:,.0f} points within "
+            f"max_changes={max_changes}"
+        )
+
+    def check_memory(self, cells):
+        """Raise TooLarge if the points near some cells take too much memory."""
+        if cells.size * POINT_BYTES > self.max_bytes:
+            raise TooLarge(cells.size * POINT_BYTES)
+
+    def at(self, share):
+        """The moment at which a share of the time is over."""
+        return self.begin + share * self.seconds
+
+    def trees(self, near=None):
+        """The kernel for the points of a neighbourhood."""
+        near = self.near if near is None else near
+        weight = row_weights(near, self.row_share)
+        seed = int(self.rng.integers(1 << 63))
+        return LineTrees(
+            np.array(self.shape, dtype=np.intp),
+            self.n_classes,
+            near.cells,
+            near.labels,
+            weight,
+            near.own_first,
+            near.own_last,
+            near.own_joined,
+            near.runs,
+            seed,
+        )
+
+    def find(self):
+        """Find a small tree that keeps the promise."""
+        if n_cells(self.shape) <= GRID_CELLS and self.n_points <= GRID_POINTS:
+            self.solve_on_grid()
+        if self.nodes is None and self.max_changes <= 1:
+            self.nodes = self.improved_tree(self.first_tree(), self.at(TREE_SHARE))
+        elif self.nodes is None:
+            self.find_beyond()
+        self.report(f"{n_leaves(self.nodes)} leaves")
+
+    def solve_on_grid(self):
+        """Find the smallest tree by dynamic programming, on grids that are small enough.
+
+        Cells that are not promised are free. Where that takes too long, nothing is found.
+        """
+        numbers = [np.arange(n - 1) for n in self.shape]
+        deadline, limited = self.at(TREE_SHARE), np.isfinite(self.seconds)
+        try:
+            labels = self.labelled_grid(deadline)
+            grid = Grid(np.arange(len(self.shape)), numbers, labels).simplified()
+            solution = solve(
+                grid.labels,
+                "leaves",
+                max_bytes=self.max_bytes,
+                seconds=deadline - monotonic(),
+                max_work=np.inf if limited else GRID_WORK,
+            )
+        except (TooLarge, Stopped):
+            return
+        self.nodes = solution.tree.on_grid(grid).nodes
+        self.leaves_bound = n_leaves(self.nodes)
+
+    def labelled_grid(self, deadline):
+        """A table of all cells: the classes of promised points, others free."""
+        strides = np.append(np.cumprod(self.shape[:0:-1], dtype=np.intp)[::-1], 1)
+        labels = np.full(np.prod(self.shape), FREE, dtype=np.uint16)
+        labels[self.rows @ strides] = self.lines.classes_of(self.rows)
+        first = self.lines.first
+        if self.max_changes == 0:
+            return labels.reshape(self.shape)
+        for _, cells, from_axis in walks(self.rows, self.shape, self.max_changes):
+            for part, found in self.lines.batches(cells, deadline, from_axis):
+                own = cells[part].astype(np.intp)
+                for a in range(len(self.shape)):
+                    walked = from_axis[part] <= a
+                    place = (own[walked] @ strides - own[walked, a] * strides[a])[:, None]
+                    place = place + np.arange(self.shape[a]) * strides[a]
+                    labels[place] = found[walked, first[a] : first[a + 1]]
+        return labels.reshape(self.shape)
+
+    def first_tree(self):
+        """A tree that gets all points at hand right, at once."""
+        trees = self.trees()
+        cost, nodes = trees.find(NO_ERRORS, deadline=self.at(1.0))
+        if cost >= 1.0:
+            raise NoTreeInTime
+        better, found = trees.find(
+            NO_ERRORS, FIRST_WIDTH, 1, deadline=self.at(TREE_SHARE / 5), work=FIRST_WORK
+        )
+        return found if better < cost else nodes
+
+    def improved_tree(self, nodes, deadline):
+        """A tree no larger that gets all points at hand right."""
+        self.report(f"first tree: {n_leaves(nodes)} leaves")
+        trees, limited = self.trees(), np.isfinite(deadline)
+        middle = (monotonic() + deadline) / 2
+        work = np.inf if limited else LOOK_WORK
+        _, found = trees.find(NO_ERRORS, WIDTH, AN_AXIS, deadline=middle, work=work)
+        if n_leaves(found) < n_leaves(nodes) and trees.wrong_weight(found) < 1.0:
+            nodes = found
+        work = np.inf if limited else np.clip(IMPROVE_TIMES * trees.work_done, *IMPROVE_WORK)
+        return trees.improve(nodes, NO_ERRORS, WIDTH, AN_AXIS, work, deadline)
+
+    def find_beyond(self):
+        """`find` for two changes or more: cells on which the tree is wrong are added.
+
+        The first tree that is right on all points is small by looking ahead a little; others
+        are sought with more effort while they turn out right, or time remains.
+        """
+        nodes, tries = self.first_tree(), 0
+        try:
+            while True:
+                wrong = self.wrong_cells(nodes)
+                if len(wrong) == 0 and (self.nodes is None or len(nodes) < len(self.nodes)):
+                    self.nodes = nodes
+                if self.nodes is not None:
+                    done = tries > 0 and len(wrong) == 0
+                    tries += 1
+                    if done or tries > MAX_TRIES or monotonic() > self.at(TREE_SHARE):
+                        return
+                if len(wrong):
+                    self.check_memory(np.concatenate([self.near.cells, wrong]))
+                    self.near = self.near.joined_with(
+                        Neighbourhood.of(self.lines, wrong, 1, np.zeros(len(wrong)), self.at(1.0))
+                    )
+                    self.report(f"{n_leaves(nodes)} leaves, wrong near {len(wrong)} cells or more")
+                nodes = self.first_tree()
+                if self.nodes is not None:
+                    nodes = self.improved_tree(nodes, self.at(TREE_SHARE))
+        except Stopped:
+            if self.nodes is None:
+                raise NoTreeInTime from None
+
+    def wrong_cells(self, nodes):
+        """Cells, within one change less than promised, on whose lines a tree is wrong.
+
+        Raises Stopped when the time is up.
+        """
+        numbers = np.arange(self.n_classes)
+        models = (self.lines, numbers), (TreeLines(nodes, self.n_classes, self.lines), numbers)
+        rows = self.rows[self.rng.permutation(len(self.rows))]
+        found = {}
+        for row, cells in differences(*models, rows, self.shape, self.max_changes, self.at(1.0)):
+            for cell, start in zip(cells, rows[row], strict=True):
+                # without one of its changes, the cell has the wrong point on a line
+                changed = np.flatnonzero(cell != start)
+                back = cell.copy()
+                axis = changed[self.rng.integers(len(changed))]
+                back[axis] = start[axis]
+                found[back.tobytes()] = back
+                if len(found) >= MAX_ADDED:
+                    return np.array(list(found.values()))
+        return np.array(list(found.values())).reshape(-1, len(self.shape))
+
+    # ------------------------------------------------------------- bounds
+
+    def bound(self, prove=True):
+        """Raise the lower bound on leaves, up to a proof that the tree is smallest.
+
+        Parameters
+        ----------
+        prove : bool
+            Whether to try more than sets of points that need a leaf each.
+        """
+        if self.is_optimal:
+            return
+        near, found = self.near, n_leaves(self.nodes)
+        trees = self.trees()
+        classes = len(np.unique(near.labels[near.labels >= 0]))
+        self.leaves_bound = max(classes, trees.forced_splits() + 1)
+        limited = np.isfinite(self.seconds)
+        now = monotonic()
+        half = now + (self.at(1.0) - now) / 2 if limited else np.inf
+        if self.leaves_bound < found:
+            points = fooling_points(
+                near.cells,
+                near.labels,
+                near.own_first,
+                near.own_last,
+                near.runs,
+                int(self.rng.integers(1 << 63)),
+                np.inf if limited and not prove else BOUND_LOOKS,
+                half,
+            )
+            self.leaves_bound = max(self.leaves_bound, len(points))
+        budget = trees.work_done + PROOF_WORK
+        while prove and self.leaves_bound < found:
+            # the last step is the proof; without a limit of time, of work
+            work = np.inf if limited else budget - trees.work_done
+            fits, nodes = trees.prove(self.leaves_bound, work, self.at(1.0))
+            if fits is None:
+                break
+            if fits:
+                if self.max_changes <= 1:
+                    self.nodes = nodes
+                break
+            self.leaves_bound += 1
+        self.report(f"at least {self.leaves_bound} leaves")
+
+    @property
+    def is_optimal(self):
+        """Whether no smaller tree keeps the promise."""
+        return n_leaves(self.nodes) <= self.leaves_bound
+
+    # ------------------------------------------------------------- exceptions
+
+    def explore(self):
+        """Find trees with exceptions, for one change or none; maybe a smaller one without."""
+        share = TREE_SHARE + PATH_SHARE
+        front = self.front(self.near, share, self.nodes)
+        fewest = int(front.sizes()[-1])
+        if front.errors[-1] == 0.0 and fewest < n_leaves(self.nodes):
+            self.nodes = front.tree(fewest)
+        self.split_rows()
+        near, limited = self.near.of_rows(self.kept), np.isfinite(self.seconds)
+        _, nodes = self.trees(near).find(
+            NO_ERRORS,
+            WIDTH // 2,
+            2,
+            deadline=self.at(share + ASIDE_SHARE / 2) if limited else np.inf,
+            work=np.inf if limited else PATH_WORK,
+        )
+        self.fronts = front, self.front(near, share + ASIDE_SHARE, nodes)
+
+    def path(self):
+        """Trees of growing size with fewer and fewer exceptions, the last without any.
+
+        Returns
+        -------
+        list of Step
+        """
+        if self.fronts is None:
+            n = n_leaves(self.nodes)
+            return [Step(self.nodes, n, 0, 0, 0.0, 0.0, np.nan)]
+        front = self.fronts[0]
+        # what a proof may have found meanwhile
+        front.add(Prunings(self.nodes, *self.trees().leaf_errors(self.nodes)))
+        total = total_weight(self.near, self.row_share)
+        before, held = self.held()
+        trees, steps = self.trees(), []
+        for m in spread(front.sizes()):
+            nodes = front.tree(m)
+            n_wrong, rows_wrong, weight = trees.wrong(nodes, self.counts, before)
+            steps.append(
+                Step(
+                    nodes,
+                    n_leaves(nodes),
+                    n_wrong,
+                    rows_wrong,
+                    float(front.errors[min(m, len(front.errors)) - 1] / total),
+                    weight / held if held else 0.0,
+                    self.agreement_aside(m),
+                )
+            )
+        self.report(f"{len(steps)} trees on the path of exceptions")
+        return steps
+
+    def front(self, near, share, nodes):
+        """The cheapest trees found for every number of leaves, prunings of `nodes` among them."""
+        trees, total = self.trees(near), total_weight(near, self.row_share)
+        front = Front()
+        front.add(Prunings(nodes, *trees.leaf_errors(nodes)))
+        limited = np.isfinite(self.seconds)
+        end, now = self.at(share), monotonic()
+        for k, price in enumerate(total * np.geomspace(*PRICES, N_PRICES)):
+            if price < 0.5 or monotonic() > end:
+                break
+            limit = now + (end - now) * (k + 1) / N_PRICES if limited else np.inf
+            work = np.inf if limited else PATH_WORK
+            half = monotonic() + (limit - monotonic()) / 2 if limited else np.inf
+            before = trees.work_done
+            _, found = trees.find(price, WIDTH, AN_AXIS, deadline=half, work=work)
+            if not limited:
+                work = np.clip(PATH_TIMES * (trees.work_done - before), *PATH_IMPROVE)
+            found = trees.improve(found, price, WIDTH, AN_AXIS, work, limit)
+            front.add(Prunings(found, *trees.leaf_errors(found)))
+        return front
+
+    def split_rows(self):
+        """Choose which distinct rows are kept aside: numbers, in `aside` and `kept`."""
+        order = self.rng.permutation(len(self.rows))
+        n_aside = int(ASIDE * len(order))
+        self.aside, self.kept = np.sort(order[:n_aside]), np.sort(order[n_aside:])
+
+    def agreement_aside(self, m):
+        """Agreement, on held-out rows, of the tree of at most m leaves found without them."""
+        if not len(self.aside):
+            return np.nan
+        tree = TreeLines(self.fronts[1].tree(m), self.n_classes, self.lines)
+        right = tree.classes_of(self.near.cells[self.aside]) == self.near.labels[self.aside]
+        return float(np.average(right, weights=self.near.weights[self.aside]))
+
+    def least_leaves(self, tolerance):
+        """Leaves that are needed to stay within a tolerance, as far as that is known: 1 to 3."""
+        trees, total = self.trees(), total_weight(self.near, self.row_share)
+        one, two = trees.few_leaves()
+        if one <= tolerance * total:
+            return 1
+        return 2 if two <= tolerance * total else 3
+
+    def held(self):
+        """For each axis the rows in its cells, added up from 0, and such weights of all points."""
+        near = self.near
+        before = []
+        for a, n in enumerate(self.shape):
+            rows = np.bincount(near.cells[:, a], self.counts, n)
+            before.append(np.concatenate([[0.0], np.cumsum(rows)]))
+        total = 0.0
+        for a, sums in enumerate(before):
+            total += (sums[near.own_last[:, a] + 1] - sums[near.own_first[:, a]]).sum()
+            total -= (sums[near.cells[:, a] + 1] - sums[near.cells[:, a]]).sum()
+            runs = near.runs[near.runs[:, 1] == a]
+            total += (sums[runs[:, 3] + 1] - sums[runs[:, 2]]).sum()
+        return np.concatenate(before), float(total)
+
+
+def forecast_near(lines, shape, cells, max_changes, *, seconds, rng):
+    """Leaves of a tree that answers as a forest near some rows; None if none is found in time."""
+    try:
+        search = LineSearch(
+            lines,
+            shape,
+            cells,
+            np.ones(len(cells)),
+            max_changes,
+            row_share=0.5,
+            seconds=seconds,
+            max_bytes=np.inf,
+            rng=rng,
+            report=lambda message: None,
+        )
+        return n_leaves(search.first_tree())
+    except NoTreeInTime:
+        return None
+
+
+def n_leaves(nodes):
+    """Leaves of a tree."""
+    return (len(nodes) + 1) // 2
+
+
+def row_weights(near, share):
+    """Weights of rows, whole numbers from 1 on, that come to a share of the weight of all points.
+
+    Every other point weighs 1.
+    """
+    others = near.n_points - len(near.cells)
+    if share >= 1.0 or others == 0:
+        return np.maximum(np.rint(near.weights), 1.0)
+    a_row = others / near.weights.sum() * share / (1.0 - share)
+    return np.maximum(np.rint(near.weights * a_row), 1.0)
+
+
+def total_weight(near, share):
+    """Weight of all points."""
+    return float(row_weights(near, share).sum() + near.n_points - len(near.cells))
+
+
+def spread(sizes):
+    """Some of the numbers of leaves, each a good step from the one before, and the last."""
+    kept = []
+    for m in sizes:
+        if not kept or m <= MANY_LEAVES or m >= PATH_STEP * kept[-1]:
+            kept.append(int(m))
+    if kept[-1] != sizes[-1]:
+        kept.append(int(sizes[-1]))
+    return kept

@@ -1,0 +1,1164 @@
+"""Small trees for labelled rows and their lines of cells.
+
+The points to be told apart are rows (*stars*: a row with the runs of its own class around it on
+every line) and *runs*: stretches of one class on a line. A node of a tree holds the stars whose
+row lies in its region, and the runs that reach into it; a run of a star whose row lies elsewhere
+is one of its runs. Nothing is copied but numbers of stars and runs: where a run is cut off is told
+by the region.
+
+A tree is grown greedily, cut back where a leaf costs no more, and improved by looking ahead: each
+of some splits is followed by greedy trees on both sides, and the one that costs least is taken.
+The cost of a tree is the weight of the points it gets wrong, plus a price for every leaf.
+"""
+
+import numpy as np
+
+from libc.math cimport log
+from libcpp.algorithm cimport sort
+from libcpp.unordered_map cimport unordered_map
+from libcpp.vector cimport vector
+
+from ensemble_simplify.grid._regions cimport (
+    Node,
+    array_to_nodes,
+    nodes_to_array,
+    right_child,
+    set_sizes,
+)
+from ensemble_simplify._typedefs cimport (
+    float64_t,
+    int32_t,
+    intp_t,
+    random_below,
+    random_unit,
+    scramble,
+    should_stop,
+    uint8_t,
+    uint64_t,
+)
+
+cdef enum:
+    # Units of work between two looks at the clock.
+    POLL = 1 << 20
+    # Leaves of subtrees that are searched in full now and then.
+    SMALL = 7
+
+# Costs closer than this are equal; a class of less weight than `LITTLE` is not there, for every
+# point weighs one or more.
+cdef double TINY = 1e-9
+cdef double LITTLE = 0.25
+# Below this price of a leaf no point may be wrong.
+cdef double NO_ERRORS = 1e-3
+# Work for the search of a small subtree in full.
+cdef double SMALL_WORK = 3e5
+# Numbers that are stored at most for regions that are remembered not to fit.
+cdef double MAX_KNOWN = 3e7
+
+
+cdef cppclass Subset:
+    # stars whose row is inside, and runs that reach inside
+    vector[int32_t] stars
+    vector[int32_t] runs
+    # first and last cell of the region
+    vector[int32_t] lo
+    vector[int32_t] hi
+
+
+cdef struct Split:
+    double score
+    int32_t axis
+    int32_t cut
+
+
+cdef cppclass Known:
+    # a region without ends that tell nothing apart, and leaves that are too few for it
+    vector[int32_t] box
+    int32_t too_few
+
+
+cdef bint better(const Split &one, const Split &two) noexcept nogil:
+    return one.score < two.score
+
+
+cdef struct Run:
+    int32_t star
+    int32_t axis
+    int32_t first
+    int32_t last
+    int32_t label
+    int32_t joined
+
+
+cdef void replace_subtree(
+    vector[Node] &tree, int32_t at, const vector[Node] &fresh
+) noexcept nogil:
+    """Put another subtree in the place of one."""
+    cdef vector[Node] changed
+    changed.assign(tree.begin(), tree.begin() + at)
+    changed.insert(changed.end(), fresh.begin(), fresh.end())
+    changed.insert(changed.end(), tree.begin() + at + tree[at].size, tree.end())
+    tree.swap(changed)
+    set_sizes(tree)
+
+
+cdef class LineTrees:
+    """Trees for a neighbourhood.
+
+    Parameters
+    ----------
+    shape : intp array of shape (n_axes,)
+        Cells on each axis.
+    n_classes : int
+    cells, labels, own_first, own_last, own_joined, runs
+        As in `Neighbourhood`; stars of class -1 count with their runs only.
+    star_weight : float64 array of shape (n_stars,)
+        Weight of each row, a whole number; every other point weighs 1.
+    seed : int
+    """
+
+    cdef:
+        intp_t n_axes, n_classes, n_stars, n_others
+        const int32_t[:, ::1] cells
+        const int32_t[::1] labels
+        const int32_t[:, ::1] own_first
+        const int32_t[:, ::1] own_last
+        const uint8_t[:, ::1] own_joined
+        const int32_t[:, ::1] runs
+        const float64_t[::1] star_weight
+        const Run *run
+        vector[intp_t] first
+        # weight by position and class: of points there, and of runs from here on
+        vector[float64_t] mass
+        vector[float64_t] change
+        vector[uint8_t] event
+        vector[float64_t] total, left, running
+        vector[double] reach
+        vector[Subset *] pool
+        vector[Split] splits
+        vector[vector[Split]] candidates
+        uint64_t random
+        double noise
+        int criterion
+        double work, work_limit, next_poll, deadline
+        bint stopped
+        double weight
+        # the split with the least error of its two sides, and that error
+        Split stump
+        double stump_error
+        vector[int32_t] stamp
+        int32_t stamps
+        # regions that are known not to fit into so many leaves
+        unordered_map[uint64_t, vector[Known]] known
+        double n_known
+
+    def __cinit__(
+        self,
+        const intp_t[::1] shape,
+        intp_t n_classes,
+        const int32_t[:, ::1] cells,
+        const int32_t[::1] labels,
+        const float64_t[::1] star_weight,
+        const int32_t[:, ::1] own_first,
+        const int32_t[:, ::1] own_last,
+        const uint8_t[:, ::1] own_joined,
+        const int32_t[:, ::1] runs,
+        uint64_t seed,
+    ):
+        cdef intp_t a, n = 0
+        self.n_axes = shape.shape[0]
+        self.n_classes = n_classes
+        self.n_stars = cells.shape[0]
+        self.n_others = runs.shape[0]
+        self.cells, self.labels, self.star_weight = cells, labels, star_weight
+        self.own_first, self.own_last, self.own_joined = own_first, own_last, own_joined
+        self.runs = runs
+        self.run = <const Run *> &runs[0, 0] if self.n_others else NULL
+        self.first.resize(self.n_axes + 1)
+        for a in range(self.n_axes):
+            n += shape[a]
+            self.first[a + 1] = n
+        self.mass.resize(n * n_classes)
+        self.change.resize((n + 1) * n_classes)
+        self.event.resize(n + 1)
+        self.total.resize(n_classes)
+        self.left.resize(n_classes)
+        self.running.resize(n_classes)
+        self.reach.resize(self.n_axes)
+        self.stamp.resize(n + 1)
+        self.stamps = 0
+        self.n_known = 0.0
+        self.random = seed
+        self.work = self.next_poll = 0.0
+        self.set_limits(1e300, 1e300)
+
+    def __dealloc__(self):
+        for i in range(<intp_t> self.pool.size()):
+            del self.pool[i]
+
+    cdef void set_limits(self, double work, double deadline) noexcept:
+        self.work_limit = self.work + work
+        self.deadline = deadline
+        self.stopped = False
+
+    # ------------------------------------------------------------- subsets
+
+    cdef Subset *room(self, intp_t i) noexcept nogil:
+        while <intp_t> self.pool.size() <= i:
+            self.pool.push_back(new Subset())
+            self.candidates.resize(self.pool.size())
+        return self.pool[i]
+
+    cdef Subset *everything(self) noexcept nogil:
+        cdef Subset *all = self.room(0)
+        cdef intp_t i, a
+        all.stars.clear()
+        all.runs.clear()
+        all.lo.assign(self.n_axes, 0)
+        all.hi.clear()
+        for a in range(self.n_axes):
+            all.hi.push_back(<int32_t> (self.first[a + 1] - self.first[a] - 1))
+        for i in range(self.n_stars):
+            # the row itself may be outside the domain, and only runs on its lines inside
+            if self.labels[i] >= 0:
+                all.stars.push_back(<int32_t> i)
+        for i in range(self.n_others):
+            all.runs.push_back(<int32_t> i)
+        return all
+
+    cdef inline Run run_of(self, int32_t number) noexcept nogil:
+        """A run by number: those of the stars' own classes stand behind the others."""
+        cdef Run run
+        if number < self.n_others:
+            return self.run[number]
+        number -= <int32_t> self.n_others
+        run.star = number // <int32_t> self.n_axes
+        run.axis = number % <int32_t> self.n_axes
+        run.first = self.own_first[run.star, run.axis]
+        run.last = self.own_last[run.star, run.axis]
+        run.label = self.labels[run.star]
+        run.joined = self.own_joined[run.star, run.axis]
+        return run
+
+    cdef Subset *side(
+        self, const Subset *whole, int32_t axis, int32_t cut, bint right, intp_t place
+    ) noexcept nogil:
+        """What lies on one side of a split, in room `place`."""
+        cdef:
+            Subset *part = self.room(place)
+            intp_t i
+            int32_t star, number, at
+            Run run
+        part.stars.clear()
+        part.runs.clear()
+        part.lo = whole.lo
+        part.hi = whole.hi
+        if right:
+            part.lo[axis] = cut + 1
+        else:
+            part.hi[axis] = cut
+        for i in range(<intp_t> whole.stars.size()):
+            star = whole.stars[i]
+            at = self.cells[star, axis]
+            if (at > cut) == right:
+                part.stars.push_back(star)
+            elif (self.own_last[star, axis] > cut) if right else (
+                self.own_first[star, axis] <= cut
+            ):
+                number = <int32_t> (self.n_others + star * self.n_axes + axis)
+                part.runs.push_back(number)
+        for i in range(<intp_t> whole.runs.size()):
+            number = whole.runs[i]
+            run = self.run_of(number)
+            if run.axis == axis:
+                if (run.last > cut) if right else (run.first <= cut):
+                    part.runs.push_back(number)
+            elif (self.cells[run.star, axis] > cut) == right:
+                part.runs.push_back(number)
+        self.work += 4.0 * (whole.stars.size() + whole.runs.size())
+        return part
+
+    # ------------------------------------------------------------- splits
+
+    cdef inline void add_point(
+        self, const Subset *part, intp_t axis, int32_t at, int32_t label, double weight
+    ) noexcept nogil:
+        cdef intp_t here = self.first[axis] + at
+        self.mass[here * self.n_classes + label] += weight
+        # a split may be worth its while just below or just above
+        self.event[here] = 1
+        self.event[here + 1] = 1
+
+    cdef inline void add_run(
+        self, const Subset *part, intp_t axis, int32_t lo, int32_t hi, int32_t label
+    ) noexcept nogil:
+        cdef intp_t here = self.first[axis] + lo, after = self.first[axis] + hi + 1
+        self.change[here * self.n_classes + label] += 1.0
+        if hi < part.hi[axis]:
+            self.change[after * self.n_classes + label] -= 1.0
+        self.event[here] = 1
+        self.event[after] = 1
+
+    cdef void count(self, const Subset *part) noexcept nogil:
+        """Weigh the classes of a subset on every axis.
+
+        O((stars + runs) * axes + cells of the region's axes * classes).
+        """
+        cdef:
+            intp_t i, a, begin, end, n_classes = self.n_classes
+            int32_t star, lo, hi, label
+            double weight
+            Run run
+        for i in range(n_classes):
+            self.total[i] = 0.0
+        for a in range(self.n_axes):
+            begin, end = self.first[a] + part.lo[a], self.first[a] + part.hi[a] + 1
+            self.work += <double> ((end - begin) * n_classes)
+            for i in range(begin * n_classes, end * n_classes):
+                self.mass[i] = 0.0
+                self.change[i] = 0.0
+            for i in range(begin, end):
+                self.event[i] = 0
+        for i in range(<intp_t> part.stars.size()):
+            star = part.stars[i]
+            label = self.labels[star]
+            weight = self.star_weight[star]
+            for a in range(self.n_axes):
+                lo = max(self.own_first[star, a], part.lo[a])
+                hi = min(self.own_last[star, a], part.hi[a])
+                self.reach[a] = hi - lo
+                weight += hi - lo
+            self.total[label] += weight
+            for a in range(self.n_axes):
+                if self.reach[a] == 0.0:
+                    self.add_point(part, a, self.cells[star, a], label, weight)
+                    continue
+                lo = max(self.own_first[star, a], part.lo[a])
+                hi = min(self.own_last[star, a], part.hi[a])
+                self.add_point(
+                    part, a, self.cells[star, a], label, weight - self.reach[a] - 1.0
+                )
+                self.add_run(part, a, lo, hi, label)
+        for i in range(<intp_t> part.runs.size()):
+            run = self.run_of(part.runs[i])
+            lo, hi = max(run.first, part.lo[run.axis]), min(run.last, part.hi[run.axis])
+            weight = hi - lo + 1
+            self.total[run.label] += weight
+            for a in range(self.n_axes):
+                if a == run.axis:
+                    self.add_run(part, a, lo, hi, run.label)
+                else:
+                    self.add_point(part, a, self.cells[run.star, a], run.label, weight)
+        self.weight = 0.0
+        for i in range(n_classes):
+            self.weight += self.total[i]
+        self.work += <double> ((part.stars.size() + part.runs.size()) * self.n_axes) * 3.0
+
+    cdef double leaf_error(self, int32_t *label) noexcept nogil:
+        """Weight of the points that are not of the heaviest class; after `count`."""
+        cdef intp_t c, best = 0
+        cdef double others = 0.0
+        for c in range(1, self.n_classes):
+            if self.total[c] > self.total[best]:
+                best = c
+        for c in range(self.n_classes):
+            if c != best:
+                others += self.total[c]
+        label[0] = <int32_t> best
+        return others
+
+    cdef void score_splits(self, const Subset *part) noexcept nogil:
+        """All splits that part points, with their scores, less is better; after `count`."""
+        cdef:
+            intp_t a, c, n_classes = self.n_classes
+            int32_t p
+            const float64_t *mass
+            const float64_t *change
+            double n_left, most_left, most_right
+            Split split
+        self.splits.clear()
+        self.stump_error = 1e300
+        for a in range(self.n_axes):
+            if part.lo[a] == part.hi[a]:
+                continue
+            for c in range(n_classes):
+                self.left[c] = 0.0
+                self.running[c] = 0.0
+            split.axis = <int32_t> a
+            for p in range(part.lo[a], part.hi[a]):
+                mass = &self.mass[(self.first[a] + p) * n_classes]
+                change = &self.change[(self.first[a] + p) * n_classes]
+                for c in range(n_classes):
+                    self.running[c] += change[c]
+                    self.left[c] += mass[c] + self.running[c]
+                if not self.event[self.first[a] + p + 1]:
+                    continue
+                n_left = most_left = most_right = 0.0
+                for c in range(n_classes):
+                    n_left += self.left[c]
+                    most_left = max(most_left, self.left[c])
+                    most_right = max(most_right, self.total[c] - self.left[c])
+                if n_left <= TINY or self.weight - n_left <= TINY:
+                    continue
+                split.score = self.impurity()
+                if self.noise > 0.0:
+                    split.score *= 1.0 + self.noise * random_unit(&self.random)
+                split.cut = p
+                self.splits.push_back(split)
+                if self.weight - most_left - most_right < self.stump_error:
+                    self.stump_error = self.weight - most_left - most_right
+                    self.stump = split
+                self.work += <double> (4 * n_classes)
+
+    cdef inline double impurity(self) noexcept nogil:
+        """Impurity of both sides of a split, each times its weight."""
+        cdef intp_t c
+        cdef double here, rest, n_left = 0.0, n_right = 0.0, one = 0.0, two = 0.0
+        for c in range(self.n_classes):
+            here = self.left[c]
+            rest = self.total[c] - here
+            if here > TINY:
+                n_left += here
+                one += here * log(here) if self.criterion == 0 else here * here
+            if rest > TINY:
+                n_right += rest
+                two += rest * log(rest) if self.criterion == 0 else rest * rest
+        if n_left <= TINY or n_right <= TINY:
+            return 1e300
+        if self.criterion == 0:
+            return n_left * log(n_left) - one + n_right * log(n_right) - two
+        return n_left - one / n_left + n_right - two / n_right
+
+    cdef bint best_split(self, Split *split) noexcept nogil:
+        cdef intp_t i
+        if not self.splits.size():
+            return False
+        split[0] = self.splits[0]
+        for i in range(1, <intp_t> self.splits.size()):
+            if self.splits[i].score < split.score:
+                split[0] = self.splits[i]
+        return True
+
+    # ------------------------------------------------------------- trees
+
+    cdef bint out_of_time(self) except -1 nogil:
+        if self.work >= self.work_limit:
+            self.stopped = True
+        elif not self.stopped and self.work >= self.next_poll:
+            self.next_poll = self.work + POLL
+            if should_stop(self.deadline):
+                self.stopped = True
+        return self.stopped
+
+    cdef inline double put_leaf(
+        self, int32_t label, double error, double price, vector[Node] &out
+    ) noexcept nogil:
+        cdef Node leaf
+        leaf.axis, leaf.cut, leaf.size = -1, label, 1
+        out.push_back(leaf)
+        return error + price
+
+    cdef double grow(
+        self, const Subset *part, intp_t place, double price, vector[Node] &out
+    ) except -1.0 nogil:
+        """Append a greedy tree for a subset, and return its cost. Rooms from `place` are free.
+
+        When the work is done, what is left becomes leaves, at their cost.
+        """
+        cdef:
+            int32_t label
+            double error, cost, stump_cost
+            intp_t here = out.size()
+            Split split, stump
+            Node node
+            Subset *below
+            int right
+        self.count(part)
+        error = self.leaf_error(&label)
+        if error <= price or self.out_of_time():
+            return self.put_leaf(label, error, price, out)
+        self.score_splits(part)
+        if not self.best_split(&split):
+            return self.put_leaf(label, error, price, out)
+        stump, stump_cost = self.stump, self.stump_error + 2.0 * price
+        node.axis, node.cut, node.size = split.axis, split.cut, 0
+        out.push_back(node)
+        below = self.side(part, split.axis, split.cut, False, place)
+        cost = self.grow(below, place + 1, price, out)
+        node.size = <int32_t> out.size()
+        below = self.side(part, split.axis, split.cut, True, place)
+        cost += self.grow(below, place + 1, price, out)
+        if error + price <= min(cost, stump_cost):
+            out.resize(here)
+            return self.put_leaf(label, error, price, out)
+        if stump_cost < cost - TINY:
+            out.resize(here)
+            node.axis, node.cut = stump.axis, stump.cut
+            out.push_back(node)
+            cost = 0.0
+            for right in range(2):
+                self.count(self.side(part, stump.axis, stump.cut, right, place))
+                error = self.leaf_error(&label)
+                cost += self.put_leaf(label, error, price, out)
+        out[here].size = <int32_t> (out.size() - here)
+        return cost
+
+    cdef void choose_candidates(self, intp_t place, intp_t n, intp_t an_axis) noexcept nogil:
+        """The best splits of those scored, few of one axis, into the list of a room."""
+        cdef:
+            intp_t i, axis
+            vector[intp_t] taken
+        taken.resize(self.n_axes)
+        sort(self.splits.begin(), self.splits.end(), better)
+        self.candidates[place].clear()
+        for i in range(<intp_t> self.splits.size()):
+            axis = self.splits[i].axis
+            if taken[axis] < an_axis:
+                taken[axis] += 1
+                self.candidates[place].push_back(self.splits[i])
+                if <intp_t> self.candidates[place].size() == n:
+                    return
+
+    cdef double look_ahead(
+        self, const Subset *part, intp_t place, double price, intp_t width, intp_t an_axis,
+        vector[Node] &out,
+    ) except -1.0 nogil:
+        """Append a tree for a subset, no worse than the greedy one, and return its cost.
+
+        Of `width` splits, at most `an_axis` of one axis, the one is taken whose greedy trees
+        cost least; then the same again below. When the work is done, what was found stands.
+        """
+        cdef:
+            int32_t label
+            intp_t i, here, best = -1
+            double error, greedy, cost, best_cost
+            vector[Node] tree, left, right
+            Split split
+            Node node
+            Subset *below
+        self.room(place + 1)
+        self.count(part)
+        error = self.leaf_error(&label)
+        if error <= price:
+            return self.put_leaf(label, error, price, out)
+        greedy = self.grow(part, place, price, tree)
+        if greedy <= 2.0 * price or self.out_of_time():
+            out.insert(out.end(), tree.begin(), tree.end())
+            return greedy
+        self.count(part)
+        self.score_splits(part)
+        self.choose_candidates(place, width, an_axis)
+        best_cost = 1e300
+        for i in range(<intp_t> self.candidates[place].size()):
+            split = self.candidates[place][i]
+            left.clear()
+            below = self.side(part, split.axis, split.cut, False, place)
+            cost = self.grow(below, place + 1, price, left)
+            if cost + price >= best_cost:
+                continue
+            right.clear()
+            below = self.side(part, split.axis, split.cut, True, place)
+            cost += self.grow(below, place + 1, price, right)
+            if cost < best_cost:
+                best_cost = cost
+                best = i
+                if cost < greedy:
+                    greedy = cost
+                    tree.clear()
+                    node.axis, node.cut, node.size = split.axis, split.cut, 0
+                    tree.push_back(node)
+                    tree.insert(tree.end(), left.begin(), left.end())
+                    tree.insert(tree.end(), right.begin(), right.end())
+            if self.stopped:
+                break
+        if best >= 0 and not self.stopped:
+            split = self.candidates[place][best]
+            left.clear()
+            node.axis, node.cut, node.size = split.axis, split.cut, 0
+            left.push_back(node)
+            below = self.side(part, split.axis, split.cut, False, place)
+            cost = self.look_ahead(below, place + 1, price, width, an_axis, left)
+            below = self.side(part, split.axis, split.cut, True, place)
+            cost += self.look_ahead(below, place + 1, price, width, an_axis, left)
+            if cost < greedy:
+                greedy = cost
+                tree.swap(left)
+        if error + price <= greedy:
+            return self.put_leaf(label, error, price, out)
+        out.insert(out.end(), tree.begin(), tree.end())
+        return greedy
+
+    # ------------------------------------------------------------- better trees
+
+    cdef double cost_of(
+        self, const Subset *part, intp_t place, double price, const Node *nodes, int32_t at
+    ) noexcept nogil:
+        """What the subtree at a node costs on a subset."""
+        cdef double cost
+        cdef intp_t c
+        if nodes[at].axis < 0:
+            self.count(part)
+            cost = price
+            for c in range(self.n_classes):
+                if c != nodes[at].cut:
+                    cost += self.total[c]
+            return cost
+        cost = self.cost_of(
+            self.side(part, nodes[at].axis, nodes[at].cut, False, place),
+            place + 1, price, nodes, at + 1,
+        )
+        return cost + self.cost_of(
+            self.side(part, nodes[at].axis, nodes[at].cut, True, place),
+            place + 1, price, nodes, right_child(nodes, at),
+        )
+
+    cdef int32_t choose_subtree(self, const vector[Node] &tree) noexcept nogil:
+        """A random split: sizes of subtrees are equally likely by their order of magnitude."""
+        cdef:
+            int32_t at, best = 0
+            intp_t i
+            double wanted = (<double> tree.size() / 3.0) ** random_unit(&self.random) * 3.0
+            double off, best_off = 1e300
+        for i in range(24):
+            at = <int32_t> random_below(tree.size(), &self.random)
+            if tree[at].axis < 0:
+                continue
+            off = max(tree[at].size / wanted, wanted / tree[at].size)
+            if off < best_off:
+                best, best_off = at, off
+        return best
+
+    cdef Subset *reach_node(
+        self, const vector[Node] &tree, int32_t target, intp_t *place
+    ) noexcept nogil:
+        """The subset of a node, and the first room that is free then."""
+        cdef:
+            Subset *here = self.everything()
+            int32_t at = 0, axis, cut
+            intp_t at_place = 1
+            bint right
+        while at != target:
+            axis, cut = tree[at].axis, tree[at].cut
+            right = target >= right_child(tree.data(), at)
+            # two rooms in turn: one is read while the other is filled
+            here = self.side(here, axis, cut, right, at_place)
+            at_place = 3 - at_place
+            at = right_child(tree.data(), at) if right else at + 1
+        place[0] = 3
+        return here
+
+    def improve(
+        self,
+        const int32_t[:, ::1] nodes,
+        double price,
+        intp_t width,
+        intp_t an_axis,
+        double work,
+        double deadline=1e300,
+        double noise=0.1,
+    ):
+        """A tree that costs no more: random subtrees are searched again, again and again.
+
+        Parameters
+        ----------
+        nodes : int32 array of shape (n_nodes, 3)
+        price, width, an_axis, work, deadline
+            As in `find`. A subtree gets up to `width` splits to follow.
+        noise : float
+            Largest noise of the scores.
+
+        Returns
+        -------
+        int32 array of shape (n_nodes, 3)
+        """
+        cdef:
+            vector[Node] tree, fresh
+            Subset *part
+            int32_t at
+            intp_t place
+            double cost, old
+        self.set_limits(work, deadline)
+        array_to_nodes(nodes, tree)
+        with nogil:
+            while tree.size() > 1 and not self.out_of_time():
+                at = self.choose_subtree(tree)
+                if tree[at].axis < 0:
+                    continue
+                part = self.reach_node(tree, at, &place)
+                if price < NO_ERRORS and tree[at].size < 2 * SMALL:
+                    fresh.clear()
+                    if self.fits_fewer(part, place, tree[at].size // 2, fresh):
+                        replace_subtree(tree, at, fresh)
+                        continue
+                    part = self.reach_node(tree, at, &place)
+                old = self.cost_of(part, place, price, tree.data(), at)
+                self.noise = noise * random_unit(&self.random)
+                self.criterion = random_unit(&self.random) < 0.3
+                fresh.clear()
+                cost = self.look_ahead(
+                    part, place, price, 1 + random_below(width, &self.random),
+                    1 + random_below(an_axis, &self.random), fresh,
+                )
+                if cost > old + TINY or (self.stopped and cost >= old - TINY):
+                    continue
+                replace_subtree(tree, at, fresh)
+        return nodes_to_array(tree)
+
+    cdef bint fits_fewer(
+        self, const Subset *part, intp_t place, intp_t n_leaves, vector[Node] &out
+    ) except -1 nogil:
+        """Whether fewer leaves are found for a small subset, with little work: then the tree."""
+        cdef double limit = self.work_limit
+        cdef int outcome
+        self.work_limit = min(limit, self.work + SMALL_WORK)
+        outcome = self.fits(part, place, n_leaves, out)
+        if self.work < limit and self.stopped and not should_stop(self.deadline):
+            self.stopped = False
+        self.work_limit = limit
+        return outcome > 0
+
+    # ------------------------------------------------------------- smaller trees
+
+    cdef void weigh_nodes(
+        self, const Subset *part, intp_t place, const Node *nodes, int32_t at,
+        float64_t *errors, int32_t *classes,
+    ) noexcept nogil:
+        self.count(part)
+        errors[at] = self.leaf_error(&classes[at])
+        if nodes[at].axis < 0:
+            return
+        self.weigh_nodes(
+            self.side(part, nodes[at].axis, nodes[at].cut, False, place),
+            place + 1, nodes, at + 1, errors, classes,
+        )
+        self.weigh_nodes(
+            self.side(part, nodes[at].axis, nodes[at].cut, True, place),
+            place + 1, nodes, right_child(nodes, at), errors, classes,
+        )
+
+    def leaf_errors(self, const int32_t[:, ::1] nodes):
+        """What every node of a tree would get wrong as a leaf.
+
+        Returns
+        -------
+        errors : float64 array of shape (n_nodes,)
+            Weight of the points that are not of the heaviest class.
+        classes : int32 array of shape (n_nodes,)
+            The heaviest class.
+        """
+        cdef vector[Node] tree
+        array_to_nodes(nodes, tree)
+        errors = np.empty(nodes.shape[0])
+        classes = np.empty(nodes.shape[0], dtype=np.int32)
+        cdef float64_t[::1] errors_ = errors
+        cdef int32_t[::1] classes_ = classes
+        with nogil:
+            self.weigh_nodes(self.everything(), 1, tree.data(), 0, &errors_[0], &classes_[0])
+        return errors, classes
+
+    def few_leaves(self):
+        """The least weight that trees of one and of two leaves get wrong."""
+        cdef int32_t label
+        cdef double one, two
+        cdef Subset *all
+        with nogil:
+            all = self.everything()
+            self.count(all)
+            one = self.leaf_error(&label)
+            self.score_splits(all)
+            two = min(one, self.stump_error)
+        return one, two
+
+    def wrong_weight(self, const int32_t[:, ::1] nodes):
+        """Weight of the points that a tree gets wrong."""
+        cdef vector[Node] tree
+        cdef double cost
+        array_to_nodes(nodes, tree)
+        with nogil:
+            cost = self.cost_of(self.everything(), 1, 0.0, tree.data(), 0)
+        return cost
+
+    cdef void add_wrong(
+        self, const Subset *part, intp_t place, const Node *nodes, int32_t at,
+        const intp_t *counts, const float64_t *before, double *wrong,
+    ) noexcept nogil:
+        cdef:
+            intp_t i, a
+            int32_t star, lo, hi
+            const float64_t *held
+            Run run
+        if nodes[at].axis >= 0:
+            for i in range(2):
+                self.add_wrong(
+                    self.side(part, nodes[at].axis, nodes[at].cut, i, place), place + 1, nodes,
+                    right_child(nodes, at) if i else at + 1, counts, before, wrong,
+                )
+            return
+        for i in range(<intp_t> part.stars.size()):
+            star = part.stars[i]
+            if self.labels[star] == nodes[at].cut:
+                continue
+            wrong[0] += 1.0
+            wrong[1] += counts[star]
+            for a in range(self.n_axes):
+                held = before + self.first[a] + a
+                lo = max(self.own_first[star, a], part.lo[a])
+                hi = min(self.own_last[star, a], part.hi[a])
+                wrong[0] += hi - lo
+                wrong[2] += held[hi + 1] - held[lo]
+                wrong[2] -= held[self.cells[star, a] + 1] - held[self.cells[star, a]]
+        for i in range(<intp_t> part.runs.size()):
+            run = self.run_of(part.runs[i])
+            if run.label != nodes[at].cut:
+                held = before + self.first[run.axis] + run.axis
+                lo, hi = max(run.first, part.lo[run.axis]), min(run.last, part.hi[run.axis])
+                wrong[0] += hi - lo + 1
+                wrong[2] += held[hi + 1] - held[lo]
+
+    def wrong(
+        self,
+        const int32_t[:, ::1] nodes,
+        const intp_t[::1] counts,
+        const float64_t[::1] before,
+    ):
+        """What a tree gets wrong.
+
+        Parameters
+        ----------
+        nodes : int32 array of shape (n_nodes, 3)
+        counts : intp array of shape (n_stars,)
+            Rows in each star.
+        before : float64 array of shape (n_positions + n_axes,)
+            For each axis, the weights of its cells added up, from 0 to all.
+
+        Returns
+        -------
+        n_points : int
+            Points, the rows among them.
+        n_rows : int
+            Rows, counted as `counts` says.
+        weight : float
+            Points that are no rows, by the weight of the cell on the axis that is changed.
+        """
+        cdef vector[Node] tree
+        cdef double found[3]
+        found[0] = found[1] = found[2] = 0.0
+        array_to_nodes(nodes, tree)
+        with nogil:
+            self.add_wrong(
+                self.everything(), 1, tree.data(), 0, &counts[0], &before[0], found
+            )
+        return int(found[0]), int(found[1]), found[2]
+
+    # ------------------------------------------------------------- proofs
+
+    cdef intp_t n_forced(self, const Subset *part) noexcept nogil:
+        """Cuts between two neighbours of different classes on a line: each needs a split."""
+        cdef:
+            intp_t i, a, n = 0
+            int32_t star
+            Run run
+        self.stamps += 1
+        for i in range(<intp_t> part.stars.size()):
+            star = part.stars[i]
+            for a in range(self.n_axes):
+                if self.own_joined[star, a] and self.own_first[star, a] > part.lo[a]:
+                    n += self.stamped(a, self.own_first[star, a])
+        for i in range(<intp_t> part.runs.size()):
+            run = self.run_of(part.runs[i])
+            if run.joined and run.first > part.lo[run.axis]:
+                n += self.stamped(run.axis, run.first)
+        self.work += <double> (part.stars.size() * self.n_axes + part.runs.size())
+        return n
+
+    cdef inline intp_t stamped(self, intp_t axis, int32_t at) noexcept nogil:
+        cdef intp_t here = self.first[axis] + at
+        if self.stamp[here] == self.stamps:
+            return 0
+        self.stamp[here] = self.stamps
+        return 1
+
+    cdef void pure_ends(self, const Subset *part, intp_t a, int32_t *low, int32_t *high) noexcept nogil:
+        """Last cut of an axis with one class below it, and first with one above; after `count`.
+
+        `low` is before the region where no cut has one class below it, `high` at its end where
+        none has one above.
+        """
+        cdef:
+            intp_t c, n_classes = self.n_classes, n_left, n_right
+            int32_t p
+            const float64_t *mass
+            const float64_t *change
+        low[0] = part.lo[a] - 1
+        high[0] = part.hi[a]
+        for c in range(n_classes):
+            self.left[c] = 0.0
+            self.running[c] = 0.0
+        for p in range(part.lo[a], part.hi[a]):
+            mass = &self.mass[(self.first[a] + p) * n_classes]
+            change = &self.change[(self.first[a] + p) * n_classes]
+            n_left = n_right = 0
+            for c in range(n_classes):
+                self.running[c] += change[c]
+                self.left[c] += mass[c] + self.running[c]
+                n_left += self.left[c] > LITTLE
+                n_right += self.total[c] - self.left[c] > LITTLE
+            if n_left <= 1:
+                low[0] = p
+            if n_right <= 1 and p < high[0]:
+                high[0] = p
+        self.work += <double> ((part.hi[a] - part.lo[a]) * n_classes)
+
+    cdef uint64_t canonical(self, const Subset *part, vector[int32_t] &box) noexcept nogil:
+        """The region without cells at its ends that tell nothing apart; after `count`."""
+        cdef:
+            intp_t a
+            int32_t p
+            uint64_t code = 0
+        box.clear()
+        for a in range(self.n_axes):
+            p = part.lo[a]
+            while p < part.hi[a] and not self.event[self.first[a] + p + 1]:
+                p += 1
+            box.push_back(p)
+            p = part.hi[a]
+            while p > box.back() and not self.event[self.first[a] + p]:
+                p -= 1
+            box.push_back(p)
+        for a in range(<intp_t> box.size()):
+            code = scramble(code + <uint64_t> box[a] + <uint64_t> 0x9E3779B97F4A7C15)
+        return code
+
+    cdef int fits(
+        self, const Subset *part, intp_t place, intp_t n_leaves, vector[Node] &out
+    ) except -2 nogil:
+        """Whether a tree of so many leaves tells all classes apart: 1, 0, or -1 where time ends.
+
+        A part of a subset needs no more leaves than the whole. So of the splits of an axis whose
+        left side fits into i leaves, the last leaves the least to the right; it is found by
+        bisection.
+        """
+        cdef:
+            intp_t a, c, i, n = 0, here = out.size()
+            int32_t label = 0, lo, hi, cut
+            int outcome, result = 0
+            uint64_t code
+            vector[int32_t] box, low, high
+            vector[int32_t] cuts
+            Known fail
+            int right
+        if self.stopped:
+            return -1
+        self.count(part)
+        for c in range(self.n_classes):
+            if self.total[c] > LITTLE:
+                n += 1
+                label = <int32_t> c
+        if n <= 1:
+            self.put_leaf(label, 0.0, 0.0, out)
+            return 1
+        if n_leaves < n or self.n_forced(part) >= n_leaves:
+            return 0
+        low.resize(self.n_axes)
+        high.resize(self.n_axes)
+        for a in range(self.n_axes):
+            self.pure_ends(part, a, &low[a], &high[a])
+            if high[a] <= low[a]:
+                self.put_split(<int32_t> a, high[a], out)
+                for right in range(2):
+                    self.count(self.side(part, <int32_t> a, high[a], right, place))
+                    self.leaf_error(&label)
+                    self.put_leaf(label, 0.0, 0.0, out)
+                return 1
+        if n_leaves == 2:
+            return 0
+        if self.out_of_time():
+            return -1
+        code = self.canonical(part, box)
+        for i in range(<intp_t> self.known[code].size()):
+            if self.known[code][i].box == box:
+                if n_leaves <= self.known[code][i].too_few:
+                    return 0
+                break
+        # the cuts that part points, for each axis, while the weights are at hand
+        cuts.clear()
+        for a in range(self.n_axes):
+            for cut in range(part.lo[a], part.hi[a]):
+                if self.event[self.first[a] + cut + 1]:
+                    cuts.push_back(<int32_t> (self.first[a] + cut))
+        for a in range(self.n_axes):
+            if self.stopped:
+                return -1
+            if low[a] >= part.lo[a]:
+                outcome = self.fits_below(
+                    part, place, <int32_t> a, low[a], 1, n_leaves - 1, out
+                )
+                if outcome > 0:
+                    return 1
+                result = min(result, outcome)
+            if high[a] < part.hi[a]:
+                outcome = self.fits_below(
+                    part, place, <int32_t> a, high[a], n_leaves - 1, 1, out
+                )
+                if outcome > 0:
+                    return 1
+                result = min(result, outcome)
+        if n_leaves >= 4:
+            for a in range(self.n_axes):
+                for i in range(2, n_leaves - 1):
+                    if self.stopped:
+                        return -1
+                    outcome = self.fits_divided(
+                        part, place, <int32_t> a, i, n_leaves, low[a], high[a], cuts, out
+                    )
+                    if outcome > 0:
+                        return 1
+                    result = min(result, outcome)
+        if result == 0 and self.n_known < MAX_KNOWN:
+            for i in range(<intp_t> self.known[code].size()):
+                if self.known[code][i].box == box:
+                    self.known[code][i].too_few = <int32_t> n_leaves
+                    return 0
+            fail.box = box
+            fail.too_few = <int32_t> n_leaves
+            self.known[code].push_back(fail)
+            self.n_known += 2.0 * self.n_axes + 24.0
+        return result
+
+    cdef inline void put_split(self, int32_t axis, int32_t cut, vector[Node] &out) noexcept nogil:
+        cdef Node node
+        node.axis, node.cut, node.size = axis, cut, 0
+        out.push_back(node)
+
+    cdef int fits_below(
+        self, const Subset *part, intp_t place, int32_t axis, int32_t cut,
+        intp_t n_left, intp_t n_right, vector[Node] &out,
+    ) except -2 nogil:
+        """Whether both sides of a split fit into so many leaves."""
+        cdef intp_t here = out.size()
+        cdef int one, two
+        self.put_split(axis, cut, out)
+        # the side with fewer leaves is settled sooner, but the trees stand from left to right
+        one = self.fits(self.side(part, axis, cut, False, place), place + 1, n_left, out)
+        two = one
+        if one > 0:
+            two = self.fits(self.side(part, axis, cut, True, place), place + 1, n_right, out)
+        if one <= 0 or two <= 0:
+            out.resize(here)
+        return min(one, two) if one != 0 and two != 0 else 0
+
+    cdef int fits_divided(
+        self, const Subset *part, intp_t place, int32_t axis, intp_t n_left, intp_t n_leaves,
+        int32_t low, int32_t high, const vector[int32_t] &cuts, vector[Node] &out,
+    ) except -2 nogil:
+        """Whether some split of an axis has so many leaves left of it, at least two a side."""
+        cdef:
+            intp_t here = out.size(), first = 0, last, i, middle
+            int32_t base = <int32_t> self.first[axis], best = -1
+            int outcome
+            vector[int32_t] between
+        for i in range(<intp_t> cuts.size()):
+            if base + low < cuts[i] < base + high and cuts[i] < base + part.hi[axis]:
+                if cuts[i] >= base + part.lo[axis]:
+                    between.push_back(cuts[i] - base)
+        last = between.size()
+        # between[:first] fit, between[last:] do not
+        while first < last:
+            middle = (first + last) // 2
+            outcome = self.fits(
+                self.side(part, axis, between[middle], False, place), place + 1, n_left, out
+            )
+            out.resize(here)
+            if outcome < 0:
+                return -1
+            if outcome > 0:
+                best = between[middle]
+                first = middle + 1
+            else:
+                last = middle
+        if best < 0:
+            return 0
+        return self.fits_below(part, place, axis, best, n_left, n_leaves - n_left, out)
+
+    def prove(self, intp_t n_leaves, double work, double deadline=1e300):
+        """Whether a tree of so many leaves answers right on all points.
+
+        Parameters
+        ----------
+        n_leaves : int
+        work, deadline
+            As in `find`.
+
+        Returns
+        -------
+        outcome : bool or None
+            None: the limit came first.
+        nodes : int32 array of shape (n_nodes, 3) or None
+            Such a tree.
+        """
+        cdef vector[Node] tree
+        cdef int outcome
+        self.set_limits(work, deadline)
+        with nogil:
+            outcome = self.fits(self.everything(), 1, n_leaves, tree)
+            set_sizes(tree)
+        if outcome < 0:
+            return None, None
+        return (True, nodes_to_array(tree)) if outcome else (False, None)
+
+    def forced_splits(self):
+        """Cuts at which every tree without an error splits."""
+        return self.n_forced(self.everything())
+
+    def find(
+        self,
+        double price,
+        intp_t width=0,
+        intp_t an_axis=2,
+        int criterion=0,
+        double noise=0.0,
+        double work=1e300,
+        double deadline=1e300,
+    ):
+        """A tree for all points.
+
+        Parameters
+        ----------
+        price : float
+            What a leaf costs, in the weight of points that are wrong.
+        width : int
+            Splits to follow at every node; 0: a greedy tree.
+        an_axis : int
+            Splits of one axis among them.
+        criterion : {0, 1}
+            Entropy, or Gini impurity.
+        noise : float
+            Largest random addition to the score of a split, as a share of it.
+        work : float
+            Units of work, each about a nanosecond.
+        deadline : float
+            On the clock of ``time.monotonic()``.
+
+        Returns
+        -------
+        cost : float
+        nodes : int32 array of shape (n_nodes, 3)
+            The numbers of leaves are classes.
+        """
+        cdef vector[Node] tree
+        cdef double cost
+        cdef Subset *all
+        self.set_limits(work, deadline)
+        self.criterion, self.noise = criterion, noise
+        with nogil:
+            all = self.everything()
+            if width == 0:
+                cost = self.grow(all, 1, price, tree)
+            else:
+                cost = self.look_ahead(all, 1, price, width, an_axis, tree)
+            set_sizes(tree)
+        return cost, nodes_to_array(tree)
+
+    @property
+    def work_done(self):
+        """Units of work so far."""
+        return self.work

@@ -1,0 +1,112 @@
+"""A promise near training rows: what is checked before the search, and kept after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from ensemble_simplify.grid import Axes
+from ensemble_simplify.proof import within
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Training rows of positive weight; those of one cell and class are one.
+
+    Attributes
+    ----------
+    rows : float32 array of shape (n, n_features)
+    y_index : intp array of shape (n,)
+    weight : float64 array of shape (n,)
+    cells : int32 array of shape (n, n_axes)
+    """
+
+    rows: np.ndarray
+    y_index: np.ndarray
+    weight: np.ndarray
+    cells: np.ndarray
+
+    @classmethod
+    def of(cls, X, y_index, weight, cells):
+        """The rows as they were given; `X` is float32."""
+        counted = weight > 0
+        X, y_index, weight, cells = (part[counted] for part in (X, y_index, weight, cells))
+        _, first, place = np.unique(
+            np.column_stack([cells, y_index]), axis=0, return_index=True, return_inverse=True
+        )
+        return cls(X[first], y_index[first], np.bincount(place.ravel(), weight), cells[first])
+
+
+@dataclass(frozen=True, eq=False)
+class Promise:
+    """What a fitted estimator keeps of its promise near training rows.
+
+    Attributes
+    ----------
+    max_changes : int
+    axes : Axes
+        Of the ensemble, inside the domain.
+    training : Training
+    trees : list of int32 arrays
+        Nodes of the trees on the path of exceptions.
+    """
+
+    max_changes: int
+    axes: Axes
+    training: Training
+    trees: list
+
+    def covers(self, X):
+        """Which rows lie in a cell that differs from a training row's on few enough axes."""
+        known = np.unique(self.training.cells, axis=0)
+        return within(self.axes.encode_rows(X).T, known, self.max_changes)
+
+
+def check_promise(model):
+    """Refuse parameters that do not go with one another, before any work is done."""
+    if model.max_changes is None:
+        for name, value in (("tolerance", 0), ("max_leaf_nodes", None)):
+            if getattr(model, name) != value:
+                raise ValueError(
+                    f"{name}={getattr(model, name)!r} counts exceptions among points near training "
+                    "rows. Set max_changes=0 or 1 with it, or leave it out."
+                )
+        return
+    if model.objective in ("depth", "depth_then_leaves"):
+        raise ValueError(
+            f"objective={model.objective!r} does not go with max_changes={model.max_changes}: near "
+            "training rows only the number of leaves is minimised. Use objective='auto' or "
+            "'leaves'."
+        )
+    for name in ("post_prune", "merge_thresholds"):
+        if getattr(model, name):
+            raise ValueError(
+                f"{name}=True does not go with max_changes={model.max_changes}: it keeps the "
+                "ensemble's answers on the training rows only. Use max_changes=0 for that, or "
+                f"{name}=False."
+            )
+    if model.max_changes > 1 and (model.tolerance or model.max_leaf_nodes is not None):
+        name = "tolerance" if model.tolerance else "max_leaf_nodes"
+        raise ValueError(
+            f"{name}={getattr(model, name)!r} counts exceptions among points that are listed. With "
+            f"max_changes={model.max_changes} there are too many points. Use max_changes=0 or 1."
+        )
+
+
+def path_bunch(steps):
+    """The path of exceptions as a Bunch of arrays."""
+    names = (
+        "n_leaves", "n_exceptions", "n_row_exceptions", "weighted_share", "held_share", "agreement",
+    )  # fmt: skip
+    return Bunch(**{name: np.array([getattr(step, name) for step in steps]) for name in names})
+
+
+def chosen_step(path, tolerance=0.0, n_leaves=None):
+    """Place on a path of the first tree within the tolerance, or the last of so many leaves."""
+    within = np.flatnonzero(path.weighted_share <= tolerance)
+    place = int(within[0]) if within.size else len(path.n_leaves) - 1
+    if n_leaves is not None:
+        place = min(place, int(np.searchsorted(path.n_leaves, n_leaves, side="right")) - 1)
+    return place

@@ -1,0 +1,1 @@
+"""Forests grown with prices: `_forest` is the estimator, `_grow` its kernel."""

@@ -1,0 +1,396 @@
+"""BudgetForestClassifier: trees grown greedily on impurity per cost of a feature."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import ClassVar
+
+import joblib
+import numpy as np
+from sklearn.ensemble import BaggingClassifier
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import validate_data
+
+from ensemble_simplify.base import (
+    Interval,
+    RealNotInt,
+    StrOptions,
+    all_or_nothing,
+    check_weights,
+    fit_context,
+    report,
+)
+from ensemble_simplify.feature_budget._prices import Prices, read_feature_costs
+from ensemble_simplify.feature_budget.growing._grow import POWERS, THRESHOLD_PAIRS, Ledger, grow
+from ensemble_simplify.grid import TreeNodes
+from ensemble_simplify.writing import apply_nodes, node_counts, write_classifier
+
+_KINDS = {"threshold_pairs": THRESHOLD_PAIRS, "powers": POWERS}
+
+# Free features are taken whenever they lower the impurity: as if they cost this share of the mean.
+_NEARLY_FREE = 1e-6
+
+
+class _BudgetTree(DecisionTreeClassifier):
+    """One tree of a `BudgetForestClassifier`; parameters as there, `costs` an array.
+
+    With a ledger, splits are judged by what the rows have not bought yet; it is changed by `fit`.
+    """
+
+    def __init__(
+        self,
+        *,
+        costs=None,
+        impurity="threshold_pairs",
+        alpha=0.0,
+        power=2.0,
+        max_depth=None,
+        min_samples_leaf=1,
+        ledger=None,
+        random_state=None,
+    ):
+        super().__init__(
+            max_depth=max_depth, min_samples_leaf=min_samples_leaf, random_state=random_state
+        )
+        self.costs = costs
+        self.impurity = impurity
+        self.alpha = alpha
+        self.power = power
+        self.ledger = ledger
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        return tags
+
+    def fit(self, X, y, sample_weight=None, check_input=True):
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the rows.
+        check_input : bool, default=True
+            Whether to check the rows again.
+
+        Returns
+        -------
+        self : _BudgetTree
+            The fitted estimator.
+        """
+        if check_input:
+            X, y = validate_data(self, X, y, dtype=np.float32, order="C")
+        X = np.ascontiguousarray(X, dtype=np.float32)
+        weight = check_weights(sample_weight, X)
+        classes, y = np.unique(y, return_inverse=True)
+        costs = np.ones(X.shape[1]) if self.costs is None else np.asarray(self.costs, np.float64)
+        room = max(1, 2 * X.shape[0] - 1)
+        left, right, feature = (np.empty(room, dtype=np.intp) for _ in range(3))
+        threshold = np.empty(room)
+        shape = self.power if self.impurity == "powers" else self.alpha
+        n_nodes = grow(
+            X,
+            y.astype(np.intp),
+            weight,
+            len(classes),
+            np.maximum(costs, _NEARLY_FREE * costs.mean()),
+            _KINDS[self.impurity],
+            float(shape),
+            np.iinfo(np.intp).max if self.max_depth is None else self.max_depth,
+            self.min_samples_leaf,
+            self.ledger,
+            left,
+            right,
+            feature,
+            threshold,
+        )
+        nodes = TreeNodes(left[:n_nodes], right[:n_nodes], feature[:n_nodes], threshold[:n_nodes])
+        if self.ledger is not None:
+            # The rows that the tree was not grown on pay as well.
+            self.ledger.walk(X, nodes.left, nodes.right, nodes.feature, nodes.threshold)
+        leaf = apply_nodes(nodes, X)
+        _, counts = node_counts(nodes, leaf, y, len(classes), weight)
+        written = write_classifier(
+            nodes,
+            counts.argmax(axis=1),
+            None,
+            leaf,
+            y,
+            classes,
+            n_features=X.shape[1],
+            sample_weight=weight,
+        )
+        for name in ("tree_", "classes_", "n_classes_", "n_outputs_", "max_features_"):
+            setattr(self, name, getattr(written, name))
+        self.n_features_in_ = X.shape[1]
+        return self
+
+
+class BudgetForestClassifier(BaggingClassifier):
+    """Bagged trees that look at the prices of features while they grow.
+
+    Each tree is grown on a bootstrap sample of the rows, and all features compete for every split.
+    `purchases` says which rows pay for a split. Use the forest as the input of
+    :class:`FeatureBudgetPruner`.
+
+    With ``purchases="split"`` (BudgetRF), a split of the rows ``S`` by feature ``k`` into ``S_1``
+    and ``S_2`` is judged by its worst outcome, ``(F(S) - max(F(S_1), F(S_2))) / cost[k]``, where
+    ``F`` is an *admissible* impurity [1]_. A price counts at every split, also if the feature was
+    bought further up.
+
+    With ``purchases="rows"``, trees are grown one after the other, and a row pays for a feature
+    with the first split that asks for it, in any tree [2]_ [3]_. A split is judged by the drop of
+    the Gini impurity, summed over ``S``, less `penalty` times what the rows of ``S`` have yet to
+    pay; it is made only if that is above zero. With ``purchases="forest"``, the first split of all
+    on a feature pays for all rows, and later ones are free.
+
+    Parameters
+    ----------
+    n_estimators : int, default=40
+        Number of trees.
+    feature_costs : array-like of shape (n_features,), dict or None, default=None
+        Price of each feature. A dict maps column names (or indices) to prices; columns that it
+        does not name cost nothing. None: 1 each. Free features are used wherever they help at all.
+    groups : dict or None, default=None
+        Features that share a price besides their own: ``{group: list of columns}``. Shared
+        purchases pay it once. With ``purchases="split"`` it is added to the price of each member.
+    group_costs : float, dict or None, default=None
+        Price of every group, or of each of them by name. Needed with `groups`.
+    purchases : {"split", "rows", "forest"}, default="rows"
+        Which rows pay for a split. "split": all of its rows; "rows": those that have not bought
+        the feature before; "forest": none, once the feature has been bought for all.
+    penalty : float, default=0.3
+        For shared purchases: the Gini impurity of a row that paying for all features would have to
+        save. A tree lowers the impurity by less than one. So with ``purchases="rows"`` the rows of
+        its bootstrap sample buy at most a share ``1 / penalty`` of all features with it. 0: prices
+        do not matter.
+    impurity : {"threshold_pairs", "powers"}, default="threshold_pairs"
+        For ``purchases="split"``: ``F`` as a function of the class counts ``n_i``.
+        "threshold_pairs": the sum over pairs of different classes of
+        ``[[n_i - alpha]+ [n_j - alpha]+ - alpha^2]+``, the paper's choice; "powers":
+        ``(sum n_i)^power - sum n_i^power``. (Entropy and Gini impurity are not admissible: they
+        are not supermodular.)
+    alpha : float, default=0.0
+        Threshold of "threshold_pairs": classes with no more rows than this count as noise, which
+        stops growing early. With 0, nodes are split until pure.
+    power : float, default=2.0
+        Exponent of "powers", above 1.
+    max_depth : int or None, default=None
+        Largest number of splits on a path; None: no limit.
+    min_samples_leaf : int, default=1
+        Rows that each side of a split must have.
+    max_samples : int or float, default=1.0
+        Rows drawn, with replacement, for each tree: a number or a share.
+    n_jobs : int or None, default=None
+        Number of trees to grow in parallel. With shared purchases, trees grow one after the other.
+    verbose : int, default=0
+        Print lines on the progress if above 0; joblib adds its own.
+    random_state : int, RandomState instance or None, default=None
+        For the bootstrap samples.
+
+    Attributes
+    ----------
+    estimators_ : list of fitted trees
+        Subclass of ``DecisionTreeClassifier``.
+    feature_costs_ : ndarray of shape (n_features,)
+        The prices, without those of groups.
+    cost_ : float
+        What a row of `fit` pays on average for all features that some tree asks it for.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_classes_ : int
+        Number of classes.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    FeatureBudgetPruner : Prunes the trees optimally for a price or a budget.
+
+    References
+    ----------
+    .. [1] F. Nan, J. Wang and V. Saligrama, "Feature-budgeted random forest", ICML 2015.
+       https://doi.org/10.48550/arXiv.1502.05925
+
+    .. [2] Z. Xu, K. Weinberger and O. Chapelle, "The greedy miser: learning under test-time
+       budgets", ICML 2012. https://doi.org/10.48550/arXiv.1206.6451
+
+    .. [3] S. Peter, F. Diego, F. A. Hamprecht and B. Nadler, "Cost efficient gradient boosting",
+       NeurIPS 2017.
+       https://proceedings.neurips.cc/paper/2017/hash/4fac9ba115140ac4f1c22da82aa0bc7f-Abstract.html
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ensemble_simplify import BudgetForestClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> forest = BudgetForestClassifier(n_estimators=10, random_state=0).fit(X, y)
+    >>> forest.score(X, y) > 0.95
+    True
+    >>> alone = BudgetForestClassifier(n_estimators=10, purchases="split", random_state=0)
+    >>> forest.cost_ < alone.fit(X, y).cost_
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "feature_costs": ["array-like", dict, None],
+        "groups": [dict, None],
+        "group_costs": [Interval(Real, 0, None, closed="left"), dict, None],
+        "purchases": [StrOptions({"split", "rows", "forest"})],
+        "penalty": [Interval(Real, 0, None, closed="left")],
+        "impurity": [StrOptions(set(_KINDS))],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "power": [Interval(Real, 1, None, closed="neither")],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
+        "max_samples": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+        ],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_estimators=40,
+        feature_costs=None,
+        groups=None,
+        group_costs=None,
+        purchases="rows",
+        penalty=0.3,
+        impurity="threshold_pairs",
+        alpha=0.0,
+        power=2.0,
+        max_depth=None,
+        min_samples_leaf=1,
+        max_samples=1.0,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        super().__init__(
+            n_estimators=n_estimators,
+            max_samples=max_samples,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.feature_costs = feature_costs
+        self.groups = groups
+        self.group_costs = group_costs
+        self.purchases = purchases
+        self.penalty = penalty
+        self.impurity = impurity
+        self.alpha = alpha
+        self.power = power
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        tags.input_tags.sparse = False
+        return tags
+
+    def _get_estimator(self):
+        # Bagging asks for the tree to clone once the prices are known.
+        return _BudgetTree(
+            costs=getattr(self, "_alone", None),
+            impurity=self.impurity,
+            alpha=self.alpha,
+            power=self.power,
+            max_depth=self.max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            ledger=getattr(self, "_ledger", None),
+        )
+
+    @fit_context(prefer_skip_nested_validation=True)
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self : BudgetForestClassifier
+            The fitted estimator.
+        """
+        self._check_purchases()
+        # Finite, dense rows; bagging itself would let anything through to the trees.
+        checked, _ = validate_data(self, X, y, dtype=np.float32)
+        names = getattr(self, "feature_names_in_", None)
+        self.feature_costs_ = read_feature_costs(self.feature_costs, checked.shape[1], names)
+        prices = Prices.read(
+            self.feature_costs, self.groups, self.group_costs, checked.shape[1], names
+        )
+        self._alone = prices.alone()
+        if sample_weight is not None:
+            # `alpha` counts rows.
+            sample_weight = check_weights(sample_weight, checked, mean_one=True)
+        report(self, f"growing {self.n_estimators} trees on {len(checked)} rows")
+        if self.purchases == "split":
+            super().fit(X, y, sample_weight=sample_weight)
+        else:
+            self._ledger = _open_ledger(
+                prices,
+                self.penalty / prices.of_set(np.arange(checked.shape[1])),
+                len(checked) if self.purchases == "rows" else 1,
+            )
+            # A tree needs to know what those before it have bought.
+            with joblib.parallel_config("sequential"):
+                super().fit(X, y, sample_weight=sample_weight)
+            del self._ledger
+            for tree in (self.estimator_, *self.estimators_):
+                tree.ledger = None
+        del self._alone
+        self.cost_ = _mean_cost(self.estimators_, np.ascontiguousarray(checked), prices)
+        n_leaves = sum(tree.get_n_leaves() for tree in self.estimators_)
+        report(
+            self,
+            f"{len(self.estimators_)} trees with {n_leaves} leaves: cost {self.cost_:.6g} a row",
+        )
+        return self
+
+    def _check_purchases(self):
+        if self.purchases == "split":
+            return
+        for name, default in (("impurity", "threshold_pairs"), ("alpha", 0.0), ("power", 2.0)):
+            if (value := getattr(self, name)) != default:
+                raise ValueError(
+                    f"{name}={value!r} has no effect with purchases={self.purchases!r}, which "
+                    "uses the Gini impurity. Set purchases='split', or leave it out."
+                )
+
+
+def _open_ledger(prices, unit, n_rows):
+    """A ledger in which nothing has been bought; `unit` is what a price of one is worth."""
+    words = np.zeros((n_rows, -(-len(prices.price) // 64)), dtype=np.uint64)
+    return Ledger(prices.price * unit, prices.resources, words, n_rows > 1)
+
+
+def _mean_cost(trees, X, prices):
+    """What each row pays on average for what any of the trees asks for."""
+    ledger = _open_ledger(prices, 1.0, len(X))
+    for tree in trees:
+        names = ("children_left", "children_right", "feature", "threshold")
+        ledger.walk(X, *(np.ascontiguousarray(getattr(tree.tree_, name)) for name in names))
+    bits = np.unpackbits(ledger.bits.view(np.uint8), axis=1, bitorder="little")
+    return float(bits[:, : len(prices.price)].mean(axis=0) @ prices.price)

@@ -1,0 +1,334 @@
+"""Good prunings within a budget that lies between two of the path.
+
+No price level leads there, and the best pruning is a knapsack. Several families of prunings are
+cheap to search, each by the same parametric cut on a part of the nodes:
+
+- *shares*: every tree pays a share of its prices by itself;
+- *features*: whole features are left out, the one that loses least for its price first;
+- *trees*: whole trees are left out.
+
+What a user would do by hand is among them: the first trees, and the features that gain most, or
+that the ensemble itself ranks highest, as many as the budget allows. The best is filled up with
+what its rows have paid for, and with what the rest of the budget buys.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify.feature_budget.pruning._model import gains_of_one_more, usable_nodes
+from ensemble_simplify.feature_budget.pruning._path import nested_optima
+
+# Shares of its price that every tree pays by itself; the next is tried if the last one helped.
+_SOLO_SHARES = (0.05, 0.2, 0.01)
+
+# In problems with more arcs than this, wide steps are filled without shares, whose cuts would take
+# longer than all else together, and small ones by shares alone.
+_MANY_ARCS = 1e7
+
+# The search ends where all that could still be gained is below this share of the step's gain, and
+# the budget counts as spent where less than this share of it is left.
+_ENOUGH = 0.03
+
+# So many times the features, or trees, that fit into the budget unpruned are pruned into it.
+_MORE_FEATURES = 1.3
+_MORE_TREES = 2.0
+
+# Sets of features that are priced while features are exchanged: no more than this, and no more
+# arcs in all; and how many features are tried in the place of one.
+_MAX_TRIALS = 300
+_MAX_ARCS = 3e8
+_MAX_ADDED = 6
+
+# Rounds of filling up.
+_MAX_FILLS = 3
+
+
+def fill_step(problem, low, high, budget, deadline=np.inf, rankings=()):
+    """The best pruning found between two neighbours of the path, within a budget.
+
+    Parameters
+    ----------
+    problem : PruningProblem
+    low, high : ndarray of bool, shape (n_contracted,)
+        The pruning within the budget, and the next dearer one.
+    budget : float
+    deadline : float
+        By ``time.monotonic()``.
+    rankings : sequence of ndarray of intp, shape (n_features,)
+        Orders in which features are taken while the budget allows, besides that of their gain.
+
+    Returns
+    -------
+    found : list of ndarray of bool, shape (n_contracted,)
+        The one of lowest error first, then the best of each family.
+    """
+    search = _Filling(problem, low, high, budget, deadline)
+    search.try_first_trees()
+    for k, ranking in enumerate(rankings):
+        search.try_top_features(ranking, f"ranking {k}")
+    # A small step is filled soonest by cuts on its own nodes.
+    is_small = 2 * np.count_nonzero(high & ~low) < np.count_nonzero(problem.closure.active)
+    is_large = len(problem.closure.items) > _MANY_ARCS
+    if is_small:
+        search.try_shares(low, high)
+    if not (is_small and is_large):
+        search.try_features()
+        search.try_trees()
+    if not (is_small or is_large):
+        search.try_shares(low, high)
+    search.fill_up()
+    return [search.best, *(chosen for _, chosen in search.families.values())]
+
+
+class _Filling:
+    """The best pruning found so far, and ways to find better ones.
+
+    Parameters
+    ----------
+    problem : PruningProblem
+    low, high : ndarray of bool, shape (n_contracted,)
+        The pruning within the budget, and the next dearer one.
+    budget, deadline : float
+    """
+
+    def __init__(self, problem, low, high, budget, deadline):
+        self.problem = problem
+        self.closure = problem.closure
+        self.deadline = deadline
+        self.within = self.closure.active
+        self.active = self.within.astype(bool)
+        self.room = budget / problem.cost_unit * (1 + 1e-12)
+        self.best = low.copy()
+        self.families = {}
+        self.best_gain = int(self.closure.gain[low].sum())
+        # No pruning within the budget gains more than the line between the two.
+        cheap, dear = self.closure.cost(low), self.closure.cost(high)
+        step = int(self.closure.gain[high].sum()) - self.best_gain
+        part = (self.room - cheap) / (dear - cheap) if dear > cheap else 0.0
+        little = max(_ENOUGH * step, _ENOUGH**2 * float(self.closure.gain[self.active].sum()))
+        self.enough = self.best_gain + part * step - little
+
+    @property
+    def is_done(self):
+        """Whether little is left to gain, or no time."""
+        return self.best_gain >= self.enough or monotonic() >= self.deadline
+
+    def offer(self, chosen, family=None):
+        """Take a set of nodes that the budget allows, if it is better."""
+        gain = int(self.closure.gain[chosen].sum())
+        if family is not None and gain > self.families.get(family, (0, None))[0]:
+            self.families[family] = gain, chosen.copy()
+        if gain > self.best_gain:
+            self.best, self.best_gain = chosen.copy(), gain
+
+    def prune(self, nodes, base=None, share=0.0, family=None):
+        """Prune some nodes to the budget by a parametric cut, and offer what that leaves.
+
+        Parameters
+        ----------
+        nodes : ndarray of bool, shape (n_contracted,)
+            Each with its parent, unless that is in `base`.
+        base : ndarray of bool, shape (n_contracted,), or None
+            What is kept anyway.
+        share : float, default=0.0
+            Share of its price that every tree pays by itself.
+        family : str or None, default=None
+            Whose best it may be.
+        """
+        if self.is_done or not nodes.any():
+            return
+        closure, room = self.closure, self.room
+        paid = None
+        if base is not None:
+            paid = closure.paid(base)
+            room -= closure.cost(base)
+        part, _ = closure.part(nodes, paid)
+        priced = part.partly_shared(share) if share else part
+        last, edges, _ = nested_optima(priced, self.deadline, room=room, pays=part)
+        costs = part.nested_costs(last, len(edges) + 1)
+        fits = np.flatnonzero(costs <= room)
+        chosen = np.zeros(closure.n_nodes, dtype=bool) if base is None else base.copy()
+        chosen[np.flatnonzero(nodes)[last >= fits[0]]] = True
+        self.offer(chosen, family)
+
+    # Families of prunings.
+
+    def try_shares(self, low, high):
+        """Between the neighbours on the path, trees pay a share of their prices alone."""
+        for share in _SOLO_SHARES:
+            before = self.best_gain
+            self.prune(high & ~low, low, share)
+            if self.best_gain == before:
+                break
+
+    def try_features(self):
+        """Leave out whole features."""
+        problem = self.problem
+        kept = np.ones(len(problem.resources), dtype=bool)
+        sequence = [kept.copy()]
+        while True:
+            _, lost = self._usable(kept)
+            dear = np.flatnonzero(kept & (lost > 0) & (problem.marginal_prices(kept) > 0))
+            kept &= lost > 0
+            if not dear.size or self.is_done:
+                break
+            ratio = lost[dear] / problem.marginal_prices(kept)[dear]
+            n_out = max(1, len(dear) // 16)
+            kept[dear[np.argsort(ratio, kind="stable")[:n_out]]] = False
+            sequence.append(kept.copy())
+        below = self._first_that_fits(sequence)
+        self.try_top_features(self._by_gain(), "top features")
+        kept = self._exchanged(sequence[below])
+        wanted = _MORE_FEATURES * max(1, np.count_nonzero(kept))
+        larger = [s for s in sequence[:below] if np.count_nonzero(s) >= wanted]
+        if larger:
+            self.prune(self._usable(larger[-1])[0])
+
+    def _first_that_fits(self, sequence):
+        """The first of smaller and smaller sets of features that the budget allows."""
+        below, above = len(sequence) - 1, -1
+        while below - above > 1:
+            middle = (below + above) // 2
+            if self.closure.cost(self._usable(sequence[middle])[0]) <= self.room:
+                below = middle
+            else:
+                above = middle
+        return below
+
+    def _by_gain(self):
+        """Features by what they gain in all trees together, the most first."""
+        gain = np.bincount(
+            self.problem.top_feature[self.active],
+            weights=self.closure.gain[self.active],
+            minlength=len(self.problem.resources),
+        )
+        return np.argsort(-gain, kind="stable")
+
+    def try_top_features(self, ranking, family):
+        """The first features of a ranking, as many as the budget allows, and all that are free."""
+        kept = self.problem.marginal_prices(np.zeros(len(ranking), dtype=bool)) == 0
+        sequence = [kept]
+        for k in ranking:
+            sequence.append(sequence[-1].copy())
+            sequence[-1][k] = True
+        chosen, _ = self._usable(sequence[::-1][self._first_that_fits(sequence[::-1])])
+        if self.closure.cost(chosen) <= self.room:
+            self.offer(chosen, family)
+
+    def _exchanged(self, kept):
+        """Add features that fit into the budget, and exchange some for better ones."""
+        chosen, _ = self._usable(kept)
+        if self.closure.cost(chosen) > self.room:
+            return kept
+        self.trials = int(np.clip(_MAX_ARCS / max(1, len(self.closure.items)), 20, _MAX_TRIALS))
+        kept, chosen = self._with_more(kept, chosen)
+        gain = int(self.closure.gain[chosen].sum())
+        self.offer(chosen)
+        improved = True
+        while improved and self.trials > 0 and not self.is_done:
+            improved = False
+            _, lost = self._usable(kept)
+            marginal = self.problem.marginal_prices(kept)
+            dear = np.flatnonzero(kept & (lost > 0) & (marginal > 0))
+            for k in dear[np.argsort(lost[dear] / marginal[dear], kind="stable")]:
+                trial = kept.copy()
+                trial[k] = False
+                trial, chosen = self._with_more(trial, self._usable(trial)[0], but=k)
+                its_gain = int(self.closure.gain[chosen].sum())
+                if its_gain > gain:
+                    kept, gain, improved = trial, its_gain, True
+                    self.offer(chosen)
+                    break
+                if self.trials <= 0 or self.is_done:
+                    break
+        return kept
+
+    def _with_more(self, kept, chosen, but=None):
+        """Features added while the budget allows any, the one that gains most first."""
+        closure = self.closure
+        won = np.empty(len(kept), dtype=np.int64)
+        fits = True
+        while fits and self.trials > 0:
+            gains_of_one_more(
+                closure.parent,
+                closure.gain,
+                self.problem.top_feature,
+                kept.view(np.uint8),
+                self.within,
+                won,
+            )
+            if but is not None:
+                won[but] = 0
+            fits = False
+            able = np.flatnonzero(won > 0)
+            for k in able[np.argsort(-won[able], kind="stable")][:_MAX_ADDED]:
+                more = kept.copy()
+                more[k] = True
+                its_nodes, _ = self._usable(more)
+                self.trials -= 1
+                fits = closure.cost(its_nodes) <= self.room
+                if fits:
+                    kept, chosen = more, its_nodes
+                    break
+        return kept, chosen
+
+    def _usable(self, kept):
+        """Nodes that test these features only, and what each of the features gains there."""
+        closure, problem = self.closure, self.problem
+        chosen = np.empty(closure.n_nodes, dtype=np.uint8)
+        lost = np.empty(len(kept), dtype=np.int64)
+        usable_nodes(
+            closure.parent,
+            closure.gain,
+            problem.top_feature,
+            kept.view(np.uint8),
+            self.within,
+            chosen,
+            lost,
+        )
+        return chosen.astype(bool), lost
+
+    def try_trees(self):
+        """Leave out whole trees, those that gain least for what they pay first."""
+        closure, active = self.closure, self.active
+        tree = self.problem.top_tree
+        n_trees = self.problem.n_trees
+        gain = np.bincount(tree[active], weights=closure.gain[active], minlength=n_trees)
+        paid = np.bincount(tree[active], weights=closure.solo[active], minlength=n_trees)
+        order = np.argsort(-gain / np.maximum(paid, 1), kind="stable")
+        below, place = self._try_order(order, "trees")
+        n = int(np.ceil(_MORE_TREES * max(1, below)))
+        if n < n_trees:
+            self.prune(active & (place[tree] < n), family="pruned trees")
+
+    def try_first_trees(self):
+        """The first trees, as many as the budget allows."""
+        self._try_order(np.arange(self.problem.n_trees), "first trees")
+
+    def _try_order(self, order, family):
+        """As many trees of an order as the budget allows; how many, and the place of each tree."""
+        tree, n_trees = self.problem.top_tree, len(order)
+        place = np.empty(n_trees, dtype=np.intp)
+        place[order] = np.arange(n_trees)
+        below, above = 0, n_trees + 1
+        while above - below > 1:
+            middle = (below + above) // 2
+            if self.closure.cost(self.active & (place[tree] < middle)) <= self.room:
+                below = middle
+            else:
+                above = middle
+        self.offer(self.active & (place[tree] < below), family)
+        return below, place
+
+    def fill_up(self):
+        """Spend what is left of the budget."""
+        for _ in range(_MAX_FILLS):
+            before = self.best_gain
+            if self.closure.cost(self.best) >= (1 - _ENOUGH) * self.room:
+                break
+            self.prune(self.active & ~self.best, self.best)
+            if self.best_gain == before:
+                break

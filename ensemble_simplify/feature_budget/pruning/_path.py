@@ -1,0 +1,147 @@
+"""All optimal prunings by parametric minimum cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify.feature_budget.pruning._closure import solve_path
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetPath:
+    """Nested prunings, from the one of lowest loss to the one of no cost.
+
+    Attributes
+    ----------
+    lams : ndarray of shape (n_prunings,)
+        Pruning `k` is optimal from ``lams[k]`` to ``lams[k + 1]``.
+    losses, costs : ndarray of shape (n_prunings,)
+    proven : ndarray of shape (n_prunings - 1,), bool
+        Whether no other pruning is optimal between two neighbours; False where time ran out.
+    supports : ndarray of shape (n_supports, 2)
+        Pairs (lam, loss + lam * cost at the optimum): each is a line below all prunings.
+    smallest : ndarray of int32, shape (n_contracted,)
+        The contracted node is kept in prunings ``0, ..., smallest``; -1: in none.
+    largest : ndarray of int32, shape (n_contracted,)
+        The same where nodes that change neither loss nor cost are kept as well.
+    shared : bool
+        Whether trees share what they buy, or each pays anew.
+    """
+
+    lams: np.ndarray
+    losses: np.ndarray
+    costs: np.ndarray
+    proven: np.ndarray
+    supports: np.ndarray
+    smallest: np.ndarray
+    largest: np.ndarray
+    shared: bool
+
+    def chosen(self, k, ties="keep"):
+        """Mask of the contracted nodes in pruning `k`."""
+        return (self.largest if ties == "keep" else self.smallest) >= k
+
+
+def find_path(problem, *, shared=True, deadline=np.inf):
+    """All optimal prunings by parametric minimum cut.
+
+    Parameters
+    ----------
+    problem : PruningProblem
+    shared : bool, default=True
+        Whether a row pays once for all trees, or in every tree anew.
+    deadline : float
+        By ``time.monotonic()``.
+
+    Returns
+    -------
+    BudgetPath
+    """
+    closure = problem.closure if shared else problem.closure.unshared()
+    last, edges, cuts = nested_optima(closure, deadline)
+    # An edge without cost is never taken: its nodes stay to the end.
+    edges = edges[edges[:, 1] > 0]
+    d_gain, d_cost, proven = edges.T
+    kept = last >= 0
+    gains = closure.gain[kept].sum() - np.concatenate(([0], np.cumsum(d_gain)))
+    costs = closure.cost(kept) - np.concatenate(([0], np.cumsum(d_cost)))
+    losses = problem.loss_of_gain(gains)
+    costs = costs * problem.cost_unit
+    lams = np.concatenate(([0.0], d_gain / d_cost * problem.lam_unit))
+    supports = [(0.0, losses[0])]
+    supports += [
+        (lam, loss + lam * cost)
+        for lam, loss, cost, known in zip(lams[1:], losses[:-1], costs[:-1], proven, strict=True)
+        if known
+    ]
+    for d_gain, d_cost, gain, cost in cuts.tolist():
+        lam = d_gain / d_cost * problem.lam_unit
+        loss = float(problem.loss_of_gain(gain))
+        supports.append((lam, loss + lam * cost * problem.cost_unit))
+    if not shared:
+        costs = problem.closure.nested_costs(last, len(lams)) * problem.cost_unit
+    return BudgetPath(
+        lams=lams,
+        losses=losses,
+        costs=costs,
+        proven=proven.astype(bool),
+        supports=np.array(supports),
+        smallest=last,
+        largest=closure.extended(last),
+        shared=shared,
+    )
+
+
+def nested_optima(closure, deadline, *, room=None, pays=None):
+    """Nested optimal sets of a closure, for all price levels.
+
+    Parameters
+    ----------
+    closure : Closure
+    deadline : float
+        By ``time.monotonic()``.
+    room : float or None, default=None
+        Only the two sets on either side of this cost are wanted.
+    pays : Closure or None, default=None
+        The same nodes at the prices in which `room` is counted; None: those of `closure`.
+
+    Returns
+    -------
+    last : ndarray of int32, shape (n_nodes,)
+        The node is in sets ``0, ..., last``; -1: in none.
+    edges : ndarray of int64, shape (n_sets - 1, 3)
+        Gain and cost between a set and the next, and whether no optimum lies between.
+    cuts : ndarray of int64, shape (n_cuts, 4)
+        Gain and cost of a chord, and of the largest optimal set at its slope.
+    """
+    n_active = int(closure.active.sum())
+    last = np.empty(closure.n_nodes, dtype=np.int32)
+    edges = np.zeros((n_active + 1, 3), dtype=np.int64)
+    cuts = np.zeros((2 * n_active + 1, 4), dtype=np.int64)
+    options = {}
+    if room is not None:
+        pays = closure if pays is None else pays
+        whole, priced = float(pays.price.sum()), float(closure.price.sum())
+        options = {
+            "room": float(room),
+            "paid": pays.own.astype(np.float64),
+            "paid_per_price": whole / priced if priced else 0.0,
+        }
+    n_edges, n_cuts = solve_path(
+        closure.parent,
+        closure.gain,
+        closure.own,
+        closure.start,
+        closure.items,
+        closure.price,
+        closure.active,
+        last,
+        edges,
+        cuts,
+        deadline - monotonic(),
+        **options,
+    )
+    return last, edges[:n_edges], cuts[:n_cuts]

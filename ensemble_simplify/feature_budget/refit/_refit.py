@@ -1,0 +1,794 @@
+"""Ensembles fitted with prices in mind: candidates for the best classifier within a budget.
+
+Features are left out one after the other, or a group at once, those that gain least for what they
+cost first. On each of these sets of features ensembles are grown, and pruned along their whole
+path. Every pruning is judged on rows that it has not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+from sklearn.base import clone, is_regressor
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.tree import (
+    BaseDecisionTree,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
+
+from ensemble_simplify.base import class_index, safe_indexing
+from ensemble_simplify.feature_budget._case import has_held_out_rows, held_out_rows
+from ensemble_simplify.feature_budget.growing._forest import BudgetForestClassifier
+from ensemble_simplify.feature_budget.pruning._pruning import ROUNDING
+from ensemble_simplify.feature_budget.refit._writing import voting_trees
+from ensemble_simplify.reading import tree_estimators, widen_members
+
+# Each set of features costs at most this share of the one before.
+_SHRINK = 0.8
+
+# From so many rows times trees on, candidates have trees of the given kind only.
+_MANY = 1e6
+
+# Trees of a candidate, unless the estimator says how many.
+_N_TREES = 100
+
+# Each ensemble is first tried with this share of its trees, but not with fewer than so many.
+_TRIAL_SHARE = 0.25
+_TRIAL_TREES = 25
+
+# Of the trials, so many are grown in full for each of so many budgets.
+_N_KEPT = 2
+_N_BUDGETS = 10
+
+# Penalties of forests with shared purchases.
+_PENALTIES = {"rows": (0.1, 0.3, 1.0, 2.0), "forest": (0.05, 0.1, 0.2, 0.3, 0.5)}
+
+# Prunings of a path that are judged.
+_MAX_JUDGED = 24
+
+_N_FOLDS = 5
+
+_FORESTS = (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+
+
+@dataclass(eq=False)
+class Candidate:
+    """An ensemble, its prunings, and how they do on rows that they have not seen.
+
+    Attributes
+    ----------
+    name : str
+    estimator : fitted ensemble or None
+        None where other candidates are better for every budget.
+    features : ndarray of intp
+        Those that it may ask for.
+    index : ndarray of intp, shape (n_judged,)
+        Prunings on the path of the ensemble; -1: not pruned.
+    costs, errors, scores : ndarray of shape (n_judged,)
+        Mean cost of the rows of the fit; error of the vote on rows not grown on; what the choice
+        goes by.
+    of_rows : ndarray of float32, shape (n_judged, n_sampled)
+        What some of the rows add to the scores; NaN: no tree votes on them.
+    """
+
+    name: str
+    estimator: object
+    features: np.ndarray
+    index: np.ndarray
+    costs: np.ndarray
+    errors: np.ndarray
+    scores: np.ndarray
+    of_rows: np.ndarray
+
+
+# ------------------------------------------------------------------- sets of features
+
+
+def feature_sets(prices, importance_on, budget=np.inf):
+    """Smaller and smaller sets of features, the least gain for its price left out first.
+
+    Parameters
+    ----------
+    prices : Prices
+    importance_on : callable
+        Takes the features of a set, and returns what each is worth in it (None: time is up).
+    budget : float, default=np.inf
+        If it is within the price of all features, one of the sets fills it.
+
+    Returns
+    -------
+    list of ndarray of intp
+        From all features on.
+    """
+    kept = np.arange(len(prices.resources))
+    sets = []
+    while True:
+        sets.append(kept)
+        worth = importance_on(kept)
+        if worth is None or len(kept) == 1:
+            return sets
+        value = np.zeros(len(prices.resources))
+        value[kept] = worth
+        price = prices.of_set(kept)
+        goal = _SHRINK * price
+        if goal < budget < price * (1 - ROUNDING):
+            goal = budget
+        goal *= 1 + ROUNDING
+        smaller = kept
+        while prices.of_set(smaller) > goal:
+            left = without_the_least(prices, smaller, value)
+            if left is None:
+                break
+            smaller = left
+        if len(smaller) == len(kept):
+            return sets
+        if prices.of_set(smaller) <= goal:
+            smaller = filled_up(prices, smaller, np.setdiff1d(kept, smaller), value, goal)
+        kept = smaller
+
+
+def without_the_least(prices, kept, value):
+    """A set without the feature or group of least value for its price; None if nothing is left."""
+    own, group, group_price = _shared_prices(prices)
+    group, gain = group[kept], value[kept]
+    n_groups = len(group_price)
+    # Singly, the last of a group saves the price of that, too.
+    size = np.bincount(group, minlength=n_groups)
+    saved = own[kept] + np.where(size[group] == 1, group_price[group], 0)
+    whole = np.bincount(group, weights=own[kept], minlength=n_groups) + group_price
+    whole[[0, *np.flatnonzero(size == 0)]] = 0  # no group, or none of it left
+    saved = np.append(saved, whole)
+    gain = np.append(gain, np.bincount(group, weights=gain, minlength=n_groups))
+    saved[len(kept) :][size == len(kept)] = 0
+    if len(kept) == 1 or not (saved > 0).any():
+        return None
+    ratio = np.full(len(saved), np.inf)
+    np.divide(gain, saved, out=ratio, where=saved > 0)
+    least = int(np.argmin(ratio))
+    if least < len(kept):
+        return np.delete(kept, least)
+    return kept[group != least - len(kept)]
+
+
+def filled_up(prices, kept, others, value, goal):
+    """A set with more of other features while they fit, the most value for its price first."""
+    own, group, group_price = _shared_prices(prices)
+    while len(others):
+        bought = np.isin(group[others], group[kept])
+        more = own[others] + np.where(bought, 0, group_price[group[others]])
+        fits = prices.of_set(kept) + more <= goal
+        others, more = others[fits], more[fits]
+        if len(others):
+            # First of all what is free.
+            ratio = np.full(len(others), np.inf)
+            np.divide(value[others], more, out=ratio, where=more > 0)
+            best = np.lexsort((-value[others], -ratio))[0]
+            kept, others = np.sort(np.append(kept, others[best])), np.delete(others, best)
+    return kept
+
+
+def _shared_prices(prices):
+    """Prices of the features alone, the group of each (0: none), and prices of the groups."""
+    priced = np.append(prices.price, 0.0)
+    groups, group = np.unique(np.append(-1, prices.resources[:, 1]), return_inverse=True)
+    return priced[prices.resources[:, 0]], group[1:], priced[groups]
+
+
+# ------------------------------------------------------------------- ensembles on them
+
+
+def families(estimator, n_trees):
+    """Unfitted ensembles of bootstrapped trees, by name: the user's kind, and others.
+
+    Parameters
+    ----------
+    estimator : unfitted ensemble
+    n_trees : int
+
+    Returns
+    -------
+    dict
+    """
+    regression = is_regressor(estimator)
+    plain = DecisionTreeRegressor if regression else DecisionTreeClassifier
+    random = ExtraTreeRegressor if regression else ExtraTreeClassifier
+    some = 1 / 3 if regression else "sqrt"
+    members = {
+        "forest": plain(max_features=some),
+        "bagging": plain(min_samples_leaf=3),
+        "extra trees": random(max_features=some),
+    }
+    own = _member_of(estimator)
+    if own is not None and all(repr(own) != repr(other) for other in members.values()):
+        members = {"own": own, **members}
+    bag = BaggingRegressor if regression else BaggingClassifier
+    return {name: bag(member, n_estimators=n_trees) for name, member in members.items()}
+
+
+def shared_purchases(prices, n_trees):
+    """Unfitted forests in which rows, or all of them together, pay for a feature once."""
+    return [
+        BudgetForestClassifier(
+            n_estimators=n_trees, purchases=purchases, penalty=penalty, **prices.as_parameters()
+        )
+        for purchases, penalties in _PENALTIES.items()
+        for penalty in penalties
+    ]
+
+
+def _member_of(estimator):
+    """A tree grown as those of an ensemble; None if that cannot be told."""
+    if isinstance(estimator, _FORESTS):
+        member = clone(estimator.estimator)
+        options = {name: getattr(estimator, name) for name in estimator.estimator_params}
+        return member.set_params(**options | {"random_state": None})
+    if isinstance(estimator, BudgetForestClassifier) or not isinstance(
+        estimator, (BaggingClassifier, BaggingRegressor)
+    ):
+        return None
+    member = estimator.estimator
+    if not isinstance(member, BaseDecisionTree):
+        return None
+    return clone(member).set_params(random_state=None)
+
+
+def fit_on(ensemble, features, X, y, sample_weight, seed, n_jobs, names=None):
+    """A bagging ensemble on some features, which takes rows of all of them."""
+    model = clone(ensemble).set_params(random_state=seed, n_jobs=n_jobs)
+    part = np.ascontiguousarray(X[:, features])
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    model.fit(part, y, **weights)
+    widen_members(model, features, X.shape[1], names)
+    return model
+
+
+def importances(model, features):
+    """Mean decrease of impurity by each of the features of an ensemble made by `fit_on`."""
+    total = np.zeros(len(features))
+    for tree, _ in tree_estimators(model):
+        total += tree.feature_importances_
+    return total
+
+
+# ------------------------------------------------------------------- judging
+
+
+def judged_prunings(case):
+    """Some prunings of a path, evenly by cost, and -1 for the unpruned ensemble.
+
+    That may cost no more than the first of the path, whose single trees err less, but it can vote
+    better.
+    """
+    path = case.path
+    wanted = np.linspace(0, path.costs[0], _MAX_JUDGED)
+    nearest = np.unique(np.searchsorted(-path.costs, -wanted).clip(0, len(path.costs) - 1))
+    return np.append(-1, nearest)
+
+
+def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
+    """Errors and scores of prunings by the votes on each row of trees that were not grown on it.
+
+    Parameters
+    ----------
+    case : Case
+        Of an ensemble of bootstrapped trees, on the rows that it was fitted on, or of another one.
+    keeps : list of ndarray of uint8, shape (n_nodes,)
+    weight : ndarray of shape (n_rows,)
+    drop : bool
+        Whether trees without splits are left out of the vote.
+    held_out : ndarray of uint8, shape (n_rows, n_trees), or None
+        Which rows each tree was not grown on; None: those out of its bag.
+    every_row : bool, default=False
+        Whether a row without a vote counts as answered by the mean of the roots; else it is left
+        out. Prunings of few trees would else be judged on few rows.
+
+    Returns
+    -------
+    Judged
+    """
+    if held_out is None:
+        held_out = held_out_rows(case.estimator, case.problem.n_rows, case.forest.n_trees)
+    leaf = case.problem.leaf_of_rows()
+    judged = Judged(case, weight)
+    for keep in keeps:
+        votes, counts = held_out_votes(case, leaf, keep, held_out, drop=drop)
+        if every_row:
+            votes[counts == 0] = case.forest.value[case.forest.offsets[:-1]].mean(axis=0)
+            counts[counts == 0] = 1
+        judged.add(votes, counts)
+    return judged
+
+
+def judge_crosswise(case, halves, is_first, index, weight, held_out, *, ties, drop):
+    """As `judge`, for trees pruned by their out-of-bag errors on the very same rows.
+
+    Each half of the rows is judged by prunings that were found on the other half, of about the
+    same cost.
+
+    Parameters
+    ----------
+    case : Case
+    halves : tuple of Case
+        The same with weights on the first half of the rows, and on the second.
+    is_first : ndarray of bool, shape (n_rows,)
+    index : ndarray of intp
+        Prunings on the path of `case`; -1: not pruned.
+    weight : ndarray of shape (n_rows,)
+    held_out : ndarray of uint8, shape (n_rows, n_trees)
+        Which rows each tree was not grown on.
+    ties : {"keep", "prune"}
+    drop : bool
+
+    Returns
+    -------
+    Judged
+    """
+    leaf = case.problem.leaf_of_rows()
+    votes = np.zeros((len(index), case.problem.n_rows, case.forest.n_scores))
+    counts = np.zeros((len(index), case.problem.n_rows))
+    for half, others in zip(halves, (~is_first, is_first), strict=True):
+        unseen = held_out * others[:, None]
+        for i, k in enumerate(index):
+            if k >= 0:
+                k = int(np.argmin(np.abs(half.path.costs - case.path.costs[k])))
+            found = held_out_votes(case, leaf, half.kept(k, ties), unseen, drop=drop)
+            votes[i] += found[0]
+            counts[i] += found[1]
+    judged = Judged(case, weight)
+    for found in zip(votes, counts, strict=True):
+        judged.add(*found)
+    return judged
+
+
+def held_out_votes(case, leaf, keep, held_out, *, drop):
+    """Votes on each row of the trees that were not grown on it.
+
+    Parameters
+    ----------
+    case : Case
+    leaf : ndarray of intp, shape (n_rows, n_trees)
+    keep : ndarray of uint8, shape (n_nodes,)
+    held_out : ndarray of uint8, shape (n_rows, n_trees)
+    drop : bool
+
+    Returns
+    -------
+    votes : ndarray of shape (n_rows, n_scores)
+    counts : ndarray of shape (n_rows,)
+        How many voted.
+    """
+    forest, problem = case.forest, case.problem
+    stop = problem.stops(keep)
+    votes = np.zeros((problem.n_rows, forest.n_scores))
+    counts = np.zeros(problem.n_rows)
+    for t in voting_trees(forest, keep, drop=drop):
+        out = np.flatnonzero(held_out[:, t])
+        votes[out] += forest.value[stop[leaf[out, t]]]
+        counts[out] += 1
+    return votes, counts
+
+
+def losses_of_votes(forest, votes, counts, target):
+    """What each row adds to the error of the vote, and to the score that the choice goes by.
+
+    The score of a classifier is its error plus half its Brier score: on few rows that says more
+    than the error alone.
+
+    Parameters
+    ----------
+    forest : Forest
+    votes : ndarray of shape (n_rows, n_scores)
+    counts : ndarray of shape (n_rows,)
+        How many trees have voted.
+    target : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    errors, scores : ndarray of shape (n_rows,)
+        NaN for rows without a vote.
+    """
+    mean = np.full(votes.shape, np.nan)
+    np.divide(votes, counts[:, None], out=mean, where=counts[:, None] > 0)
+    if forest.classes is None:
+        error = (mean[:, 0] - target) ** 2
+        return error, error
+    error = np.where(counts > 0, mean.argmax(axis=1) != target, np.nan)
+    truth = target[:, None] == np.arange(forest.n_classes)
+    return error, error + _BRIER * ((mean - truth) ** 2).sum(axis=1)
+
+
+class Judged:
+    """Errors and scores of prunings by votes on held-out rows.
+
+    Parameters
+    ----------
+    case : Case
+    weight : ndarray of shape (n_rows,)
+
+    Attributes
+    ----------
+    errors, scores : list of float
+        Means over the rows that have a vote.
+    of_rows : list of ndarray of float32
+        Scores of the rows in `sample`.
+    """
+
+    def __init__(self, case, weight):
+        self.case, self.weight = case, weight
+        self.errors, self.scores, self.of_rows = [], [], []
+        self.sample = sampled_rows(len(weight))
+
+    def add(self, votes, counts):
+        """Judge the votes of one pruning."""
+        losses = losses_of_votes(self.case.forest, votes, counts, self.case.target)
+        seen = (counts > 0) & (self.weight > 0)
+        for means, loss in zip((self.errors, self.scores), losses, strict=True):
+            mean = np.average(loss[seen], weights=self.weight[seen]) if seen.any() else np.inf
+            means.append(float(mean))
+        self.of_rows.append(losses[1][self.sample].astype(np.float32))
+
+
+def sampled_rows(n_rows):
+    """Rows whose scores are compared one by one: all, unless there are many."""
+    if n_rows <= _MAX_SAMPLED:
+        return np.arange(n_rows)
+    return np.random.default_rng(0).choice(n_rows, _MAX_SAMPLED, replace=False)
+
+
+# Scores of so many rows are kept for each pruning.
+_MAX_SAMPLED = 2000
+
+# Weight of the Brier score in the choice among candidates.
+_BRIER = 0.5
+
+
+def folds_of(y, classification, seed):
+    """Folds for an ensemble whose trees were all grown on all rows."""
+    smallest = np.bincount(y).min() if classification else 0
+    kind = StratifiedKFold if classification and smallest >= _N_FOLDS else KFold
+    n_folds = min(_N_FOLDS, len(y))
+    return list(kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
+
+
+# ------------------------------------------------------------------- all together
+
+
+class CandidateSearch:
+    """Fits candidates on some rows, and judges their prunings.
+
+    Parameters
+    ----------
+    state : callable
+        ``state(estimator, X, y, weight, errors)`` returns a `Case`.
+    prices : Prices
+    X, y : ndarray
+    sample_weight : array-like of shape (n_rows,) or None
+        For fitting.
+    weight : ndarray of shape (n_rows,)
+        For counting.
+    names : ndarray or None
+        Names of the columns.
+    ties : {"keep", "prune"}
+    drop : bool
+        Whether trees without splits are left out of the vote.
+    budget : float
+        One of the sets of features fills it.
+    seed : int
+    n_jobs : int or None
+    deadline : float
+    progress : callable
+    """
+
+    def __init__(
+        self,
+        state,
+        prices,
+        X,
+        y,
+        sample_weight,
+        weight,
+        *,
+        names,
+        ties,
+        drop,
+        budget,
+        seed,
+        n_jobs,
+        deadline,
+        progress,
+    ):
+        self.state = state
+        self.prices = prices
+        self.X, self.y = X, y
+        self.sample_weight, self.weight = sample_weight, weight
+        self.names = names
+        self.ties, self.drop, self.budget = ties, drop, budget
+        self.seed, self.n_jobs = seed, n_jobs
+        self.deadline, self.progress = deadline, progress
+        self.found, self.trials = [], []
+        self.is_complete = True
+        self.is_first = np.random.default_rng(seed).permutation(len(X)) % 2 == 0
+
+    def run(self, own, unfitted):
+        """All candidates.
+
+        Parameters
+        ----------
+        own : Case
+            The user's ensemble, fitted on all features.
+        unfitted : ensemble
+
+        Returns
+        -------
+        list of Candidate
+        """
+        every = np.arange(self.X.shape[1])
+        if has_held_out_rows(own.estimator):
+            self._judge("as given", own, every)
+        else:
+            self._cross_judge("as given", own, unfitted)
+        n_trees = getattr(unfitted, "n_estimators", _N_TREES)
+        ensembles = families(unfitted, n_trees)
+        if len(self.X) * n_trees > _MANY:
+            kind = next(iter(ensembles))
+            ensembles = {kind: ensembles[kind]}
+        elif own.forest.classes is not None and not np.isnan(self.X).any():
+            # those grown with prices take complete rows only
+            for model in shared_purchases(self.prices, n_trees):
+                self._try("grown with prices", model, every)
+        feature_sets(self.prices, lambda features: self._grow_all(ensembles, features), self.budget)
+        self._grow_the_best()
+        return self.found
+
+    def _grow_all(self, ensembles, features):
+        """Trials of every kind on some features; what these are worth to the first kind."""
+        worth = None
+        for k, (name, ensemble) in enumerate(ensembles.items()):
+            # The first leads the way; the others go along where there is time.
+            if monotonic() >= self.deadline:
+                self.is_complete = False
+                return None
+            model = self._try(name, ensemble, features)
+            if k == 0:
+                worth = importances(model, features)
+        return worth
+
+    def _try(self, name, ensemble, features):
+        """Judge an ensemble by some of its trees; all, if it has few."""
+        n_trees = ensemble.n_estimators
+        few = min(n_trees, max(_TRIAL_TREES, round(_TRIAL_SHARE * n_trees)))
+        part = ensemble if few == n_trees else clone(ensemble).set_params(n_estimators=few)
+        model, candidate = self._add(name, part, features)
+        if candidate is not None:
+            if few == n_trees:
+                self._keep(candidate)
+            else:
+                self.trials.append((candidate, ensemble))
+        return model
+
+    def _grow_the_best(self):
+        """Grow those in full whose trials were among the best within some budget.
+
+        Besides the best by their scores, the one that would be chosen for its larger set.
+        """
+        if not self.trials:
+            return
+        points = Points([one for one, _ in self.trials], self.weight)
+        order = []
+        for budget in np.linspace(0, points.costs.max(), _N_BUDGETS + 1)[:0:-1]:
+            lowest = [
+                one.scores[one.costs <= budget * (1 + 1e-9)].min(initial=np.inf)
+                for one, _ in self.trials
+            ]
+            order += np.argsort(lowest, kind="stable")[:_N_KEPT].tolist()
+            order.append(int(points.of[points.choice(budget, unpruned=True)]))
+        for i in dict.fromkeys(order):
+            trial, ensemble = self.trials[i]
+            found = None
+            if monotonic() < self.deadline:
+                _, found = self._add(trial.name, ensemble, trial.features)
+            if found is None:
+                # Out of time: the few trees are there.
+                self.is_complete = False
+                found = trial
+            self._keep(found)
+
+    def _add(self, name, ensemble, features):
+        """Grow an ensemble, and judge it if there is time."""
+        model = fit_on(
+            ensemble,
+            features,
+            self.X,
+            self.y,
+            self.sample_weight,
+            self.seed,
+            self.n_jobs,
+            self.names,
+        )
+        held_out = held_out_rows(model, len(self.X), model.n_estimators)
+        case = self.state(model, self.X, self.y, self.weight, "oob", held_out=held_out)
+        index = judged_prunings(case)
+        halves = self._halves(case, held_out)
+        if monotonic() >= self.deadline:
+            # A path may have been cut short.
+            self.is_complete = False
+            return model, None
+        if halves is None:
+            keeps = [case.kept(k, self.ties) for k in index]
+            judged = judge(case, keeps, self.weight, drop=self.drop, held_out=held_out)
+        else:
+            judged = judge_crosswise(
+                case,
+                halves,
+                self.is_first,
+                index,
+                self.weight,
+                held_out,
+                ties=self.ties,
+                drop=self.drop,
+            )
+        return model, self._candidate(name, case, features, index, judged)
+
+    def _halves(self, case, held_out):
+        """The pruning of an ensemble on either half of the rows; None if they are too few."""
+        weights = [self.weight * half for half in (self.is_first, ~self.is_first)]
+        if any((weight @ held_out <= 0).any() for weight in weights):
+            return None
+        return tuple(
+            self.state(case.estimator, self.X, self.y, weight, "oob", like=case, held_out=held_out)
+            for weight in weights
+        )
+
+    def _judge(self, name, case, features):
+        """Judge an ensemble of bootstrapped trees by their out-of-bag votes."""
+        index = judged_prunings(case)
+        keeps = [case.kept(k, self.ties) for k in index]
+        judged = judge(case, keeps, self.weight, drop=self.drop)
+        self._keep(self._candidate(name, case, features, index, judged))
+
+    def _cross_judge(self, name, case, unfitted):
+        """Judge an ensemble whose trees were grown on all rows by cross-validation."""
+        forest = case.forest
+        index = judged_prunings(case)
+        lams = case.path.lams[np.maximum(index, 0)]
+        votes = np.zeros((len(index), len(self.X), forest.n_scores))
+        for train, test in folds_of(case.target, forest.classes is not None, self.seed):
+            weight = None
+            if self.sample_weight is not None:
+                weight = {"sample_weight": safe_indexing(self.sample_weight, train)}
+            model = clone(unfitted).fit(self.X[train], self.y[train], **(weight or {}))
+            fold = self.state(model, self.X[train], self.y[train], self.weight[train], "given")
+            leaf = fold.forest.apply(self.X[test])
+            columns = np.zeros(1, dtype=np.intp)
+            if forest.classes is not None:
+                columns = class_index(fold.forest.classes, forest.classes)
+            on_path = np.searchsorted(fold.path.lams, lams, side="right") - 1
+            for i, k in enumerate(np.where(index < 0, -1, on_path)):
+                keep = fold.kept(k, self.ties)
+                stop = fold.problem.stops(keep)[leaf]
+                for t in voting_trees(fold.forest, keep, drop=self.drop):
+                    votes[i][np.ix_(test, columns)] += fold.forest.value[stop[:, t]]
+        judged = Judged(case, self.weight)
+        for vote in votes:
+            # Means of probabilities add up to one whatever number of trees voted.
+            counts = vote.sum(axis=1) if forest.classes is not None else np.ones(len(vote))
+            judged.add(vote, counts)
+        every = np.arange(self.X.shape[1])
+        self._keep(self._candidate(name, case, every, index, judged))
+
+    def _candidate(self, name, case, features, index, judged):
+        costs = np.where(index < 0, case.problem.cost_scale, case.path.costs[index])
+        errors, scores = np.array(judged.errors), np.array(judged.scores)
+        self.progress(
+            f"{name} on {len(features)} features, {case.forest.n_trees} trees: cost "
+            f"{costs.max():.6g} a row, error on rows not grown on {errors.min():.4f}"
+        )
+        of_rows = np.array(judged.of_rows)
+        return Candidate(name, case.estimator, features, index, costs, errors, scores, of_rows)
+
+    def _keep(self, candidate):
+        self.found.append(candidate)
+        # What no budget is spent on is remembered by its figures alone.
+        points = Points(self.found, self.weight)
+        wanted = {int(points.of[points.choice(cost)]) for cost in np.unique(points.costs)}
+        for i, one in enumerate(self.found[1:], start=1):
+            if i not in wanted:
+                one.estimator, one.of_rows = None, one.of_rows[:0]
+
+
+class Points:
+    """Prunings of several candidates, and the choice among them.
+
+    Parameters
+    ----------
+    candidates : list of Candidate
+        Those without an estimator are left out.
+    weight : ndarray of shape (n_rows,)
+    """
+
+    def __init__(self, candidates, weight):
+        kept = [i for i, one in enumerate(candidates) if one.estimator is not None]
+        parts = [candidates[i] for i in kept]
+        self.of = np.repeat(kept, [len(one.costs) for one in parts])
+        self.index = np.concatenate([one.index for one in parts])
+        self.costs = np.concatenate([one.costs for one in parts])
+        self.scores = np.concatenate([one.scores for one in parts])
+        self.of_rows = np.concatenate([one.of_rows for one in parts])
+        self.weight = weight[sampled_rows(len(weight))]
+        # A sample spreads as all rows do; their mean is the surer, the more there are.
+        self.shrink = np.sqrt(len(self.weight) / len(weight))
+        self.tied = {}
+
+    def lowest(self, budget):
+        """The lowest score within a budget."""
+        return self.scores[self.costs <= budget * (1 + ROUNDING)].min()
+
+    def choice(self, budget, *, unpruned=False):
+        """The dearest within a budget of those that do as well as the best, as far as rows tell.
+
+        The features were chosen, and the trees pruned, on the same rows on which a candidate is
+        judged: the lowest of many scores is too good to be true, the more so the smaller the set
+        of features. Scores that are less than a standard error of their difference apart are
+        taken as equal, and more features bought as the better guess.
+
+        Parameters
+        ----------
+        budget : float
+        unpruned : bool, default=False
+            Only ensembles that are not pruned, if any of them is within the budget.
+
+        Returns
+        -------
+        int
+        """
+        fits = self.costs <= budget * (1 + ROUNDING)
+        if unpruned and (fits & (self.index < 0)).any():
+            fits &= self.index < 0
+        within = np.flatnonzero(fits)
+        best = within[np.lexsort((self.costs[within], self.scores[within]))[0]]
+        equal = within[self._ties(best)[within]]
+        return int(equal[np.lexsort((self.scores[equal], -self.costs[equal]))[0]])
+
+    def _ties(self, best):
+        """Mask of the points whose scores are no further off than the rows tell."""
+        if best not in self.tied:
+            difference = self.of_rows - self.of_rows[best]
+            seen = np.isfinite(difference)
+            difference[~seen] = 0
+            weight = np.where(seen, self.weight, 0)
+            total = np.maximum(weight.sum(axis=1), np.finfo(np.float32).tiny)
+            mean = (weight * difference).sum(axis=1) / total
+            spread = (weight * (difference - mean[:, None])) ** 2
+            error = self.shrink * np.sqrt(spread.sum(axis=1)) / total
+            self.tied[best] = self.scores <= self.scores[best] + _TIE * error
+        return self.tied[best]
+
+
+# Standard errors that scores must be apart to count as different.
+_TIE = 1.0
+
+
+def lower_envelope(costs, errors):
+    """Which points have no cheaper one of the same or a lower error, by rising cost."""
+    order = np.lexsort((errors, costs))
+    best = np.minimum.accumulate(errors[order])
+    first = np.concatenate(([True], best[1:] < best[:-1]))
+    return order[first]

@@ -1,0 +1,147 @@
+"""Writing a pruning as an ensemble of scikit-learn, and walking it feature by feature."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+
+import numpy as np
+
+from ensemble_simplify.reading import keep_members, tree_estimators
+from ensemble_simplify.writing import pruned_copy
+
+
+def voting_trees(forest, keep, *, drop):
+    """The trees that vote when some splits are left.
+
+    Parameters
+    ----------
+    forest : Forest
+    keep : ndarray of uint8, shape (n_nodes,)
+    drop : bool
+        Whether trees without a split are left out, unless none has any.
+
+    Returns
+    -------
+    ndarray of intp
+    """
+    grown = np.flatnonzero(keep[forest.offsets[:-1]])
+    return grown if drop and grown.size else np.arange(forest.n_trees)
+
+
+def decide_among(forest, trees, nodes):
+    """Classes, or values for regression, of rows by the vote of some trees.
+
+    Parameters
+    ----------
+    forest : Forest
+    trees : ndarray of intp
+    nodes : ndarray of intp, shape (n_rows, n_trees)
+        Where the rows end in all trees.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    if len(trees) == forest.n_trees:
+        return forest.decide_at(nodes.T)
+    vote = replace(forest.vote, stop=len(trees), scale=len(trees))
+    return replace(forest, vote=vote).decide_at(nodes.T[trees])
+
+
+def write_pruned(estimator, forest, keep, trees, *, own_values):
+    """A deep copy of an ensemble with pruned trees in it.
+
+    Parameters
+    ----------
+    estimator : fitted ensemble
+        Not changed.
+    forest : Forest
+        What was read from it.
+    keep : ndarray of uint8, shape (n_nodes,)
+        1 for each split that stays a split.
+    trees : ndarray of intp
+        Those that stay in the ensemble.
+    own_values : bool
+        Whether nodes keep the values that the ensemble gave them, or get those of `forest`.
+
+    Returns
+    -------
+    estimator
+    """
+    ensemble = deepcopy(estimator)
+    for t, (tree, _) in enumerate(tree_estimators(ensemble)):
+        part = slice(forest.offsets[t], forest.offsets[t + 1])
+        value = None if own_values else _values_for(tree, t, forest.value[part])
+        pruned = pruned_copy(tree, keep[part].astype(bool), value)
+        # In place: whatever holds the tree holds the pruned one now.
+        vars(tree).update(vars(pruned))
+    if len(trees) < forest.n_trees:
+        keep_members(ensemble, trees)
+    return ensemble
+
+
+def _values_for(tree, t, value):
+    """Class probabilities in the order of the classes that the tree knows."""
+    classes = getattr(tree, "classes_", None)
+    if classes is None or len(classes) == value.shape[1]:
+        return value
+    # Members of an ensemble that know fewer classes hold class indices.
+    known = np.asarray(classes, dtype=np.intp)
+    if (np.delete(value, known, axis=1) > 0).any():
+        raise ValueError(
+            f"labels='sample' cannot write the classes of the given rows into tree {t}, which was "
+            "grown without some of them. Use labels='tree'."
+        )
+    return value[:, known]
+
+
+def fetch_along_paths(forest, keep, fetch, names, n_samples):
+    """Send rows through pruned trees, and fetch a feature of a row when a split asks for it.
+
+    Parameters
+    ----------
+    forest : Forest
+    keep : ndarray of uint8, shape (n_nodes,)
+    fetch : callable
+        ``fetch(name, rows)`` returns the values of a feature for some rows.
+    names : sequence of length n_features
+    n_samples : int
+
+    Returns
+    -------
+    node : ndarray of intp, shape (n_samples, n_trees)
+        Where the rows end.
+    known : ndarray of bool, shape (n_samples, n_features)
+        What was fetched.
+    """
+    known = np.zeros((n_samples, forest.n_features), dtype=bool)
+    values = np.zeros((n_samples, forest.n_features), dtype=np.float32)
+    node = np.tile(forest.offsets[:-1], (n_samples, 1))
+    for t in range(forest.n_trees):
+        active = np.flatnonzero(keep[node[:, t]])
+        while active.size:
+            wanted = forest.feature[node[active, t]]
+            for k in np.unique(wanted[~known[active, wanted]]):
+                rows = active[wanted == k]
+                rows = rows[~known[rows, k]]
+                values[rows, k] = _fetched(fetch, names[k], rows)
+                known[rows, k] = True
+            here = node[active, t]
+            value = values[active, wanted]
+            goes_left = value <= forest.threshold[here]
+            if forest.missing_left is not None:
+                goes_left |= np.isnan(value) & forest.missing_left[here]
+            node[active, t] = np.where(goes_left, forest.left[here], forest.right[here])
+            active = active[keep[node[active, t]] != 0]
+    return node, known
+
+
+def _fetched(fetch, name, rows):
+    values = np.asarray(fetch(name, rows), dtype=np.float64).reshape(-1)
+    if values.shape != rows.shape or np.isinf(values).any():
+        raise ValueError(
+            f"fetch({name!r}, rows) returned {values!r} for {len(rows)} rows. Return one finite "
+            "number, or NaN if it is missing, for each."
+        )
+    return values

@@ -1,0 +1,627 @@
+"""Small decision-tree inducers in the manner of C4.5, QUEST and GUIDE.
+
+They differ in how a split is chosen, which is what makes a mixed ensemble diverse: by gain
+ratio (C4.5), or by a significance test that picks the feature without regard to how many
+split points it offers, before a split point is looked for (QUEST, GUIDE). All features are taken
+as ordered numbers, weights as frequencies, and all three prune by C4.5's pessimistic error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import ClassVar
+
+import numpy as np
+from scipy import special, stats
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from ensemble_simplify.base import (
+    HoldsClassifierTree,
+    Interval,
+    all_or_nothing,
+    check_weights,
+    fit_context,
+)
+from ensemble_simplify.genesim.inducers._statistics import (
+    best_cuts,
+    chi_squares,
+    quartile_groups,
+    variance_ratios,
+)
+from ensemble_simplify.grid import Splits, TreeNodes, float32_floor
+from ensemble_simplify.writing import write_classifier
+
+_SIGNIFICANT = 0.05
+# A split gains at least so much.
+_GAIN = 1e-12
+
+
+@dataclass
+class _Nodes:
+    """The nodes of one depth, of one or many trees, and the rows in them.
+
+    Attributes
+    ----------
+    X : float32 array of shape (n_rows, n_features)
+    label : intp array of shape (n_rows,)
+    row, weight : arrays of shape (n_entries,)
+        The rows in the nodes, node by node, and what they weigh there.
+    start : intp array of shape (n_nodes + 1,)
+        First entry of every node.
+    totals : float64 array of shape (n_nodes, n_classes)
+        Weight of every class.
+    """
+
+    X: np.ndarray
+    label: np.ndarray
+    row: np.ndarray
+    weight: np.ndarray
+    start: np.ndarray
+    totals: np.ndarray
+
+    @property
+    def owner(self):
+        """Node of every entry."""
+        return np.repeat(np.arange(len(self.totals)), np.diff(self.start))
+
+    def subset(self, chosen):
+        """Only some of the nodes, chosen by a boolean array."""
+        inside = chosen[self.owner]
+        start = np.concatenate([[0], np.cumsum(np.diff(self.start)[chosen])])
+        row, weight = self.row[inside], self.weight[inside]
+        return _Nodes(self.X, self.label, row, weight, start, self.totals[chosen])
+
+    def cuts(self, criterion, least, features=None):
+        """Gain, gain ratio, cut and number of cuts of `features` (None: all) of every node."""
+        if features is None:
+            features = np.arange(self.X.shape[1])
+        shape = (len(self.totals), features.shape[-1])
+        return best_cuts(
+            self.X,
+            self.label,
+            self.row,
+            self.weight,
+            self.start,
+            np.ascontiguousarray(np.broadcast_to(features, shape)),
+            np.ascontiguousarray(np.broadcast_to(least, shape[:1]), dtype=np.float64),
+            self.totals.shape[1],
+            entropy=criterion == "entropy",
+        )
+
+    def variance_p(self, *, spread=False):
+        """p-values of the F test of every feature (of the distances from the class mean)."""
+        ratio, freedom = variance_ratios(
+            self.X,
+            self.label,
+            self.row,
+            self.weight,
+            self.start,
+            self.totals.shape[1],
+            spread=spread,
+        )
+        p = special.fdtrc(freedom[:, :1], freedom[:, 1:], ratio)
+        return np.where(np.isnan(ratio), 1.0, p)
+
+    def chi_square_p(self, groups, n_groups):
+        """p-values of the chi-square test of the classes against columns of groups."""
+        statistic, freedom = chi_squares(
+            np.ascontiguousarray(groups, dtype=np.uint8),
+            self.label,
+            self.row,
+            self.weight,
+            self.start,
+            n_groups,
+            self.totals.shape[1],
+        )
+        tested = freedom > 0
+        return np.where(tested, special.chdtrc(np.where(tested, freedom, 1.0), statistic), 1.0)
+
+
+def error_limit(errors, total, confidence):
+    """Upper confidence limit of an error rate: `errors` wrong of `total`.
+
+    The rate at which so few errors, or fewer, would be seen with probability `confidence`.
+    """
+    errors, total = np.asarray(errors, dtype=np.float64), np.asarray(total, dtype=np.float64)
+    right = total - errors
+    limit = stats.beta.ppf(1.0 - confidence, errors + 1.0, np.where(right > 0, right, 1.0))
+    return np.where(right > 0, limit, 1.0)
+
+
+class _Inducer(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
+    """Top-down induction; a subclass chooses the split of a node and documents the parameters."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        "min_samples_leaf": [Interval(Real, 0, None, closed="neither")],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "confidence": [Interval(Real, 0, 1, closed="neither"), None],
+    }
+
+    def __init__(self, *, min_samples_leaf=2, max_depth=None, confidence=0.25):
+        self.min_samples_leaf = min_samples_leaf
+        self.max_depth = max_depth
+        self.confidence = confidence
+
+    @fit_context(prefer_skip_nested_validation=True)
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Grow and prune a tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows, finite. Values are cast to float32, as scikit-learn's trees do.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative. Taken for numbers of rows, by the tests and by `min_samples_leaf`; weights
+            that average below one are scaled up to one.
+
+        Returns
+        -------
+        self : estimator
+            Fitted.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float32, order="C")
+        check_classification_targets(y)
+        weight = check_weights(sample_weight, X, mean_one=True)
+        self.classes_, label = np.unique(y, return_inverse=True)
+        splits, totals, row, leaf = self._induce(X, label, weight[None], len(self.classes_))
+        self.decision_tree_ = write_classifier(
+            TreeNodes(splits.left, splits.right, splits.feature, splits.threshold),
+            totals.argmax(axis=1),
+            None,
+            leaf,
+            label[row],
+            self.classes_,
+            n_features=X.shape[1],
+            feature_names=getattr(self, "feature_names_in_", None),
+            sample_weight=weight[row],
+        )
+        return self
+
+    def _induce(self, X, label, weights, n_classes):
+        """Splits, class totals of their nodes, and row and leaf of every entry of the bags."""
+        bag, row = np.nonzero(weights > 0)
+        levels, at = self._grow(X, label, row, weights[bag, row], bag, len(weights), n_classes)
+        columns, offsets, leaf = _pruned(levels, at, self.confidence)
+        *columns, totals = columns
+        return Splits(X.shape[1], offsets, *columns), totals, row, leaf
+
+    def _grow(self, X, label, row, weight, bag, n_bags, n_classes):
+        """Split the nodes of all trees, one depth after the other.
+
+        Nodes are numbered by depth, the roots first, and the two children of a node follow one
+        another. Returns the arrays left, feature, threshold and totals of every depth, and the
+        leaf of every entry.
+        """
+        levels = []
+        at, entry, node = bag.copy(), np.arange(len(row)), bag
+        first, n_nodes = 0, n_bags
+        while n_nodes:
+            key = node * n_classes + label[row[entry]]
+            totals = np.bincount(key, weight[entry], n_nodes * n_classes)
+            totals = totals.reshape(n_nodes, n_classes)
+            feature = np.full(n_nodes, -1, dtype=np.intp)
+            threshold = np.zeros(n_nodes)
+            mixed = np.count_nonzero(totals, axis=1) > 1
+            if len(levels) != self.max_depth and mixed.any():
+                inside = mixed[node]
+                entry, node = entry[inside], node[inside]
+                sizes = np.bincount(node, minlength=n_nodes)[mixed]
+                start = np.concatenate([[0], np.cumsum(sizes)])
+                nodes = _Nodes(X, label, row[entry], weight[entry], start, totals[mixed])
+                feature[mixed], threshold[mixed] = self._split(nodes)
+            split = feature >= 0
+            left = np.full(n_nodes, -1, dtype=np.intp)
+            left[split] = first + n_nodes + 2 * np.arange(split.sum())
+            threshold[~split] = 0.0
+            levels.append((left, feature, threshold, totals))
+            inside = split[node]
+            entry, node = entry[inside], node[inside]
+            child = left[node] + (X[row[entry], feature[node]] > threshold[node])
+            order = np.argsort(child, kind="stable")
+            entry, child = entry[order], child[order]
+            at[entry] = child
+            first += n_nodes
+            n_nodes = 2 * int(split.sum())
+            node = child - first
+        return levels, at
+
+
+class C45Tree(_Inducer):
+    """Decision tree in the manner of C4.5: gain ratio, and pruning by pessimistic error.
+
+    The gain ratio does not favour features of many values, as the gain itself does.
+
+    Read more in the :ref:`User Guide <genesim_inducers>`.
+
+    Parameters
+    ----------
+    min_samples_leaf : float, default=2
+        Least number of rows (or weight, if there are weights) on both sides of a split.
+    max_depth : int or None, default=None
+        Largest depth of the tree; None: no limit.
+    confidence : float or None, default=0.25
+        Confidence of the pessimistic error that prunes the tree, between 0 and 1; smaller values
+        prune more. None: the tree is not pruned.
+
+    Attributes
+    ----------
+    decision_tree_ : DecisionTreeClassifier
+        The tree, a real scikit-learn tree.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
+
+    See Also
+    --------
+    GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.
+    GuideTree : Feature by chi-square tests.
+
+    Notes
+    -----
+    The split has the largest gain ratio among the features of at least average gain. A numeric
+    feature pays ``log2(distinct values - 1) / n`` of its gain for the choice of its threshold.
+    C4.5's subtree raising is left out.
+
+    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
+    that does not raise the upper confidence limits of its errors, added up.
+
+    References
+    ----------
+    J. R. Quinlan, "Improved use of continuous attributes in C4.5", Journal of Artificial
+    Intelligence Research 4, 1996. https://doi.org/10.1613/jair.279
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ensemble_simplify import C45Tree
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = C45Tree(confidence=0.1).fit(X, y)
+    >>> int(tree.get_n_leaves())
+    4
+    """
+
+    def _split(self, nodes):
+        total = nodes.totals.sum(axis=1)
+        share = 0.1 * total / nodes.totals.shape[1]
+        least = np.maximum(self.min_samples_leaf, np.minimum(25.0, share))
+        gain, ratio, cut, n_cuts = nodes.cuts("entropy", least)
+        gain = gain - np.log2(np.maximum(n_cuts, 1)) / total[:, None]
+        possible = gain > _GAIN
+        n_possible = possible.sum(axis=1)
+        mean = np.where(possible, gain, 0.0).sum(axis=1) / np.maximum(n_possible, 1)
+        ratio = np.where(possible & (gain >= mean[:, None] - 1e-3), ratio, -np.inf)
+        return _chosen(_first_least(-ratio), cut, n_possible > 0)
+
+
+class QuestTree(_Inducer):
+    """Decision tree in the manner of QUEST: feature by analysis of variance.
+
+    A significance test picks the feature, without regard to how many split points it offers; then
+    quadratic discriminant analysis picks the split point. Fast, and without a preference for
+    features of many values.
+
+    Read more in the :ref:`User Guide <genesim_inducers>`.
+
+    Parameters
+    ----------
+    min_samples_leaf : float, default=2
+        Least number of rows (or weight, if there are weights) on both sides of a split.
+    max_depth : int or None, default=None
+        Largest depth of the tree; None: no limit.
+    confidence : float or None, default=0.25
+        Confidence of the pessimistic error that prunes the tree, between 0 and 1; smaller values
+        prune more. None: the tree is not pruned.
+
+    Attributes
+    ----------
+    decision_tree_ : DecisionTreeClassifier
+        The tree, a real scikit-learn tree.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
+
+    See Also
+    --------
+    GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.
+    GuideTree : Feature by chi-square tests.
+
+    Notes
+    -----
+    The feature has the smallest p-value of the F test for unequal class means (a chi-square test
+    if it has two values); if none is significant, of Levene's test for unequal spreads. Classes
+    are joined into two groups by 2-means of their means. Where no such split is possible, the best
+    Gini split of the feature is taken. This is not the QUEST program, which prunes otherwise.
+
+    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
+    that does not raise the upper confidence limits of its errors, added up.
+
+    References
+    ----------
+    W.-Y. Loh and Y.-S. Shih, "Split selection methods for classification trees", Statistica
+    Sinica 7, 815-840, 1997.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ensemble_simplify import QuestTree
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = QuestTree(confidence=0.1).fit(X, y)
+    >>> int(tree.get_n_leaves())
+    4
+    """
+
+    def _split(self, nodes):
+        n_features = nodes.X.shape[1]
+        every = np.arange(len(nodes.totals))
+        p_mean = nodes.variance_p()
+        values = nodes.X[nodes.row]
+        low = np.minimum.reduceat(values, nodes.start[:-1])[nodes.owner]
+        high = np.maximum.reduceat(values, nodes.start[:-1])[nodes.owner]
+        between = (values > low) & (values < high)
+        two_values = ~np.logical_or.reduceat(between, nodes.start[:-1])
+        if two_values.any():
+            p_mean = np.where(two_values, nodes.chi_square_p(values > low, 2), p_mean)
+        feature = _first_least(p_mean)
+        unsure = p_mean[every, feature] >= _SIGNIFICANT / n_features
+        unsure &= nodes.totals.sum(axis=1) > 2
+        if unsure.any():
+            p_spread = nodes.subset(unsure).variance_p(spread=True)
+            p_spread[two_values[unsure]] = 1.0
+            significant = p_spread.min(axis=1) < _SIGNIFICANT / (2 * n_features)
+            feature[np.flatnonzero(unsure)[significant]] = _first_least(p_spread)[significant]
+        return self._cut(nodes, feature)
+
+    def _cut(self, nodes, feature):
+        owner = nodes.owner
+        x = nodes.X[nodes.row, feature[owner]]
+        point = _discriminant_points(x, nodes)
+        point = float32_floor(np.where(np.isnan(point), np.inf, point))
+        weight = nodes.totals.sum(axis=1)
+        on_left = np.bincount(owner, np.where(x <= point[owner], nodes.weight, 0.0), len(weight))
+        good = np.minimum(on_left, weight - on_left) >= self.min_samples_leaf
+        if good.all():
+            return feature, point
+        gain, _, cut, _ = nodes.cuts("gini", self.min_samples_leaf, feature[:, None])
+        point = np.where(good, point, cut[:, 0])
+        return np.where(good | (gain[:, 0] > _GAIN), feature, -1), point
+
+
+class GuideTree(_Inducer):
+    """Decision tree in the manner of GUIDE: feature by chi-square tests.
+
+    A significance test picks the feature, without regard to how many split points it offers; then
+    the best split point is looked for. With ``confidence=0.03`` it gives small trees that are about
+    as accurate as CART with cross-validated pruning, at a small part of the time.
+
+    Read more in the :ref:`User Guide <genesim_inducers>`.
+
+    Parameters
+    ----------
+    min_samples_leaf : float, default=2
+        Least number of rows (or weight, if there are weights) on both sides of a split.
+    max_depth : int or None, default=None
+        Largest depth of the tree; None: no limit.
+    confidence : float or None, default=0.25
+        Confidence of the pessimistic error that prunes the tree, between 0 and 1; smaller values
+        prune more. None: the tree is not pruned.
+
+    Attributes
+    ----------
+    decision_tree_ : DecisionTreeClassifier
+        The tree, a real scikit-learn tree.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
+
+    See Also
+    --------
+    GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.
+    C45Tree : Split by gain ratio.
+
+    Notes
+    -----
+    Curvature tests cross the classes with the quartile groups of a feature. Where none is
+    significant, interaction tests cross them with the quadrants (above and below the medians) of
+    each pair of features; of a significant pair, the feature with the better Gini split is taken.
+    The split point is the best one by Gini impurity. This is not the GUIDE program, which prunes
+    otherwise and has further tests.
+
+    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
+    that does not raise the upper confidence limits of its errors, added up.
+
+    References
+    ----------
+    W.-Y. Loh, "Improving the precision of classification trees", The Annals of Applied
+    Statistics 3(4), 2009. https://doi.org/10.1214/09-AOAS260
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ensemble_simplify import GuideTree
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = GuideTree(confidence=0.1).fit(X, y)
+    >>> int(tree.get_n_leaves())
+    4
+    """
+
+    def _split(self, nodes):
+        n_features = nodes.X.shape[1]
+        every = np.arange(len(nodes.totals))
+        groups = quartile_groups(nodes.X, nodes.row, nodes.weight, nodes.start)
+        gain, _, cut, _ = nodes.cuts("gini", self.min_samples_leaf)
+        possible = gain > _GAIN
+        p = np.where(possible, nodes.chi_square_p(groups, 4), 2.0)
+        best = _first_least(p)
+        unsure = possible.any(axis=1) & (p[every, best] >= _SIGNIFICANT / n_features)
+        if unsure.any() and n_features > 1:
+            above = groups[unsure[nodes.owner]] >= 2
+            one, other = np.triu_indices(n_features, 1)
+            pairs = 2 * above[:, one] + above[:, other]
+            p_pair = nodes.subset(unsure).chi_square_p(pairs, 4)
+            pair = _first_least(p_pair)
+            significant = p_pair[np.arange(len(pair)), pair] < _SIGNIFICANT / len(one)
+            one, other = one[pair], other[pair]
+            unsure = np.flatnonzero(unsure)
+            better = np.where(gain[unsure, one] >= gain[unsure, other] - _GAIN, one, other)
+            significant &= possible[unsure, better]
+            best[unsure[significant]] = better[significant]
+        return _chosen(best, cut, possible.any(axis=1))
+
+
+def splits_of_bags(inducer, X, y, weights):
+    """Grow and prune a tree for each of many weightings of the same rows, all at once.
+
+    Parameters
+    ----------
+    inducer : C45Tree, QuestTree or GuideTree
+        Only its parameters are read.
+    X : float32 array of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+    weights : float64 array of shape (n_bags, n_samples)
+
+    Returns
+    -------
+    splits : Splits
+    """
+    classes, label = np.unique(y, return_inverse=True)
+    return inducer._induce(X, label, weights, len(classes))[0]
+
+
+def _first_least(values):
+    """First column with the least value of every row; rounding does not choose between equals."""
+    least = values.min(axis=1, keepdims=True)
+    return (values <= least + 1e-9 * np.abs(least)).argmax(axis=1)
+
+
+def _chosen(feature, cut, possible):
+    """The chosen feature of every node and its cut, -1 where no split is possible."""
+    return np.where(possible, feature, -1), cut[np.arange(len(cut)), feature]
+
+
+def _discriminant_points(x, nodes):
+    """Where two groups of classes, joined by 2-means of the class means, are equally likely.
+
+    `x` holds a value for every entry. One point a node; NaN where all class means are equal.
+    """
+    owner, label, sizes = nodes.owner, nodes.label[nodes.row], nodes.totals
+    x = x.astype(np.float64)
+    n_nodes, n_classes = sizes.shape
+    present = sizes > 0
+
+    def sums(key, values, shape):
+        return np.bincount(key, nodes.weight * values, np.prod(shape)).reshape(shape)
+
+    means = sums(owner * n_classes + label, x, sizes.shape) / np.where(present, sizes, 1.0)
+    lowest = np.where(present, means, np.inf).min(axis=1, keepdims=True)
+    highest = np.where(present, means, -np.inf).max(axis=1, keepdims=True)
+    centres = np.concatenate([lowest, highest], axis=1)
+    for _ in range(20):
+        upper = np.abs(means - centres[:, 1:]) < np.abs(means - centres[:, :1])
+        part = np.stack([np.where(upper, 0.0, sizes), np.where(upper, sizes, 0.0)], axis=1)
+        total = part.sum(axis=2)
+        fresh = (part * means[:, None]).sum(axis=2) / np.where(total > 0, total, 1.0)
+        if np.array_equal(fresh, centres):
+            break
+        centres = fresh
+    side = 2 * owner + upper[owner, label]
+    shape = (n_nodes, 2)
+    total = np.where(total > 0, total, 1.0)  # no weight on one side only where means are equal
+    mean = sums(side, x, shape) / total
+    variance = sums(side, np.square(x - mean.ravel()[side]), shape) / total
+    middle = mean.mean(axis=1)
+    flat = variance.min(axis=1) <= 1e-12 * np.square(mean[:, 1] - mean[:, 0])
+    # log of the ratio of the two normal densities times priors, as a x^2 + b x + c.
+    v0, v1 = np.where(flat[:, None], 1.0, variance).T
+    m0, m1 = mean.T
+    a = 0.5 / v1 - 0.5 / v0
+    b = m0 / v0 - m1 / v1
+    c = 0.5 * m1**2 / v1 - 0.5 * m0**2 / v0 + np.log(total[:, 0] / total[:, 1])
+    c += 0.5 * np.log(v1 / v0)
+    root = b * b - 4 * a * c
+    with np.errstate(divide="ignore", invalid="ignore"):
+        straight = np.where(b != 0, -c / b, middle)
+        one, other = ((-b + sign * np.sqrt(root)) / (2 * a) for sign in (-1.0, 1.0))
+        nearer = np.where(np.abs(one - middle) <= np.abs(other - middle), one, other)
+    point = np.where(root < 0, middle, nearer)
+    point = np.where(np.abs(a) <= 1e-12 * np.abs(b), straight, point)
+    point = np.where(flat, middle, point)
+    return np.where(highest[:, 0] <= lowest[:, 0], np.nan, point)
+
+
+def _pruned(levels, at, confidence):
+    """Replace subtrees by leaves where that does not raise the pessimistic error.
+
+    Parameters
+    ----------
+    levels : list of (left, feature, threshold, totals), one a depth
+        As `_Inducer._grow` makes them.
+    at : intp array of shape (n_entries,)
+        Node of every entry.
+    confidence : float or None
+
+    Returns
+    -------
+    columns : left, right, feature, threshold, totals
+        The nodes of one tree after the other, each in pre-order.
+    first : intp array of shape (n_trees + 1,)
+        Where the trees begin.
+    at : intp array of shape (n_entries,)
+        Position of each entry's leaf in these arrays.
+    """
+    left, feature, threshold, totals = (np.concatenate(c) for c in zip(*levels, strict=True))
+    ends = np.cumsum([0] + [len(level[0]) for level in levels])
+    inner = left >= 0
+    at_depth = [a + np.flatnonzero(inner[a:b]) for a, b in pairwise(ends)]
+    if confidence is not None:
+        weight = totals.sum(axis=1)
+        as_leaf = weight * error_limit(weight - totals.max(axis=1), weight, confidence)
+        below = as_leaf.copy()
+        for node in reversed(at_depth):
+            children = below[left[node]] + below[left[node] + 1]
+            inner[node] = as_leaf[node] > children + 1e-9
+            below[node] = np.where(inner[node], children, as_leaf[node])
+    size = np.ones(len(left), dtype=np.intp)
+    for node in reversed(at_depth):
+        size[node] += np.where(inner[node], size[left[node]] + size[left[node] + 1], 0)
+    n_trees = len(levels[0][0])
+    first = np.concatenate([[0], np.cumsum(size[:n_trees])])
+    # Where each node stands now; the nodes below a leaf stand where it does.
+    place = np.empty_like(left)
+    place[:n_trees] = first[:-1]
+    kept = np.zeros(len(left), dtype=bool)
+    kept[:n_trees] = True
+    for node in at_depth:
+        one, other = left[node], left[node] + 1
+        place[one] = place[node] + inner[node]
+        place[other] = place[node] + np.where(inner[node], 1 + size[one], 0)
+        kept[one] = kept[other] = kept[node] & inner[node]
+        inner[one] &= kept[one]
+        inner[other] &= kept[other]
+    order = np.empty(first[-1], dtype=np.intp)
+    order[place[kept]] = np.flatnonzero(kept)
+    splits = inner[order]
+    child = left[order]
+    columns = (
+        np.where(splits, place[child], -1),
+        np.where(splits, place[child + 1], -1),
+        np.where(splits, feature[order], -1),
+        np.where(splits, threshold[order], 0.0),
+        totals[order],
+    )
+    return columns, first, place[at]

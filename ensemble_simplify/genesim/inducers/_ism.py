@@ -1,0 +1,254 @@
+"""ISM: one tree grown top-down from what an ensemble predicts."""
+
+from __future__ import annotations
+
+import time
+from numbers import Integral, Real
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from ensemble_simplify.base import (
+    HasMethods,
+    HoldsClassifierTree,
+    Interval,
+    all_or_nothing,
+    check_readable,
+    check_weights,
+    deadline_after,
+    fit_context,
+    fit_or_unwrap,
+    named_rows,
+    read_classifier,
+    report,
+    warn_out_of_time,
+)
+from ensemble_simplify.genesim.inducers._ism_growth import grow
+from ensemble_simplify.grid import Axes, with_sizes
+from ensemble_simplify.writing import weakest_links, write_counted
+
+
+class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
+    """One decision tree grown from the tests and the predictions of an ensemble (ISM).
+
+    The tree is grown top-down like any other, with two differences. Only splits that occur in the
+    ensemble are candidates. The class distributions in the information gain come from the
+    ensemble's predictions, not from the labels.
+
+    Read more in the :ref:`User Guide <genesim_ism>`.
+
+    Parameters
+    ----------
+    estimator : estimator, FrozenEstimator or None, default=None
+        Ensemble of trees: fitted here, or used as it is if wrapped in
+        :class:`sklearn.frozen.FrozenEstimator`. None: a random forest of 100 trees.
+    max_depth : int or None, default=None
+        Largest depth of the tree.
+    min_samples_split : int, default=5
+        A node with fewer training rows is not split.
+    min_samples_leaf : int, default=1
+        Training rows that a leaf has at least.
+    ccp_alpha : float, default=0.0
+        Cost of a leaf in minimal cost-complexity pruning, in units of Gini impurity, as in
+        scikit-learn's trees; 0 prunes nothing.
+    time_limit : float or None, default=None
+        Seconds after which the tree is grown no further. An ensemble that is being fitted here is
+        not interrupted.
+    random_state : int, RandomState instance or None, default=None
+        Controls the default ensemble.
+    verbose : int, default=0
+        If positive, lines are printed about the progress.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted ensemble.
+    decision_tree_ : DecisionTreeClassifier
+        The result; the value of a node is the ensemble's estimate of the class distribution.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_leaves_ : int
+        Leaves of `decision_tree_`.
+    n_nodes_ : int
+        Nodes of `decision_tree_`.
+    fidelity_ : float
+        Not a number: no rows are kept aside to measure the agreement with the ensemble on.
+    train_fidelity_ : float
+        Share of the training rows for which the tree predicts what the ensemble does.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen in `fit`; defined only if all are strings.
+
+    See Also
+    --------
+    GenesimClassifier : A tree bred from those of an ensemble; usually smaller and more accurate.
+
+    Notes
+    -----
+    Let B be the tests on the path to a node. The class distribution there is estimated as ::
+
+        P(c | B) = 1/T * sum over trees k, leaves l of k: P_k(c | l) * P(l | B),
+
+    where P_k(c | l) is what tree k says in leaf l and P(l | B) is the fraction of the training
+    rows satisfying B that end in l: the mean of what the ensemble predicts for these rows. A test
+    t has the information gain ::
+
+        H(C | B) - P(t | B) * H(C | B, t) - P(not t | B) * H(C | B, not t).
+
+    A node becomes a leaf where the ensemble predicts one class for all its rows, and siblings
+    with the same prediction are joined.
+
+    References
+    ----------
+    A. Van Assche and H. Blockeel, "Seeing the forest through the trees: learning a
+    comprehensible model from a first order ensemble", ILP 2007.
+    https://doi.org/10.1007/978-3-540-78469-2_26
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ensemble_simplify import InterpretableSingleModel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = InterpretableSingleModel(random_state=0).fit(X, y)
+    >>> bool(model.train_fidelity_ > 0.9)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_split": [Interval(Integral, 2, None, closed="left")],
+        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
+        "ccp_alpha": [Interval(Real, 0, None, closed="left")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        max_depth=None,
+        min_samples_split=5,
+        min_samples_leaf=1,
+        ccp_alpha=0.0,
+        time_limit=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.ccp_alpha = ccp_alpha
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Fit the ensemble if need be, and grow the tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows. Values are cast to float32, as scikit-learn's trees do.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        self : InterpretableSingleModel
+            The fitted estimator.
+        """
+        deadline = deadline_after(self.time_limit)
+        check_readable(self.estimator)
+        given = X
+        X, y = validate_data(self, X, y, dtype=np.float32, order="C")
+        check_classification_targets(y)
+        weight = check_weights(sample_weight, X)
+        self.estimator_ = fit_or_unwrap(
+            self.estimator,
+            named_rows(given, X),
+            y,
+            None if sample_weight is None else weight,
+            default=RandomForestClassifier(random_state=self.random_state),
+        )
+        forest = read_classifier(self.estimator_)
+        self.classes_ = forest.classes
+        report(self, f"ensemble of {forest.n_trees} trees is ready")
+        used = weight > 0
+        votes = self._votes(given, X)[used]
+        weight = weight[used]
+        axes = Axes.of(forest)
+        nodes, votes_of_node, n_rows, stopped = grow(
+            axes.encode_rows(X[used]),
+            np.ascontiguousarray(votes * weight[:, None]),
+            max_depth=-1 if self.max_depth is None else self.max_depth,
+            min_samples_split=self.min_samples_split,
+            min_samples_leaf=self.min_samples_leaf,
+            seconds=deadline - time.monotonic(),
+        )
+        report(self, f"grown to {(len(nodes) + 1) // 2} leaves")
+        if stopped:
+            warn_out_of_time(
+                f"time_limit={self.time_limit} seconds stopped the growth of the tree. Raise it, "
+                "or set max_depth or min_samples_leaf."
+            )
+        nodes, kept = _pruned(nodes, votes_of_node, self.ccp_alpha)
+        self.decision_tree_ = write_counted(
+            axes.decode(nodes),
+            n_rows[kept],
+            votes_of_node[kept],
+            n_features=axes.n_features,
+            classes=self.classes_,
+            feature_names=getattr(self, "feature_names_in_", None),
+        )
+        self.n_nodes_ = len(nodes)
+        self.n_leaves_ = (len(nodes) + 1) // 2
+        answers = self.decision_tree_.predict(X[used], check_input=False)
+        agrees = answers == self.classes_.take(votes.argmax(axis=1))
+        self.train_fidelity_ = float(np.average(agrees, weights=weight))
+        self.fidelity_ = np.nan
+        report(self, f"{self.n_leaves_} leaves, train fidelity {self.train_fidelity_:.4f}")
+        return self
+
+    def _votes(self, given, X):
+        """The ensemble's class distribution for every row; its label where it has none."""
+        if hasattr(self.estimator_, "feature_names_in_"):
+            X = named_rows(given, X)
+        if hasattr(self.estimator_, "predict_proba"):
+            return self.estimator_.predict_proba(X)
+        return (self.estimator_.predict(X)[:, None] == self.classes_).astype(np.float64)
+
+
+def _pruned(nodes, weights, ccp_alpha):
+    """Prune the weakest links and join siblings of one label; the tree and the nodes kept."""
+    total = weights.sum(axis=1)
+    label = weights.argmax(axis=1)
+    is_leaf = nodes[:, 0] < 0
+    if ccp_alpha > 0:
+        impurity = (total - np.square(weights).sum(axis=1) / total) / total[0]
+        pruned_at, price, _, _ = weakest_links(nodes, impurity)
+        is_leaf = pruned_at < np.searchsorted(price, ccp_alpha, side="right")
+    for i in np.flatnonzero(~is_leaf)[::-1]:
+        right = i + 1 + nodes[i + 1, 2]
+        is_leaf[i] = is_leaf[i + 1] and is_leaf[right] and label[i + 1] == label[right]
+    kept, i = [], 0
+    while i < len(nodes):
+        kept.append(i)
+        i += nodes[i, 2] if is_leaf[i] else 1
+    pruned = nodes[kept].copy()
+    leaves = is_leaf[kept]
+    pruned[leaves, 0] = -1
+    pruned[leaves, 1] = label[kept][leaves]
+    return with_sizes(pruned), np.array(kept)

@@ -1,0 +1,223 @@
+"""The tree of ISM, grown top-down on rows that an ensemble has voted on.
+
+The rows stand in the order of their codes on every axis, and a split divides all these orders
+without disturbing them, so that a node is one slice of each. A walk along a slice meets every
+test that the rows can tell apart.
+"""
+
+import numpy as np
+
+from libc.string cimport memcpy
+from libcpp.vector cimport vector
+
+from ensemble_simplify.grid._regions cimport Node, nodes_to_array, set_sizes
+from ensemble_simplify._typedefs cimport float64_t, int32_t, intp_t, now, should_stop
+from ensemble_simplify.genesim.inducers._statistics cimport impurity
+from ensemble_simplify.genesim.population._trees cimport heaviest
+
+cdef double NEVER = float("inf")
+# Gains closer than this, relative to the entropy of the node, are equal: the first test is taken.
+cdef double TIE = 1e-12
+# Poll for Ctrl-C and the deadline after so many rows looked at.
+cdef intp_t WORK_PER_POLL = 1 << 17
+
+
+cdef struct Part:
+    # A node to be made: its rows are the places begin .. end - 1 of every order.
+    intp_t begin
+    intp_t end
+    intp_t depth
+
+
+cdef struct Test:
+    double gain
+    int32_t axis
+    int32_t cut
+
+
+cdef void scan_axis(
+    const int32_t *code,
+    const int32_t *order,
+    const double *votes,
+    const double *whole,
+    intp_t n,
+    intp_t k,
+    intp_t least,
+    int32_t axis,
+    double before,
+    double *sides,      # scratch, 3 * k: left, right, votes of one code
+    Test *best,         # OUT: replaced by a better test of this axis
+) noexcept nogil:
+    cdef intp_t i = 0, c
+    cdef int32_t here
+    cdef double gain
+    cdef double *left = sides
+    cdef double *right = sides + k
+    cdef double *group = sides + 2 * k
+    for c in range(k):
+        left[c] = 0.0
+    while True:
+        here = code[order[i]]
+        for c in range(k):
+            group[c] = 0.0
+        while i < n and code[order[i]] == here:
+            for c in range(k):
+                group[c] += votes[order[i] * k + c]
+            i += 1
+        if i == n or n - i < least:
+            return
+        for c in range(k):
+            left[c] += group[c]
+            right[c] = max(whole[c] - left[c], 0.0)
+        if i < least:
+            continue
+        gain = before - impurity(left, k, True) - impurity(right, k, True)
+        if gain > best.gain + TIE * (1.0 + before):
+            best.gain = gain
+            best.axis = axis
+            # between two neighbouring rows, the middle one of the ensemble's tests
+            best.cut = here + (code[order[i]] - here) // 2
+
+
+cdef intp_t divide(
+    const int32_t *code,
+    Test test,
+    intp_t n_rows,
+    intp_t n_axes,
+    Part part,
+    int32_t *orders,    # OUT: every slice, rows that go left first
+    char *goes_left,    # scratch, n_rows
+    int32_t *right,     # scratch, n_rows
+) noexcept nogil:
+    """Divide the orders of a node; where its right rows begin."""
+    cdef intp_t axis, i, n_left = 0, n_right
+    cdef int32_t row
+    cdef int32_t *order
+    for i in range(part.begin, part.end):
+        row = orders[i]
+        goes_left[row] = code[test.axis * n_rows + row] <= test.cut
+    for axis in range(n_axes):
+        order = orders + axis * n_rows
+        n_left = n_right = 0
+        for i in range(part.begin, part.end):
+            row = order[i]
+            if goes_left[row]:
+                order[part.begin + n_left] = row
+                n_left += 1
+            else:
+                right[n_right] = row
+                n_right += 1
+        memcpy(order + part.begin + n_left, right, n_right * sizeof(int32_t))
+    return part.begin + n_left
+
+
+def grow(
+    const int32_t[:, ::1] codes,
+    const float64_t[:, ::1] votes,
+    *,
+    intp_t max_depth,
+    intp_t min_samples_split,
+    intp_t min_samples_leaf,
+    double seconds=NEVER,
+):
+    """Grow a tree on rows with weighted class distributions.
+
+    Parameters
+    ----------
+    codes : int32 array of shape (n_axes, n_rows)
+    votes : float64 array of shape (n_rows, n_classes)
+    max_depth : int
+        Negative: no limit.
+    min_samples_split : int
+        Rows from which on a node may be split.
+    min_samples_leaf : int
+        Rows that a leaf has at least.
+    seconds : float
+        Split no further after so many seconds.
+
+    Returns
+    -------
+    nodes : int32 array of shape (n_nodes, 3)
+        The tree over axes; the number of a leaf is its first heaviest class.
+    weights : float64 array of shape (n_nodes, n_classes)
+        Sum of the votes of the rows in every node.
+    n_rows : intp array of shape (n_nodes,)
+    stopped : bool
+        Whether time was over.
+    """
+    cdef intp_t n_axes = codes.shape[0], n = codes.shape[1], k = votes.shape[1]
+    cdef intp_t i, c, middle, work = 0
+    cdef int32_t axis
+    cdef double deadline = now() + seconds, before
+    cdef bint stopped = False, one_label
+    cdef int32_t[:, ::1] orders = np.argsort(codes, axis=1, kind="stable").astype(np.int32)
+    cdef int32_t[::1] label = np.argmax(votes, axis=1).astype(np.int32)
+    cdef int32_t *order = &orders[0, 0]
+    cdef const int32_t *code = &codes[0, 0]
+    cdef const double *vote = &votes[0, 0]
+    cdef vector[Node] nodes
+    cdef vector[double] weights, whole, sides
+    cdef vector[intp_t] sizes
+    cdef vector[Part] stack
+    cdef vector[char] goes_left
+    cdef vector[int32_t] right
+    cdef Part part, child
+    cdef Test test
+    cdef Node node
+    with nogil:
+        goes_left.resize(n)
+        right.resize(n)
+        whole.resize(k)
+        sides.resize(3 * k)
+        part.begin, part.end, part.depth = 0, n, 0
+        stack.push_back(part)
+        while stack.size():
+            part = stack.back()
+            stack.pop_back()
+            whole.assign(k, 0.0)
+            one_label = True
+            for i in range(part.begin, part.end):
+                for c in range(k):
+                    whole[c] += vote[order[i] * k + c]
+                one_label = one_label and label[order[i]] == label[order[part.begin]]
+            test.axis, test.cut = -1, 0
+            if not (
+                stopped or one_label or part.depth == max_depth
+                or part.end - part.begin < max(min_samples_split, 2 * min_samples_leaf)
+            ):
+                before = impurity(whole.data(), k, True)
+                test.gain = 0.0
+                for axis in range(<int32_t> n_axes):
+                    scan_axis(
+                        code + axis * n, order + axis * n + part.begin, vote, whole.data(),
+                        part.end - part.begin, k, min_samples_leaf, axis, before, sides.data(),
+                        &test,
+                    )
+                work += n_axes * (part.end - part.begin)
+                if work > WORK_PER_POLL:
+                    work = 0
+                    stopped = should_stop(deadline)
+            node.axis = test.axis
+            node.cut = heaviest(whole.data(), k) if test.axis < 0 else test.cut
+            node.size = 1
+            nodes.push_back(node)
+            weights.insert(weights.end(), whole.begin(), whole.end())
+            sizes.push_back(part.end - part.begin)
+            if test.axis < 0:
+                continue
+            middle = divide(code, test, n, n_axes, part, order, goes_left.data(), right.data())
+            child.depth = part.depth + 1
+            child.begin, child.end = middle, part.end
+            stack.push_back(child)
+            child.begin, child.end = part.begin, middle
+            stack.push_back(child)
+        set_sizes(nodes)
+    out_weights = np.empty((nodes.size(), k))
+    out_rows = np.empty(nodes.size(), dtype=np.intp)
+    cdef float64_t[:, ::1] weights_view = out_weights
+    cdef intp_t[::1] rows_view = out_rows
+    for i in range(<intp_t> nodes.size()):
+        rows_view[i] = sizes[i]
+        for c in range(k):
+            weights_view[i, c] = weights[i * k + c]
+    return nodes_to_array(nodes), out_weights, out_rows, bool(stopped)

@@ -1,0 +1,151 @@
+"""The genetic algorithm: the first trees settle and vote, then the population breeds."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import numpy as np
+from sklearn.utils import Bunch
+from sklearn.utils.parallel import Parallel, delayed
+
+from ensemble_simplify.base import report
+from ensemble_simplify.genesim.population._scoring import validation_proba
+
+# Trees of the first population that a thread cleans at once.
+_TREES_AT_ONCE = 16
+# What the front takes in the end for each tree: so many times what the largest takes to answer the
+# validation rows.
+_PASSES_AT_END = 5.0
+
+
+class Evolution:
+    """Fills a population with trees and lets it breed.
+
+    Parameters
+    ----------
+    model : GenesimClassifier
+        Its parameters are read, none is set.
+    population : Population
+    scorer : Scorer
+    n_threads : int
+    deadline : float
+        By ``time.monotonic()``.
+
+    Attributes
+    ----------
+    history : Bunch of lists
+        As ``GenesimClassifier.history_``.
+    ensemble_score : float
+        Score of the first trees voting together.
+    stopped : bool
+        Whether the deadline ended the search.
+    """
+
+    def __init__(self, model, population, scorer, n_threads, deadline):
+        self.model = model
+        self.population = population
+        self.scorer = scorer
+        self.n_threads = n_threads
+        self.deadline = deadline
+        self.reserve = 0.0  # seconds that it takes to write the front
+        self.history = Bunch(best_score=[], mean_score=[], n_leaves=[], population_size=[])
+        self.stopped = False
+
+    def settle(self, trees):
+        """Clean, label and prune the first trees, and let them vote."""
+        # The first tree settles whatever the clock says, so that there is an answer.
+        self._select([self.population.clean(trees[:1])])
+        votes = validation_proba(self.population, trees[0])
+        chunk = _TREES_AT_ONCE * self.n_threads
+        for start in range(1, len(trees), chunk):
+            part = trees[start : start + chunk]
+            calls = [(part[i : i + _TREES_AT_ONCE],) for i in range(0, len(part), _TREES_AT_ONCE)]
+            self._select(self._run(self.population.clean, calls))
+            for tree in part:
+                if self.stopped or self._time_left() <= 0:
+                    break
+                votes += validation_proba(self.population, tree)
+            if self.stopped:
+                break
+        self.ensemble_score = self.scorer.score(votes / votes.sum(axis=1, keepdims=True))
+        self._record()
+
+    def breed(self, seed):
+        """Let the population breed for the iterations that the model asks for."""
+        model, best, stale = self.model, self.history.best_score, 0
+        for generation in range(model.n_iter):
+            if self.stopped or self._time_left() <= 0:
+                self.stopped = True
+                break
+            if generation & (generation - 1) == 0:
+                self.population.sort_rows()
+            n_children = model.n_crossovers + len(self.population)
+            ends = np.linspace(0, n_children, self.n_threads + 1).astype(int).tolist()
+            children = self._run(
+                self.population.breed,
+                list(pairwise(ends)),
+                seed=seed,
+                generation=generation,
+                n_crossovers=model.n_crossovers,
+                n_parents=model.n_parents,
+                tournament_size=model.tournament_size,
+                mutation_prob=model.mutation_prob,
+                order=model.merge_order,
+            )
+            self._select(children)
+            self._record()
+            stale = 0 if best[-1] > best[-2] else stale + 1
+            if self.stopped or stale == model.n_iter_no_change:
+                break
+
+    def _time_left(self):
+        return self.deadline - self.reserve - time.monotonic()
+
+    def _set_reserve(self):
+        """All rows are sent through every tree of the front in the end, to count and to rate."""
+        if self.deadline == np.inf:
+            return
+        last = len(self.population.describe("front")[0]) - 1
+        start = time.monotonic()
+        validation_proba(self.population, self.population.nodes(last, "front"))
+        self.reserve = _PASSES_AT_END * (last + 1) * (time.monotonic() - start)
+
+    def _run(self, function, calls, **options):
+        """Call a method of the population for each tuple of arguments, a thread each."""
+        left = self._time_left()
+        return in_threads(
+            self.n_threads,
+            [
+                (function, args, {**options, "thread": i, "seconds": left})
+                for i, args in enumerate(calls)
+            ],
+        )
+
+    def _select(self, candidates):
+        for part in candidates:
+            self.scorer.rescore(self.population, part)
+        self.population.select(candidates, size=self.model.population_size)
+        self.stopped = any(part.stopped for part in candidates)
+
+    def _record(self):
+        self._set_reserve()
+        score, n_leaves = self.population.describe()
+        self.history.best_score.append(score[0])
+        self.history.mean_score.append(score.mean())
+        self.history.n_leaves.append(n_leaves[0])
+        self.history.population_size.append(len(score))
+        report(
+            self.model,
+            f"iteration {len(self.history.best_score) - 1}: best score {score[0]:.4f} with "
+            f"{n_leaves[0]} leaves, mean {score.mean():.4f}",
+        )
+
+
+def in_threads(n_threads, calls):
+    """Run ``(function, args, kwargs)`` calls in threads; results in the order of the calls."""
+    if n_threads == 1 or len(calls) == 1:
+        return [function(*args, **kwargs) for function, args, kwargs in calls]
+    return Parallel(n_jobs=n_threads, require="sharedmem")(
+        delayed(function)(*args, **kwargs) for function, args, kwargs in calls
+    )

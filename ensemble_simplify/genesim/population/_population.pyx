@@ -1,0 +1,452 @@
+"""The population of a genetic algorithm over trees, and the best tree of every size.
+
+Trees are those of `_regions`, over the axes on which the rows are coded; the number of a leaf is
+its label. The work is divided: `_rows` divides rows, `_merger` merges trees over them, `_pruner`
+scores and prunes what comes out, `_breeder` makes new trees with these three, one set a thread,
+and `Population` keeps the fittest. `_trees` holds the forms of trees that they hand on.
+"""
+
+import numpy as np
+
+cimport cython
+from libc.math cimport INFINITY
+from libcpp.algorithm cimport sort
+from libcpp.utility cimport move
+from libcpp.vector cimport vector
+
+from ensemble_simplify.grid._regions cimport Node, array_to_nodes, nodes_to_array
+from ensemble_simplify._typedefs cimport (
+    float64_t, int32_t, intp_t, now, random_unit, scramble, uint64_t,
+)
+from ensemble_simplify.genesim.population._breeder cimport Breeder
+from ensemble_simplify.genesim.population._merger cimport (
+    ORDER_FIRST, ORDER_GAIN, ORDER_RANDOM, Merger,
+)
+from ensemble_simplify.genesim.population._pruner cimport Pruner, Scorer, best_at, rounded
+from ensemble_simplify.genesim.population._rows cimport Rows, Splitter
+from ensemble_simplify.genesim.population._trees cimport ScoredTree, heaviest
+
+cdef double NEVER = float("inf")
+
+
+cdef inline uint64_t state_of_child(
+    uint64_t seed, uint64_t generation, uint64_t child
+) noexcept nogil:
+    """Random state of one child: depends on nothing but its place."""
+    return scramble(
+        scramble(scramble(seed) ^ (generation + 1) * <uint64_t> 0x9e3779b97f4a7c15)
+        ^ (child + 1) * <uint64_t> 0xd1b54a32d192ed03
+    )
+
+
+@cython.final
+cdef class Candidates:
+    """New trees that are not yet part of the population.
+
+    With ``keep_paths``, also those on pruning paths that only the front is offered.
+    """
+
+    cdef vector[ScoredTree] trees
+    cdef public bint stopped
+
+    def __len__(self):
+        return self.trees.size()
+
+    def nodes(self, intp_t i):
+        """Tree `i` as an int32 array of shape (n_nodes, 3)."""
+        if not 0 <= i < <intp_t> self.trees.size():
+            raise IndexError(i)
+        return nodes_to_array(self.trees[i].nodes)
+
+    def set_score(self, intp_t i, double score):
+        """Give tree `i` a score computed elsewhere."""
+        if not 0 <= i < <intp_t> self.trees.size():
+            raise IndexError(i)
+        self.trees[i].score = rounded(score)
+
+
+cdef struct Rank:
+    double score
+    uint64_t behaviour
+    intp_t size
+    intp_t position
+
+
+cdef bint fitter(const Rank &a, const Rank &b) noexcept nogil:
+    """Higher score, then fewer nodes; the rest makes the order the same everywhere."""
+    if a.score != b.score:
+        return a.score > b.score
+    if a.size != b.size:
+        return a.size < b.size
+    return a.position < b.position
+
+
+cdef bint smaller(const Rank &a, const Rank &b) noexcept nogil:
+    """Fewer nodes, then higher score."""
+    if a.size != b.size:
+        return a.size < b.size
+    if a.score != b.score:
+        return a.score > b.score
+    return a.position < b.position
+
+
+cdef void rank(
+    const vector[ScoredTree] &trees,
+    vector[Rank] &ranks,    # OUT
+) noexcept nogil:
+    cdef intp_t i
+    cdef Rank entry
+    ranks.clear()
+    for i in range(<intp_t> trees.size()):
+        entry.score = trees[i].score
+        entry.behaviour = trees[i].behaviour
+        entry.size = trees[i].nodes.size()
+        entry.position = i
+        ranks.push_back(entry)
+
+
+@cython.final
+cdef class Population:
+    """Trees on training and validation rows, and the best of every size.
+
+    Every tree that enters is restricted to what training rows can reach, labelled by them and
+    free of siblings with one label. Trees that answer alike on all rows are kept once.
+
+    Parameters
+    ----------
+    rows : Rows
+    min_samples_leaf : int
+        Training rows that a leaf has at least.
+    max_leaf_nodes : int
+        Larger trees are cut back along their cost-complexity path; 0 for no limit.
+    metric : {"accuracy", "balanced_accuracy", "neg_log_loss", "f1_macro"}
+        By which trees are scored on the validation rows.
+    training_weight : float
+        So many times the score on the training rows is added.
+    prune : {"ccp", "reduced_error", "none"}
+        How the pruned copy of every tree is made.
+    n_threads : int
+        How many threads may breed at the same time.
+    cache_bytes : int
+        Memory for the bitsets of splits, over all threads.
+    known_bytes : int
+        Memory for what the leaves of one tree hold; of larger trees, rows are counted again.
+    keep_paths : bool
+        Offer the trees on pruning paths to the front.
+    """
+
+    cdef Rows rows
+    cdef list breeders                   # one a thread
+    cdef vector[ScoredTree] trees        # the fittest first
+    cdef vector[ScoredTree] front        # the smallest first
+    cdef vector[double] front_score      # best score of at most i leaves
+
+    def __init__(
+        self,
+        Rows rows not None,
+        *,
+        intp_t min_samples_leaf=1,
+        intp_t max_leaf_nodes=0,
+        str metric="accuracy",
+        double training_weight=0.0,
+        str prune="ccp",
+        intp_t n_threads=1,
+        intp_t cache_bytes=1 << 28,
+        intp_t known_bytes=1 << 20,
+        bint keep_paths=True,
+    ):
+        self.rows = rows
+        scorer = Scorer(rows, metric, training_weight)
+        self.breeders = [
+            Breeder(
+                rows,
+                Merger(rows, Splitter(rows, min_samples_leaf, cache_bytes // n_threads)),
+                Pruner(scorer, prune, max_leaf_nodes, known_bytes, keep_paths),
+            )
+            for _ in range(n_threads)
+        ]
+
+    # ----------------------------------------------------------------- new trees
+
+    def clean(self, list trees, *, intp_t thread=0, double seconds=NEVER):
+        """Clean, label and prune trees that come from outside; the population stays as it is.
+
+        Parameters
+        ----------
+        trees : list of int32 arrays of shape (n_nodes, 3)
+        thread : int
+            Number of the calling thread.
+        seconds : float
+            Stop after so many seconds.
+
+        Returns
+        -------
+        candidates : Candidates
+        """
+        cdef Candidates out = Candidates()
+        cdef Breeder breeder = self.breeders[thread]
+        cdef double deadline = now() + seconds
+        cdef const int32_t[:, ::1] nodes
+        for nodes in trees:
+            with nogil:
+                array_to_nodes(nodes, breeder.draft)
+                if breeder.clean(self.front_score, deadline, out.trees):
+                    out.stopped = True
+            if out.stopped:
+                break
+        return out
+
+    def breed(
+        self,
+        intp_t start,
+        intp_t stop,
+        *,
+        uint64_t seed,
+        intp_t generation,
+        intp_t n_crossovers,
+        intp_t n_parents,
+        intp_t tournament_size,
+        double mutation_prob,
+        str order="random",
+        intp_t thread=0,
+        double seconds=NEVER,
+    ):
+        """Make the children `start` to `stop` of one generation; the population stays as it is.
+
+        Children 0 to `n_crossovers` are merged from the winners of disjoint tournaments, child
+        ``n_crossovers + i`` is the pair of mutants of tree i, made with `mutation_prob`. The
+        random numbers of a child depend on `seed`, `generation` and its number alone.
+        """
+        cdef Candidates out = Candidates()
+        cdef Breeder breeder = self.breeders[thread]
+        cdef double deadline = now() + seconds
+        cdef intp_t child, i
+        cdef uint64_t state
+        cdef int how = ORDER_GAIN if order == "gain" else ORDER_RANDOM
+        with nogil:
+            for child in range(start, stop):
+                state = state_of_child(seed, generation, child)
+                if child < n_crossovers:
+                    if breeder.cross(
+                        self.trees, self.front_score, n_parents, tournament_size, how, &state,
+                        deadline, out.trees,
+                    ):
+                        out.stopped = True
+                        break
+                    continue
+                i = child - n_crossovers
+                if i >= <intp_t> self.trees.size() or random_unit(&state) >= mutation_prob:
+                    continue
+                if breeder.mutate(
+                    &self.trees[i], self.front_score, &state, deadline, out.trees
+                ):
+                    out.stopped = True
+                    break
+        return out
+
+    # ----------------------------------------------------------------- survival
+
+    def select(self, list candidates, *, intp_t size):
+        """Add candidates in the given order, keep the best `size` trees, and update the front.
+
+        The candidates are used up.
+        """
+        cdef Candidates part
+        cdef intp_t i
+        for part in candidates:
+            with nogil:
+                for i in range(<intp_t> part.trees.size()):
+                    if part.trees[i].score > best_at(self.front_score, part.trees[i].n_leaves):
+                        self.front.push_back(part.trees[i])
+                    if not part.trees[i].front_only:
+                        self.trees.push_back(move(part.trees[i]))
+                part.trees.clear()
+        with nogil:
+            self.keep_front()
+            self.keep_fittest(size)
+
+    cdef void keep_fittest(self, intp_t size) noexcept nogil:
+        """Keep the fittest trees, one of those that answer alike."""
+        cdef intp_t i, j
+        cdef vector[Rank] ranks
+        cdef vector[uint64_t] behaviours
+        cdef vector[ScoredTree] kept
+        cdef bint seen
+        rank(self.trees, ranks)
+        sort(ranks.begin(), ranks.end(), &fitter)
+        for i in range(<intp_t> ranks.size()):
+            if <intp_t> kept.size() == size:
+                break
+            seen = False
+            for j in range(<intp_t> behaviours.size()):
+                if behaviours[j] == ranks[i].behaviour:
+                    seen = True
+                    break
+            if not seen:
+                behaviours.push_back(ranks[i].behaviour)
+                kept.push_back(move(self.trees[ranks[i].position]))
+        self.trees.swap(kept)
+
+    cdef void keep_front(self) noexcept nogil:
+        """Keep the trees that no smaller one equals, by rising size, and index their scores."""
+        cdef intp_t i
+        cdef vector[Rank] ranks
+        cdef vector[ScoredTree] kept
+        cdef double best = -INFINITY
+        rank(self.front, ranks)
+        sort(ranks.begin(), ranks.end(), &smaller)
+        for i in range(<intp_t> ranks.size()):
+            if ranks[i].score > best:
+                best = ranks[i].score
+                kept.push_back(move(self.front[ranks[i].position]))
+        self.front.swap(kept)
+        self.front_score.clear()
+        best = -INFINITY
+        for i in range(<intp_t> self.front.size()):
+            self.front_score.resize(self.front[i].n_leaves, best)
+            best = self.front[i].score
+            self.front_score.push_back(best)
+
+    def sort_rows(self):
+        """Lay the rows out in the order of the leaves of the fittest tree.
+
+        The rows of a node of a similar tree then stand in few words. No answer depends on it.
+        """
+        if self.trees.size() == 0:
+            raise IndexError("the population is empty")
+        cdef Breeder breeder
+        with nogil:
+            self.rows.sort(self.trees[0].nodes)
+        for breeder in self.breeders:
+            breeder.merger.splitter.forget()
+
+    # ----------------------------------------------------------------- looking
+
+    def __len__(self):
+        return self.trees.size()
+
+    def describe(self, str where="trees"):
+        """Scores (float64) and numbers of leaves (intp) of the population or the ``"front"``."""
+        cdef vector[ScoredTree]* group = &self.front if where == "front" else &self.trees
+        cdef intp_t i
+        score = np.empty(group.size(), dtype=np.float64)
+        n_leaves = np.empty(group.size(), dtype=np.intp)
+        for i in range(<intp_t> group.size()):
+            score[i] = group[0][i].score
+            n_leaves[i] = group[0][i].n_leaves
+        return score, n_leaves
+
+    def nodes(self, intp_t i, str where="trees"):
+        """Tree `i` of the population or the ``"front"`` as an int32 array of shape (n_nodes, 3)."""
+        cdef vector[ScoredTree]* group = &self.front if where == "front" else &self.trees
+        if not 0 <= i < <intp_t> group.size():
+            raise IndexError(i)
+        return nodes_to_array(group[0][i].nodes)
+
+    def best_score(self):
+        """Score of the fittest tree."""
+        if self.trees.size() == 0:
+            raise IndexError("the population is empty")
+        return self.trees[0].score
+
+    def label_tree(self, const int32_t[:, ::1] tree):
+        """Clean and label one tree, and count its rows.
+
+        Returns
+        -------
+        nodes : int32 array of shape (n_nodes, 3)
+        n_rows : intp array of shape (n_nodes, 2)
+            Training and validation rows of every node.
+        weights : float64 array of shape (n_nodes, 2 * n_classes)
+            Class weights of the training, then of the validation rows.
+        """
+        cdef Merger merger = (<Breeder> self.breeders[0]).merger
+        cdef vector[Node] given
+        cdef const Node* nodes
+        with nogil:
+            array_to_nodes(tree, given)
+            nodes = given.data()
+            merger.merge(&nodes, 1, ORDER_FIRST, NULL, NEVER, NULL, NULL)
+        return self.counted(merger)
+
+    def label_front(self, intp_t i, *, bint validation):
+        """Tree `i` of the front, what its leaves hold, and its labels by all rows.
+
+        Parameters
+        ----------
+        i : int
+        validation : bool
+            Whether the validation rows count as training rows, and label.
+
+        Returns
+        -------
+        nodes, n_rows, weights
+            As of :meth:`label_tree`; with `validation` no row is left for validation.
+        """
+        if not 0 <= i < <intp_t> self.front.size():
+            raise IndexError(i)
+        cdef Merger merger = (<Breeder> self.breeders[0]).merger
+        cdef const ScoredTree* tree = &self.front[i]
+        cdef const Node* nodes = tree.nodes.data()
+        cdef ScoredTree joined
+        with nogil:
+            # Answers that are alike by the training rows need not be so by all rows.
+            merger.keep_alike = validation
+            if tree.marks.size():
+                merger.copy(tree)
+            else:
+                merger.merge(&nodes, 1, ORDER_FIRST, NULL, NEVER, NULL, NULL)
+            merger.keep_alike = False
+            if validation:
+                self.join_rows(merger, joined)
+                merger.copy(&joined)
+        return self.counted(merger)
+
+    cdef void join_rows(
+        self,
+        Merger merger,
+        ScoredTree &joined,    # OUT
+    ) noexcept nogil:
+        """The tree that was merged last, with its validation rows as training rows."""
+        cdef intp_t node, leaf = 0, c, k = self.rows.n_classes
+        cdef const double *weights
+        joined.nodes = merger.out.nodes
+        for node in range(<intp_t> joined.nodes.size()):
+            if joined.nodes[node].axis >= 0:
+                continue
+            weights = &merger.out.weights[node * 2 * k]
+            for c in range(k):
+                joined.weights.push_back(weights[c] + weights[k + c])
+            joined.weights.resize(joined.weights.size() + k)
+            joined.n_rows.push_back(merger.out.n_rows[2 * node] + merger.out.n_rows[2 * node + 1])
+            joined.n_rows.push_back(0)
+            joined.marks.push_back(merger.out.marks[node])
+            joined.nodes[node].cut = heaviest(&joined.weights[leaf * 2 * k], k)
+            leaf += 1
+
+    cdef tuple counted(self, Merger merger):
+        """The tree that was merged last as arrays."""
+        cdef intp_t i, c, n = merger.out.nodes.size(), n_columns = 2 * self.rows.n_classes
+        n_rows = np.empty((n, 2), dtype=np.intp)
+        weights = np.empty((n, n_columns), dtype=np.float64)
+        cdef intp_t[:, ::1] n_rows_view = n_rows
+        cdef float64_t[:, ::1] weights_view = weights
+        for i in range(n):
+            n_rows_view[i, 0] = merger.out.n_rows[2 * i]
+            n_rows_view[i, 1] = merger.out.n_rows[2 * i + 1]
+            for c in range(n_columns):
+                weights_view[i, c] = merger.out.weights[i * n_columns + c]
+        return nodes_to_array(merger.out.nodes), n_rows, weights
+
+    def apply(self, const int32_t[:, ::1] tree, *, bint validation=True):
+        """Leaf (position in `tree`) of every validation or training row, as an intp array."""
+        cdef intp_t row, first = self.rows.n_train if validation else 0
+        cdef intp_t n = self.rows.n_val if validation else self.rows.n_train
+        cdef vector[Node] nodes
+        leaf = np.empty(n, dtype=np.intp)
+        cdef intp_t[::1] view = leaf
+        with nogil:
+            array_to_nodes(tree, nodes)
+            for row in range(n):
+                view[row] = self.rows.leaf_at(nodes.data(), self.rows.place[first + row])
+        return leaf

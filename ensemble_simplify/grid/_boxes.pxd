@@ -1,0 +1,58 @@
+"""Trees over axes with bounds on what they add inside a box; see `_bounded_trees.pyx`."""
+
+from libcpp.vector cimport vector
+
+from ensemble_simplify.grid._regions cimport Node
+from ensemble_simplify._typedefs cimport float64_t, int32_t, int64_t, intp_t, uint64_t
+
+cdef enum:
+    # Boxes between two looks at the clock.
+    POLL = 256
+
+
+cdef struct Frame:
+    # a box that has been halved
+    int32_t axis
+    int32_t cut
+    int32_t lo
+    int32_t hi
+    int32_t side        # which half is being searched: 0 left, 1 right
+    int32_t half        # 0: the first, 1: the second
+    intp_t n_saved      # trees saved before the first half was entered
+
+
+cdef class BoundedTrees:
+    # Not for two threads at a time.
+    cdef readonly intp_t n_axes, n_trees
+    # boxes looked at by the last search
+    cdef readonly int64_t n_boxes
+
+    # trees
+    cdef vector[Node] nodes
+    cdef vector[uint64_t] mask          # axes (modulo 64) split in the subtree
+    cdef vector[float64_t] most         # (n_nodes, width): largest entries in the subtree
+    cdef intp_t width                   # entries of a leaf
+    cdef vector[int32_t] root_of
+    # axes
+    cdef intp_t n_cuts
+    cdef vector[int32_t] n_cells
+    cdef vector[int32_t] first_cut      # number of an axis' first cut among the cuts of all
+    # the box being looked at
+    cdef vector[int32_t] lo, hi, roots
+    cdef vector[float64_t] bound        # (n_trees, 3, width): all, left part, right part
+    # boxes around it, and the trees they were looked at with
+    cdef vector[Frame] stack
+    cdef vector[int32_t] saved_tree, saved_root
+    cdef vector[float64_t] saved_bound
+    cdef intp_t n_saved
+    # for choosing a cut: trees whose roots have different ones
+    cdef vector[int32_t] touched
+
+    cdef int _weigh(self, const float64_t[:, ::1] entries) except -1
+    cdef void _reach(self, int32_t node, float64_t *out) noexcept nogil
+    cdef void _restrict(self, intp_t tree) noexcept nogil
+    cdef void _load(self, const int32_t *lo, const int32_t *hi) noexcept nogil
+    cdef int _narrow(self, int32_t axis, int32_t lo, int32_t hi) except -1 nogil
+    cdef void _undo(self, intp_t n_saved) noexcept nogil
+    cdef int _enter(self, int32_t axis, int32_t cut, int32_t side) except -1 nogil
+    cdef int _turn(self) except -1 nogil

@@ -1,0 +1,359 @@
+"""Axes of cut points: the only encoder and decoder between values and codes.
+
+An axis is the sorted distinct cut points of a feature. The code of a value on it counts the cut
+points below, so that ``x <= cuts[c]`` is ``code <= c``: codes number the cells of the axis. Where a
+feature may be missing, its last cut point is infinity, and the last cell is "missing": a cell like
+the others, on whose side no comparison is true. Trees over axes are the arrays of `_regions.pyx`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ensemble_simplify.grid._regions import encode_trees, encode_trees_with_missing
+from ensemble_simplify.grid.thresholds import (
+    FLOAT32_MAX,
+    cut_points,
+    float32_floor,
+    shortest_decimal,
+)
+from ensemble_simplify.grid.tree_nodes import TreeNodes
+
+# Nodes of trees with a cell for missing values: 12 bytes each.
+MAX_NODES = 1 << 27
+
+
+@dataclass(frozen=True, eq=False)
+class CodedTrees:
+    """Trees over axes, one after the other.
+
+    Attributes
+    ----------
+    nodes : int32 array of shape (n_nodes, 3)
+        Columns axis, cut and size; the number of a leaf is its id in the forest.
+    offsets : intp array of shape (n_trees + 1,)
+        Tree t stands in the rows ``offsets[t], ..., offsets[t + 1] - 1``.
+    """
+
+    nodes: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self):
+        return len(self.offsets) - 1
+
+    def __getitem__(self, t):
+        if not 0 <= t < len(self):
+            raise IndexError(t)
+        return self.nodes[self.offsets[t] : self.offsets[t + 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """The splits of trees, as in a `Forest`, without what the leaves say; missing go right.
+
+    Attributes
+    ----------
+    n_features : int
+    offsets : intp array of shape (n_trees + 1,)
+        Root of every tree.
+    left, right, feature : intp arrays of shape (n_nodes,)
+        Children, over all trees, and feature of every node; -1 in leaves.
+    threshold : float64 array of shape (n_nodes,)
+        Float32-exact.
+    """
+
+    n_features: int
+    offsets: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    missing_left: None = None
+    missing: None = None
+
+    @classmethod
+    def of_tree(cls, nodes, n_features):
+        """The splits of one tree that was decoded (or read from scikit-learn)."""
+        offsets = np.array([0, nodes.n_nodes], dtype=np.intp)
+        threshold = float32_floor(nodes.threshold)
+        return cls(n_features, offsets, nodes.left, nodes.right, nodes.feature, threshold)
+
+    @property
+    def n_nodes(self):
+        """Number of nodes of all trees."""
+        return len(self.left)
+
+
+class Axes:
+    """The features that are split on, with their cut points.
+
+    Parameters
+    ----------
+    by_feature : list of n_features arrays of float64
+        Sorted distinct cut points of every feature; infinity is the last one where the feature
+        may be missing.
+
+    Attributes
+    ----------
+    by_feature : list of n_features arrays
+    features : ndarray of intp, shape (n_axes,)
+        Features with at least one cut point; if there are none, the first feature.
+    cuts : list of n_axes arrays
+        Cut points of each of these features.
+    shape : tuple of int
+        Cells on each axis.
+    missing_cells : int32 array of shape (n_axes,)
+        The cell "missing" of each axis, -1 where values cannot be missing.
+    """
+
+    def __init__(self, by_feature):
+        self.by_feature = by_feature
+        self.features = np.flatnonzero([len(c) for c in by_feature])
+        if not self.features.size:
+            # one axis at least, so that no array of cells is without a column
+            self.features = np.zeros(1, dtype=np.intp)
+        self.cuts = [by_feature[j] for j in self.features]
+        self.shape = tuple(len(c) + 1 for c in self.cuts)
+        last = [len(c) if len(c) and c[-1] == np.inf else -1 for c in self.cuts]
+        self.missing_cells = np.array(last, dtype=np.int32)
+        self._some_miss = max(last) >= 0
+        # the cut of a split that sends every value left
+        self._all_left = np.array([c - 1 if c >= 0 else np.iinfo(np.int32).max for c in last])
+        self._decimals = {}
+
+    @classmethod
+    def of(cls, *forests):
+        """Axes of all cut points of some forests (or `Splits`) on the same features."""
+        may_miss = [forest.missing for forest in forests if forest.missing is not None]
+        return cls(
+            cut_points(
+                np.concatenate([forest.feature for forest in forests]),
+                np.concatenate([forest.threshold for forest in forests]),
+                forests[0].n_features,
+                np.any(may_miss, axis=0) if may_miss else None,
+            )
+        )
+
+    def refined(self, X, max_values=256):
+        """Axes with points between neighbouring values of some rows as well.
+
+        Parameters
+        ----------
+        X : ndarray of float32, shape (n_rows, n_features)
+        max_values : int, default=256
+            Points of an axis taken from `X`; more are thinned out to quantiles.
+        """
+        by_feature = list(self.by_feature)
+        for j, cuts in zip(self.features, self.cuts, strict=True):
+            by_feature[j] = np.union1d(cuts, _points_between(X[:, j], max_values))
+        return Axes(by_feature)
+
+    @property
+    def n_features(self):
+        """Number of features, with and without cut points."""
+        return len(self.by_feature)
+
+    @property
+    def n_cuts(self):
+        """Number of cut points of each axis, as an int32 array."""
+        return np.array([len(c) for c in self.cuts], dtype=np.int32)
+
+    @property
+    def whole(self):
+        """The region of all cells: first and last cell on every axis, int32 arrays."""
+        last = self.n_cuts
+        return np.zeros_like(last), last
+
+    @property
+    def n_cells(self):
+        """Number of cells, as a float: it may be astronomic."""
+        return float(np.prod(np.array(self.shape, dtype=float)))
+
+    def encode_rows(self, X):
+        """Codes of float32 rows as an int32 array of shape (n_axes, n_rows)."""
+        codes = np.empty((len(self.cuts), X.shape[0]), dtype=np.int32)
+        for axis, (feature, cuts) in enumerate(zip(self.features, self.cuts, strict=True)):
+            codes[axis] = np.searchsorted(cuts, X[:, feature], side="left")
+        return codes
+
+    def encode_splits(self, feature, threshold):
+        """Axis and cut of splits at cut points; -1 in leaves (`feature` below 0).
+
+        A split that sends every finite row right has cut -1, one that sends them left the number
+        of cuts of its axis or more, or the cut between them and missing values.
+        """
+        axis_of = np.zeros(self.n_features, dtype=np.intp)
+        axis_of[self.features] = np.arange(len(self.features))
+        axis = np.where(feature >= 0, axis_of[feature], -1)
+        cut = np.full(len(feature), -1, dtype=np.int32)
+        order = np.argsort(axis, kind="stable")
+        ends = np.searchsorted(axis[order], np.arange(-1, len(self.cuts)), side="right")
+        for a, cuts in enumerate(self.cuts):
+            part = order[ends[a] : ends[a + 1]]
+            cut[part] = np.searchsorted(cuts, threshold[part], side="right") - 1
+        all_left = (axis >= 0) & (threshold >= FLOAT32_MAX)
+        cut[all_left] = self._all_left[axis[all_left]]
+        return axis, cut
+
+    def encode_forest(self, forest):
+        """Trees of a forest (or `Splits`) over these axes, which must hold their cut points.
+
+        Leaves keep their ids as numbers. Splits that send every row one way are left out. A split
+        that sends missing values left becomes two: one that tells them apart, and one of the
+        others; so what lies left of it can stand twice.
+        """
+        axis, cut = self.encode_splits(forest.feature, forest.threshold)
+        n_cuts, missing_cells = self.n_cuts, self.missing_cells
+        if self._some_miss:
+            # one more axis, without cuts, for splits on features that have none: all are decided
+            apart = (axis >= 0) & ~np.isin(forest.feature, self.features)
+            axis[apart] = len(self.cuts)
+            cut[apart] = np.where(forest.threshold[apart] >= FLOAT32_MAX, 0, -1)
+            n_cuts = np.append(n_cuts, np.int32(0))
+            missing_cells = np.append(missing_cells, np.int32(-1))
+        if forest.missing_left is None or not self._some_miss:
+            return CodedTrees(
+                *encode_trees(forest.offsets, forest.left, forest.right, axis, cut, n_cuts)
+            )
+        nodes, offsets = encode_trees_with_missing(
+            forest.offsets,
+            forest.left,
+            forest.right,
+            axis,
+            cut,
+            n_cuts,
+            forest.missing_left.view(np.uint8),
+            missing_cells,
+            MAX_NODES,
+        )
+        if nodes is None:
+            raise ValueError(
+                f"With a cell for missing values, the trees take more than {MAX_NODES:,} nodes: "
+                f"{(self.missing_cells >= 0).sum()} features may be missing. Name fewer in "
+                "Domain(missing=...), or use shallower trees."
+            )
+        return CodedTrees(nodes, offsets)
+
+    def decode(self, nodes):
+        """`TreeNodes` of one tree over these axes, with short decimal thresholds."""
+        axis = nodes[:, 0]
+        inner = axis >= 0
+        left, right = children(nodes)
+        threshold = np.zeros(len(nodes))
+        if inner.any():
+            # a number for every cut of every axis: one column sorts faster than two
+            first = np.concatenate([[0], np.cumsum(self.n_cuts)])
+            used, which = np.unique(first[axis[inner]] + nodes[inner, 1], return_inverse=True)
+            on = np.searchsorted(first, used, side="right") - 1
+            split = zip(on.tolist(), (used - first[on]).tolist(), strict=True)
+            points = np.array([self._decimal(a, c) for a, c in split])
+            threshold[inner] = points[which]
+        feature = np.where(inner, self.features[axis], -1)
+        return TreeNodes(left=left, right=right, feature=feature, threshold=threshold)
+
+    def points(self, cells):
+        """A row of plain numbers that float32 represents, in each of some cells.
+
+        Parameters
+        ----------
+        cells : int array of shape (n, n_axes)
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_features)
+            0 for features without cut points, NaN in the cells of missing values.
+        """
+        rows = np.zeros((len(cells), self.n_features))
+        for a, j in enumerate(self.features):
+            rows[:, j] = _point_in_each(self.cuts[a])[cells[:, a]]
+        return rows
+
+    def sample(self, first, last, rng):
+        """A random row in each of some regions, uniform inside.
+
+        Where a region is unbounded, it is cut off as far outside the cut points of the axis as
+        they lie apart; features without cut points are drawn from 0..1. Values are missing where
+        the region leaves nothing else.
+
+        Parameters
+        ----------
+        first, last : int arrays of shape (n, n_axes)
+            First and last cells.
+        rng : RandomState
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_features)
+        """
+        low = np.zeros((len(first), self.n_features))
+        high = np.ones((len(first), self.n_features))
+        absent = np.zeros(low.shape, dtype=bool)
+        for a, (j, cuts) in enumerate(zip(self.features, self.cuts, strict=True)):
+            if len(cuts) and np.isinf(cuts[-1]):
+                absent[:, j] = first[:, a] == len(cuts)
+                cuts = cuts[:-1]
+            if not len(cuts):
+                continue
+            margin = max(cuts[-1] - cuts[0], abs(cuts[0]) * 1e-3, 1e-30)
+            ends = [cuts[0] - margin, *cuts, cuts[-1] + margin]
+            ends = np.clip(ends, -FLOAT32_MAX, FLOAT32_MAX)
+            most = len(cuts)
+            low[:, j] = ends[np.minimum(first[:, a], most)]
+            high[:, j] = ends[np.minimum(last[:, a], most) + 1]
+        X = low + (high - low) * (1.0 - rng.random_sample(low.shape))
+        X[absent] = np.nan
+        return X
+
+    def _decimal(self, axis, cut):
+        """The cut point as a short decimal, found once: trees bred together share their splits."""
+        if (axis, cut) not in self._decimals:
+            self._decimals[axis, cut] = shortest_decimal(self.cuts[axis][cut])
+        return self._decimals[axis, cut]
+
+
+def cell_shares(cuts, low, high, integer):
+    """Probability of each cell of an axis for numbers drawn uniformly from low..high.
+
+    Integers are drawn if `integer`; where low equals high, it is the one number.
+    """
+    if integer:
+        edges = np.floor(np.clip(np.concatenate([[low - 1], cuts, [high]]), low - 1, high))
+    else:
+        edges = np.clip(np.concatenate([[low], cuts, [high]]), low, high)
+    if edges[-1] > edges[0]:
+        return np.diff(edges) / (edges[-1] - edges[0])
+    weights = np.zeros(len(cuts) + 1)
+    weights[np.searchsorted(cuts, low)] = 1.0
+    return weights
+
+
+def children(nodes):
+    """Left and right children of the nodes of trees over axes, -1 in leaves."""
+    left = np.where(nodes[:, 0] >= 0, np.arange(1, len(nodes) + 1), -1)
+    right = np.where(left >= 0, left + nodes[left % len(nodes), 2], -1)
+    return left, right
+
+
+def _points_between(x, max_values):
+    """Float32-exact points that separate neighbouring values of a column."""
+    values = np.unique(x).astype(np.float64)
+    points = float32_floor(values[:-1] / 2 + values[1:] / 2)
+    if points.size > max_values:
+        values = np.quantile(x, np.linspace(0, 1, max_values + 2)[1:-1], method="lower")
+        values = np.unique(values).astype(np.float64)
+        points = points[np.searchsorted(points, values, side="left").clip(max=points.size - 1)]
+    return np.unique(points)
+
+
+def _point_in_each(cuts):
+    """A plain number in every cell of an axis, which float32 represents; NaN where missing."""
+    if len(cuts) and cuts[-1] == np.inf:
+        return np.append(_point_in_each(cuts[:-1]), np.nan)
+    low, high = np.append(-FLOAT32_MAX, cuts), np.append(cuts, FLOAT32_MAX)
+    guess = low + (high - low) / 2
+    if len(cuts):
+        guess[0], guess[-1] = np.floor(high[0]), np.floor(low[-1]) + 1.0
+    guess = guess.astype(np.float32).astype(np.float64)
+    return np.where((low < guess) & (guess <= high), guess, high)

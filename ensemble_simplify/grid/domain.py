@@ -1,0 +1,437 @@
+"""Which inputs can occur: bounds, integers, missing values, one-hot groups, implied indicators.
+
+A domain acts on thresholds, before any cells are made: those that tell no two values in it
+apart go, and those between the same two integers become one. Groups and implications, which
+tie features together, become boxes of cells outside the domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from itertools import combinations, pairwise
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+
+from ensemble_simplify._lp import LinearProgram
+from ensemble_simplify.grid.axes import Axes
+
+# Up to here float32 holds all numbers n + 1/2.
+HALVES = float(1 << 22)
+# Clauses about single features that are handled at most.
+MAX_CLAUSES = 20_000
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Which inputs can occur, for the parameter ``domain`` of estimators and functions.
+
+    Knowing this makes trees smaller and proofs faster, and leaves out counterexamples that nobody
+    can meet. Features are given by index, or by name if the data have names of columns.
+
+    Parameters
+    ----------
+    bounds : mapping of a feature to (low, high)
+        The lowest and the highest value; both belong to the domain. None leaves an end open.
+    integers : list of features or "all"
+        Features that only take whole numbers.
+    one_hot : list of lists of features
+        Groups of 0/1 features of which exactly one is 1.
+    at_most_one : list of lists of features
+        Groups of 0/1 features of which one or none is 1.
+    implies : list of tuples of features
+        Chains of 0/1 features: if one is 1, the next is 1, too. ``("age<20", "age<25")`` says that
+        everyone below 20 is also below 25.
+    missing : list of features, "all" or None
+        Features that may be missing (NaN). None: those that are missing in some of the rows that
+        come with the domain: the training rows of an estimator, or `X` of `verify`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ensemble_simplify import BornAgainClassifier, Domain
+    >>> X, y = load_iris(return_X_y=True)
+    >>> domain = Domain(bounds={j: (0, 8) for j in range(4)})
+    >>> tree = BornAgainClassifier(domain=domain, random_state=0).fit(X, y)
+    >>> bool(tree.verify())
+    True
+    """
+
+    bounds: Mapping = field(default_factory=dict)
+    integers: list | str = ()
+    one_hot: list = ()
+    at_most_one: list = ()
+    implies: list = ()
+    missing: list | str | None = None
+
+
+def read_domain(domain, n_features, names=None, missing=None, categorical=None):
+    """A domain in terms of feature numbers, or None for all finite inputs.
+
+    Parameters
+    ----------
+    domain : Domain, mapping of its parameters, or None
+    n_features : int
+    names : sequence of str or None
+    missing : bool array of shape (n_features,) or None
+        Features that may be missing where the domain does not say. None: none may.
+    categorical : float array of shape (n_features,) or None
+        Highest codes of features that hold codes of categories, -1 for others: codes are whole
+        numbers from 0, whatever the domain says.
+
+    Raises
+    ------
+    ValueError
+        If a feature is unknown, an entry has the wrong form, or no input is in the domain.
+    """
+    if domain is None:
+        if categorical is None and (missing is None or not missing.any()):
+            return None
+        domain = Domain()
+    if not isinstance(domain, Domain):
+        known = {f.name for f in fields(Domain)}
+        unknown = set(domain) - known
+        if unknown:
+            raise ValueError(
+                f"domain has the entry {min(unknown, key=str)!r}. Its entries are {sorted(known)}."
+            )
+        domain = Domain(**domain)
+    places = {} if names is None else {name: j for j, name in enumerate(names)}
+
+    def number(feature):
+        if isinstance(feature, Integral) and -n_features <= feature < n_features:
+            return int(feature) % n_features
+        if isinstance(feature, str) and feature in places:
+            return places[feature]
+        raise ValueError(
+            f"domain names the feature {feature!r}, but the data has {n_features} features"
+            f"{', named otherwise' if places else ' without names'}. Name features by index, or "
+            "by name where X has names."
+        )
+
+    low, high = np.full(n_features, -np.inf), np.full(n_features, np.inf)
+
+    def mask(name, entry):
+        chosen = np.zeros(n_features, dtype=bool)
+        if isinstance(entry, str):
+            if entry != "all":
+                raise ValueError(f"{name}={entry!r} in domain must be a list or 'all'.")
+            chosen[:] = True
+        else:
+            chosen[[number(feature) for feature in entry]] = True
+        return chosen
+
+    integer = mask("integers", domain.integers)
+    if categorical is not None:
+        coded = categorical >= 0
+        integer |= coded
+        low[coded], high[coded] = 0.0, categorical[coded]
+    if domain.missing is not None:
+        missing = mask("missing", domain.missing)
+    elif missing is None:
+        missing = np.zeros(n_features, dtype=bool)
+    clauses = set()
+    binary = set()
+    for name in ("one_hot", "at_most_one", "implies"):
+        for entry in getattr(domain, name):
+            if isinstance(entry, str) or not np.iterable(entry):
+                raise ValueError(
+                    f"{name} in domain holds {entry!r}. It must be a list of lists of features."
+                )
+            group = [number(feature) for feature in entry]
+            binary.update(group)
+            if name == "implies":
+                clauses |= {frozenset({(a, False), (b, True)}) for a, b in pairwise(group)}
+                continue
+            clauses |= {frozenset({(a, False), (b, False)}) for a, b in combinations(group, 2)}
+            if name == "one_hot":
+                clauses.add(frozenset((a, True) for a in group))
+    for j in binary:
+        integer[j], low[j], high[j] = True, 0.0, 1.0
+        if missing[j]:
+            raise ValueError(
+                f"domain has the feature {j} in a group or implication, but it may be missing. "
+                "Leave it out of one of the two: name in missing what can be missing."
+            )
+    for feature, ends in domain.bounds.items():
+        j = number(feature)
+        first, last = ends
+        low[j] = max(low[j], -np.inf if first is None else float(first))
+        high[j] = min(high[j], np.inf if last is None else float(last))
+    low[integer], high[integer] = np.ceil(low[integer]), np.floor(high[integer])
+    empty = np.flatnonzero(~(low <= high))
+    if empty.size:
+        raise ValueError(f"domain leaves no value to feature {empty[0]}. Widen its bounds.")
+    clauses = {c for c in clauses if not _is_tautology(c)}
+    for j in sorted(binary):
+        if low[j] == high[j]:
+            clauses.add(frozenset({(j, bool(low[j]))}))
+    if _assignment(clauses) is None:
+        raise ValueError("domain is empty: its groups and implications contradict one another.")
+    return Inside(low, high, integer, frozenset(clauses), missing)
+
+
+def with_missing(domain, missing):
+    """A domain that says what may be missing: what it says itself, else the features of a mask."""
+    if not missing.any():
+        return domain
+    if not isinstance(domain, Domain):
+        domain = Domain(**(domain or {}))
+    if domain.missing is not None:
+        return domain
+    return replace(domain, missing=np.flatnonzero(missing).tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """A domain in terms of feature numbers.
+
+    Attributes
+    ----------
+    low, high : float64 arrays of shape (n_features,)
+    integer : bool array of shape (n_features,)
+    clauses : frozenset of frozensets of (feature, bool)
+        In every input, at least one feature of each has the value named.
+    missing : bool array of shape (n_features,)
+        Features that may be missing.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    integer: np.ndarray
+    clauses: frozenset
+    missing: np.ndarray
+
+    def check_rows(self, X):
+        """Raise ValueError if a row is outside."""
+        wrong = ~self._in_range(X)
+        if wrong.any():
+            row, j = np.argwhere(wrong)[0]
+            if np.isnan(X[row, j]):
+                raise ValueError(
+                    f"X[{row}, {j}] is missing, which is outside the domain. Name the feature in "
+                    "Domain(missing=...), or fill in a value."
+                )
+            kind = "a whole number " if self.integer[j] else ""
+            raise ValueError(
+                f"X[{row}, {j}] = {X[row, j]} is outside the domain: it must be {kind}in "
+                f"[{self.low[j]:.9g}, {self.high[j]:.9g}]. Correct the row or the domain."
+            )
+        broken = []
+        for clause in self.clauses:
+            held = np.zeros(len(X), dtype=bool)
+            for j, value in clause:
+                held |= X[:, j] == value
+            broken += [(row, sorted(j for j, _ in clause)) for row in np.flatnonzero(~held)[:1]]
+        if broken:
+            row, features = min(broken)
+            raise ValueError(
+                f"X[{row}] is outside the domain: its groups or implications forbid the values "
+                f"{[float(X[row, j]) for j in features]} of the features {features}. Correct the "
+                "row or the domain."
+            )
+
+    def contains(self, X):
+        """Which rows are inside.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+
+        Returns
+        -------
+        bool array of shape (n,)
+        """
+        inside = self._in_range(X).all(axis=1)
+        for clause in self.clauses:
+            inside &= np.any([X[:, j] == value for j, value in clause], axis=0)
+        return inside
+
+    def held(self, j, *values):
+        """The domain of those inputs that are inside with each of some values of a 0/1 feature."""
+        clauses = {
+            frozenset(clause - {(j, not value)})
+            for value in values
+            for clause in self.clauses
+            if (j, bool(value)) not in clause
+        }
+        return replace(self, clauses=frozenset(clauses))
+
+    def _in_range(self, X):
+        """Which entries are inside, each alone."""
+        low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)
+        inside = (X >= low) & (X <= high) & (~self.integer | (np.floor(X) == X))
+        return inside | (np.isnan(X) & self.missing)
+
+    def read(self, forest):
+        """The forest with the thresholds that tell values in the domain apart, and no others."""
+        j = np.maximum(forest.feature, 0)
+        with np.errstate(over="ignore"):
+            low, high = (
+                ends.astype(np.float32).astype(np.float64) for ends in (self.low, self.high)
+            )
+        cut = forest.threshold
+        halves = self.integer[j] & (np.abs(cut) < HALVES)
+        cut = np.where(halves, np.floor(cut) + 0.5, cut)
+        cut = np.where(cut < low[j], -np.inf, np.where(cut >= high[j], np.inf, cut))
+        return replace(
+            forest,
+            threshold=np.where(forest.feature >= 0, cut, forest.threshold),
+            missing=self.missing if self.missing.any() else None,
+        )
+
+    def outside(self, axes):
+        """Regions outside the domain: first and last cells; None if there are none.
+
+        Parameters
+        ----------
+        axes : Axes
+            Of forests from `read`.
+
+        Returns
+        -------
+        pair of int32 arrays of shape (n_regions, n_axes), or None
+        """
+        place = {j: a for a, j in enumerate(axes.features) if len(axes.cuts[a])}
+        clauses = self.clauses
+        for j in sorted({j for clause in clauses for j, _ in clause} - set(place)):
+            clauses = _eliminated(clauses, j)
+        if not clauses:
+            return None
+        first, last = axes.whole
+        lo, hi = np.tile(first, (len(clauses), 1)), np.tile(last, (len(clauses), 1))
+        for i, clause in enumerate(sorted(clauses, key=sorted)):
+            for j, value in clause:
+                # no literal holds: 0/1 features have one cut
+                lo[i, place[j]] = hi[i, place[j]] = not value
+        return lo, hi
+
+    def with_ties(self, axes):
+        """Axes with one more for each feature without cut points that is tied to some that has any.
+
+        Where changes of a row are counted, those that others bring along count as well, although
+        no model looks at them.
+
+        Parameters
+        ----------
+        axes : Axes
+            Of forests from `read`.
+
+        Returns
+        -------
+        Axes
+        """
+        by_feature = list(axes.by_feature)
+        ties = [{j for j, _ in clause} for clause in self.clauses if len(clause) > 1]
+        found = True
+        while found:
+            found = {
+                j
+                for tie in ties
+                if any(len(by_feature[j]) for j in tie)
+                for j in tie
+                if not len(by_feature[j])
+            }
+            for j in found:
+                by_feature[j] = np.array([0.5])
+        return Axes(by_feature)
+
+    def points(self, axes, cells):
+        """An input in each of some cells.
+
+        Parameters
+        ----------
+        axes : Axes
+        cells : int array of shape (n, n_axes)
+            Inside the domain.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_features)
+        """
+        rows = np.tile(np.clip(0.0, self.low, self.high), (len(cells), 1))
+        for a, (j, cuts) in enumerate(zip(axes.features, axes.cuts, strict=True)):
+            absent = len(cuts) and np.isinf(cuts[-1])
+            if absent:
+                rows[cells[:, a] == len(cuts), j] = np.nan
+                cuts = cuts[:-1]
+            if not len(cuts):
+                continue
+            with np.errstate(over="ignore"):
+                beyond = float(np.nextafter(np.float32(cuts[-1]), np.float32(np.inf)))
+            beyond = max(np.floor(cuts[-1]) + 1.0, beyond)
+            points = np.append(cuts, min(beyond, self.high[j]))
+            if self.integer[j]:
+                points = np.floor(points)
+            points = np.clip(points, self.low[j], self.high[j])
+            rows[:, j] = np.append(points, np.nan)[cells[:, a]]
+        tied = {j for clause in self.clauses for j, _ in clause}
+        given = [j for j in axes.features if j in tied and len(axes.by_feature[j])]
+        for row in rows:
+            values = _assignment(self.clauses | {frozenset({(j, bool(row[j]))}) for j in given})
+            for j, value in values.items():
+                row[j] = value
+        return rows
+
+
+# ------------------------------------------------------------------- clauses over 0/1 features
+
+
+def _is_tautology(clause):
+    return any((j, not value) in clause for j, value in clause)
+
+
+def _eliminated(clauses, j):
+    """What the clauses say about the other features: a value of j exists that satisfies them."""
+    yes = [c for c in clauses if (j, True) in c]
+    no = [c for c in clauses if (j, False) in c]
+    rest = {c for c in clauses if (j, True) not in c and (j, False) not in c}
+    for one in yes:
+        for two in no:
+            both = (one - {(j, True)}) | (two - {(j, False)})
+            if not _is_tautology(both):
+                rest.add(both)
+    if len(rest) > MAX_CLAUSES:
+        raise ValueError(
+            f"domain has too many ties between features: more than {MAX_CLAUSES} follow for those "
+            "that the ensemble uses. Leave some groups or implications out."
+        )
+    short = [c for c in rest if len(c) <= 2]
+    return frozenset(c for c in rest if not any(s < c for s in short))
+
+
+def _assignment(clauses):
+    """Values of the features that satisfy all clauses, as a dict; None if there are none."""
+    values = _easy_assignment(clauses)
+    if values is not None:
+        return values
+    features = sorted({j for clause in clauses for j, _ in clause})
+    column = {j: i for i, j in enumerate(features)}
+    literals = [(k, column[j], v) for k, clause in enumerate(clauses) for j, v in clause]
+    row, col, value = np.array(literals, dtype=np.intp).T
+    sign = np.where(value, 1.0, -1.0)
+    # a clause holds iff its true literals and the complements of its false ones sum to 1 or more
+    least = 1.0 - np.bincount(row, 1 - value, minlength=len(clauses))
+    program = LinearProgram(
+        np.ones(len(features)),
+        sparse.csr_array((sign, (row, col)), shape=(len(clauses), len(features))),
+        row_lower=least,
+        upper=1.0,
+        integer=True,
+    )
+    solution = program.solve()
+    if solution.status != "optimal":
+        return None
+    return dict(zip(features, solution.x > 0.5, strict=True))
+
+
+def _easy_assignment(clauses):
+    """Values that satisfy clauses that only ask for a few ones, else None: groups mostly do."""
+    values = {j: False for clause in clauses for j, _ in clause}
+    for clause in sorted(clauses, key=len):
+        if all(values[j] != value for j, value in clause):
+            values[max(clause)[0]] = True
+    held = all(any(values[j] == value for j, value in clause) for clause in clauses)
+    return values if held else None

@@ -1,0 +1,330 @@
+"""Points at which several sums over the same trees are all as large as is needed.
+
+A *form* gives every leaf of every tree a number; at a point, it is the sum of the numbers of the
+leaves that the point ends in. On a box of cells a form is at most the sum, over the trees, of the
+largest number that each can still reach there. Where that is too little for one of the forms, the
+box is done with. That one ensemble answers class a and another class b are such demands: leads
+of a in the first, leads of b in the second, and mixtures of both, which fall short long before
+either does alone, as most of their trees cancel.
+
+Boxes are halved depth first, at the cut that takes most off the form that is closest to falling
+short, until every tree is decided. What is left are single leaves of all trees, put to a judge.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY
+from libcpp.vector cimport vector
+
+from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees
+from ensemble_simplify.grid._regions cimport Node
+from ensemble_simplify._typedefs cimport (
+    float64_t, int32_t, int64_t, intp_t, should_stop,
+)
+
+cdef enum:
+    # Points that are judged at a time.
+    JUDGED = 256
+
+# What the other forms count, beside the one that is closest to falling short.
+cdef float64_t OTHERS = 1e-3
+
+
+cdef class JointSearch(BoundedTrees):
+    """Trees on a grid of cells, ready to be searched for points of large sums.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Cells on each axis.
+    nodes, offsets : trees over axes
+        The numbers of their leaves are rows of the forms.
+
+    Attributes
+    ----------
+    n_boxes : int
+        Boxes looked at by the last search.
+    stopped : {None, "time", "boxes"}
+        Which limit ended the last search.
+    highest : float
+        In every box that the last search did with, the form that fell shortest did so by at least
+        the negative of this; -inf without such a box.
+    """
+
+    cdef:
+        intp_t n_points
+        int64_t max_boxes
+        float64_t deadline
+        readonly float64_t highest
+        readonly object stopped
+        int limit
+        bint has_judge
+        object judge
+        vector[float64_t] start, need, scale, upper
+        vector[float64_t] gain
+        vector[int32_t] found, pending
+        const int32_t[:, ::1] out_lo
+        const int32_t[:, ::1] out_hi
+
+    def __init__(self, shape, nodes, offsets):
+        BoundedTrees.__init__(self, shape, nodes, offsets)
+        self.gain.assign(self.n_cuts + 1, -1.0)
+
+    # ------------------------------------------------------------------ the search
+
+    cdef intp_t _tightest(self) noexcept nogil:
+        """The form closest to falling short, whose excess is in `upper`; -1 if one falls short."""
+        cdef intp_t t, k, tightest = 0
+        cdef const float64_t *bound
+        cdef float64_t share, least = INFINITY, shortest = INFINITY
+        cdef float64_t *upper = self.upper.data()
+        for k in range(self.width):
+            upper[k] = self.start[k]
+        for t in range(self.n_trees):
+            bound = self.bound.data() + t * 3 * self.width
+            for k in range(self.width):
+                upper[k] += bound[k]
+        for k in range(self.width):
+            upper[k] -= self.need[k]
+            shortest = upper[k] if upper[k] < shortest else shortest
+            share = upper[k] * self.scale[k]
+            if share < least:
+                least = share
+                tightest = k
+        if shortest < 0.0:
+            self.highest = shortest if shortest > self.highest else self.highest
+            return -1
+        return tightest
+
+    cdef bint _choose(self, intp_t form, int32_t *axis, int32_t *cut, int *side) noexcept nogil:
+        """The cut that takes most off the bounds; False if every tree is decided."""
+        cdef intp_t t, k, n_touched = 0
+        cdef Node *split
+        cdef const float64_t *both
+        cdef const float64_t *left
+        cdef const float64_t *right
+        cdef float64_t off, others, best = -1.0
+        cdef int32_t at
+        for t in range(self.n_trees):
+            split = self.nodes.data() + self.roots[t]
+            if split.axis < 0:
+                continue
+            both = self.bound.data() + t * 3 * self.width
+            left = both + self.width
+            right = left + self.width
+            off = (2.0 * both[form] - left[form] - right[form]) * self.scale[form]
+            others = 0.0
+            for k in range(self.width):
+                others += (2.0 * both[k] - left[k] - right[k]) * self.scale[k]
+            at = self.first_cut[split.axis] + split.cut
+            if self.gain[at] < 0.0:
+                self.touched[n_touched] = <int32_t> t
+                n_touched += 1
+                self.gain[at] = 0.0
+            self.gain[at] += off + OTHERS * others
+        for k in range(n_touched):
+            t = self.touched[k]
+            split = self.nodes.data() + self.roots[t]
+            at = self.first_cut[split.axis] + split.cut
+            if self.gain[at] > best:
+                best = self.gain[at]
+                axis[0] = split.axis
+                cut[0] = split.cut
+                both = self.bound.data() + t * 3 * self.width
+                side[0] = both[self.width + form] < both[2 * self.width + form]
+            self.gain[at] = -1.0
+        return n_touched > 0
+
+    cdef int _inside(self, int32_t *axis, int32_t *cut) noexcept nogil:
+        """1: the box is inside the domain; 0: outside; -1: both, and where to cut it."""
+        cdef intp_t i, a
+        cdef bint apart
+        cdef int32_t where, at
+        for i in range(self.out_lo.shape[0]):
+            apart = False
+            where = -1
+            at = 0
+            for a in range(self.n_axes):
+                if self.hi[a] < self.out_lo[i, a] or self.lo[a] > self.out_hi[i, a]:
+                    apart = True
+                    break
+                if where < 0 and self.lo[a] < self.out_lo[i, a]:
+                    where = <int32_t> a
+                    at = self.out_lo[i, a] - 1
+                elif where < 0 and self.hi[a] > self.out_hi[i, a]:
+                    where = <int32_t> a
+                    at = self.out_hi[i, a]
+            if apart:
+                continue
+            if where < 0:
+                return 0
+            axis[0] = where
+            cut[0] = at
+            return -1
+        return 1
+
+    cdef int _flush(self) except -1 nogil:
+        """Have the points put aside judged; 0 if enough were found."""
+        cdef intp_t i, a, n = self.pending.size() // self.n_axes
+        if n == 0:
+            return 1
+        with gil:
+            if self.judge is None:
+                kept = range(n)
+            else:
+                cells = np.empty((n, self.n_axes), dtype=np.int32)
+                for i in range(n):
+                    for a in range(self.n_axes):
+                        cells[i, a] = self.pending[i * self.n_axes + a]
+                kept = np.flatnonzero(self.judge(cells)).tolist()
+            for i in kept:
+                for a in range(self.n_axes):
+                    self.found.push_back(self.pending[i * self.n_axes + a])
+        self.pending.clear()
+        return <intp_t> self.found.size() < self.n_points * self.n_axes
+
+    cdef int _look(self, int32_t *axis, int32_t *cut, int *side) except -1 nogil:
+        """Look at the box: 0 done with, 1 to be halved where it says, 2 to end."""
+        cdef intp_t a, form
+        cdef int where
+        if self.n_boxes >= self.max_boxes:
+            self.limit = 2
+            return 2
+        self.n_boxes += 1
+        if self.n_boxes % POLL == 0 and should_stop(self.deadline):
+            self.limit = 1
+            return 2
+        where = self._inside(axis, cut)
+        if where == 0:
+            return 0
+        form = self._tightest()
+        if form < 0:
+            return 0
+        side[0] = 0
+        if self._choose(form, axis, cut, side):
+            return 1
+        if where < 0:
+            # every tree is decided: cut off what lies outside
+            return 1
+        for a in range(self.n_axes):
+            self.pending.push_back(self.lo[a])
+        if self.has_judge and <intp_t> self.pending.size() < JUDGED * self.n_axes:
+            return 0
+        return 0 if self._flush() else 2
+
+    cdef int _search(self) except -1 nogil:
+        """Look for points in the box; 1 to go on, 0 to end."""
+        cdef int32_t axis, cut
+        cdef int verdict, side
+        while True:
+            verdict = self._look(&axis, &cut, &side)
+            if verdict == 2:
+                return 0
+            if verdict == 1:
+                self._enter(axis, cut, side)
+            elif not self._turn():
+                return 1
+
+    def find(
+        self,
+        const float64_t[:, ::1] forms,
+        const float64_t[::1] start,
+        const float64_t[::1] need,
+        *,
+        box=None,
+        outside=None,
+        intp_t n_points=1,
+        judge=None,
+        double deadline=float("inf"),
+        max_boxes=None,
+    ):
+        """Points at which every form is at least what is needed.
+
+        Parameters
+        ----------
+        forms : float64 array of shape (n_leaf_numbers, n_forms)
+            What the leaves add.
+        start : float64 array of shape (n_forms,)
+            Where the sums begin.
+        need : float64 array of shape (n_forms,)
+        box : pair of int32 arrays of shape (n_axes,) or None
+            First and last cells of where to look; None: everywhere.
+        outside : pair of int32 arrays of shape (n_regions, n_axes) or None
+            First and last cells of regions that do not count.
+        n_points : int
+            Where to stop.
+        judge : callable or None
+            ``judge(cells)`` says which of some cells count; None: all do.
+        deadline : float
+            On the clock of ``time.monotonic()``.
+        max_boxes : int or None
+            Boxes to look at, at most.
+
+        Returns
+        -------
+        int32 array of shape (n, n_axes)
+            Cells; if the attribute ``stopped`` is None, there are others only if there are
+            `n_points` of them.
+        """
+        cdef intp_t t, a, i, k, width
+        cdef float64_t least, spread
+        cdef const int32_t[::1] first, last
+        cdef vector[int32_t] box_lo, box_hi
+        none = np.empty((0, self.n_axes), dtype=np.int32)
+        self.out_lo, self.out_hi = (none, none) if outside is None else outside
+        width = forms.shape[1]
+        if not width or start.shape[0] != width or need.shape[0] != width:
+            raise ValueError(f"{width} forms need a start and a need each, and there is one")
+        self._weigh(forms)
+        self.deadline = deadline
+        self.max_boxes = (2**63 - 1) if max_boxes is None else max_boxes
+        self.n_points = n_points
+        self.n_boxes = 0
+        self.highest = -INFINITY
+        self.limit = 0
+        self.judge = judge
+        self.has_judge = judge is not None
+        self.found.clear()
+        self.pending.clear()
+        self.upper.assign(self.width, 0.0)
+        self.start.assign(self.width, 0.0)
+        self.need.assign(self.width, 0.0)
+        for k in range(self.width):
+            self.start[k] = start[k]
+            self.need[k] = need[k]
+        # forms are compared as shares of how far apart their numbers lie in a tree
+        self.scale.assign(self.width, 0.0)
+        for k in range(self.width):
+            for t in range(self.n_trees):
+                least = INFINITY
+                i = self.root_of[t]
+                for a in range(i, i + self.nodes[i].size):
+                    if self.nodes[a].axis < 0:
+                        least = min(least, self.most[a * self.width + k])
+                spread = self.most[i * self.width + k] - least
+                self.scale[k] += spread
+            self.scale[k] = 1.0 / self.scale[k] if self.scale[k] > 0.0 else 0.0
+        box_lo.assign(self.n_axes, 0)
+        box_hi.assign(self.n_axes, 0)
+        if box is not None:
+            first, last = box
+        for a in range(self.n_axes):
+            box_lo[a] = 0 if box is None else first[a]
+            box_hi[a] = self.n_cells[a] - 1 if box is None else last[a]
+        self._load(box_lo.data(), box_hi.data())
+        try:
+            with nogil:
+                if self._search():
+                    self._flush()
+                elif self.limit:
+                    # what was put aside is not lost
+                    self._flush()
+        finally:
+            self.judge = None
+        self.stopped = (None, "time", "boxes")[self.limit]
+        cells = np.empty((self.found.size() // self.n_axes, self.n_axes), dtype=np.int32)
+        cdef int32_t[:, ::1] cells_ = cells
+        for i in range(cells_.shape[0]):
+            for a in range(self.n_axes):
+                cells_[i, a] = self.found[i * self.n_axes + a]
+        return cells

@@ -1,0 +1,446 @@
+"""How often, and where, two classifiers agree: intervals from rows, bounds on volume."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import time
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify.base import (
+    Interval,
+    binomial_interval,
+    check_column_names,
+    read_classifier,
+    validate_params,
+)
+from ensemble_simplify.grid import Domain, cell_shares, read_domain
+from ensemble_simplify.proof.forest_pair import Space
+from ensemble_simplify.reading import highest_codes, names_of, numeric_rows, on_common_table, unwrap
+
+# Points drawn from the box, and rounds of halving, without a time limit.
+SAMPLES, BOXES = 100_000, 20_000
+# Rounds after which this ends, if less than so much of the volume is settled: deep forests.
+FIRST_BOXES, LEAST_SETTLED = 1_000, 0.01
+# Boxes looked at within one certificate before it is halved.
+BOXES_OF_ONE = 200
+# Proven bounds on a volume that are less apart than this need no estimate beside them.
+SHARP = 0.02
+# Rows shown on which the models differ.
+SHOWN = 10
+# Points predicted at once.
+BATCH = 10_000
+_COUNT = itertools.count()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Agreement:
+    """Outcome of `agreement`.
+
+    Parameters
+    ----------
+    share : float
+        Share of the rows of `X` that the models answer alike; nan without rows.
+    interval : pair of float
+        Where the probability that they answer alike lies, for rows drawn as those of `X` were, at
+        the confidence asked for (Clopper and Pearson); (0, 1) without rows.
+    n_rows, n_different : int
+        Rows of `X`, and how many the models answer otherwise.
+    volume : pair of float
+        Where the share of the volume of the box lies on which they answer alike: proven, if both
+        models can be read; otherwise the interval below.
+    volume_estimate : float
+        The same share, estimated from points drawn from the box.
+    volume_interval : pair of float
+        Its interval at the confidence asked for; independent of the proof.
+    box : pair of ndarray of shape (n_features,)
+        Lower and upper ends of the box: the range of the rows, or the bounds of the domain.
+    counterexamples : ndarray of shape (n, n_features)
+        Some rows on which the models differ, those of `X` first.
+    predictions : list of pairs of labels
+        What the models answer to them.
+    confidence : float
+        Of the intervals.
+    is_read : bool
+        Whether both models could be read, so that the bounds on volume are proven.
+    seconds : float
+        Time taken.
+    table : Columns or None
+        What the numbers of `counterexamples` stand for, where the models take tables of text or
+        categories; see `to_frame`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from ensemble_simplify import agreement
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(5, random_state=0).fit(X[::2], y[::2])
+    >>> tree = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> outcome = agreement(forest, tree, X[1::2], random_state=0)
+    >>> outcome.n_rows
+    75
+    >>> outcome.interval[0] < outcome.share < outcome.interval[1]
+    True
+    """
+
+    share: float
+    interval: tuple
+    n_rows: int
+    n_different: int
+    volume: tuple
+    volume_estimate: float
+    volume_interval: tuple
+    box: tuple
+    counterexamples: np.ndarray
+    predictions: list
+    confidence: float
+    is_read: bool
+    seconds: float
+    table: object = None
+
+    def to_frame(self, feature_names=None):
+        """The counterexamples as a data frame, with what the models answer.
+
+        Parameters
+        ----------
+        feature_names : sequence of str or None, default=None
+            None: ``x0``, ``x1``, ...
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row each: its features, and the columns ``model_a`` and ``model_b``.
+        """
+        import pandas as pd
+
+        names = feature_names
+        if self.table is not None:
+            rows = self.table.decode(self.counterexamples)
+            names = list(getattr(rows, "columns", names or range(rows.shape[1])))
+            frame = pd.DataFrame(rows, columns=names)
+            return self._with_answers(frame)
+        if names is None:
+            names = [f"x{j}" for j in range(self.counterexamples.shape[1])]
+        return self._with_answers(pd.DataFrame(self.counterexamples, columns=list(names)))
+
+    def _with_answers(self, frame):
+        frame["model_a"] = [first for first, _ in self.predictions]
+        frame["model_b"] = [second for _, second in self.predictions]
+        return frame
+
+    def __repr__(self):
+        parts = []
+        if self.n_rows:
+            parts.append(
+                f"the same answer on {_percent(self.share)} of {self.n_rows} rows "
+                f"(probability {_range(self.interval)} at confidence {self.confidence:g})"
+            )
+        about, volume = _percent(self.volume_estimate), _range(self.volume)
+        if not self.is_read:
+            volume = f"{volume} of the volume (at confidence {self.confidence:g})"
+        elif self.volume[1] - self.volume[0] < SHARP:
+            volume = f"{volume} of the volume (proven)"
+        else:
+            volume = f"about {about} of the volume (proven: {volume})"
+        parts.append(f"the same answer on {volume}")
+        return f"Agreement({', '.join(parts)}, {self.seconds:.3g} s)"
+
+
+def _percent(share):
+    """A share in per cent; what is not all, or not none, is never rounded to it."""
+    text = f"{100.0 * share:.1f}".removesuffix(".0")
+    if text == "100" and share < 1.0:
+        return "more than 99.9 %"
+    if text == "0" and share > 0.0:
+        return "less than 0.1 %"
+    return f"{text} %"
+
+
+def _range(ends):
+    low, high = (_percent(end) for end in ends)
+    return low if low == high else f"{low} to {high}"
+
+
+@validate_params(
+    {
+        "X": ["array-like", None],
+        "domain": [Domain, dict, None],
+        "confidence": [Interval(Real, 0, 1, closed="neither")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=False,
+)
+def agreement(
+    model_a, model_b, X=None, *, domain=None, confidence=0.95, time_limit=None, random_state=None
+):
+    """Measure how often, and where, two classifiers agree.
+
+    The agreement is measured on the rows `X`, and on the volume of a box of possible inputs.
+
+    Read more in the :ref:`User Guide <verify>`.
+
+    Parameters
+    ----------
+    model_a, model_b : estimator
+        Fitted classifiers on the same features, of any kind. If both are tree models that can be
+        read (see :func:`verify`), the bounds on the volume are proven. Otherwise they are estimated
+        from random points.
+    X : array-like of shape (n_samples, n_features) or None, default=None
+        Rows on which neither model was fitted, and which are like the rows on which the agreement
+        matters. Without them, `domain` must bound every feature.
+    domain : Domain, dict or None, default=None
+        The box in which the volume is measured. Its bounds replace the range of the rows; features
+        that it calls integers are counted in whole numbers. Groups and implications are not
+        supported here. None: the range of the rows.
+    confidence : float in (0, 1), default=0.95
+        Confidence of the intervals.
+    time_limit : float or None, default=None
+        Seconds for random points and bounds on the volume together. None: 100,000 points, and at
+        most 20,000 boxes, or 1,000 if these settle less than 1 % of the volume.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the random points.
+
+    Returns
+    -------
+    agreement : Agreement
+        ``share``: the share of the rows with the same answer; ``interval``: a confidence interval
+        of the probability of the same answer; ``volume``: bounds on the share of the box with the
+        same answer; ``counterexamples``: some rows with different answers.
+
+    Raises
+    ------
+    ValueError
+        If neither rows nor the domain bound a feature, a row is outside the domain, or the models
+        have different features.
+
+    See Also
+    --------
+    verify : Whether they agree everywhere.
+
+    Notes
+    -----
+    The interval of Clopper and Pearson covers the true probability at least as often as
+    `confidence` says, if the rows are drawn independently. The bounds on the volume hold for
+    certain, if both models can be read: a box is settled if both models provably give the same
+    answer in it, or one class each. All other boxes are halved, the largest first, until the time
+    or the number of boxes is used up.
+
+    References
+    ----------
+    .. [1] C. J. Clopper, E. S. Pearson (1934). The Use of Confidence or Fiducial Limits
+       Illustrated in the Case of the Binomial. Biometrika 26, 404-413.
+       https://doi.org/10.1093/biomet/26.4.404
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from ensemble_simplify import agreement
+    >>> X, y = load_iris(return_X_y=True)
+    >>> deep = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> flat = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[::2], y[::2])
+    >>> outcome = agreement(deep, flat, X[1::2], random_state=0)
+    >>> low, high = outcome.volume
+    >>> bool(low == high)
+    True
+    """
+    begin = time.perf_counter()
+    end = np.inf if time_limit is None else begin + time_limit
+    rng = check_random_state(random_state)
+    models = [unwrap(model) for model in (model_a, model_b)]
+    forests = _read_both(models)
+    n_features = _n_features(models, forests)
+    check_column_names(models, X)
+    answering, table = on_common_table(models, forests)
+    if X is not None and table is not None:
+        X = table.encode(X)
+    rows = np.empty((0, n_features)) if X is None else numeric_rows(X, n_features)
+    missing = np.isnan(rows).any(axis=0)
+    inside = read_domain(domain, n_features, names_of(models), missing, highest_codes(forests))
+    if inside is not None and inside.clauses:
+        raise ValueError(
+            "domain has groups or implications, which agreement does not support. Leave them out, "
+            "or give their features integers and bounds."
+        )
+    answers, models = None, answering
+    if X is not None:
+        if inside is not None:
+            inside.check_rows(rows)
+        answers = [model.answers(rows) for model in models]
+    low, high, integer = _box(rows, inside, n_features)
+    different = np.zeros(0, dtype=bool) if answers is None else answers[0] != answers[1]
+    shown = [rows[different][:SHOWN]]
+    told = [] if answers is None else _pairs(answers, different)
+    n_drawn, n_apart = 0, 0
+    half = end if forests is None else begin + (end - begin) / 2
+    while n_drawn < SAMPLES and (time.perf_counter() < half or not n_drawn):
+        points = _drawn(low, high, integer, BATCH, rng)
+        drawn = [model.answers(points) for model in models]
+        apart = drawn[0] != drawn[1]
+        n_drawn, n_apart = n_drawn + len(points), n_apart + int(apart.sum())
+        room = SHOWN - sum(map(len, shown))
+        shown.append(points[apart][:room])
+        told += _pairs(drawn, apart)[:room]
+    n_rows, n_different = len(rows), int(different.sum())
+    interval = _interval(n_rows - n_different, n_rows, confidence)
+    volume_interval = _interval(n_drawn - n_apart, n_drawn, confidence)
+    volume = volume_interval
+    if forests is not None:
+        volume = _proven_volume(forests, inside, low, high, integer, end)
+    return Agreement(
+        share=1.0 - n_different / n_rows if n_rows else np.nan,
+        interval=interval,
+        n_rows=n_rows,
+        n_different=n_different,
+        volume=volume,
+        volume_estimate=1.0 - n_apart / n_drawn,
+        volume_interval=volume_interval,
+        box=(low, high),
+        counterexamples=np.concatenate(shown),
+        predictions=told[:SHOWN],
+        confidence=confidence,
+        is_read=forests is not None,
+        seconds=time.perf_counter() - begin,
+        table=table,
+    )
+
+
+def _read_both(models):
+    """Both models as forests, or None if one cannot be read."""
+    try:
+        return [read_classifier(model) for model in models]
+    except (TypeError, ImportError):
+        for model in models:
+            check_is_fitted(model)
+        return None
+
+
+def _n_features(models, forests):
+    if forests is None:
+        numbers = [int(model.n_features_in_) for model in models]
+    else:
+        numbers = [forest.n_features for forest in forests]
+    if numbers[0] != numbers[1]:
+        raise ValueError(
+            f"model_a was fitted on {numbers[0]} features, but model_b on {numbers[1]}. Compare "
+            "models of the same columns."
+        )
+    return numbers[0]
+
+
+def _box(rows, inside, n_features):
+    """Ends of the box, and which features are whole numbers."""
+    low, high = np.full(n_features, -np.inf), np.full(n_features, np.inf)
+    integer = np.zeros(n_features, dtype=bool)
+    if inside is not None:
+        low, high, integer = inside.low.copy(), inside.high.copy(), inside.integer
+    if len(rows):
+        known = ~np.isnan(rows)
+        least = rows.min(axis=0, where=known, initial=np.inf)
+        most = rows.max(axis=0, where=known, initial=-np.inf)
+        low = np.where(np.isfinite(low), low, least)
+        high = np.where(np.isfinite(high), high, most)
+    unbounded = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
+    if unbounded.size:
+        raise ValueError(
+            f"Nothing bounds feature {unbounded[0]}. Give rows X, or a domain with bounds for "
+            "every feature."
+        )
+    return low, high, integer
+
+
+def _drawn(low, high, integer, n, rng):
+    """Points drawn evenly from the box, as plain numbers that float32 represents."""
+    share = rng.random_sample((n, len(low)))
+    points = low + share * (high - low)
+    whole = np.minimum(np.floor(low + share * (high - low + 1)), high)
+    points = np.where(integer, whole, points).astype(np.float32).astype(np.float64)
+    return np.clip(points, low, high)
+
+
+def _pairs(answers, different):
+    chosen = np.flatnonzero(different)[:SHOWN]
+    return [tuple(answer[i] for answer in answers) for i in chosen]
+
+
+def _interval(n_alike, n, confidence):
+    """Ends, as plain numbers, of the interval of a probability."""
+    low, high = binomial_interval(n_alike, n, confidence)
+    return float(low), float(high)
+
+
+def _proven_volume(forests, inside, low, high, integer, end):
+    """Bounds on the share of the box on which two forests answer alike."""
+    space = Space(forests, domain=inside)
+    alone = [Space([forest], space.axes, inside).certifier for forest in forests]
+    shares = _shares(space.axes, low, high, integer)
+    # the largest first, so that the bounds close as fast as they can
+    open_, n_boxes = [], 0
+    _push(open_, shares, *space.whole)
+    alike = apart = 0.0
+    while open_ and n_boxes < BOXES and time.perf_counter() < end:
+        if n_boxes == FIRST_BOXES and end == np.inf and alike + apart < LEAST_SETTLED:
+            break
+        n_boxes += 1
+        share, _, lo, hi = heapq.heappop(open_)
+        limits = dict(seconds=max(end - time.perf_counter(), 1e-3), max_boxes=BOXES_OF_ONE)
+        equal, _, _ = space.certifier.prove(lo, hi, **limits)
+        if equal:
+            alike -= share
+        elif equal is False and all(model.prove(lo, hi, **limits)[0] for model in alone):
+            # one class each, and not the same
+            apart -= share
+        else:
+            a, cut = _halved(shares, lo, hi)
+            for first, last in ((lo[a], cut), (cut + 1, hi[a])):
+                part_lo, part_hi = lo.copy(), hi.copy()
+                part_lo[a], part_hi[a] = first, last
+                _push(open_, shares, part_lo, part_hi)
+    if not open_:
+        return (min(alike, 1.0), min(alike, 1.0))
+    return alike, max(1.0 - apart, alike)
+
+
+def _shares(axes, low, high, integer):
+    """For every axis, the share of the box before each of its cells, and 1 at the end."""
+    shares = []
+    for j, cuts in zip(axes.features, axes.cuts, strict=True):
+        before = np.cumsum(cell_shares(cuts, low[j], high[j], integer[j]))
+        shares.append(np.concatenate([[0.0], before / before[-1]]))
+    return shares
+
+
+def _push(open_, shares, lo, hi):
+    """Note a box that is still open, without its rims of no volume."""
+    lo, hi, size = lo.copy(), hi.copy(), 1.0
+    for a, before in enumerate(shares):
+        width = np.diff(before)[lo[a] : hi[a] + 1]
+        some = np.flatnonzero(width > 0)
+        if not some.size:
+            return
+        lo[a], hi[a] = lo[a] + some[0], lo[a] + some[-1]
+        size *= before[hi[a] + 1] - before[lo[a]]
+    # heaps have the smallest first; equal sizes are told apart by a count
+    heapq.heappush(open_, (-size, next(_COUNT), lo, hi))
+
+
+def _halved(shares, lo, hi):
+    """Axis and cell after which a box is halved most evenly, the widest axis first."""
+    best = (-1.0, 0, 0)
+    for a, before in enumerate(shares):
+        if lo[a] == hi[a]:
+            continue
+        inner = before[lo[a] + 1 : hi[a] + 1] - before[lo[a]]
+        total = before[hi[a] + 1] - before[lo[a]]
+        smaller = np.minimum(inner, total - inner)
+        k = int(np.argmax(smaller))
+        best = max(best, (float(smaller[k]), a, int(lo[a] + k)))
+    return best[1], best[2]

@@ -1,0 +1,101 @@
+"""Where two forests of one vote can differ: in subtrees that only one has."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ensemble_simplify.grid import children
+
+# Boxes in which two models differ, beyond which they are compared everywhere.
+MOST_CHANGED = 200
+
+
+def same_vote(a, b):
+    """Whether two forests decide alike whenever their trees add the same scores."""
+
+    def same(first, second):
+        if len(first.members) != len(second.members):
+            return False
+        for name, one in vars(first).items():
+            other = getattr(second, name)
+            if name == "members":
+                if not all(map(same, one, other)):
+                    return False
+            elif not np.array_equal(one, other):
+                return False
+        return True
+
+    return a.n_scores == b.n_scores and a.n_trees == b.n_trees and same(a.vote, b.vote)
+
+
+def equal_subtrees(nodes, offsets, scores):
+    """Number subtrees so that equal numbers mean equal splits and equal scores."""
+    left, right = children(nodes)
+    levels, level = [], offsets[:-1]
+    while level.size:
+        levels.append(level)
+        level = level[left[level] >= 0]
+        level = np.concatenate([left[level], right[level]])
+    number = np.zeros(len(nodes), dtype=np.int64)
+    leaves = np.flatnonzero(left < 0)
+    number[leaves] = numbered(scores[nodes[leaves, 1]].T + 0.0)
+    height = np.zeros(len(nodes), dtype=np.intp)
+    for level in reversed(levels):
+        split = level[left[level] >= 0]
+        height[split] = 1 + np.maximum(height[left[split]], height[right[split]])
+    count = leaves.size
+    by_height = np.argsort(height, kind="stable")
+    ends = np.searchsorted(height[by_height], np.arange(1, len(levels) + 1))
+    for split in np.split(by_height, ends)[1:]:
+        columns = nodes[split, 0], nodes[split, 1], number[left[split]], number[right[split]]
+        number[split] = count + numbered(columns)
+        count += split.size
+    return number
+
+
+def numbered(columns):
+    """Numbers of the rows of some columns, equal where the rows are."""
+    number = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        values, inverse = np.unique(column, return_inverse=True)
+        # both factors are at most the number of rows: their product is far below 2^63
+        _, number = np.unique(number * len(values) + inverse, return_inverse=True)
+    return number
+
+
+def changed_boxes(trees, number, whole):
+    """Boxes outside of which two forests of the same vote add the same scores.
+
+    Each is where one of two trees at the same place has a subtree that the other has not.
+
+    Parameters
+    ----------
+    trees : pair of CodedTrees
+    number : int array of shape (n_nodes,)
+        From `equal_subtrees`, over the nodes of both.
+    whole : pair of int32 arrays
+
+    Returns
+    -------
+    list of (lo, hi), or None if there are too many, or one is the whole
+    """
+    first, second = trees
+    boxes = {}
+    for a, b in zip(first.offsets[:-1].tolist(), second.offsets[:-1].tolist(), strict=True):
+        stack = [(a, b, *whole)]
+        while stack:
+            a, b, lo, hi = stack.pop()
+            if number[a] == number[len(first.nodes) + b]:
+                continue
+            axis, cut, _ = first.nodes[a].tolist()
+            if axis < 0 or (axis, cut) != tuple(second.nodes[b, :2].tolist()):
+                boxes[lo.tobytes() + hi.tobytes()] = lo, hi
+                if len(boxes) > MOST_CHANGED or (lo is whole[0] and hi is whole[1]):
+                    return None
+                continue
+            below, above = hi.copy(), lo.copy()
+            below[axis], above[axis] = cut, cut + 1
+            left = a + 1, b + 1, lo, below
+            right = a + 1 + int(first.nodes[a + 1, 2]), b + 1 + int(second.nodes[b + 1, 2])
+            stack += [(*right, above, hi), left]
+    return list(boxes.values())

@@ -1,0 +1,222 @@
+"""Comparisons of two models, everywhere in a domain or near rows: of labels, and of numbers.
+
+Labels are compared by proofs on boxes (`prove`) or on the lines of rows (`near_rows`),
+numbers by bounds on their difference (`numeric_difference`). Every counterexample is put to the
+models' own ``predict``.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from ensemble_simplify.grid import Axes, Stopped
+from ensemble_simplify.proof.changed_boxes import same_vote
+from ensemble_simplify.proof.forest_pair import Space, common_labels, points_in
+from ensemble_simplify.proof.near_rows import Lines, differences
+from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, Found, Scores
+from ensemble_simplify.proof.outcome import Verification, shown_row
+from ensemble_simplify.proof.prove import prove
+from ensemble_simplify.reading import numeric_rows, readable
+
+
+def compare_labels(models, forests, inside, voting, X, max_changes, end, max_boxes):
+    """Compare what two classifiers predict."""
+    n_boxes, row_of = 0, None
+    if max_changes is None:
+        space = Space(forests, domain=inside)
+        equal, cells, n_boxes = prove(space, end, max_boxes)
+        if equal is False:
+            row = points_in(space.axes, inside, cells)[0]
+    else:
+        equal, row_of, row = _compare_near(forests, inside, X, max_changes, end)
+    if not equal:
+        reason = None
+        if equal is None:
+            reason = "time" if time.perf_counter() >= end else "boxes"
+            return Verification(None, None, None, n_boxes, 0.0, reason=reason)
+        if voting == "hard":
+            predictions = tuple(f.classes[f.predict_index(row[None])[0]] for f in forests)
+        else:
+            predictions = tuple(model.answers(row[None]).tolist()[0] for model in models)
+        if predictions[0] == predictions[1]:
+            raise RuntimeError(
+                f"The trees of the models differ at {shown_row(row)}, but their own predict "
+                f"answers {predictions[0]!r} in both. Scores that are nearly tied can depend on "
+                "the order of addition: set n_jobs=None in the ensembles and their members."
+            )
+        return Verification(False, row, predictions, n_boxes, 0.0, row=row_of)
+    return Verification(True, None, None, n_boxes, 0.0)
+
+
+def compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max_boxes):
+    """Compare the values of two regressors, or the probabilities of two classifiers."""
+    kind, scores, last = _scores_of(models, forests, tolerance)
+    columns = [np.zeros(1, dtype=np.intp)] * 2
+    if forests[0].classes is not None:
+        _, columns = common_labels(forests)
+    if inside is not None:
+        forests = [inside.read(forest) for forest in forests]
+    axes = Axes.of(*forests)
+    if inside is not None and max_changes is not None:
+        axes = inside.with_ties(axes)
+    trees = [axes.encode_forest(forest) for forest in forests]
+    n_outputs = 1 + max(int(own.max()) for own in columns)
+
+    def numbers(rows):
+        found = np.zeros((2, len(rows), n_outputs))
+        for out, model, own in zip(found, models, columns, strict=True):
+            out[:, own] = _own_numbers(model, rows)
+        return found
+
+    outside = None if inside is None else inside.outside(axes)
+    closeness = kind(
+        scores,
+        columns if kind is Closeness else [np.zeros(1, dtype=np.intp)] * 2,
+        trees,
+        axes,
+        outside,
+        lambda cells: numbers(points_in(axes, inside, cells)),
+        tolerance[0],
+        last,
+    )
+    deadline = time.monotonic() + end - time.perf_counter()
+    row_of, row = None, None
+    if _is_copy(forests, trees):
+        found = Found(True, bound=0.0)
+        # what is not read of the models would show here
+        closeness.climb(np.random.default_rng(0), deadline)
+    elif max_changes is None:
+        found = closeness.everywhere(np.random.default_rng(0), deadline, max_boxes)
+        if found.cell is not None:
+            row = points_in(axes, inside, found.cell[None])[0]
+    else:
+        cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
+        _, first = np.unique(cells, axis=0, return_index=True)
+        first.sort()
+        found = closeness.near(cells[first], min(max_changes, len(axes.shape)), deadline)
+        if found.cell is not None:
+            row_of = int(first[found.row])
+            row = _moved(X[row_of], cells[row_of], found.cell, axes, inside)
+    predictions = None
+    if row is not None:
+        predictions = tuple(_own_numbers(model, row[None])[0] for model in models)
+        if forests[0].classes is None:
+            predictions = tuple(float(own[0]) for own in predictions)
+    return Verification(
+        found.outcome,
+        row,
+        predictions,
+        closeness.n_boxes,
+        0.0,
+        row=row_of,
+        max_difference=found.largest,
+        max_difference_bound=max(found.bound, found.largest),
+        reason=found.reason,
+    )
+
+
+def _scores_of(models, forests, tolerance):
+    """How numbers are compared: a class, the sums of both models, and its last argument."""
+    scores = [Scores.of(forest) for forest in forests]
+    if all(part is not None for part in scores):
+        return Closeness, scores, tolerance[1]
+    odds = [
+        Scores.of_margin(forest, _slope(model.estimator))
+        for model, forest in zip(models, forests, strict=True)
+    ]
+    if any(part is None for part in odds) or tolerance[1] > 0:
+        at = [part is None for part in scores].index(True)
+        raise TypeError(
+            f"atol and rtol compare probabilities, but those of {models[at].name}(...) "
+            "are no means of what its trees say. They are supported for two regressors; for "
+            "trees, forests, bagging and soft votes over these; and, atol alone, for two boosted "
+            "classifiers of two classes each. Leave them out to compare labels."
+        )
+    if forests[0].classes.tolist() != forests[1].classes.tolist():
+        raise ValueError(
+            f"model_a has the classes {forests[0].classes.tolist()}, model_b "
+            f"{forests[1].classes.tolist()}. Probabilities of boosted classifiers are compared "
+            "for the same classes only."
+        )
+    dtypes = [forest.vote.dtype for forest in forests]
+    return CloseOdds, odds, "float32" if "float32" in dtypes else "float64"
+
+
+def _slope(model):
+    """What a boosted classifier multiplies its sum by before the sigmoid."""
+    model = readable(model)
+    while isinstance(model, Pipeline):
+        model = readable(model.steps[-1][1])
+    # gradient boosting of scikit-learn with the loss of AdaBoost
+    return 2.0 if getattr(model, "loss", None) == "exponential" else 1.0
+
+
+def _own_numbers(model, X):
+    """Values or probabilities that a model itself answers, of shape (n, n_outputs)."""
+    if model.is_classifier:
+        return np.asarray(model.answers(X, "predict_proba"), dtype=np.float64)
+    return np.asarray(model.answers(X), dtype=np.float64)[:, None]
+
+
+def _is_copy(forests, trees):
+    """Whether two forests add the same numbers in the same order."""
+    one, two = trees
+    if not same_vote(*forests) or len(one.nodes) != len(two.nodes):
+        return False
+    leaf = one.nodes[:, 0] < 0
+    if not (
+        np.array_equal(one.offsets, two.offsets)
+        and np.array_equal(leaf, two.nodes[:, 0] < 0)
+        and np.array_equal(one.nodes[~leaf], two.nodes[~leaf])
+    ):
+        return False
+    values = [f.value[t.nodes[leaf, 1]] for f, t in zip(forests, trees, strict=True)]
+    return np.array_equal(*values)
+
+
+def rows_near(X, n_features):
+    """The rows near which models are compared, as plain numbers that float32 represents."""
+    return numeric_rows(X, n_features, np.float32).astype(np.float64)
+
+
+def _compare_near(forests, inside, X, max_changes, end):
+    """Compare two models near some rows: (outcome, number of a row, point near it)."""
+    if inside is not None:
+        forests = [inside.read(forest) for forest in forests]
+    axes = Axes.of(*forests)
+    outside = None
+    if inside is not None:
+        axes = inside.with_ties(axes)
+        outside = inside.outside(axes)
+    _, columns = common_labels(forests)
+    models = [(Lines(f, axes, outside), c) for f, c in zip(forests, columns, strict=True)]
+    cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
+    _, first = np.unique(cells, axis=0, return_index=True)
+    first.sort()
+    deadline = time.monotonic() + end - time.perf_counter()
+    max_changes = min(max_changes, len(axes.shape))
+    try:
+        for row, found in differences(*models, cells[first], axes.shape, max_changes, deadline):
+            if len(row):
+                original = first[row[0]]
+                return (
+                    False,
+                    int(original),
+                    _moved(X[original], cells[original], found[0], axes, inside),
+                )
+    except Stopped:
+        return None, None, None
+    return True, None, None
+
+
+def _moved(x, cell, target, axes, inside):
+    """The row of a cell, changed only on the axes on which another cell differs."""
+    target = target[None]
+    points = points_in(axes, inside, target)
+    changed = axes.features[cell != target[0]]
+    moved = x.copy()
+    moved[changed] = points[0, changed]
+    return moved

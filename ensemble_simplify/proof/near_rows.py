@@ -1,0 +1,411 @@
+"""The points near some rows: those that differ from a row in at most so many features.
+
+A point that differs from a row in one feature lies on a *line* of the row (`_lines`). For at most
+one change, the points are finitely many cells, rows x cut points, and a forest's class on all of
+them is found by walking the lines. Points of two changes are on the lines of the points of one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from time import monotonic
+
+import numpy as np
+
+from ensemble_simplify.grid import FREE, CodedTrees, Stopped, leaves_of_cells
+from ensemble_simplify.proof._lines import UNSURE, find_runs, label_lines
+from ensemble_simplify.reading import LinearVotes
+
+# Cells whose labels are held at once, and cells times trees that are decided at once.
+BATCH_CELLS, BATCH_LEAVES = 1 << 22, 1 << 22
+# Numbers in the cells whose lines are walked at once.
+WALK_CELLS = 1 << 22
+
+
+class Lines:
+    """A forest on the lines of rows.
+
+    Parameters
+    ----------
+    forest : Forest
+    axes : Axes
+        With all of the forest's cut points among theirs.
+    outside : pair of int32 arrays of shape (n_regions, n_axes) or None
+        First and last cells of regions whose class is free.
+
+    Attributes
+    ----------
+    first : intp array of shape (n_axes + 1,)
+        Column of labels at which the cells of each axis begin.
+    """
+
+    def __init__(self, forest, axes, outside=None):
+        self.decide, self.n_classes = forest.decide_at, forest.n_classes
+        self.trees = axes.encode_forest(forest)
+        self.first = np.concatenate([[0], np.cumsum(axes.shape)]).astype(np.intp)
+        none = np.empty((0, len(axes.shape)), dtype=np.int32)
+        self.outside = (none, none) if outside is None else outside
+        self.linear = forest.linear_votes()
+
+    @property
+    def n_positions(self):
+        """Cells of all lines of a row; the row's own counts on each."""
+        return int(self.first[-1])
+
+    def labels(self, cells, deadline=np.inf, from_axis=None):
+        """Classes on the lines of some rows, by the forest's own arithmetic.
+
+        Parameters
+        ----------
+        cells : int32 array of shape (n_rows, n_axes)
+        deadline : float
+            On the clock of ``time.monotonic()``.
+        from_axis : intp array of shape (n_rows,) or None
+            Only lines along this axis and later ones are walked; None: all.
+
+        Returns
+        -------
+        uint16 array of shape (n_rows, n_positions)
+            Class indices; `FREE` outside the domain, and where no line was walked.
+
+        Raises
+        ------
+        Stopped
+            When the time is up.
+        """
+        labels = np.full((len(cells), self.n_positions), FREE, dtype=np.uint16)
+        if from_axis is None:
+            from_axis = np.zeros(len(cells), dtype=np.intp)
+        if self.linear is None:
+            # the vote is no sum: every cell is asked
+            walked = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+            labels[walked >= from_axis[:, None]] = UNSURE
+        elif not label_lines(
+            self.trees.nodes,
+            self.trees.offsets,
+            self.linear.value,
+            self.linear.is_exact,
+            self.linear.tie_upper,
+            self.linear.rounding,
+            cells,
+            from_axis,
+            self.first,
+            *self.outside,
+            deadline,
+            labels,
+        ):
+            raise Stopped
+        rows, positions = np.nonzero(labels == UNSURE)
+        step = max(1, BATCH_LEAVES // len(self.trees))
+        for i in range(0, len(rows), step):
+            if monotonic() >= deadline:
+                raise Stopped
+            part = slice(i, i + step)
+            asked = self.cells_at(cells[rows[part]], positions[part])
+            labels[rows[part], positions[part]] = self.classes_of(asked)
+        return labels
+
+    def batches(self, cells, deadline=np.inf, from_axis=None):
+        """Like `labels`, for few rows at a time: pairs of a slice of the rows and their classes."""
+        step = max(1, BATCH_CELLS // self.n_positions)
+        for i in range(0, len(cells), step):
+            part = slice(i, i + step)
+            begin = None if from_axis is None else from_axis[part]
+            yield part, self.labels(cells[part], deadline, begin)
+
+    def cells_at(self, cells, positions):
+        """The cells at some positions of the lines, one of each of some rows.
+
+        Parameters
+        ----------
+        cells : int32 array of shape (n, n_axes)
+        positions : int array of shape (n,)
+
+        Returns
+        -------
+        int32 array of shape (n, n_axes)
+        """
+        axis = np.searchsorted(self.first, positions, side="right") - 1
+        changed = cells.copy()
+        changed[np.arange(len(cells)), axis] = positions - self.first[axis]
+        return changed
+
+    def classes_of(self, cells):
+        """Class of some cells, int32 of shape (n, n_axes); `FREE` outside the domain.
+
+        Returns
+        -------
+        intp array of shape (n,)
+        """
+        cells = np.ascontiguousarray(cells, dtype=np.int32)
+        leaves = np.empty((len(self.trees), len(cells)), dtype=np.intp)
+        leaves_of_cells(self.trees.nodes, self.trees.offsets, cells, leaves)
+        labels = self.decide(leaves)
+        for first, last in zip(*self.outside, strict=True):
+            labels[((first <= cells) & (cells <= last)).all(axis=1)] = FREE
+        return labels
+
+
+class TreeLines(Lines):
+    """A tree over the same axes as a forest, on lines.
+
+    Parameters
+    ----------
+    nodes : int32 array of shape (n_nodes, 3)
+        The numbers of leaves are classes.
+    n_classes : int
+    lines : Lines
+        Of the forest; its free cells are free here, too.
+    """
+
+    def __init__(self, nodes, n_classes, lines):
+        self.trees = CodedTrees(nodes, np.array([0, len(nodes)], dtype=np.intp))
+        self.n_classes, self.first, self.outside = n_classes, lines.first, lines.outside
+        self.linear = LinearVotes(np.eye(n_classes), False, 0.0, True, 0.0)
+
+    def decide(self, leaves):
+        """The class of a leaf is its number."""
+        return leaves[0]
+
+
+def n_near(n_rows, shape, max_changes):
+    """Points that differ from a row in at most so many axes, as a float; of several, for each."""
+    # the elementary symmetric polynomials of the numbers of other cells
+    ways = np.zeros(max_changes + 1)
+    ways[0] = 1.0
+    for n in shape:
+        ways[1:] += ways[:-1] * (n - 1)
+    return float(n_rows * ways.sum())
+
+
+def within(cells, known, max_changes):
+    """Which cells differ from one of some known cells on at most so many axes.
+
+    O(cells * known * axes).
+
+    Parameters
+    ----------
+    cells : int array of shape (n, n_axes)
+    known : int array of shape (n_known, n_axes)
+    max_changes : int
+
+    Returns
+    -------
+    bool array of shape (n,)
+    """
+    found = np.zeros(len(cells), dtype=bool)
+    step = max(1, BATCH_CELLS // len(known))
+    for i in range(0, len(cells), step):
+        part = cells[i : i + step]
+        changes = np.zeros((len(part), len(known)), dtype=np.int32)
+        for a in range(known.shape[1]):
+            changes += part[:, a, None] != known[None, :, a]
+        found[i : i + step] = changes.min(axis=1) <= max_changes
+    return found
+
+
+def walks(cells, shape, max_changes):
+    """Lines that together hold every point near some rows once.
+
+    Lines are those along `from_axis` and later axes of cells that differ from a row in less than
+    `max_changes` axes, all before `from_axis`.
+
+    Parameters
+    ----------
+    cells : int32 array of shape (n_rows, n_axes)
+    shape : tuple
+        Cells on each axis.
+    max_changes : int
+        At least 1.
+
+    Yields
+    ------
+    row : intp array of shape (n,)
+        The row from which each cell differs.
+    cells : int32 array of shape (n, n_axes)
+    from_axis : intp array of shape (n,)
+    """
+    yield np.arange(len(cells)), cells, np.zeros(len(cells), dtype=np.intp)
+    if max_changes == 1:
+        return
+    step = max(1, WALK_CELLS // max(1, sum(shape) * len(shape)))
+    for i in range(0, len(cells), step):
+        rows = np.arange(i, min(i + step, len(cells)))
+        yield from _further(rows, cells[rows], 0, shape, max_changes - 1)
+
+
+def _further(rows, cells, from_axis, shape, n):
+    """`walks` of cells changed on one to `n` axes from an axis on."""
+    for a in range(from_axis, len(shape) - 1):
+        row = np.repeat(rows, shape[a])
+        changed = np.repeat(cells, shape[a], axis=0)
+        position = np.tile(np.arange(shape[a], dtype=np.int32), len(cells))
+        other = position != changed[:, a]
+        changed[:, a] = position
+        row, changed = row[other], changed[other]
+        yield row, changed, np.full(len(row), a + 1, dtype=np.intp)
+        if n > 1:
+            step = max(1, WALK_CELLS // max(1, sum(shape) * len(shape)))
+            for i in range(0, len(row), step):
+                part = slice(i, i + step)
+                yield from _further(row[part], changed[part], a + 1, shape, n - 1)
+
+
+def differences(one, two, cells, shape, max_changes, deadline=np.inf):
+    """Points near some rows on which two models differ, each once for each row.
+
+    Parameters
+    ----------
+    one, two : pairs of a Lines and an int array of shape (n_classes,)
+        The models over the same axes, with the common numbers of their classes.
+    cells : int32 array of shape (n_rows, n_axes)
+    shape : tuple
+        Cells on each axis.
+    max_changes : int
+    deadline : float
+        On the clock of ``time.monotonic()``.
+
+    Yields
+    ------
+    row : intp array of shape (n,)
+        The row of each difference; batches without one are empty.
+    cells : int32 array of shape (n, n_axes)
+        Where they differ.
+
+    Raises
+    ------
+    Stopped
+        When the time is up.
+    """
+    if max_changes == 0:
+        labels = [_common(lines.classes_of(cells), numbers) for lines, numbers in (one, two)]
+        found = np.flatnonzero(labels[0] != labels[1])
+        yield found, cells[found]
+        return
+    lines = one[0]
+    for row, walked, from_axis in walks(cells, shape, max_changes):
+        pairs = zip(
+            one[0].batches(walked, deadline, from_axis),
+            two[0].batches(walked, deadline, from_axis),
+            strict=True,
+        )
+        for (part, first), (_, second) in pairs:
+            differ = _common(first, one[1]) != _common(second, two[1])
+            at, position = np.nonzero(differ)
+            changed = lines.cells_at(walked[part][at], position)
+            # a cell stands on each of its own lines, and on a line of a cell with a change less
+            axis = np.searchsorted(lines.first, position, side="right") - 1
+            own = changed[np.arange(len(at)), axis] == walked[part][at, axis]
+            once = ~own | ((from_axis[part][at] == 0) & (axis == 0))
+            yield row[part][at[once]], changed[once]
+
+
+def _common(labels, numbers):
+    """Labels by their common numbers; -1 for those that are free."""
+    numbers = np.array([*numbers, -1], dtype=np.int32)
+    return numbers[np.minimum(labels, len(numbers) - 1)]
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """Rows, the cells that differ from one of them in at most one axis, and their classes.
+
+    Rows that lie in one cell are one. A cell on lines of several rows counts for each.
+
+    Attributes
+    ----------
+    max_changes : {0, 1}
+        0: the rows' own cells only.
+    cells : int32 array of shape (n_rows, n_axes)
+        The distinct cells of the rows.
+    weights : float64 array of shape (n_rows,)
+        Of the rows in each.
+    labels : int32 array of shape (n_rows,)
+        Classes of these cells; -1 outside the domain.
+    own_first, own_last : int32 arrays of shape (n_rows, n_axes)
+        Run of one class that holds the row, on each of its lines: first and last cell.
+    own_joined : uint8 array of shape (n_rows, n_axes)
+        Whether the cell before this run has another class (0: none, or free).
+    runs : int32 array of shape (n_runs, 6)
+        The other runs of one class on lines: row, axis, first and last cell, class, and whether
+        the cell before the first has another class.
+    """
+
+    max_changes: int
+    cells: np.ndarray
+    weights: np.ndarray
+    labels: np.ndarray
+    own_first: np.ndarray
+    own_last: np.ndarray
+    own_joined: np.ndarray
+    runs: np.ndarray
+
+    @classmethod
+    def of(cls, lines, cells, max_changes, weights=None, deadline=np.inf):
+        """The neighbourhood of rows.
+
+        Parameters
+        ----------
+        lines : Lines
+        cells : int32 array of shape (n, n_axes)
+            Cells of the rows, inside the domain.
+        max_changes : {0, 1}
+        weights : array of shape (n,) or None
+            Of the rows; None: 1.
+        deadline : float
+
+        Raises
+        ------
+        Stopped
+            When the time is up.
+        """
+        cells, place = np.unique(cells, axis=0, return_inverse=True)
+        cells = np.ascontiguousarray(cells, dtype=np.int32)
+        weights = np.bincount(place.ravel(), weights, len(cells)).astype(np.float64)
+        own_first, own_last = cells.copy(), cells.copy()
+        joined, runs = np.zeros(cells.shape, dtype=np.uint8), np.empty((0, 6), dtype=np.int32)
+        if max_changes == 0:
+            labels = _common(lines.classes_of(cells), range(lines.n_classes))
+            return cls(0, cells, weights, labels, own_first, own_last, joined, runs)
+        labels = np.empty(len(cells), dtype=np.int32)
+        found = []
+        for part, on_lines in lines.batches(cells, deadline):
+            own = on_lines[np.arange(len(on_lines)), lines.first[0] + cells[part, 0]]
+            labels[part] = _common(own, range(lines.n_classes))
+            runs, joined[part] = find_runs(
+                on_lines, cells[part], lines.first, own_first[part], own_last[part]
+            )
+            runs[:, 0] += part.start
+            found.append(runs)
+        return cls(1, cells, weights, labels, own_first, own_last, joined, np.concatenate(found))
+
+    @cached_property
+    def n_points(self):
+        """Rows and cells that differ from a row on one axis; of several rows, for each."""
+        inside = self.labels >= 0
+        own = (self.own_last - self.own_first)[inside].sum(dtype=np.int64)
+        other = (self.runs[:, 3] - self.runs[:, 2] + 1).sum(dtype=np.int64)
+        return int(inside.sum() + own + other)
+
+    def of_rows(self, kept):
+        """The neighbourhood of some of the rows, by number, in rising order."""
+        place = np.full(len(self.cells), -1, dtype=np.int32)
+        place[kept] = np.arange(len(kept))
+        runs = self.runs[place[self.runs[:, 0]] >= 0]
+        runs[:, 0] = place[runs[:, 0]]
+        rows = [
+            np.ascontiguousarray(getattr(self, name)[kept])
+            for name in ("cells", "weights", "labels", "own_first", "own_last", "own_joined")
+        ]
+        return Neighbourhood(self.max_changes, *rows, np.ascontiguousarray(runs))
+
+    def joined_with(self, other):
+        """The neighbourhood of the rows of both."""
+        runs = other.runs.copy()
+        runs[:, 0] += len(self.cells)
+        both = [
+            np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("cells", "weights", "labels", "own_first", "own_last", "own_joined")
+        ]
+        return Neighbourhood(self.max_changes, *both, np.concatenate([self.runs, runs]))

@@ -1,0 +1,575 @@
+"""How far apart two ensembles' numbers can be: predictions of regressors, probabilities of classes.
+
+Both add up over trees. Trees are joined as for classes (`joined_trees`), and in each leaf what the
+second adds is taken from what the first does: on a box, the difference is at most the sum of the
+largest such numbers that each tree can reach. A first search climbs to a large difference; then
+boxes are searched (`_joint`) for one above a bar, which is lowered from a bound on everything down
+to the tolerance. Bars keep off the tolerance by a margin for all rounding; what lies within it is
+decided, as far as it can be listed, by the models' own answers.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import expit
+
+from ensemble_simplify.grid import CodedTrees, leaves_of_cells, paint_lines
+from ensemble_simplify.proof._joint import JointSearch
+from ensemble_simplify.proof.joined_trees import JoinedTrees
+from ensemble_simplify.proof.near_rows import walks
+
+_EPS = float(np.finfo(np.float64).eps)
+# Cells from which it is climbed at a time, and passes over their coordinates.
+STARTS, SWEEPS = 16, 4
+# Bars between the bound on everything and the tolerance.
+BARS = 6
+# Boxes looked at for points within rounding of the tolerance.
+GREY_BOXES = 20_000
+# Halvings of what the largest difference lies in, boxes looked at for each, how many of them may
+# be too few, and when the difference is known.
+BISECTIONS, BRACKET_BOXES, FAILURES, CLOSE = 40, 20_000, 3, 1e-6
+# Where tangents touch, from the bar up to one.
+TANGENTS = (0.002, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.998)
+# Numbers on lines held at once.
+LINE_NUMBERS = 1 << 22
+# Cells that are put to the models at once.
+ASKED = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What a model answers as sums of leaf vectors, in real arithmetic.
+
+    Attributes
+    ----------
+    value : float64 array of shape (n_nodes, n_outputs)
+    start : float64 array of shape (n_outputs,)
+    magnitude : float
+        The largest sum of absolute values.
+    rounding : float
+        The model's own answer is no further from the sum.
+    """
+
+    value: np.ndarray
+    start: np.ndarray
+    magnitude: float
+    rounding: float
+
+    @classmethod
+    def of(cls, forest):
+        """The answers of a forest: values of a regressor, probabilities of a classifier.
+
+        Returns
+        -------
+        Scores or None
+            None where they are no sums of what leaves add.
+        """
+        n_outputs = max(forest.n_classes, 1)
+        value, start = np.zeros((forest.n_nodes, n_outputs)), np.zeros(n_outputs)
+        is_regressor = forest.classes is None
+        if not _add(forest, forest.vote, np.arange(n_outputs), 1.0, value, start, is_regressor):
+            return None
+        largest = np.where(forest.left < 0, np.abs(value).max(axis=1), 0.0)
+        magnitude = float(np.maximum.reduceat(largest, forest.offsets[:-1]).sum())
+        magnitude += float(np.abs(start).max())
+        eps = float(np.finfo(forest.vote.dtype).eps)
+        return cls(value, start, magnitude, 8.0 * (forest.n_trees + 16) * eps * magnitude)
+
+    @classmethod
+    def of_margin(cls, forest, slope):
+        """The log-odds of the upper of two classes, for boosting; None where there is no such.
+
+        Parameters
+        ----------
+        forest : Forest
+        slope : float
+            What the sum is multiplied by before the sigmoid.
+        """
+        vote = forest.vote
+        value, start = np.zeros((forest.n_nodes, 1)), np.zeros(1)
+        if forest.n_classes != 2 or vote.members:
+            return None
+        if vote.rule == "additive" and vote.n_scores == 1:
+            # LightGBM has a slope of its own
+            value[:, 0] = forest.value[:, 0] * slope * vote.scale
+            start += vote.init[:1] * slope * vote.scale
+        elif vote.rule == "samme":
+            value[:, 0] = (forest.value[:, 1] - forest.value[:, 0]) / vote.scale * slope
+        else:
+            return None
+        largest = np.where(forest.left < 0, np.abs(value[:, 0]), 0.0)
+        magnitude = float(np.maximum.reduceat(largest, forest.offsets[:-1]).sum())
+        magnitude += float(np.abs(start).max())
+        eps = float(np.finfo(vote.dtype).eps)
+        return cls(value, start, magnitude, 16.0 * (forest.n_trees + 16) * eps * magnitude)
+
+
+def _add(forest, vote, columns, factor, value, start, is_regressor):
+    """Add `factor` times the answers of a vote; False if they are no sums."""
+    if vote.link is not None or vote.rule in ("samme", "hard", "majority"):
+        return False
+    if vote.rule == "additive" and not is_regressor:
+        return False
+    if vote.members:
+        if vote.rule == "mean":
+            shares = np.full(len(vote.members), 1.0 / vote.scale)
+        else:
+            weights = np.ones(len(vote.members)) if vote.weights is None else vote.weights
+            shares = weights / weights.sum()
+        return all(
+            _add(
+                forest,
+                member,
+                columns if member.columns is None else columns[member.columns],
+                factor * share,
+                value,
+                start,
+                is_regressor,
+            )
+            for member, share in zip(vote.members, shares, strict=True)
+        )
+    nodes = slice(forest.offsets[vote.start], forest.offsets[vote.stop])
+    share = factor / vote.scale if vote.rule == "mean" else factor
+    value[nodes, columns] = forest.value[nodes, : vote.n_scores] * share
+    if vote.init is not None:
+        start[columns] += vote.init[: vote.n_scores] * factor
+    return True
+
+
+@dataclass(eq=False)
+class Found:
+    """How far apart answers are known to be, and how far they can be at most.
+
+    Attributes
+    ----------
+    outcome : bool or None
+        Whether all are within the tolerance.
+    cell : int32 array of shape (n_axes,) or None
+        Where they are not.
+    largest : float
+        Largest difference of the models' own answers that was seen.
+    bound : float
+        No difference is larger.
+    reason : {None, "time", "boxes", "rounding"}
+        What came before an outcome.
+    row : int or None
+        The row near which the cell is.
+    """
+
+    outcome: bool | None = None
+    cell: np.ndarray | None = None
+    largest: float = 0.0
+    bound: float = np.inf
+    reason: str | None = None
+    row: int | None = None
+
+
+class Closeness:
+    """Two models' numbers on a common grid.
+
+    Parameters
+    ----------
+    scores : pair of Scores
+    columns : pair of int arrays
+        The places of each model's outputs among all.
+    trees : pair of CodedTrees
+        The numbers of their leaves are nodes of their forests.
+    axes : Axes
+    outside : pair of int32 arrays or None
+        Regions outside the domain.
+    answers : callable
+        ``answers(cells)``: the own answers of both, two arrays of shape (n, n_outputs).
+    atol, rtol : float
+        Answers a and b are close where ``abs(a - b) <= atol + rtol * abs(b)``.
+    """
+
+    def __init__(self, scores, columns, trees, axes, outside, answers, atol, rtol):
+        self.axes, self.outside, self.answers = axes, outside, answers
+        self.atol, self.rtol = atol, rtol
+        n_first = len(scores[0].value)
+        second = trees[1].nodes.copy()
+        second[second[:, 0] < 0, 1] += n_first
+        self.trees = JoinedTrees(axes, [trees[0], CodedTrees(second, trees[1].offsets)])
+        n_outputs = 1 + max(int(own.max()) for own in columns)
+        n_rows = n_first + len(scores[1].value)
+        self.leaves, self.start = [], []
+        for part, own, rows in zip(
+            scores, columns, (slice(n_first), slice(n_first, n_rows)), strict=True
+        ):
+            value, start = np.zeros((n_rows, n_outputs)), np.zeros(n_outputs)
+            value[rows, own] = part.value
+            start[own] = part.start
+            self.leaves.append(self.trees.leaf_sums(value))
+            self.start.append(start)
+        self.n_outputs = n_outputs
+        # sums here, and those of the models, are no further from real ones than this
+        magnitude = scores[0].magnitude + (1.0 + rtol) * scores[1].magnitude
+        own = scores[0].rounding + (1.0 + rtol) * scores[1].rounding
+        terms = self.trees.n_members + len(self.trees.first) + 16
+        # the comparison itself rounds, too
+        self.margin = 2.0 * own + 16.0 * terms * _EPS * magnitude + 8.0 * _EPS * atol
+        self.n_boxes = 0
+        self.found = Found()
+
+    @cached_property
+    def search(self):
+        """The search over boxes."""
+        return JointSearch(self.axes.shape, self.trees.nodes, self.trees.offsets)
+
+    # ------------------------------------------------------------------ the models' own answers
+
+    def ask(self, cells):
+        """By how much the models' own answers differ beyond the tolerance, and which do.
+
+        Returns
+        -------
+        bool array of shape (n,)
+        """
+        apart = np.zeros(len(cells), dtype=bool)
+        for i in range(0, len(cells), ASKED):
+            part = slice(i, i + ASKED)
+            a, b = self.answers(cells[part])
+            difference = np.abs(a - b)
+            apart[part] = (difference > self.atol + self.rtol * np.abs(b)).any(axis=1)
+            self.found.largest = max(self.found.largest, float(difference.max(initial=0.0)))
+            if apart[part].any() and self.found.cell is None:
+                self.found.cell = cells[part][np.flatnonzero(apart[part])[0]].copy()
+        return apart
+
+    def _is_inside(self, cells):
+        if self.outside is None:
+            return np.ones(len(cells), dtype=bool)
+        first, last = self.outside
+        inside = np.ones(len(cells), dtype=bool)
+        for lo, hi in zip(first, last, strict=True):
+            inside &= ~((lo <= cells) & (cells <= hi)).all(axis=1)
+        return inside
+
+    # ------------------------------------------------------------------ lines
+
+    @cached_property
+    def _numbers(self):
+        """What the leaves add to both models' outputs."""
+        return np.ascontiguousarray(np.hstack(self.leaves))
+
+    def _on_lines(self, cells, axis):
+        """Excess over the relative tolerance, and the difference, along an axis through cells.
+
+        Returns
+        -------
+        excess, difference : float64 arrays of shape (n, cells of the axis)
+        """
+        length = self.axes.shape[axis]
+        sums = np.tile(np.concatenate(self.start), (len(cells) * length, 1))
+        paint_lines(
+            self.trees.nodes, self.trees.offsets[:-1], self._numbers, cells, axis, length, sums
+        )
+        a, b = np.split(sums, 2, axis=1)
+        difference = np.abs(a - b)
+        excess = (difference - self.rtol * np.abs(b)).max(axis=1)
+        shape = len(cells), length
+        return excess.reshape(shape), difference.max(axis=1).reshape(shape)
+
+    def climb(self, rng, deadline=np.inf):
+        """Move random cells, one coordinate after the other, to where the excess is largest."""
+        shape = np.array(self.axes.shape)
+        cells = rng.integers(shape, size=(STARTS, len(shape))).astype(np.int32)
+        cells[0], cells[1] = 0, shape - 1
+        for _ in range(SWEEPS):
+            before = cells.copy()
+            for axis in rng.permutation(len(shape)):
+                if time.monotonic() >= deadline:
+                    break
+                excess, _ = self._on_lines(cells, axis)
+                own = excess[np.arange(len(cells)), cells[:, axis]]
+                own[~self._is_inside(cells)] = -np.inf
+                for i in np.flatnonzero(excess.max(axis=1) > own):
+                    moved = np.repeat(cells[i : i + 1], len(excess[i]), axis=0)
+                    moved[:, axis] = np.arange(len(moved))
+                    better = np.where(self._is_inside(moved), excess[i], -np.inf)
+                    if better.max() > own[i]:
+                        cells[i, axis] = better.argmax()
+            if (cells == before).all():
+                break
+        cells = np.unique(cells[self._is_inside(cells)], axis=0)
+        if len(cells):
+            self.ask(cells)
+
+    def near(self, cells, max_changes, deadline=np.inf):
+        """Compare the models at every point near some rows.
+
+        Parameters
+        ----------
+        cells : int32 array of shape (n_rows, n_axes)
+        max_changes : int
+        deadline : float
+            On the clock of ``time.monotonic()``.
+
+        Returns
+        -------
+        Found
+        """
+        found = self.found
+        if max_changes == 0:
+            apart = self.ask(cells)
+            found.outcome = not apart.any()
+            found.row = int(apart.argmax()) if apart.any() else None
+            found.bound = found.largest
+            return found
+        # a bound on every point, until all points near the rows have been seen
+        found.bound = self._furthest()
+        top = 0.0
+        shape = self.axes.shape
+        step = max(1, LINE_NUMBERS // (max(shape) * 2 * self.n_outputs))
+        for rows, walked, from_axis in walks(cells, shape, max_changes):
+            for i in range(0, len(walked), step):
+                part = slice(i, i + step)
+                for axis in range(len(shape)):
+                    if time.monotonic() >= deadline:
+                        found.reason = "time"
+                        return found
+                    on = np.flatnonzero(from_axis[part] <= axis)
+                    if not on.size:
+                        continue
+                    here = np.ascontiguousarray(walked[part][on])
+                    excess, difference = self._on_lines(here, axis)
+                    lines = rows[part][on], here, axis
+                    if not self._look_at(*lines, excess, difference, deadline):
+                        return found
+                    top = max(top, float(difference.max()))
+        found.outcome, found.bound = True, top + self.margin
+        return found
+
+    def _look_at(self, rows, cells, axis, excess, difference, deadline):
+        """Ask the models where lines come close to the tolerance; False if that ends the search."""
+        chosen = np.zeros(excess.shape, dtype=bool)
+        if difference.max() > self.found.largest + 2.0 * self.margin:
+            chosen.flat[difference.argmax()] = True
+        chosen |= excess > self.atol - self.margin
+        at, position = np.nonzero(chosen)
+        # the furthest first
+        order = np.argsort(-excess[at, position], kind="stable")
+        for i in range(0, len(order), ASKED):
+            if time.monotonic() >= deadline:
+                self.found.reason = "time"
+                return False
+            part = order[i : i + ASKED]
+            moved = cells[at[part]]
+            moved[:, axis] = position[part]
+            inside = self._is_inside(moved)
+            apart = np.zeros(len(moved), dtype=bool)
+            if inside.any():
+                apart[inside] = self.ask(moved[inside])
+            if apart.any():
+                self.found.outcome = False
+                self.found.row = int(rows[at[part][apart.argmax()]])
+                return False
+        return True
+
+    # ------------------------------------------------------------------ boxes
+
+    def _cases(self, bar):
+        """What a point needs that is further apart than a bar: forms, starts and needs."""
+        one, two = self.leaves
+        for k in range(self.n_outputs):
+            for sign in (1.0, -1.0):
+                forms = [sign * (one[:, k] - two[:, k])]
+                start = [sign * (self.start[0][k] - self.start[1][k])]
+                if self.rtol > 0:
+                    for side in (self.rtol, -self.rtol):
+                        forms.append(forms[0] + side * two[:, k])
+                        start.append(start[0] + side * self.start[1][k])
+                forms = np.ascontiguousarray(np.column_stack(forms))
+                yield forms, np.array(start), np.full(len(start), bar)
+
+    def _furthest(self):
+        """A bound on all differences, before anything is searched."""
+        one, two = self.leaves
+        apart, start = one - two, self.start[0] - self.start[1]
+        top = self.trees.most(np.hstack([apart, -apart])) + np.concatenate([start, -start])
+        return float(top.max()) + self.margin
+
+    def _most_allowed(self):
+        """The tolerance where the second model's answer is largest."""
+        if self.rtol == 0:
+            return self.atol
+        two, start = self.leaves[1], self.start[1]
+        top = self.trees.most(np.hstack([two, -two])) + np.concatenate([start, -start])
+        return self.atol + self.rtol * (float(top.max()) + self.margin)
+
+    def everywhere(self, rng, deadline=np.inf, max_boxes=None):
+        """Compare the models at every point of the domain.
+
+        Returns
+        -------
+        Found
+        """
+        found = self.found
+        found.bound = self._furthest()
+        self.climb(rng, deadline)
+        self._decide(deadline, max_boxes)
+        self._bracket(deadline, max_boxes)
+        return found
+
+    def _decide(self, deadline, max_boxes):
+        """Lower the bar to the tolerance."""
+        found = self.found
+        if found.cell is not None:
+            found.outcome = False
+            return
+        bar, last = self.atol + self.margin, self.atol - self.margin
+        bars = bar + (found.bound - bar) * 0.5 ** np.arange(1, BARS) if found.bound > bar else []
+        for level, limit in [*((b, None) for b in bars), (bar, None), (last, GREY_BOXES)]:
+            below, reason = self._is_below(level, self.ask, limit, deadline, max_boxes)
+            if found.cell is not None:
+                found.outcome = False
+                return
+            if reason is not None:
+                found.reason = reason
+                return
+            if self.rtol == 0:
+                found.bound = min(found.bound, below)
+            if below <= last:
+                break
+        found.outcome = True
+        found.bound = min(found.bound, self._most_allowed())
+
+    def _bracket(self, deadline, max_boxes):
+        """Close in on the largest difference, as far as little effort goes."""
+        found = self.found
+        rtol, self.rtol = self.rtol, 0.0
+        beyond, n_failed = 0.0, 0
+        try:
+            for _ in range(BISECTIONS):
+                low = max(found.largest + self.margin, beyond)
+                if found.bound - low <= max(2.0 * self.margin, CLOSE * found.bound):
+                    return
+                level = 0.5 * (low + found.bound)
+                below, reason = self._is_below(
+                    level, self._raises, BRACKET_BOXES, deadline, max_boxes
+                )
+                if reason is None:
+                    found.bound = min(found.bound, below)
+                    continue
+                # too low a bar for so little effort
+                beyond, n_failed = level, n_failed + 1
+                if reason != "rounding" or n_failed == FAILURES:
+                    return
+        finally:
+            self.rtol = rtol
+
+    def _raises(self, cells):
+        """At which cells the models' own answers are further apart than known so far."""
+        a, b = self.answers(cells)
+        difference = np.abs(a - b).max(axis=1)
+        higher = difference > self.found.largest
+        self.found.largest = max(self.found.largest, float(difference.max()))
+        return higher
+
+    def _is_below(self, bar, judge, limit, deadline, max_boxes):
+        """Search for points above a bar: a bound on the excess, and what ended the search."""
+        bound = -np.inf
+        for forms, start, need in self._cases(bar):
+            room = None if max_boxes is None else max_boxes - self.n_boxes
+            if room is not None and room <= 0:
+                return np.inf, "boxes"
+            own_limit = limit is not None and (room is None or limit < room)
+            cells = self.search.find(
+                forms,
+                start,
+                need,
+                outside=self.outside,
+                judge=judge,
+                deadline=deadline,
+                max_boxes=limit if own_limit else room,
+            )
+            self.n_boxes += self.search.n_boxes
+            if len(cells):
+                return np.inf, None
+            if self.search.stopped == "boxes" and own_limit:
+                return np.inf, "rounding"
+            if self.search.stopped is not None:
+                return np.inf, self.search.stopped
+            bound = max(bound, self._closed(bar))
+        return max(bound + self.margin, self.found.largest), None
+
+    def _closed(self, bar):
+        """No point of the boxes that the last search closed is further apart."""
+        return bar + self.search.highest
+
+
+class CloseOdds(Closeness):
+    """Two boosted classifiers of two classes: probabilities are sigmoids of sums.
+
+    With p and q the two probabilities, the log-odds of p and q for which ``p - q`` exceeds a bar
+    are a convex set: its tangents are demands on sums.
+    """
+
+    def __init__(self, scores, columns, trees, axes, outside, answers, atol, dtype):
+        super().__init__(scores, columns, trees, axes, outside, answers, atol, 0.0)
+        # the margin so far is one of log-odds; the sigmoid is no steeper than a quarter
+        self.of_sums = self.margin
+        self.margin = 0.25 * self.margin + 32.0 * float(np.finfo(dtype).eps)
+        self.own = answers
+        self.answers = self._checked
+
+    def _checked(self, cells):
+        """The models' own answers, which must be what is bounded."""
+        answers = self.own(cells)
+        cells = np.ascontiguousarray(cells, dtype=np.int32)
+        leaves = np.empty((len(self.trees.first), len(cells)), dtype=np.intp)
+        leaves_of_cells(self.trees.nodes, self.trees.offsets, cells, leaves)
+        expected = expit(np.concatenate(self.start) + self._numbers[leaves].sum(axis=0))
+        for k, given in enumerate(answers):
+            off = np.abs(given[:, 1] - expected[:, k]).max(initial=0.0)
+            if off > self.margin:
+                raise RuntimeError(
+                    f"predict_proba of model_{'ab'[k]} is {off:.3g} off the sigmoid of its trees' "
+                    "sum. Compare labels: leave atol out."
+                )
+        return answers
+
+    def _on_lines(self, cells, axis):
+        length = self.axes.shape[axis]
+        sums = np.tile(np.concatenate(self.start), (len(cells) * length, 1))
+        paint_lines(
+            self.trees.nodes, self.trees.offsets[:-1], self._numbers, cells, axis, length, sums
+        )
+        difference = np.abs(np.diff(expit(sums), axis=1)).reshape(len(cells), length)
+        return difference, difference
+
+    def _furthest(self):
+        # log-odds a distance apart give probabilities furthest apart around one half
+        apart = self.leaves[0] - self.leaves[1]
+        start = self.start[0] - self.start[1]
+        top = self.trees.most(np.hstack([apart, -apart])) + np.concatenate([start, -start])
+        return float(np.tanh(0.25 * max(float(top.max()), 0.0))) + self.margin
+
+    def _cases(self, bar):
+        if bar >= 1.0:
+            return
+        bar = max(bar, 0.0)
+        for upper, lower in ((0, 1), (1, 0)):
+            one, two = self.leaves[upper][:, 0], self.leaves[lower][:, 0]
+            forms, start, need = [], [], []
+            for share in TANGENTS:
+                # in both, or one of both, probabilities far from the ends
+                p = bar + (1.0 - bar) * share
+                q = p - bar
+                slope = p * (1.0 - p) / (q * (1.0 - q))
+                touched = slope * np.log(p / (1.0 - p)) - np.log(q / (1.0 - q))
+                # as shares of the larger of both weights
+                weight = max(slope, 1.0)
+                forms.append((slope * one - two) / weight)
+                start.append((slope * self.start[upper][0] - self.start[lower][0]) / weight)
+                # the tangent's own rounding, too
+                error = self.of_sums + 1e-12 * (1.0 + abs(touched) / weight)
+                need.append(touched / weight - error)
+            yield np.ascontiguousarray(np.column_stack(forms)), np.array(start), np.array(need)
+
+    def _closed(self, bar):
+        return max(bar, 0.0)

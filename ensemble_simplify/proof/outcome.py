@@ -1,0 +1,126 @@
+"""What `verify` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ensemble_simplify.grid import Domain
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Verification:
+    """Outcome of `verify`.
+
+    It is true (in the sense of ``if``) only where equality, or closeness, is proven.
+
+    Parameters
+    ----------
+    equal : bool or None
+        True: proven; False: there is a counterexample; None: a limit came first.
+    counterexample : ndarray of shape (n_features,) or None
+        A row of float64, which float32 represents exactly, on which the models differ. Of models
+        that take tables of text or categories, a table of one row.
+    predictions : tuple or None
+        What the two models answer to it: labels, values of regressors, or the probabilities of
+        each one's classes.
+    n_boxes : int
+        Boxes of the feature space that were looked at.
+    seconds : float
+        Time taken.
+    domain : Domain, dict or None
+        Where the models were compared; None: on every finite input.
+    max_changes : int or None
+        Compared were the points that differ from some row in at most so many features; None: all.
+    row : int or None
+        With `max_changes`, the row of `X` from which the counterexample differs.
+    tolerance : pair of float or None
+        Of numbers that were compared: ``(atol, rtol)``; None: labels were.
+    max_difference : float or None
+        Of numbers: the largest absolute difference that was seen, of the models' own answers.
+    max_difference_bound : float or None
+        Of numbers: no absolute difference is larger, at any point that counts.
+    reason : {None, "time", "boxes", "rounding"}
+        Why it is undecided: `time_limit`, `max_boxes`, or the largest difference lies within
+        rounding of the tolerance at too many points to look at each.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from ensemble_simplify import verify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    >>> outcome = verify(tree, tree)
+    >>> outcome.equal, outcome.counterexample
+    (True, None)
+    """
+
+    equal: bool | None
+    counterexample: np.ndarray | None
+    predictions: tuple | None
+    n_boxes: int
+    seconds: float
+    domain: Domain | dict | None = None
+    max_changes: int | None = None
+    row: int | None = None
+    tolerance: tuple | None = None
+    max_difference: float | None = None
+    max_difference_bound: float | None = None
+    reason: str | None = None
+
+    def __bool__(self):
+        return self.equal is True
+
+    def __repr__(self):
+        effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
+        if self.max_changes is not None:
+            effort = f"{self.seconds:.3g} s"
+        if self.tolerance is not None:
+            effort = f"{self._range()}; {effort}"
+        if self.equal:
+            where = "every finite input" if self.domain is None else "every input in the domain"
+            if self.max_changes is not None:
+                where += near_in_words(self.max_changes)
+            return f"Verification(equal=True: proven for {where}; {effort})"
+        if self.equal is None:
+            why = (
+                "within rounding of the tolerance" if self.reason == "rounding" else "at the limit"
+            )
+            return f"Verification(equal=None: undecided {why}; {effort})"
+        first, second = self.predictions
+        return (
+            f"Verification(equal=False: {first!r} against {second!r} at "
+            f"{shown_row(self.counterexample)}; {effort})"
+        )
+
+    def _range(self):
+        """The largest difference, in words."""
+        low, high = f"{self.max_difference:.6g}", f"{self.max_difference_bound:.6g}"
+        return f"largest difference {low}" if low == high else f"largest difference {low} to {high}"
+
+
+def near_in_words(max_changes):
+    """A promise near rows, in words."""
+    if max_changes == 0:
+        return " that is a row of X"
+    return (
+        f" that differs from a row of X in at most {max_changes} "
+        f"feature{'s' if max_changes > 1 else ''}"
+    )
+
+
+def shown_row(row):
+    if hasattr(row, "columns"):
+        values = [(name, row[name].tolist()[0]) for name in row.columns[:8]]
+        pairs = [f"{name}={_plain(value)}" for name, value in values]
+        return ", ".join(pairs) + (", ..." if row.shape[1] > 8 else "")
+    if row.dtype == object:
+        return str(row.ravel().tolist())
+    entries = [f"{entry:.9g}" for entry in row[:8]]
+    return "[" + ", ".join(entries) + (", ..." if len(row) > 8 else "") + "]"
+
+
+def _plain(value):
+    return f"{value:.9g}" if isinstance(value, float) else repr(value)

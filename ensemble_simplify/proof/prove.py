@@ -1,0 +1,170 @@
+"""Proofs that two models answer alike everywhere in a space, or a cell where they do not.
+
+Boxes are settled by bounds on the restricted trees of each model (`_certify`), then of both at once
+(`joined_trees`).
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ensemble_simplify.grid import paint_lines
+
+# Boxes looked at with bounds on each model alone, before bounds on both together; and how many
+# times more where they take turns.
+FIRST_BOXES, MORE_BOXES = 2000, 16
+# Near ties of changed models: times that every box is searched, cells at a time, passes over their
+# coordinates; seconds at most, and the share of a time limit.
+TIE_STARTS, TIE_CELLS, TIE_SWEEPS, TIE_SECONDS, TIE_SHARE = 16, 8, 3, 5.0, 0.4
+
+
+def prove(space, end, max_boxes, near_ties=True):
+    """Prove that two models are equal inside the domain, or no pair of their answers wrong.
+
+    Parameters
+    ----------
+    space : Space
+        Of two forests.
+    end : float
+        On the clock of ``time.perf_counter()``.
+    max_boxes : int or None
+    near_ties : bool
+        Whether to look for a difference near ties first, which can take seconds.
+
+    Returns
+    -------
+    outcome : bool or None
+    cells : int32 array of shape (1, n_axes) or None
+        What refutes.
+    n_boxes : int
+    """
+    stack = [space.whole]
+    n_boxes = 0
+    if space.changed is not None:
+        stack = space.changed
+        if near_ties:
+            n_boxes, cells = _search_ties(space, end)
+            if cells is not None:
+                return False, cells, n_boxes
+    for lo, hi in stack:
+        equal, first = None, FIRST_BOXES
+        while equal is None:
+            left = None if max_boxes is None else max_boxes - n_boxes
+            if time.perf_counter() >= end or (left is not None and left <= 0):
+                return None, None, n_boxes
+            # a bound on each vote alone is all it takes for most pairs
+            limit = left if space.pair is None else _least(left, first)
+            equal, cells, looked_at = certify(space, lo, hi, end, limit)
+            n_boxes += looked_at
+            if equal is not None or space.pair is None:
+                break
+            left = None if max_boxes is None else max_boxes - n_boxes
+            deadline = time.monotonic() + end - time.perf_counter()
+            box = None
+            if space.changed is not None:
+                # subtrees that are equal tell more there, if the two are alike in most of the box
+                box, left = (lo, hi), _least(left, first)
+            equal, cells = space.pair.refute(box, deadline, left)
+            n_boxes += space.pair.n_boxes
+            first *= MORE_BOXES
+        if not equal:
+            return equal, cells, n_boxes
+    return True, None, n_boxes
+
+
+def _least(left, limit):
+    """The lower one of two limits, the first of which may be None."""
+    return limit if left is None else min(left, limit)
+
+
+def certify(space, lo, hi, end, max_boxes):
+    """Prove the two models equal in a box by bounds on each: (outcome, cells, boxes)."""
+    stack = [(lo, hi)]
+    n_boxes = 0
+    while stack:
+        lo, hi = stack.pop()
+        left = None if max_boxes is None else max_boxes - n_boxes
+        seconds = end - time.perf_counter()
+        if seconds <= 0 or (left is not None and left <= 0):
+            return None, None, n_boxes
+        equal, _, cells = space.certifier.prove(lo, hi, seconds=seconds, max_boxes=left)
+        n_boxes += space.certifier.n_boxes
+        if equal is None:
+            return None, None, n_boxes
+        if equal:
+            continue
+        gap = None if space.outside is None else _box_around(cells[0], *space.outside)
+        if gap is None:
+            return False, cells, n_boxes
+        # the rest of the box, without the part around the cell that is outside the domain
+        for a, (first, last) in enumerate(zip(*gap, strict=True)):
+            if first > lo[a]:
+                below = hi.copy()
+                below[a] = first - 1
+                stack.append((lo.copy(), below))
+            if last < hi[a]:
+                above = lo.copy()
+                above[a] = last + 1
+                stack.append((above, hi.copy()))
+            lo, hi = lo.copy(), hi.copy()
+            lo[a], hi[a] = max(lo[a], first), min(hi[a], last)
+    return True, None, n_boxes
+
+
+def _search_ties(space, end):
+    """Look for a cell on which two changed models differ, where the first is nearly tied.
+
+    From random cells in the boxes outside of which the models are equal, one coordinate after the
+    other goes to where, on its line of cells, the two largest scores are closest. That finds in
+    moments what bounds cannot: in a box with hundreds of trees they leave everything open.
+
+    Returns
+    -------
+    n_boxes : int
+        Boxes that were searched.
+    cells : int32 array of shape (1, n_axes) or None
+    """
+    rng = np.random.default_rng(0)
+    begin = time.perf_counter()
+    end = begin + min(TIE_SECONDS, TIE_SHARE * (end - begin))
+    n_boxes = 0
+    for _ in range(TIE_STARTS):
+        for lo, hi in space.changed:
+            n_boxes += 1
+            cells = rng.integers(lo, hi + 1, size=(TIE_CELLS, len(lo)), dtype=np.int32)
+            for _ in range(TIE_SWEEPS):
+                differ = np.flatnonzero(space.differ(cells))
+                for at in differ:
+                    if space.outside is None or _box_around(cells[at], *space.outside) is None:
+                        return n_boxes, cells[at : at + 1]
+                for axis in rng.permutation(np.flatnonzero(lo < hi)):
+                    if time.perf_counter() >= end:
+                        return n_boxes, None
+                    _move_to_ties(space, cells, axis, lo[axis], hi[axis], rng)
+    return n_boxes, None
+
+
+def _move_to_ties(space, cells, axis, first, last, rng):
+    """Move cells along an axis, in first..last, to where the first model is closest to a tie."""
+    trees, forest, length = space.trees[0], space.forests[0], space.axes.shape[axis]
+    scores = np.zeros((len(cells) * length, forest.n_scores))
+    if forest.vote.init is not None:
+        scores += forest.vote.init[: forest.n_scores]
+    paint_lines(trees.nodes, trees.offsets[:-1], forest.value, cells, axis, length, scores)
+    scores = scores.reshape(len(cells), length, -1)[:, first : last + 1]
+    if scores.shape[2] == 1:
+        gap = np.abs(scores[:, :, 0])
+    else:
+        scores = np.partition(scores, -2, axis=2)
+        gap = scores[:, :, -1] - scores[:, :, -2]
+    # any of those that are closest
+    closest = gap <= gap.min(axis=1, keepdims=True)
+    cells[:, axis] = first + (closest * rng.random(gap.shape)).argmax(axis=1)
+
+
+def _box_around(cell, first, last):
+    """The first of some boxes that holds a cell, or None."""
+    holds = np.flatnonzero(((first <= cell) & (cell <= last)).all(axis=1))
+    return (first[holds[0]], last[holds[0]]) if holds.size else None

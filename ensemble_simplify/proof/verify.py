@@ -1,0 +1,234 @@
+"""Proof that two tree models answer alike on every finite input, or a row on which they differ.
+
+Nothing of the born-again search is used here: boxes are settled by bounds (`prove`,
+`numeric_difference`). Every counterexample is put to the models' own ``predict``.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from numbers import Integral, Real
+
+import numpy as np
+
+from ensemble_simplify.base import (
+    Interval,
+    StrOptions,
+    check_column_names,
+    check_missing,
+    validate_params,
+)
+from ensemble_simplify.grid import Domain, read_domain
+from ensemble_simplify.proof.compare import compare_labels, compare_numbers, rows_near
+from ensemble_simplify.reading import highest_codes, names_of, on_common_table, read_forest, unwrap
+
+
+@validate_params(
+    {
+        "voting": [StrOptions({"estimator", "hard"})],
+        "domain": [Domain, dict, None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "max_boxes": [Interval(Integral, 1, None, closed="left"), None],
+        "X": ["array-like", None],
+        "max_changes": [Interval(Integral, 0, None, closed="left"), None],
+        "atol": [Interval(Real, 0, None, closed="left"), None],
+        "rtol": [Interval(Real, 0, None, closed="left"), None],
+    },
+    prefer_skip_nested_validation=False,
+)
+def verify(
+    model_a,
+    model_b,
+    *,
+    voting="estimator",
+    domain=None,
+    X=None,
+    max_changes=None,
+    atol=None,
+    rtol=None,
+    time_limit=None,
+    max_boxes=None,
+):
+    """Prove that two tree models give the same answers, or find a row on which they differ.
+
+    Two classifiers are compared by their labels or, with `atol`, by their probabilities. Two
+    regressors are compared by their values. By default, all finite inputs count. With `X` and
+    `max_changes`, only points near the rows of `X` do.
+
+    Read more in the :ref:`User Guide <verify>`.
+
+    Parameters
+    ----------
+    model_a, model_b : estimator
+        Two fitted classifiers, or two fitted regressors, on the same features: tree ensembles,
+        decision trees, pipelines that end in one, or estimators of this package. They are not
+        changed.
+    voting : {"estimator", "hard"}, default="estimator"
+        What counts as the answer of a classifier. ``"estimator"``: what ``predict`` returns (with
+        ``n_jobs=None``). ``"hard"``: the class for which most trees vote, each with the same
+        weight; a tie goes to the class that comes first.
+    domain : Domain, dict or None, default=None
+        Which inputs can occur. Only these are compared. See :class:`Domain`. None: every finite
+        input and, near rows of `X`, missing values in columns of `X` that have some.
+    X : array-like of shape (n_samples, n_features) or None, default=None
+        Rows near which the models are compared; needed with `max_changes`.
+    max_changes : int or None, default=None
+        Compare every point that differs from some row of `X` in at most this many features,
+        whatever values these take. 0: the rows alone. 1: every change of one feature. All these
+        points are tried, so the time grows as the product of the numbers of thresholds of that many
+        features. None: every input counts.
+    atol, rtol : float or None, default=None
+        Absolute and relative tolerance for numbers. Answers a and b of the two models count as
+        equal if ``abs(a - b) <= atol + rtol * abs(b)``, as in :func:`numpy.isclose`. For
+        classifiers, the numbers are the probabilities of each class (0 for a class that a model
+        does not know). If both are None, classifiers are compared by label, and regressors must
+        give the very same numbers. If one is None, it is 0.
+    time_limit : float or None, default=None
+        Seconds after which the attempt ends undecided.
+    max_boxes : int or None, default=None
+        Boxes of the feature space to look at before the attempt ends undecided; not used with
+        `max_changes`.
+
+    Returns
+    -------
+    verification : Verification
+        Its attribute ``equal`` is True (proven), False (see ``counterexample``) or None (undecided,
+        see ``reason``). If numbers are compared, the largest difference lies between
+        ``max_difference`` and ``max_difference_bound``.
+
+    Raises
+    ------
+    TypeError
+        If a model cannot be read, one is a classifier and the other a regressor, or their
+        probabilities are not supported.
+    ValueError
+        If a parameter is out of range or does not go with the others, the models have different
+        features, or a row is outside the domain.
+
+    See Also
+    --------
+    agreement : How often, and where, two classifiers agree.
+    FaithfulPruner : Fewer trees that keep every answer.
+
+    Notes
+    -----
+    Predictions are compared by label, so the models may know different classes or keep them in
+    another order. Models that compare float64 numbers (HistGradientBoosting, LightGBM) are
+    compared on the rows that float32 represents, the others on every finite row.
+
+    Probabilities can be compared where they are means of what trees say (trees, forests, bagging,
+    soft votes of these), and, by `atol` alone, between two boosted classifiers of the same two
+    classes, whose probabilities are a sigmoid of a sum. Others are refused.
+
+    Bounds are in real numbers, with margins for all rounding, and what comes within a margin of a
+    tie or of the tolerance is decided by the models themselves. So another order of the same trees
+    is a different model: sums round otherwise, and where classes are all but tied that can turn
+    a label. Regressors without a tolerance are alike only if they are bit for bit; a tolerance of
+    ``1e-9`` times the largest value forgives rounding.
+
+    Time can grow exponentially with the number of features: deciding equality is NP-hard. With
+    `max_changes` it cannot: there are at most ``n_samples * cuts ** max_changes`` points. Bounds
+    on both models at once are close where the models are much alike, as a pruned ensemble and the
+    whole one are: each box needs, for a weight m, the largest sum of m times the one's lead and
+    the other's lead the other way, in which most trees cancel [1]_.
+
+    References
+    ----------
+    .. [1] A. Kantchelian, J. D. Tygar, A. D. Joseph (2016). Evasion and Hardening of Tree Ensemble
+       Classifiers. Proceedings of Machine Learning Research 48, 2387-2396.
+       https://proceedings.mlr.press/v48/kantchelian16.html
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from ensemble_simplify import verify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(5, max_depth=2, random_state=0).fit(X, y)
+    >>> tree = DecisionTreeClassifier(random_state=0).fit(X, forest.predict(X))
+    >>> outcome = verify(forest, tree)
+    >>> bool(outcome)
+    False
+    >>> row = outcome.counterexample.reshape(1, -1)
+    >>> bool(forest.predict(row) == tree.predict(row))
+    False
+
+    A model whose leaves were rounded, and how far its predictions can move:
+
+    >>> from copy import deepcopy
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
+    >>> rounded = deepcopy(model)
+    >>> for tree in rounded.estimators_.ravel():
+    ...     tree.tree_.value[...] = tree.tree_.value.round(3)
+    >>> outcome = verify(model, rounded, atol=0.001)
+    >>> outcome.equal
+    True
+    >>> outcome.max_difference <= outcome.max_difference_bound < 0.001
+    True
+    """
+    begin = time.perf_counter()
+    models = [unwrap(model) for model in (model_a, model_b)]
+    forests = [read_forest(model, voting=voting) for model in models]
+    if forests[0].n_features != forests[1].n_features:
+        raise ValueError(
+            f"model_a was fitted on {forests[0].n_features} features, but model_b on "
+            f"{forests[1].n_features}. Compare models of the same columns."
+        )
+    tolerance = _tolerance(models, forests, voting, atol, rtol)
+    if (X is None) != (max_changes is None):
+        raise ValueError(
+            f"max_changes={max_changes} {'needs' if X is None else 'was given with'} the rows X. "
+            "Give both, or neither to compare the models everywhere."
+        )
+    check_column_names(models, X)
+    answering, table = on_common_table(models, forests)
+    missing = None
+    if X is not None:
+        X = rows_near(X if table is None else table.encode(X), forests[0].n_features)
+        missing = np.isnan(X).any(axis=0)
+    codes = highest_codes(forests)
+    inside = read_domain(domain, forests[0].n_features, names_of(models), missing, codes)
+    if inside is not None and X is not None:
+        inside.check_rows(X)
+    for model, forest in zip(models, forests, strict=True):
+        check_missing(inside, model, forest)
+    end = np.inf if time_limit is None else begin + time_limit
+    if tolerance is not None:
+        outcome = compare_numbers(
+            answering, forests, inside, tolerance, X, max_changes, end, max_boxes
+        )
+    else:
+        outcome = compare_labels(answering, forests, inside, voting, X, max_changes, end, max_boxes)
+    row = outcome.counterexample
+    return replace(
+        outcome,
+        counterexample=row if row is None or table is None else table.decode(row[None]),
+        seconds=time.perf_counter() - begin,
+        domain=domain,
+        max_changes=max_changes,
+        tolerance=tolerance,
+    )
+
+
+def _tolerance(models, forests, voting, atol, rtol):
+    """How far apart numbers may be; None where labels are compared."""
+    kinds = [forest.classes is None for forest in forests]
+    if kinds[0] != kinds[1]:
+        names = [type(model).__name__ for model in models]
+        raise TypeError(
+            f"{names[kinds.index(True)]}(...) is a regressor, {names[kinds.index(False)]}(...) a "
+            "classifier. Give two of a kind."
+        )
+    if atol is None and rtol is None and not kinds[0]:
+        return None
+    if voting == "hard":
+        raise ValueError(
+            "voting='hard' goes with labels, but atol or rtol compares probabilities. Use "
+            "voting='estimator', or leave the tolerances out."
+        )
+    return float(atol or 0.0), float(rtol or 0.0)

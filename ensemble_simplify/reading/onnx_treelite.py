@@ -1,0 +1,562 @@
+"""Ensembles in exchange formats, as models to compare: ONNX and treelite.
+
+Each class predicts with the runtime of its format and is read with the arithmetic of that runtime:
+the type in which rows are compared, the type and order in which leaves are added up, what is added
+at the end, and what decides between classes.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from ensemble_simplify.grid import float32_below
+from ensemble_simplify.reading.decision import Vote
+from ensemble_simplify.reading.trees import Reading, Tree, Trees, name_of, set_of, spread
+
+
+class _ExchangeModel:
+    """What `OnnxModel` and `TreeliteModel` share: they are fitted, and keep no parameters."""
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def _rows(self, X, dtype):
+        X = np.ascontiguousarray(np.asarray(X, dtype=np.float64).astype(dtype))
+        if X.ndim != 2 or X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has shape {X.shape}, but {name_of(self)} takes rows of {self.n_features_in_} "
+                "features. Pass the columns of the ensemble that was converted."
+            )
+        return X
+
+    def _refused(self, why):
+        return ValueError(f"{name_of(self)} is not supported: {why}.")
+
+
+# ------------------------------------------------------------------- treelite
+
+
+class TreeliteModel(_ExchangeModel):
+    """A treelite model, to be compared with others by `verify` and `agreement`.
+
+    Scores and probabilities are those of treelite's reference runtime, GTIL. It compares rows in
+    the model's ``input_type`` and adds up leaves, one tree after the other, in the same type;
+    then it divides, where the model averages, and adds base scores.
+
+    Parameters
+    ----------
+    model : treelite.Model
+        Of one target: regression without a transformation of sums, or classification.
+    classes : array-like of shape (n_classes,) or None, default=None
+        Labels of the classes, which treelite does not keep. None: 0, 1, ....
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    classes_ : ndarray of shape (n_classes,)
+        Only of classifiers.
+
+    Notes
+    -----
+    ``predict`` answers the class with the largest score (with one score: the upper class iff it is
+    above zero), the first of several: before the sigmoid or softmax, which can round a difference
+    away.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from ensemble_simplify import TreeliteModel, verify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(4, max_depth=2, random_state=0).fit(X, y)
+    >>> import treelite.sklearn
+    >>> model = TreeliteModel(treelite.sklearn.import_model(forest))
+    >>> verify(forest, model).equal
+    True
+    """
+
+    def __init__(self, model, classes=None):
+        self.model = model
+        self._header = header = model.get_header_accessor()
+        self.n_features_in_ = int(model.num_feature)
+        n_scores = int(header.get_field("num_class")[0])
+        if int(header.get_field("num_target")[0]) != 1:
+            raise self._refused("it has several targets. Convert one ensemble for each")
+        kind = int(header.get_field("task_type")[0])
+        if kind not in _TREELITE_TASKS:
+            raise self._refused("it is neither a classifier nor a regressor")
+        if kind != _TREELITE_REGRESSOR:
+            n_classes = max(2, n_scores)
+            self.classes_ = np.arange(n_classes) if classes is None else np.asarray(classes)
+            if self.classes_.shape != (n_classes,):
+                raise ValueError(
+                    f"classes={classes!r}, but the model has {n_classes} classes. Name these."
+                )
+
+    def predict(self, X):
+        """Predict rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows; they are cast to the type of the runtime.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels; numbers for regression.
+        """
+        scores = self._scores(X, pred_margin=True)
+        if not hasattr(self, "classes_"):
+            return scores[:, 0]
+        if scores.shape[1] == 1:
+            return self.classes_[(scores[:, 0] > 0).astype(np.intp)]
+        return self.classes_[scores.argmax(axis=1)]
+
+    def predict_proba(self, X):
+        """Probabilities of the classes, as GTIL answers them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows; they are cast to the type of the runtime.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            In the order of ``classes_``.
+        """
+        upper = self._scores(X, pred_margin=False)
+        return upper if upper.shape[1] > 1 else np.column_stack([1 - upper, upper])
+
+    def _scores(self, X, pred_margin):
+        import treelite
+
+        X = self._rows(X, self.model.input_type)
+        scores = treelite.gtil.predict(self.model, X, nthread=1, pred_margin=pred_margin)
+        return scores.reshape(len(X), -1)
+
+    def _read(self):
+        header = self._header
+        classes = getattr(self, "classes_", None)
+        link = header.get_field("postprocessor")
+        allowed = ("identity",) if classes is None else _TREELITE_LINKS
+        if link not in allowed:
+            raise self._refused(f"it ends in {link!r}, where {', '.join(allowed)} are known")
+        base = np.array(header.get_field("base_scores"), dtype=np.float64)
+        n_scores, dtype = len(base), self.model.input_type
+        trees, categorical = Trees(self), np.zeros(self.n_features_in_, dtype=bool)
+        for index, score in enumerate(np.array(header.get_field("class_id")).tolist()):
+            tree, sets = self._tree(index, dtype)
+            if tree.value.shape[1] == 1 and n_scores > 1:
+                tree.value = spread(tree.value, [score], n_scores)
+            trees.add(tree, sets)
+            categorical[tree.feature[list(sets)]] = True
+        divisor = 1
+        if header.get_field("average_tree_output")[0]:
+            vectors = np.array(header.get_field("class_id"))[0] < 0
+            divisor = len(trees) if vectors else len(trees) // n_scores
+        vote = Vote(
+            "additive",
+            0,
+            len(trees),
+            n_scores,
+            init=np.zeros(n_scores),
+            dtype=dtype,
+            divisor=divisor,
+            offset=base if base.any() else None,
+        )
+        return Reading(trees, vote, classes, categorical if categorical.any() else None)
+
+    def _tree(self, index, dtype):
+        """One tree, and the tests of its splits of categories. Treelite frees arrays: copy them."""
+        nodes = self.model.get_tree_accessor(index)
+        get = {name: np.array(nodes.get_field(name)) for name in _TREELITE_FIELDS}
+        inner, sign = get["node_type"] == 1, get["cmp"]
+        if not np.isin(sign[inner], (2, 3)).all():
+            raise self._refused("it has tests other than < and <=")
+        leaf_type = np.float32 if dtype == "float32" else np.float64
+        begin, end = get["leaf_vector_begin"].astype(int), get["leaf_vector_end"].astype(int)
+        value = get["leaf_value"][:, None].astype(leaf_type).astype(np.float64)
+        width = (end - begin).max()
+        if width:
+            value = np.zeros((len(begin), width))
+            for node in np.flatnonzero(end > begin):
+                value[node] = get["leaf_vector"][begin[node] : end[node]].astype(leaf_type)
+        tree = Tree(
+            name=f"a tree of {name_of(self)}",
+            left=get["cleft"].astype(np.int64),
+            right=get["cright"].astype(np.int64),
+            feature=get["split_index"].astype(np.int64),
+            threshold=_largest(get["threshold"].astype(np.float64), sign == 2, dtype),
+            value=value,
+            n_features=self.n_features_in_,
+            dtype=dtype,
+            missing_left=get["default_left"].astype(bool),
+        )
+        sets = {}
+        for node in np.flatnonzero(get["node_type"] == 2).tolist():
+            part = slice(*(int(get[f"category_list_{end}"][node]) for end in ("begin", "end")))
+            goes_left = not get["category_list_right_child"][node]
+            sets[node] = set_of(get["category_list"][part], goes_left, self)
+        return tree, sets
+
+
+_TREELITE_REGRESSOR = 1
+_TREELITE_TASKS = (0, 1, 2)
+_TREELITE_LINKS = ("sigmoid", "softmax", "identity_multiclass")
+_TREELITE_FIELDS = (
+    "node_type",
+    "cleft",
+    "cright",
+    "split_index",
+    "default_left",
+    "leaf_value",
+    "threshold",
+    "cmp",
+    "category_list_right_child",
+    "leaf_vector",
+    "leaf_vector_begin",
+    "leaf_vector_end",
+    "category_list",
+    "category_list_begin",
+    "category_list_end",
+)
+
+
+def _largest(threshold, strict, dtype):
+    """Thresholds up to which a row goes left, of tests of which some are ``x < threshold``."""
+    below = float32_below(threshold) if dtype == "float32" else np.nextafter(threshold, -np.inf)
+    return np.where(strict, below, threshold)
+
+
+# ------------------------------------------------------------------- ONNX
+
+
+class OnnxModel(_ExchangeModel):
+    """An ONNX graph with one ensemble of trees, to be compared by `verify` and `agreement`.
+
+    Rows are predicted by onnxruntime, on one thread: with several, it adds up the trees in another
+    order. With a graph for float32 rows, it compares them, and adds up leaves one tree after the
+    other, in float32; with one for float64 rows, in float64.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto, bytes, str or path
+        A graph with one node ``TreeEnsembleClassifier`` or ``TreeEnsembleRegressor`` of the domain
+        ai.onnx.ml that sees the rows themselves, perhaps cast to another type, and whose label or
+        value is an output. What becomes of the probabilities does not matter.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    classes_ : ndarray of shape (n_classes,)
+        Only of classifiers.
+
+    Notes
+    -----
+    Converters of tree ensembles round: a threshold of float64 that becomes the nearest float32 can
+    lie on the other side of a number that float32 represents, and sums of leaves in float32 break
+    ties of float64 otherwise. `verify` finds both.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from ensemble_simplify import OnnxModel, verify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    >>> from skl2onnx import to_onnx  # doctest: +SKIP
+    >>> verify(tree, OnnxModel(to_onnx(tree, X[:1].astype("float32"))))  # doctest: +SKIP
+    Verification(equal=True: proven for every finite input; ...)
+    """
+
+    def __init__(self, model):
+        try:
+            import onnx
+        except ImportError as error:
+            raise ImportError("OnnxModel needs onnx. Install it with pip install onnx.") from error
+        if isinstance(model, (str, os.PathLike)):
+            model = onnx.load(model)
+        elif isinstance(model, (bytes, bytearray)):
+            model = onnx.load_from_string(bytes(model))
+        self.model = model
+        self._get = onnx.helper.get_attribute_value
+        self._to_array = onnx.numpy_helper.to_array
+        self._session = None
+        self._graph()
+        if self._node.op_type == "TreeEnsembleClassifier":
+            labels = self._attributes.get("classlabels_strings")
+            labels = labels or self._attributes.get("classlabels_int64s") or []
+            labels = [label.decode() if isinstance(label, bytes) else label for label in labels]
+            if len(labels) < 2:
+                raise self._refused(f"it has {len(labels)} classes, fewer than two")
+            self.classes_ = np.array(labels)
+
+    def _graph(self):
+        """Find the node of the trees, the type of rows, and the output that predict answers."""
+        graph = self.model.graph
+        found = [node for node in graph.node if node.op_type in _ONNX_TREES]
+        if len(found) != 1:
+            raise self._refused(
+                f"its graph has {len(found)} nodes {' or '.join(_ONNX_TREES)}, where one is needed"
+            )
+        node = self._node = found[0]
+        self._attributes = {a.name: self._get(a) for a in node.attribute}
+        stored = {array.name for array in graph.initializer}
+        inputs = [value for value in graph.input if value.name not in stored]
+        if len(inputs) != 1 or inputs[0].type.tensor_type.elem_type not in _ONNX_TYPES:
+            raise self._refused("it does not have one input, a matrix of float or double")
+        self._input = inputs[0].name
+        self._in_type = _ONNX_TYPES[inputs[0].type.tensor_type.elem_type]
+        # the type of the rows that reach the trees
+        makers = {name: maker for maker in graph.node for name in maker.output}
+        name, self._dtype = node.input[0], None
+        while name != self._input:
+            maker = makers.get(name)
+            if maker is None or maker.op_type not in ("Cast", "Identity"):
+                kind = "a stored array" if maker is None else maker.op_type
+                raise self._refused(f"its trees see what {kind} answers, not the rows themselves")
+            if maker.op_type == "Cast" and self._dtype is None:
+                to = self._get(next(a for a in maker.attribute if a.name == "to"))
+                self._dtype = _ONNX_TYPES.get(to)
+                if self._dtype is None:
+                    raise self._refused("it casts its rows to another type than float or double")
+            name = maker.input[0]
+        self._dtype = self._dtype or self._in_type
+        # the output that is the first output of the node
+        for output in graph.output:
+            name = output.name
+            while name in makers and makers[name].op_type in ("Cast", "Identity", "Reshape"):
+                name = makers[name].input[0]
+            if name == node.output[0]:
+                self._answer = output.name
+                break
+        else:
+            raise self._refused(
+                "no output of its graph is what its trees answer, as it is. Convert the ensemble "
+                "alone, without other steps"
+            )
+        size = inputs[0].type.tensor_type.shape.dim
+        known = int(size[1].dim_value) if len(size) == 2 else 0
+        features = self._array("nodes_featureids")
+        self.n_features_in_ = known or int(features.max(initial=0)) + 1
+
+    def predict(self, X):
+        """Predict rows with onnxruntime.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows; they are cast to the type of the runtime.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels; numbers for regression.
+        """
+        answer = self._run(X, self._answer)
+        return np.asarray(answer).ravel()
+
+    def predict_proba(self, X):
+        """Probabilities of the classes with onnxruntime.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows; they are cast to the type of the runtime.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            In the order of ``classes_``.
+        """
+        name = [out.name for out in self.model.graph.output if out.name != self._answer]
+        if len(name) != 1:
+            raise self._refused("it does not have one output beside the labels")
+        answer = self._run(X, name[0])
+        if len(answer) and isinstance(answer[0], dict):
+            return np.array([[row[label] for label in self.classes_.tolist()] for row in answer])
+        return np.asarray(answer)
+
+    def _run(self, X, name):
+        if self._session is None:
+            try:
+                import onnxruntime
+            except ImportError as error:
+                raise ImportError(
+                    "OnnxModel predicts with onnxruntime. Install it with pip install onnxruntime."
+                ) from error
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = options.inter_op_num_threads = 1
+            try:
+                self._session = onnxruntime.InferenceSession(
+                    self.model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+                )
+            except Exception as error:  # a class of its own for every kind of failure
+                raise ValueError(
+                    f"onnxruntime does not take this model ({str(error).splitlines()[0]}). Convert "
+                    "it again, perhaps for rows of float32."
+                ) from error
+        return self._session.run([name], {self._input: self._rows(X, self._in_type)})[0]
+
+    def __getstate__(self):
+        state = vars(self).copy()
+        state["_session"] = None  # opened again when it is needed
+        return state
+
+    def _array(self, name, dtype=np.int64):
+        """An attribute as an array; for float64, a tensor of the same name goes first."""
+        if dtype == np.int64:
+            return np.array(self._attributes.get(name, []), dtype=dtype)
+        tensor = self._attributes.get(f"{name}_as_tensor")
+        if tensor is not None:
+            return self._to_array(tensor).astype(np.float64)
+        return np.array(self._attributes.get(name, []), dtype=np.float32).astype(np.float64)
+
+    def _read(self):
+        regression = self._node.op_type == "TreeEnsembleRegressor"
+        kind = "target" if regression else "class"
+        ids = self._array(f"{kind}_ids")
+        weights = self._array(f"{kind}_weights", np.float64)
+        base = self._array("base_values", np.float64)
+        if regression:
+            vote, columns = self._vote_of_regressor(base)
+        else:
+            vote, columns = self._vote_of_classifier(ids, weights, base)
+        trees, categorical = Trees(self), np.zeros(self.n_features_in_, dtype=bool)
+        numbers = self._array("nodes_treeids")
+        begins = np.flatnonzero(np.diff(numbers, prepend=-1) != 0)
+        if len(np.unique(numbers)) != len(begins):
+            raise self._refused("nodes of its trees do not stand together")
+        places = self._places(ids, kind)
+        filled = np.zeros(vote.n_scores, dtype=bool)
+        for begin, end in zip(begins, [*begins[1:], len(numbers)], strict=True):
+            tree, sets = self._tree(slice(begin, end))
+            own = np.flatnonzero((begin <= places) & (places < end))
+            value = np.zeros((end - begin, vote.n_scores))
+            written = np.zeros(value.shape, dtype=np.intp)
+            value[places[own] - begin, columns[ids[own]]] = weights[own]
+            np.add.at(written, (places[own] - begin, columns[ids[own]]), 1)
+            leaf = tree.left == -1
+            if (written[leaf] > 1).any() or not written[leaf].any(axis=1).all():
+                raise self._refused("a leaf has several weights, or none, for a class")
+            filled |= (written[leaf] == 1).all(axis=0)
+            tree.value = value
+            categorical[tree.feature[list(sets)]] = True
+            trees.add(tree, sets)
+        if not trees:
+            raise self._refused("it has no trees")
+        if vote.offset is None and not filled.all():
+            # onnxruntime leaves classes without any weight out of the vote
+            raise self._refused(
+                f"no tree has a weight for class {(~filled).argmax()} in all leaves"
+            )
+        vote = Vote(**{**vars(vote), "stop": len(trees)})
+        if regression and self._attributes.get("aggregate_function", b"SUM") == b"AVERAGE":
+            vote = Vote(**{**vars(vote), "divisor": len(trees)})
+        classes = None if regression else self.classes_
+        return Reading(trees, vote, classes, categorical if categorical.any() else None)
+
+    def _vote_of_regressor(self, base):
+        """The vote, whose trees are not counted yet, and the score of each target."""
+        attributes = self._attributes
+        how = attributes.get("aggregate_function", b"SUM")
+        transform = attributes.get("post_transform", b"NONE")
+        if how not in (b"SUM", b"AVERAGE") or transform != b"NONE":
+            raise self._refused(f"it takes {how.decode()} and {transform.decode()} of its trees")
+        if attributes.get("n_targets", 1) != 1 or self._dtype != "float32":
+            raise self._refused("regression of several targets, or in float64, is not read")
+        offset = base if len(base) == 1 else None
+        vote = Vote("additive", 0, 0, 1, init=np.zeros(1), dtype=self._dtype, offset=offset)
+        return vote, np.zeros(1, dtype=np.intp)
+
+    def _vote_of_classifier(self, ids, weights, base):
+        """The vote, whose trees are not counted yet, and the score of each class."""
+        n_classes = len(self.classes_)
+        if ids.size and not 0 <= ids.min() <= ids.max() < n_classes:
+            raise self._refused("it has weights for a class that it does not name")
+        common = dict(rule="additive", start=0, stop=0, dtype=self._dtype)
+        if n_classes > 2:
+            if len(base) not in (0, n_classes):
+                raise self._refused(f"it has {len(base)} base values for {n_classes} classes")
+            offset = base if len(base) else None
+            vote = Vote(**common, n_scores=n_classes, init=np.zeros(n_classes), offset=offset)
+            return vote, np.arange(n_classes)
+        # With two classes, onnxruntime looks at one score, and from where it decides depends on
+        # whether there are others, and on the signs of all weights.
+        own = np.unique(ids)
+        if len(own) == 1:
+            if own[0] == 1 and len(base):
+                raise self._refused("its base values are for another class than its weights")
+            above = 0.0 if (weights < 0).any() else 0.5
+            offset = base[:1] if len(base) else None
+            columns = np.zeros(2, dtype=np.intp)
+        else:
+            raise self._refused(
+                "it has two classes and weights for both; the result of onnxruntime does not "
+                "depend on the first. Convert it with weights for one class"
+            )
+        vote = Vote(**common, n_scores=1, init=np.zeros(1), offset=offset, above=above)
+        return vote, columns
+
+    def _places(self, ids, kind):
+        """The node of each weight, among those of all trees."""
+        trees, nodes = self._array("nodes_treeids"), self._array("nodes_nodeids")
+        of_tree, of_node = self._array(f"{kind}_treeids"), self._array(f"{kind}_nodeids")
+        if len(of_tree) != len(ids) or len(of_node) != len(ids) or len(nodes) != len(trees):
+            raise self._refused("its weights do not name a leaf each")
+        place = {pair: i for i, pair in enumerate(zip(trees.tolist(), nodes.tolist(), strict=True))}
+        try:
+            pairs = zip(of_tree.tolist(), of_node.tolist(), strict=True)
+            return np.array([place[pair] for pair in pairs], dtype=np.intp)
+        except KeyError as error:
+            raise self._refused(f"a weight is for a node that is not there: {error}") from error
+
+    def _tree(self, part):
+        """One tree, and its tests of single codes."""
+        modes = np.array(self._attributes["nodes_modes"])[part]
+        unknown = sorted(set(modes.tolist()) - {*_ONNX_MODES, b"LEAF", b"BRANCH_EQ"})
+        if unknown:
+            raise self._refused(f"it has tests of the kind {unknown[0].decode()}")
+        leaf = modes == b"LEAF"
+        nodes = self._array("nodes_nodeids")[part]
+        place = {node: i for i, node in enumerate(nodes.tolist())}
+        yes, no = (
+            np.array([place.get(child, -2) for child in self._array(name)[part].tolist()])
+            for name in ("nodes_truenodeids", "nodes_falsenodeids")
+        )
+        above = np.isin(modes, (b"BRANCH_GT", b"BRANCH_GTE"))
+        strict = np.isin(modes, (b"BRANCH_LT", b"BRANCH_GTE"))
+        threshold = self._array("nodes_values", np.float64)[part]
+        tracks = self._array("nodes_missing_value_tracks_true")
+        tracks = tracks[part] == 1 if len(tracks) else np.zeros(len(modes), dtype=bool)
+        tree = Tree(
+            name=f"a tree of {name_of(self)}",
+            left=np.where(leaf, -1, np.where(above, no, yes)),
+            right=np.where(leaf, -1, np.where(above, yes, no)),
+            feature=self._array("nodes_featureids")[part],
+            threshold=_largest(threshold, strict, self._dtype),
+            value=np.zeros((len(modes), 1)),
+            n_features=self.n_features_in_,
+            dtype=self._dtype,
+            missing_left=tracks != above,
+        )
+        sets = {}
+        for node in np.flatnonzero(modes == b"BRANCH_EQ").tolist():
+            if threshold[node] != np.floor(threshold[node]):
+                raise self._refused(f"it tests whether a column equals {threshold[node]}")
+            sets[node] = set_of([int(threshold[node])], True, self)
+        return tree, sets
+
+
+_ONNX_TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
+_ONNX_TYPES = {1: "float32", 11: "float64"}
+_ONNX_MODES = (b"BRANCH_LEQ", b"BRANCH_LT", b"BRANCH_GT", b"BRANCH_GTE")
+
+
+def read_exchange(model, within):
+    """`OnnxModel` and `TreeliteModel`: each knows its runtime."""
+    return model._read()

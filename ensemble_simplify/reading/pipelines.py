@@ -1,0 +1,432 @@
+"""Pipelines: tests of transformed rows become tests of the rows that the pipeline is given.
+
+Each column that comes out is made of one that goes in. Scalers are non-decreasing, also after
+rounding: "the transformed value is at most t" is the same test as "the value is at most b", where b
+is the largest float32 whose transformed value is at most t; bisection over all float32 numbers
+finds it with nothing but the transformers' own ``transform``. Encoders answer for a code what they
+answer for its level; each level is transformed once, and so is a missing value of each column. Rows
+count as float64 here: a scaler rounds float32 rows differently.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+    TargetEncoder,
+)
+
+from ensemble_simplify.grid import FLOAT32_MAX, last_float32
+from ensemble_simplify.reading.table import Columns, is_missing, plain_levels
+
+# Each column is transformed alone, by a function that never decreases (or never increases).
+_MONOTONE = (
+    Binarizer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    RobustScaler,
+    StandardScaler,
+)
+_IMPUTERS = (SimpleImputer, KNNImputer)
+_ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
+_KNOWN = (ColumnTransformer, SelectorMixin, *_IMPUTERS, *_ENCODERS, *_MONOTONE)
+
+# What became of a column on the way: nothing, a scaled number, a function of levels.
+_PLAIN, _SCALED, _ENCODED = range(3)
+
+# Numbers that are transformed at once, about.
+_BATCH = 1 << 20
+
+
+class Transformers:
+    """The fitted transformers of a pipeline: of which column each one that comes out is made.
+
+    Parameters
+    ----------
+    steps : list of (str, transformer)
+        All steps but the last.
+    n_features : int
+        Number of columns that come out of them.
+    names : ndarray of str or None
+        Names of the columns that go in.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of columns of the rows that go in.
+    source : ndarray of intp, shape (number of columns that come out,)
+        The column that goes in for each that comes out.
+    columns : Columns or None
+        The columns that go in, if some of them have levels.
+    filled : ndarray of bool, shape (n_features,)
+        Columns of which missing values are filled in from other columns.
+
+    Raises
+    ------
+    TypeError
+        If a transformer mixes columns, or is not known to be monotone in a column of numbers.
+    """
+
+    def __init__(self, steps, n_features, names=None):
+        self._steps = list(_flat(steps))
+        widths = [s.n_features_in_ for _, s in self._steps if hasattr(s, "n_features_in_")]
+        self.n_features = int(widths[0] if widths else n_features)
+        self._levels = [None] * self.n_features
+        self._refuses = np.zeros(self.n_features, dtype=bool)
+        self.filled = np.zeros(self.n_features, dtype=bool)
+        self._as_none, self._as_nan = set(), set()
+        made = np.arange(self.n_features), np.full(self.n_features, _PLAIN)
+        for name, step in self._steps:
+            made = self._made(name, step, *made)
+        self.source, state = made
+        self.columns = self._table = None
+        # an unknown level is no code for what looks at the value itself
+        self._refuses[self.source[state != _ENCODED]] = True
+        if any(own is not None for own in self._levels):
+            unknown = tuple("refused" if refuses else "code" for refuses in self._refuses)
+            self.columns = Columns(
+                names,
+                tuple(self._levels),
+                unknown,
+                as_none=frozenset(self._as_none),
+                as_nan=frozenset(self._as_nan),
+            )
+        if names is not None and any(isinstance(s, ColumnTransformer) for _, s in self._steps):
+            plain = Columns(names, (None,) * self.n_features, ("refused",) * self.n_features)
+            self._table = self.columns or plain
+        elif self.columns is not None:
+            self._table = self.columns
+        else:
+            # without names of columns: a transformer that knows them warns of arrays
+            self._steps = [(name, _without_names(step)) for name, step in self._steps]
+
+    # ------------------------------------------------------------------ which column is whose
+
+    def _made(self, name, step, source, state):
+        """Of which column that goes in, and how, each column is made that a transformer answers."""
+        step = unwrap(step)
+        if isinstance(step, Pipeline):
+            for inner_name, inner in step.steps:
+                source, state = self._made(inner_name, inner, source, state)
+            return source, state
+        if _is_identity(step):
+            return source, state
+        kind = next((kind for kind in _KNOWN if isinstance(step, kind)), None)
+        if kind is None:
+            raise refused(name, step, "is not known to look at one column at a time, in order")
+        if owner_of(type(step), "transform") is not owner_of(kind, "transform"):
+            raise refused(name, step, f"replaces the method transform of {kind.__name__}")
+        if kind is ColumnTransformer:
+            return self._parts(name, step, source, state)
+        if kind is SelectorMixin:
+            kept = step.get_support(indices=True)
+            return source[kept], state[kept]
+        if kind in _IMPUTERS:
+            return self._imputed(name, step, source, state)
+        if kind in _ENCODERS:
+            return self._encoded(name, step, source, state)
+        if kind is KBinsDiscretizer and step.encode != "ordinal":
+            raise refused(name, step, f"makes new columns (encode={step.encode!r})")
+        return source, np.maximum(state, _SCALED)
+
+    def _parts(self, name, step, source, state):
+        """The columns of a ColumnTransformer, part by part."""
+        made = [(source[:0], state[:0])]
+        for part, inner, chosen in step.transformers_:
+            places = _places(name, step, chosen, len(source))
+            if not len(places) or (isinstance(inner, str) and inner == "drop"):
+                continue
+            made.append(self._made(part, inner, source[places], state[places]))
+        return tuple(np.concatenate(columns).astype(np.intp) for columns in zip(*made, strict=True))
+
+    def _imputed(self, name, step, source, state):
+        if not is_missing(step.missing_values):
+            raise refused(name, step, f"replaces the number {step.missing_values!r}")
+        if not isinstance(step, SimpleImputer):
+            self.filled[source] = True
+            kept = _columns_of_imputer(name, step, len(source))
+            return source[kept], state[kept]
+        spelled = self._as_none if step.missing_values is None else self._as_nan
+        spelled |= set(source.tolist())
+        answers = _answers(step, len(source))
+        column = np.array([int(answer.rpartition("c")[2]) for answer in answers], dtype=np.intp)
+        is_flag = np.array([not answer.startswith("c") for answer in answers], dtype=bool)
+        return source[column], np.where(is_flag, _ENCODED, state[column])
+
+    def _encoded(self, name, step, source, state):
+        if (state != _PLAIN).any():
+            raise refused(name, step, "encodes what another step made of a column")
+        if isinstance(step, TargetEncoder) and step.target_type_ == "multiclass":
+            raise refused(name, step, "makes new columns (a target of several classes)")
+        for j, own in zip(source, step.categories_, strict=True):
+            own, has_none, has_nan = plain_levels(own)
+            self._as_none |= {int(j)} if has_none else set()
+            self._as_nan |= {int(j)} if has_nan else set()
+            known = self._levels[j]
+            if known is not None:
+                seen = set(known.tolist())
+                more = [level for level in own.tolist() if level not in seen]
+                own = np.array([*known.tolist(), *more], dtype=object) if more else known
+            self._levels[j] = own
+            if j in self._as_none and j in self._as_nan:
+                raise refused(
+                    name,
+                    step,
+                    "knows None and NaN as two levels of a column; write both as NaN, with "
+                    "X.fillna(numpy.nan), and fit the pipeline again",
+                )
+            self._refuses[j] |= getattr(step, "handle_unknown", None) == "error"
+        column = np.arange(len(source))
+        if isinstance(step, OneHotEncoder):
+            plain = copy.copy(step)
+            plain.feature_name_combiner = lambda column, _: str(column)
+            column = [int(answer[1:]) for answer in _answers(plain, len(source))]
+        return source[column], np.full(len(column), _ENCODED)
+
+    # ------------------------------------------------------------------ tests
+
+    def transform(self, X, finite=True):
+        """Transform rows of numbers: float64, codes in columns with levels.
+
+        If they are `finite`, what comes out of each step has to be a number.
+        """
+        X = X.copy() if self._table is None else self._table.decode(X)
+        for name, step in self._steps:
+            try:
+                with np.errstate(all="ignore"), warnings.catch_warnings():
+                    warnings.filterwarnings("ignore", message="Found unknown categories")
+                    warnings.filterwarnings("ignore", message="X has feature names, but")
+                    X = step.transform(X)
+            except ValueError as error:
+                raise refused(name, step, f"does not take every finite row ({error})") from error
+            if finite and self.columns is None and np.isnan(_numbers(X)).any():
+                raise refused(name, step, "answers NaN to finite rows")
+        return _numbers(X)
+
+    def fold(self, feature, threshold, single):
+        """Find the tests of the rows that go in which decide as tests of those that come out.
+
+        Parameters
+        ----------
+        feature : ndarray of intp, shape (n_tests,)
+            Column of each test, among those that come out.
+        threshold : ndarray of float64, shape (n_tests,)
+            Values that are at most this pass.
+        single : ndarray of bool, shape (n_tests,)
+            Whether the value is rounded to float32 before it is compared.
+
+        Returns
+        -------
+        Folded
+            In terms of the columns ``source[feature]``.
+        """
+        n_tests, source = len(feature), self.source[feature]
+        numbers = np.ones(n_tests, dtype=bool)
+        if self.columns is not None:
+            numbers = ~self.columns.categorical[source]
+        sets = self._sets(np.flatnonzero(~numbers), feature, threshold, single)
+        ends = np.outer([-FLOAT32_MAX, FLOAT32_MAX], np.ones(self.n_features))
+        if self.columns is not None:
+            ends[:, self.columns.categorical] = 0.0
+        ends = self.transform(ends)
+        falls = (ends[0] > ends[1])[feature] & numbers
+        folded = np.full(n_tests, np.inf)
+        order = np.flatnonzero(numbers)
+        order = order[np.argsort(source[order], kind="stable")]
+        first = np.searchsorted(source[order], np.arange(self.n_features))
+        row = np.zeros(n_tests, dtype=np.intp)
+        row[order] = np.arange(len(order)) - first[source[order]]
+        step = max(1, _BATCH // max(1, self.n_features))
+        for begin in range(0, row.max(initial=-1) + 1, step):
+            part = np.flatnonzero(numbers & (begin <= row) & (row < begin + step))
+            if part.size:
+                at = row[part] - begin, feature[part]
+                folded[part] = self._bisect(at, threshold[part], single[part], falls[part])
+        return Folded(folded, falls, sets, *self._at_missing(feature, threshold, single))
+
+    def _sets(self, tests, feature, threshold, single):
+        """For each test of a column with levels: which codes pass, which come out as NaN."""
+        values = {}
+        for j in np.unique(self.source[feature[tests]]):
+            rows = np.zeros((int(self.columns.highest[j]) + 1, self.n_features))
+            rows[:, j] = np.arange(len(rows))
+            values[j] = self.transform(rows)
+        sets = {}
+        for i in tests.tolist():
+            value = values[self.source[feature[i]]][:, feature[i]]
+            sets[i] = _passes(value, threshold[i], single[i]), np.isnan(value)
+        return sets
+
+    def _at_missing(self, feature, threshold, single):
+        """Which tests a missing value passes, and where it stays missing until the test."""
+        passes, stays = np.zeros(len(feature), dtype=bool), np.zeros(len(feature), dtype=bool)
+        source = self.source[feature]
+        for j in np.unique(source[~self.filled[source]]):
+            row = np.zeros((1, self.n_features))
+            row[0, j] = np.nan
+            try:
+                value = self.transform(row, finite=False)[0]
+            except TypeError:  # a transformer refuses it, and the pipeline too
+                continue
+            mine = np.flatnonzero(source == j)
+            own = value[feature[mine]]
+            stays[mine] = np.isnan(own)
+            passes[mine] = _passes(own, threshold[mine], single[mine])
+        return passes, stays
+
+    def _bisect(self, at, threshold, single, falls):
+        """The largest float32 that passes each test, or, if `falls`, that does not."""
+        rows = np.zeros((at[0].max() + 1, self.n_features))
+
+        def below(x):
+            rows[at[0], self.source[at[1]]] = x
+            return _passes(self.transform(rows)[at], threshold, single) != falls
+
+        return last_float32(below, len(threshold))
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """Tests of the rows that go into a pipeline.
+
+    Attributes
+    ----------
+    threshold : ndarray of float64, shape (n_tests,)
+        Float32, or ``-inf``; infinity for tests of codes.
+    falls : ndarray of bool, shape (n_tests,)
+        Whether the transformed value falls where the value rises: then values above the threshold
+        pass.
+    sets : dict of int to pair of bool arrays
+        For tests of columns with levels, which codes pass, and which come out as missing.
+    missing_passes, missing_stays : ndarrays of bool, shape (n_tests,)
+        Whether a missing value passes, or comes out as one and is for the tree to send.
+    """
+
+    threshold: np.ndarray
+    falls: np.ndarray
+    sets: dict
+    missing_passes: np.ndarray
+    missing_stays: np.ndarray
+
+
+def _passes(value, threshold, single):
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(single, value.astype(np.float32), value) <= threshold
+
+
+def _numbers(X):
+    X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+    return X.astype(np.float64, copy=False)
+
+
+def _is_identity(step):
+    if step is None or isinstance(step, str):
+        return True
+    return isinstance(step, FunctionTransformer) and step.func is None
+
+
+def _places(name, step, chosen, n):
+    """Places of the columns that a part of a ColumnTransformer is given."""
+    names = list(getattr(step, "feature_names_in_", ()))
+    if isinstance(chosen, slice):
+        ends = [chosen.start, chosen.stop]
+        if any(isinstance(end, str) for end in ends):
+            first, last = (None if end is None else names.index(end) for end in ends)
+            return np.arange(n)[first : None if last is None else last + 1]
+        return np.arange(n)[chosen]
+    if callable(chosen):
+        raise refused(name, step, "holds a function where it should hold columns")
+    with warnings.catch_warnings():
+        # scikit-learn 1.6 announces that the remainder's columns will have names
+        warnings.simplefilter("ignore", FutureWarning)
+        chosen = [chosen] if isinstance(chosen, (str, Integral)) else list(chosen)
+    if chosen and isinstance(chosen[0], str):
+        return np.array([names.index(column) for column in chosen], dtype=np.intp)
+    if chosen and isinstance(chosen[0], (bool, np.bool_)):
+        return np.flatnonzero(chosen)
+    return np.arange(n)[np.array(chosen, dtype=np.intp)]
+
+
+def _without_names(step):
+    plain = copy.copy(step)
+    vars(plain).pop("feature_names_in_", None)
+    return plain
+
+
+def _answers(step, n):
+    """Names of the columns that come out if those that go in are called c0, c1, ..."""
+    return _without_names(step).get_feature_names_out([f"c{j}" for j in range(n)]).tolist()
+
+
+def _flat(steps):
+    """The transformers that do something, those of pipelines among them one by one."""
+    for name, step in steps:
+        step = unwrap(step)
+        if isinstance(step, Pipeline):
+            yield from _flat(step.steps)
+        elif step is not None and not isinstance(step, str):
+            yield name, step
+
+
+def _columns_of_imputer(name, step, width):
+    """The columns that an imputer of numbers lets through: it leaves finite rows as they are."""
+    if step.add_indicator:
+        raise refused(name, step, "makes new columns (add_indicator=True)")
+    probe = np.arange(1.0, width + 1)
+    kept = np.asarray(_without_names(step).transform(probe[None]), dtype=np.float64)[0]
+    if not np.isin(kept, probe).all():
+        raise refused(name, step, "changes rows that miss nothing (a column was empty in fit)")
+    return kept.astype(np.intp) - 1
+
+
+# Their predict is that of their best_estimator_; a subclass may have one of its own.
+_SEARCHES = (GridSearchCV, RandomizedSearchCV)
+
+
+def unwrap(estimator):
+    """What stands inside ``FrozenEstimator`` or a fitted search, however often it was wrapped."""
+    while True:
+        if isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+        elif type(estimator) in _SEARCHES and hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            return estimator
+
+
+def owner_of(kind, method):
+    """The class from which `kind` has its method."""
+    return next(base for base in kind.__mro__ if method in vars(base))
+
+
+def refused(name, step, why):
+    """The error for a pipeline with a transformer that cannot be folded into thresholds."""
+    return TypeError(
+        f"A Pipeline with the step {name!r}, {type(step).__name__}(...), is not supported: the "
+        f"step {why}. Pass the last step, FrozenEstimator(pipeline[-1]), and transformed rows, "
+        "pipeline[:-1].transform(X). Steps that are supported: StandardScaler, MinMaxScaler, "
+        "MaxAbsScaler, RobustScaler, Binarizer, KBinsDiscretizer(encode='ordinal'), OneHotEncoder, "
+        "OrdinalEncoder, TargetEncoder, SimpleImputer, KNNImputer, selectors of columns, "
+        "ColumnTransformer of these and 'passthrough'."
+    )

@@ -1,0 +1,677 @@
+"""Readers: where a fitted ensemble keeps its trees, one function for each family of ensembles.
+
+`read` answers with the trees, as the ensemble has them, and the `Vote` over them. Members are read
+by the same function, and so are this package's own estimators and pipelines: `readable` says what
+stands for them.
+
+Only this module and those that it takes families from know where an ensemble keeps its trees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingClassifier,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify.reading.boosting import (
+    read_hist_gradient_boosting,
+    read_lightgbm,
+    read_xgboost,
+)
+from ensemble_simplify.reading.categories import as_thresholds
+from ensemble_simplify.reading.decision import Vote, samme_votes
+from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
+from ensemble_simplify.reading.pipelines import Transformers, owner_of, unwrap
+from ensemble_simplify.reading.trees import Reading, Tree, name_of, spread
+
+# What this package's estimators wrap: their ``predict`` is the predict of one of these.
+_WRAPPED = ("decision_tree_", "pruned_estimator_")
+
+
+def read(estimator, *, within=None):
+    """Read a fitted ensemble.
+
+    Parameters
+    ----------
+    estimator : estimator
+    within : int or None
+        Number of features that the ensemble around it gives; None: it stands alone.
+
+    Returns
+    -------
+    Reading
+    """
+    estimator = readable(estimator)
+    family = _family_of(estimator)
+    if not isinstance(estimator, _EXCHANGE):  # which cannot be fitted
+        check_is_fitted(estimator)
+    _check_width(estimator, within)
+    reading = family(estimator, within)
+    if reading.classes is not None:
+        # In a tree or forest alone, classes are mere names; elsewhere they are looked up.
+        alone = within is None and isinstance(estimator, _CLASSES_ARE_NAMES)
+        reading.classes = _checked_classes(estimator, reading, any_order=alone)
+    return reading
+
+
+def readable(estimator):
+    """What is read in place of an estimator.
+
+    ``FrozenEstimator`` is taken off; an estimator of this package stands for the fitted tree or
+    ensemble that it wraps and whose ``predict`` is its own. Everything else stands for itself.
+    """
+    estimator = unwrap(estimator)
+    while _is_ours(type(estimator)):
+        inner = [name for name in _WRAPPED if hasattr(estimator, name)]
+        if not inner:
+            break
+        estimator = unwrap(getattr(estimator, inner[0]))
+    return estimator
+
+
+def _is_ours(kind):
+    """Whether a class has its ``predict`` from this package."""
+    if not hasattr(kind, "predict"):
+        return False
+    return owner_of(kind, "predict").__module__.partition(".")[0] == _PACKAGE
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def n_features_of(estimator):
+    """Number of features that a fitted ensemble takes; as `readable` answers it."""
+    if isinstance(estimator, Pipeline):
+        return _transformers(estimator)[0].n_features
+    if hasattr(estimator, "estimators_"):
+        _members(estimator)
+    return int(estimator.n_features_in_)
+
+
+def columns_of(estimator, forest=None):
+    """The columns of the tables that a fitted model takes; None if its rows are numbers.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    forest : Forest or None
+        As it was read, which spares reading it again.
+
+    Returns
+    -------
+    Columns or None
+    """
+    estimator = unwrap(estimator)
+    own = vars(estimator).get("_table") if _is_ours(type(estimator)) else None
+    if own is not None:
+        return own
+    if forest is not None:
+        return forest.columns
+    estimator = readable(estimator)
+    if isinstance(estimator, Pipeline):
+        return _transformers(estimator)[0].columns
+    return read(estimator).columns if _encodes_categories(type(estimator)) else None
+
+
+# ------------------------------------------------------------------- checks, and parts of readers
+
+
+def _check_width(estimator, within):
+    """Check that a part of an ensemble was fitted on as many features as it is given."""
+    width = n_features_of(estimator)
+    if within is not None and within != width:
+        raise ValueError(
+            f"An ensemble gives {within} features to a member, a {name_of(estimator)} fitted on "
+            f"{width}. Fit it again."
+        )
+
+
+def _members(estimator):
+    members = list(estimator.estimators_)
+    if not members:
+        raise ValueError(f"{name_of(estimator)} has an empty estimators_: fit it first.")
+    return [unwrap(member) for member in members]
+
+
+def _one_output(estimator):
+    if getattr(estimator, "n_outputs_", 1) != 1:
+        raise ValueError(
+            f"{name_of(estimator)} was fitted on y with {estimator.n_outputs_} outputs; only one "
+            "output is supported. Fit one ensemble for each column of y."
+        )
+
+
+def _checked_classes(estimator, reading, any_order):
+    """The classes of an ensemble, after checking that they are distinct and go with its vote."""
+    vote, classes = reading.vote, np.asarray(reading.classes)
+    distinct = classes.ndim == 1 and len(set(classes.tolist())) == len(classes)
+    if not distinct or not (any_order or (classes[:-1] < classes[1:]).all()):
+        raise ValueError(
+            f"{name_of(estimator)} has classes_={list(classes)}, which are not "
+            f"{'distinct' if any_order else 'sorted and distinct'}. Fit it again."
+        )
+    expected = 2 if vote.rule == "additive" and vote.n_scores == 1 else vote.n_scores
+    if len(classes) != expected:
+        raise ValueError(
+            f"{name_of(estimator)} has {len(classes)} classes_, but its trees vote for {expected}. "
+            "Fit it again."
+        )
+    return classes
+
+
+def _index_of(labels, classes, estimator):
+    """Where each of a member's `labels` stands among the `classes` of the ensemble."""
+    classes = np.asarray(classes)
+    index = np.minimum(np.searchsorted(classes, labels), classes.shape[0] - 1)
+    if not np.array_equal(classes[index], labels):
+        raise ValueError(
+            f"{name_of(estimator)} holds a member with classes {list(labels)}, which are not among "
+            f"{list(classes)}. Fit the ensemble instead of assembling it from fitted parts."
+        )
+    return index.astype(np.intp)
+
+
+def _joined(readings, estimator):
+    """The trees of several readings in one list, and their votes over that list."""
+    if any(reading.categorical is not None for reading in readings):
+        raise TypeError(
+            f"{name_of(estimator)} holds members with categories of their own, which is not "
+            "supported. Encode the categories before the ensemble, in a Pipeline around it."
+        )
+    trees, votes = [], []
+    for reading in readings:
+        votes.append(reading.vote.moved(len(trees)))
+        trees += reading.trees
+    return trees, votes
+
+
+def _sklearn_tree(estimator, within):
+    """One scikit-learn tree."""
+    check_is_fitted(estimator)
+    _check_width(estimator, within)
+    _one_output(estimator)
+    if np.any(getattr(estimator, "is_categorical_", False)):
+        raise ValueError(_CATEGORICAL.format(name_of(estimator)))
+    tree = estimator.tree_
+    return Tree(
+        name=name_of(estimator),
+        left=tree.children_left,
+        right=tree.children_right,
+        feature=tree.feature,
+        threshold=tree.threshold,
+        value=np.array(tree.value[:, 0, :], dtype=np.float64, order="C"),
+        n_features=estimator.n_features_in_,
+        estimator=estimator,
+        missing_left=tree.missing_go_to_left.astype(bool),
+    )
+
+
+_CATEGORICAL = (
+    "{} has categorical splits, which are not supported. Encode the categories as numbers or "
+    "one-hot columns."
+)
+
+
+def keep_members(estimator, members):
+    """Leave all but some members out of an averaging ensemble of scikit-learn, in place.
+
+    Parameters
+    ----------
+    estimator : fitted forest or bagging ensemble
+    members : ndarray of intp
+        Ascending.
+    """
+    estimator.estimators_ = [estimator.estimators_[i] for i in members]
+    estimator.set_params(n_estimators=len(members))
+    if isinstance(estimator, (BaggingClassifier, BaggingRegressor)):
+        estimator.estimators_features_ = [estimator.estimators_features_[i] for i in members]
+        # From these the rows of each member are drawn again when they are asked for.
+        estimator._seeds = np.asarray(estimator._seeds)[members]
+
+
+def widen_members(estimator, features, n_features, names=None):
+    """Let a bagging ensemble that was fitted on some columns take rows of all, in place.
+
+    Parameters
+    ----------
+    estimator : fitted bagging ensemble
+    features : ndarray of intp
+        The columns that it was fitted on.
+    n_features : int
+        Number of columns of the rows that it shall take.
+    names : ndarray of str, shape (n_features,), or None
+        Names of all columns.
+    """
+    estimator.estimators_features_ = [features[own] for own in estimator.estimators_features_]
+    estimator.n_features_in_ = n_features
+    if names is not None:
+        estimator.feature_names_in_ = names
+
+
+# ------------------------------------------------------------------- scikit-learn's ensembles
+
+
+def _read_tree(estimator, within):
+    """DecisionTreeClassifier, DecisionTreeRegressor and the extra trees."""
+    tree = _sklearn_tree(estimator, within)
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None and tree.value.shape[1] != len(classes):
+        raise ValueError(
+            f"{name_of(estimator)} has {len(classes)} classes_, but its tree_ holds "
+            f"{tree.value.shape[1]} values a node. Fit it again."
+        )
+    return Reading([tree], Vote("mean", 0, 1, tree.value.shape[1]), classes)
+
+
+def _read_forest(estimator, within):
+    """RandomForest and ExtraTrees: the mean of the trees."""
+    _one_output(estimator)
+    classes = getattr(estimator, "classes_", None)
+    n_scores = 1 if classes is None else len(classes)
+    width = n_features_of(estimator)
+    trees = [_sklearn_tree(member, width) for member in _members(estimator)]
+    if any(tree.value.shape[1] != n_scores for tree in trees):
+        raise ValueError(
+            f"{name_of(estimator)} holds trees that do not share its classes_. Fit the "
+            "ensemble instead of assembling it from fitted parts."
+        )
+    return Reading(trees, Vote("mean", 0, len(trees), n_scores, scale=len(trees)), classes)
+
+
+def _read_bagging(estimator, within):
+    """Bagging: members see subsets of the features, and perhaps of the classes."""
+    members = _members(estimator)
+    if len(members) != estimator.n_estimators:
+        raise ValueError(
+            f"{name_of(estimator)} has n_estimators={estimator.n_estimators}, but holds "
+            f"{len(members)} fitted estimators. Fit it again."
+        )
+    classes = None if isinstance(estimator, BaggingRegressor) else estimator.classes_
+    n_scores = 1 if classes is None else len(classes)
+    readings = []
+    for member, subset in zip(members, _feature_subsets(estimator), strict=True):
+        reading = read(member, within=len(subset))
+        _check_averaged(estimator, member, reading)
+        if classes is not None:
+            index = _index_of(reading.classes, np.arange(n_scores), estimator)
+            reading.vote = replace(reading.vote, columns=index)
+        for tree in reading.trees:
+            tree.columns = subset if tree.columns is None else subset[tree.columns]
+        readings.append(reading)
+    trees, votes = _joined(readings, estimator)
+    if all(vote.is_one_tree for vote in votes):
+        if classes is not None:
+            for tree, vote in zip(trees, votes, strict=True):
+                tree.value = spread(tree.value, vote.columns, n_scores)
+        votes = []
+    vote = Vote("mean", 0, len(trees), n_scores, tuple(votes), scale=len(members))
+    filled = np.zeros(estimator.n_features_in_, dtype=bool)
+    for reading, subset in zip(readings, _feature_subsets(estimator), strict=True):
+        if reading.filled is not None:
+            filled[subset[reading.filled]] = True
+    return Reading(trees, vote, classes, filled=filled if filled.any() else None)
+
+
+def _feature_subsets(estimator):
+    """The features that each member of a Bagging ensemble was fitted on, checked."""
+    subsets = [np.asarray(subset) for subset in estimator.estimators_features_]
+    if len(subsets) != len(estimator.estimators_):
+        raise ValueError(
+            f"{name_of(estimator)} has estimators_features_ for {len(subsets)} members, but "
+            f"{len(estimator.estimators_)} fitted estimators. Fit it again."
+        )
+    for i, subset in enumerate(subsets):
+        width = estimator.n_features_in_
+        if subset.dtype.kind not in "iu" or ((subset < 0) | (subset >= width)).any():
+            raise ValueError(
+                f"{name_of(estimator)} has estimators_features_[{i}]={subset.tolist()}, which are "
+                f"not all features: these are 0 to {width - 1}. Fit it again."
+            )
+    return subsets
+
+
+def _check_averaged(estimator, member, reading):
+    """Check that a Bagging ensemble can take the mean of a member's answers."""
+    regression = isinstance(estimator, BaggingRegressor)
+    if (reading.classes is None) != regression:
+        kind = DecisionTreeRegressor if regression else DecisionTreeClassifier
+        raise TypeError(
+            f"{name_of(estimator)} of {name_of(member)} is not supported: use a "
+            f"{kind.__name__} as its estimator."
+        )
+    if reading.vote.is_boosted:
+        raise TypeError(
+            f"{name_of(estimator)} of {name_of(member)} is not supported: it averages "
+            "probabilities that are no sums of leaf values. Use trees or forests."
+        )
+
+
+def _read_adaboost(estimator, within):
+    """AdaBoost (SAMME): weighted votes of labels."""
+    classes = estimator.classes_
+    n_classes = len(classes)
+    weights = estimator.estimator_weights_
+    scale = weights.sum()
+    if not (np.isfinite(scale) and scale > 0):
+        raise ValueError(
+            f"{name_of(estimator)} has estimator_weights_ that sum to {scale}; a positive sum is "
+            "needed. Fit it on other data or with a positive learning_rate."
+        )
+    members = _members(estimator)
+    weights = weights[: len(members)]
+    width = n_features_of(estimator)
+    readings = [read(member, within=width) for member in members]
+    for reading in readings:
+        index = _index_of(reading.classes, classes, estimator)
+        reading.vote = replace(reading.vote, columns=index)
+    trees, votes = _joined(readings, estimator)
+    vote = Vote("samme", 0, len(trees), n_classes, scale=scale)
+    if not all(member.is_one_tree for member in votes):
+        return Reading(trees, replace(vote, members=tuple(votes), weights=weights), classes)
+    for tree, member, weight in zip(trees, votes, weights, strict=True):
+        label = member.columns[tree.value.argmax(axis=1)]
+        tree.value = samme_votes(label, weight, n_classes)
+    return Reading(trees, vote, classes)
+
+
+def _read_gradient_boosting(estimator, within):
+    """GradientBoosting: raw sums of scaled leaf values."""
+    constant = isinstance(estimator.init_, DummyRegressor) or (
+        isinstance(estimator.init_, DummyClassifier)
+        and estimator.init_.strategy in ("prior", "most_frequent", "constant", "uniform")
+    )
+    if not constant and not (isinstance(estimator.init_, str) and estimator.init_ == "zero"):
+        raise ValueError(
+            f"{name_of(estimator)} starts from init={name_of(estimator.init_)}(...), which is not "
+            "constant. Use init=None or init='zero'."
+        )
+    stages = estimator.estimators_
+    if stages.size == 0:
+        raise ValueError(f"{name_of(estimator)} has an empty estimators_: fit it first.")
+    n_scores, width = stages.shape[1], estimator.n_features_in_
+    trees = []
+    for stage in stages:
+        for k, member in enumerate(stage):
+            tree = _sklearn_tree(member, width)
+            tree.value = spread(estimator.learning_rate * tree.value, [k], n_scores)
+            trees.append(tree)
+    row = np.zeros((1, width), dtype=np.float32)
+    vote = Vote(
+        "additive",
+        0,
+        len(trees),
+        n_scores,
+        init=estimator._raw_predict_init(row)[0],
+        tie_upper=n_scores == 1,
+    )
+    return Reading(trees, vote, getattr(estimator, "classes_", None))
+
+
+def _read_voting(estimator, within):
+    """VotingClassifier over any classifiers read here."""
+    classes = estimator.classes_
+    soft = estimator.voting == "soft"
+    weights = _weights_of_voting(estimator)
+    width, readings = n_features_of(estimator), []
+    for member in _members(estimator):
+        reading = read(member, within=width)
+        if soft and (reading.vote.is_boosted or reading.vote.rule == "hard"):
+            raise TypeError(
+                f"{name_of(estimator)}(voting='soft') over {name_of(member)} is not supported: its "
+                "probabilities are no sums of leaf values. Use voting='hard'."
+            )
+        if reading.classes is None:
+            raise TypeError(
+                f"{name_of(estimator)} over the regressor {name_of(member)} is not supported. "
+                "Use classifiers."
+            )
+        if soft and len(reading.classes) == len(classes):
+            index = np.arange(len(classes))
+        else:
+            index = _index_of(reading.classes, np.arange(len(classes)), estimator)
+        reading.vote = replace(reading.vote, columns=index)
+        readings.append(reading)
+    trees, votes = _joined(readings, estimator)
+    if soft and any(len(vote.columns) != len(classes) for vote in votes):
+        raise ValueError(
+            f"{name_of(estimator)}(voting='soft') holds members with fewer classes than its "
+            f"{len(classes)}. Fit the ensemble instead of assembling it from fitted parts."
+        )
+    if weights is not None and len(weights) != len(votes):
+        raise ValueError(
+            f"{name_of(estimator)} has {len(weights)} weights for {len(votes)} fitted "
+            "estimators. Fit it again."
+        )
+    rule = "soft" if soft else "hard"
+    filled = [reading.filled for reading in readings if reading.filled is not None]
+    return Reading(
+        trees,
+        Vote(rule, 0, len(trees), len(classes), tuple(votes), weights),
+        classes,
+        filled=np.any(filled, axis=0) if filled else None,
+    )
+
+
+def _weights_of_voting(estimator):
+    """Weights of the members of a VotingClassifier that were not dropped, or None."""
+    if estimator.weights is None:
+        return None
+    weights = np.array(
+        [
+            weight
+            for (_, member), weight in zip(estimator.estimators, estimator.weights, strict=True)
+            if not (isinstance(member, str) and member == "drop")
+        ],
+        dtype=np.float64,
+    )
+    soft = estimator.voting == "soft"
+    if not np.isfinite(weights).all() or (soft and weights.sum() == 0):
+        raise ValueError(
+            f"{name_of(estimator)} has weights={estimator.weights}. They must be finite"
+            f"{', and their sum not zero' if soft else ''}."
+        )
+    if soft and (weights < 0).any():
+        raise ValueError(
+            f"{name_of(estimator)}(voting='soft') has weights={estimator.weights}: with a negative "
+            "weight, its means of probabilities can be negative. Use weights of 0 or more, or "
+            "voting='hard'."
+        )
+    return weights
+
+
+# ------------------------------------------------------------------- pipelines
+
+
+def _transformers(estimator):
+    """The transformers of a pipeline, those of pipelines in it among them, and its last step."""
+    steps, last = [], estimator
+    names = getattr(estimator, "feature_names_in_", None)
+    while isinstance(last, Pipeline):
+        _family_of(last)
+        steps += last.steps[:-1]
+        last = readable(last.steps[-1][1])
+    check_is_fitted(last)
+    return Transformers(steps, last.n_features_in_, names), last
+
+
+def _read_pipeline(estimator, within):
+    """Pipeline: the tests of its last step, in terms of the rows it is given."""
+    transformers, last = _transformers(estimator)
+    # The last step stands alone if the pipeline does: its classes may be mere names.
+    reading = read(last)
+    _check_width(last, len(transformers.source))
+    trees = reading.trees
+    if any(tree.folded for tree in trees):
+        raise TypeError(
+            f"{name_of(estimator)} is not supported: it ends in an ensemble that holds pipelines. "
+            "Give the transformed rows to that ensemble."
+        )
+    if reading.categorical is not None:
+        raise TypeError(
+            f"{name_of(estimator)} is not supported: its last step has categorical splits of "
+            "transformed columns. Leave the categories to the last step, without the pipeline."
+        )
+    tests = [_tests_of(tree) for tree in trees]
+    features = [
+        tree.feature[nodes] if tree.columns is None else tree.columns[tree.feature[nodes]]
+        for tree, nodes in zip(trees, tests, strict=True)
+    ]
+    ends = np.cumsum([len(nodes) for nodes in tests])
+    folded = transformers.fold(
+        np.concatenate(features),
+        np.concatenate([tree.threshold[nodes] for tree, nodes in zip(trees, tests, strict=True)]),
+        np.repeat([tree.dtype == "float32" for tree in trees], np.diff(ends, prepend=0)),
+    )
+    for tree, nodes, end in zip(trees, tests, ends, strict=True):
+        columns = np.arange(tree.n_features) if tree.columns is None else tree.columns
+        tree.columns = transformers.source[columns]
+        _fold_tests(tree, nodes, folded, end - len(nodes))
+    table = transformers.columns
+    if table is not None:
+        reading.categorical, reading.columns = table.categorical, table
+    reading.filled = transformers.filled if transformers.filled.any() else None
+    return reading
+
+
+def _fold_tests(tree, nodes, folded, begin):
+    """Let the tests of a tree ask for the columns that go into a pipeline, in place."""
+    part = slice(begin, begin + len(nodes))
+    n_nodes = len(tree.left)
+    to_left = np.zeros(n_nodes, dtype=bool) if tree.missing_left is None else tree.missing_left
+    threshold, goes_left = tree.threshold.copy(), to_left.copy()
+    threshold[nodes] = folded.threshold[part]
+    stays = folded.missing_stays[part]
+    goes_left[nodes] = np.where(stays, to_left[nodes], folded.missing_passes[part])
+    turned = np.zeros(n_nodes, dtype=bool)
+    turned[nodes] = folded.falls[part]
+    left, right = np.where(turned, tree.right, tree.left), np.where(turned, tree.left, tree.right)
+    arrays = left, right, tree.feature, threshold, goes_left != turned
+    sets = {}
+    for i, node in enumerate(nodes.tolist()):
+        if begin + i in folded.sets:
+            passes, absent = folded.sets[begin + i]
+            sets[node] = np.where(absent, to_left[node], passes)
+    if sets:
+        *arrays, origin = as_thresholds(*arrays, sets)
+        tree.value = tree.value[origin]
+    tree.left, tree.right, tree.feature, tree.threshold, tree.missing_left = arrays
+    tree.folded = True
+
+
+def _tests_of(tree):
+    """Nodes with a test that makes sense; the others are complained about later."""
+    known = (tree.left != -1) & (tree.feature >= 0) & (tree.feature < tree.n_features)
+    return np.flatnonzero(known & ~np.isnan(tree.threshold))
+
+
+# ------------------------------------------------------------------- which reader for which type
+
+_EXCHANGE = (OnnxModel, TreeliteModel)
+
+_CLASSES_ARE_NAMES = (
+    *_EXCHANGE,
+    DecisionTreeClassifier,
+    RandomForestClassifier,
+    ExtraTreesClassifier,
+    Pipeline,
+)
+
+# Types, the methods whose arithmetic is reproduced, and how they are read.
+_FAMILIES = (
+    ((DecisionTreeClassifier,), ("predict", "predict_proba"), _read_tree),
+    ((DecisionTreeRegressor,), ("predict",), _read_tree),
+    (
+        (RandomForestClassifier, ExtraTreesClassifier),
+        ("predict", "predict_proba"),
+        _read_forest,
+    ),
+    ((RandomForestRegressor, ExtraTreesRegressor), ("predict",), _read_forest),
+    ((BaggingClassifier,), ("predict", "predict_proba"), _read_bagging),
+    ((BaggingRegressor,), ("predict",), _read_bagging),
+    ((AdaBoostClassifier,), ("predict", "decision_function"), _read_adaboost),
+    ((GradientBoostingClassifier,), ("predict", "decision_function"), _read_gradient_boosting),
+    ((GradientBoostingRegressor,), ("predict",), _read_gradient_boosting),
+    (
+        (HistGradientBoostingClassifier,),
+        ("predict", "_raw_predict"),
+        read_hist_gradient_boosting,
+    ),
+    ((HistGradientBoostingRegressor,), ("predict", "_raw_predict"), read_hist_gradient_boosting),
+    ((VotingClassifier,), ("predict", "predict_proba"), _read_voting),
+    ((Pipeline,), ("predict", "predict_proba"), _read_pipeline),
+    (_EXCHANGE, ("predict",), read_exchange),
+)
+
+# The same for classes of packages that are not imported here, by module and name.
+_FOREIGN_FAMILIES = {
+    ("xgboost", "XGBClassifier"): read_xgboost,
+    ("xgboost", "XGBRegressor"): read_xgboost,
+    ("lightgbm", "LGBMClassifier"): read_lightgbm,
+    ("lightgbm", "LGBMRegressor"): read_lightgbm,
+}
+
+_SUPPORTED = (
+    "DecisionTree*, RandomForest*, ExtraTrees*, Bagging* of trees, GradientBoosting*, "
+    "AdaBoostClassifier, HistGradientBoosting*, XGB* and LGBM* classifiers and regressors, "
+    "VotingClassifier of these, a Pipeline of scalers, encoders and imputers that ends in one of "
+    "these, a fitted GridSearchCV over one of these, and this package's estimators that hold a "
+    "tree or an ensemble; to compare, OnnxModel and TreeliteModel"
+)
+
+
+def _family_of(estimator):
+    """The function that reads an estimator."""
+    for kind, methods, family in _candidates(type(estimator)):
+        for method in methods:
+            if owner_of(type(estimator), method) is not owner_of(kind, method):
+                raise TypeError(
+                    f"{name_of(estimator)} is not supported: it replaces the method {method} of "
+                    f"{kind.__name__}. Supported: {_SUPPORTED}."
+                )
+        return family
+    if _is_ours(type(estimator)):
+        check_is_fitted(estimator)
+    raise TypeError(
+        f"An ensemble of type {name_of(estimator)} is not supported. Supported: {_SUPPORTED}. "
+        "Methods that need no more of a model than predict: RepresenterTree, agreement, simplify."
+    )
+
+
+def _encodes_categories(found):
+    """Whether ensembles of a type can be fitted on tables with categories."""
+    if issubclass(found, HistGradientBoostingClassifier | HistGradientBoostingRegressor):
+        return True
+    return any(
+        (kind.__module__.partition(".")[0], kind.__name__) in _FOREIGN_FAMILIES
+        for kind in found.__mro__
+    )
+
+
+def _candidates(found):
+    for kinds, methods, family in _FAMILIES:
+        for kind in kinds:
+            if issubclass(found, kind):
+                yield kind, methods, family
+    for kind in found.__mro__:
+        family = _FOREIGN_FAMILIES.get((kind.__module__.partition(".")[0], kind.__name__))
+        if family is not None:
+            methods = [m for m in ("predict", "predict_proba") if hasattr(kind, m)]
+            yield kind, methods, family

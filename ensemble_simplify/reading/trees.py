@@ -1,0 +1,135 @@
+"""What a reader answers: trees as their ensemble keeps them, and the vote over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ensemble_simplify.reading.categories import as_thresholds
+from ensemble_simplify.reading.decision import Vote
+from ensemble_simplify.reading.table import Columns
+
+# Up to here float32 holds all numbers n + 1/2.
+MAX_CODE = 1 << 22
+# Nodes of all trees of an ensemble together.
+MAX_NODES = 1 << 26
+
+
+@dataclass(eq=False)
+class Tree:
+    """One tree as its ensemble keeps it: local node ids, -1 for no child.
+
+    A row goes left iff its value, rounded to `dtype`, is at most the threshold, or is missing and
+    the node is in `missing_left` (None: none is). Features are numbered as the tree knows them;
+    `columns` are those of the ensemble (None: the same).
+    `estimator` is the scikit-learn tree, if it is one. `folded`: thresholds are float32 numbers
+    that decide only for float32 numbers as the tree does.
+    """
+
+    name: str
+    left: np.ndarray
+    right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    value: np.ndarray
+    n_features: int
+    columns: np.ndarray | None = None
+    estimator: object = None
+    dtype: str = "float32"
+    folded: bool = False
+    missing_left: np.ndarray | None = None
+
+
+@dataclass(eq=False)
+class Reading:
+    """What was read of an ensemble: trees, the vote over them, classes (None for regression).
+
+    `categorical`: which features hold codes of categories, whole numbers from 0 (None: none). Tests
+    of sets of codes are written as thresholds between codes.
+
+    `columns`: the table of a model that was fitted on categories that are no whole numbers (None:
+    rows are numbers, and codes stand for themselves). `filled`: features whose missing values are
+    filled in from other features (None: none are).
+    """
+
+    trees: list[Tree]
+    vote: Vote
+    classes: np.ndarray | None
+    categorical: np.ndarray | None = None
+    columns: Columns | None = None
+    filled: np.ndarray | None = None
+
+
+def name_of(estimator):
+    """Name of an estimator's class, for errors."""
+    return type(estimator).__name__
+
+
+def spread(value, columns, n_columns):
+    """Put the columns of `value` at `columns` of a wider array of zeros."""
+    if value.shape[1] == n_columns:
+        return value
+    wide = np.zeros((value.shape[0], n_columns))
+    wide[:, columns] = value
+    return wide
+
+
+def tree_of_thresholds(tree, sets):
+    """A tree with its tests of sets of codes as tests of thresholds; see `as_thresholds`."""
+    if not sets:
+        return tree
+    *arrays, origin = as_thresholds(
+        tree.left, tree.right, tree.feature, tree.threshold, tree.missing_left, sets
+    )
+    names = ("left", "right", "feature", "threshold", "missing_left")
+    return replace(tree, **dict(zip(names, arrays, strict=True)), value=tree.value[origin])
+
+
+def check_children(tree):
+    """Check that no node has two parents before parts are copied or walked through."""
+    inner = np.flatnonzero(tree.left != -1)
+    child = np.stack([tree.left[inner], tree.right[inner]])
+    wrong = ((child <= 0) | (child >= len(tree.left))).any(axis=0)
+    wrong |= (tree.feature[inner] < 0) | (tree.feature[inner] >= tree.n_features)
+    if wrong.any() or (np.bincount(child.ravel(), minlength=1) > 1).any():
+        where = f" at node {inner[wrong.argmax()]}" if wrong.any() else ""
+        raise ValueError(
+            f"A damaged tree ({tree.name}): children or features{where} are not valid. Fit it "
+            "again."
+        )
+
+
+class Trees(list):
+    """Trees of an ensemble with tests of sets of codes, unless they take too many nodes."""
+
+    def __init__(self, estimator):
+        super().__init__()
+        self.name = name_of(estimator)
+        self.n_nodes = 0
+
+    def add(self, tree, sets):
+        """Add a tree, checked, its tests of sets of codes as thresholds."""
+        check_children(tree)
+        tree = tree_of_thresholds(tree, sets)
+        self.n_nodes += len(tree.left)
+        if self.n_nodes > MAX_NODES:
+            raise ValueError(
+                f"{self.name} takes more than {MAX_NODES:,} nodes when its tests of sets of "
+                "categories are written as thresholds on codes. Use fewer or shallower trees, or "
+                "code the categories so that neighbours are alike."
+            )
+        self.append(tree)
+
+
+def set_of(codes, goes_left, estimator):
+    """Where each code goes, if some go left, or right, and all others to the other side."""
+    codes = np.asarray(codes, dtype=np.int64)
+    if codes.size and not 0 <= codes.min() <= codes.max() < MAX_CODE:
+        raise ValueError(
+            f"{name_of(estimator)} splits on a category with a code below 0 or from {MAX_CODE:,} "
+            "on. Encode the categories with OrdinalEncoder and fit again."
+        )
+    sides = np.full(codes.max(initial=-1) + 2, not goes_left)
+    sides[codes] = goes_left
+    return sides

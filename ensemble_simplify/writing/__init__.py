@@ -1,0 +1,18 @@
+"""Trees and ensembles written as scikit-learn objects, in words and in other languages."""
+
+from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links
+from ensemble_simplify.writing.languages import export_tree, import_tree
+from ensemble_simplify.writing.named_tree import NamedTree
+from ensemble_simplify.writing.reweighted import depth_of, reweighted, weights_can_be_written
+from ensemble_simplify.writing.sklearn_tree import (
+    apply_nodes,
+    gini,
+    missing_directions,
+    node_counts,
+    pruned_copy,
+    read_nodes,
+    write_classifier,
+    write_counted,
+    write_regressor,
+    write_tree,
+)

@@ -1,0 +1,493 @@
+"""A fitted tree in its user's words: columns, levels and classes by name, missing values spelled.
+
+What `languages` writes in other languages, and what estimators that hold a tree print and draw.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.tree import BaseDecisionTree, plot_tree
+from sklearn.utils.validation import check_is_fitted
+
+from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes, float32_floor, shortest_decimal
+from ensemble_simplify.reading import Columns, name_of, readable, unwrap
+from ensemble_simplify.writing.sklearn_tree import missing_directions, read_nodes
+
+
+@dataclass(frozen=True)
+class Span:
+    """What a path leaves of a feature: numbers above `low` up to `high`, and perhaps missing."""
+
+    low: float = -np.inf
+    high: float = np.inf
+    missing: bool = True
+
+    def below(self, threshold, missing_left):
+        """The part that goes left at a threshold."""
+        return Span(self.low, min(self.high, threshold), self.missing and missing_left)
+
+    def above(self, threshold, missing_left):
+        """The part that goes right."""
+        return Span(max(self.low, threshold), self.high, self.missing and not missing_left)
+
+
+ALL = Span()
+
+
+@dataclass(frozen=True, eq=False)
+class NamedTree:
+    """A fitted tree with what its user calls things.
+
+    Attributes
+    ----------
+    nodes : TreeNodes
+        Thresholds from the largest float32 on are infinity.
+    value : ndarray of shape (n_nodes, n_scores)
+        Class probabilities, or the predicted value in one column.
+    rows : ndarray of intp, shape (n_nodes,)
+        Training rows of each node.
+    weight, impurity : ndarrays of float64, shape (n_nodes,)
+    missing_left : ndarray of bool, shape (n_nodes,)
+        Splits that send missing values left.
+    order : ndarray of intp, shape (n_nodes,)
+        Ids of the nodes in the scikit-learn tree.
+    estimator : DecisionTreeClassifier or DecisionTreeRegressor
+    n_features : int
+    names : list of str or None
+        Names of the columns, None where there are none.
+    classes : list or None
+        Labels as Python's own objects; None for regression.
+    table : Columns or None
+        The table whose columns the features encode.
+    told : ndarray of bool, shape (n_features,)
+        Features of which missing values are worth a word: some were seen, or may be there.
+    """
+
+    nodes: TreeNodes
+    value: np.ndarray
+    rows: np.ndarray
+    weight: np.ndarray
+    impurity: np.ndarray
+    missing_left: np.ndarray
+    order: np.ndarray
+    estimator: BaseDecisionTree
+    n_features: int
+    names: list | None
+    classes: list | None
+    table: Columns | None
+    told: np.ndarray
+
+    @classmethod
+    def of(cls, model, *, feature_names=None, class_names=None, name="model"):
+        """The tree of a fitted estimator.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            A scikit-learn tree, or an estimator of this package that stands for one.
+        feature_names : sequence of str or None
+            None: those of the table, or those seen in ``fit``.
+        class_names : sequence or None
+            What stands for ``classes_``, in their order.
+        name : str
+            What errors call the model.
+
+        Raises
+        ------
+        TypeError
+            If the model is not one tree.
+        """
+        outer = unwrap(model)
+        if not hasattr(outer, "fit"):
+            raise TypeError(f"{name} is a {type(outer).__name__}. Give a fitted estimator.")
+        check_is_fitted(outer)
+        tree = readable(outer)
+        if not isinstance(tree, BaseDecisionTree):
+            raise TypeError(
+                f"{name}={name_of(outer)}(...) is not one tree. Make one of it first: "
+                "BornAgainClassifier, RepresenterTree and GenesimClassifier do, around "
+                "FrozenEstimator(model). A CultivatedForestClassifier writes its tree itself: "
+                "export_text()."
+            )
+        if getattr(tree, "n_outputs_", 1) != 1:
+            raise ValueError(
+                f"{name}={name_of(tree)}(...) was fitted on y with {tree.n_outputs_} outputs; only "
+                "one output can be exported. Fit one tree for each column of y."
+            )
+        if np.any(getattr(tree, "is_categorical_", False)):
+            raise ValueError(
+                f"{name}={name_of(tree)}(...) has categorical splits, which cannot be exported. "
+                "Encode the categories as numbers."
+            )
+        contents, (to_left, seen) = read_nodes(tree), missing_directions(tree)
+        nodes = contents.nodes
+        threshold = np.where(nodes.threshold >= FLOAT32_MAX, np.inf, nodes.threshold)
+        table = next((t for t in map(_table_of, (outer, tree)) if t is not None), None)
+        classes = getattr(tree, "classes_", None)
+        if class_names is not None:
+            classes = _checked_names("class_names", class_names, classes)
+        n_features = int(tree.n_features_in_)
+        if feature_names is not None:
+            names = _checked_names("feature_names", feature_names, np.arange(n_features))
+            names = [str(given) for given in names]
+            if len(set(names)) < n_features:
+                raise ValueError(
+                    f"feature_names={names!r} holds a name twice. Give each feature its own."
+                )
+        else:
+            names = _names_of(outer, tree, table)
+        may_miss = getattr(outer, "_may_miss", None)
+        told = np.full(n_features, seen) if may_miss is None else np.array(may_miss)
+        told[nodes.feature[(nodes.left >= 0) & np.isinf(threshold)]] = True
+        return cls(
+            nodes=TreeNodes(nodes.left, nodes.right, nodes.feature, threshold),
+            value=contents.value,
+            rows=contents.n_node_samples,
+            weight=contents.weighted_n_node_samples,
+            impurity=contents.impurity,
+            missing_left=to_left[contents.order] & (nodes.left >= 0),
+            order=contents.order,
+            estimator=tree,
+            n_features=n_features,
+            names=names,
+            classes=None if classes is None else [_plain(label) for label in classes],
+            table=table,
+            told=told,
+        )
+
+    def of_table(self, names, may_miss, table=None, fill=None, low=None):
+        """The tree in words for columns that it does not know itself.
+
+        Parameters
+        ----------
+        names : list of str
+        may_miss : bool array of shape (n_features,)
+            Features that may be missing.
+        table : Columns or None
+            Levels behind the codes.
+        fill : array of shape (n_features,) or None
+            What stood for a missing value in each column when the tree was fitted, below all
+            others; None: missing values were left as they are.
+        low : array of shape (n_features,) or None
+            With `fill`, the least value of each column that was not missing.
+
+        Returns
+        -------
+        NamedTree
+        """
+        nodes, threshold, missing_left = self.nodes, self.nodes.threshold, self.missing_left
+        split, j = nodes.left >= 0, nodes.feature
+        if fill is not None:
+            missing_left = split & (fill[j] <= threshold)
+            apart = split & may_miss[j] & (threshold < low[j])
+            threshold = np.where(apart, -FLOAT32_MAX, threshold)
+        return replace(
+            self,
+            nodes=TreeNodes(nodes.left, nodes.right, j, threshold),
+            missing_left=missing_left,
+            names=list(names),
+            table=table,
+            told=np.array(may_miss),
+        )
+
+    def levels(self, j):
+        """Levels of a column as Python's own objects, in the order of their codes; None: none."""
+        own = None if self.table is None else self.table.levels[j]
+        return None if own is None else [_plain(level) for level in own.tolist()]
+
+    def unknown(self, j):
+        """What levels that are not known are, in a column with levels."""
+        return self.table.unknown[j]
+
+    def codes(self, j, span):
+        """Codes that a span leaves, that of unknown levels included."""
+        last = len(self.levels(j)) - 1 + (self.unknown(j) == "code")
+        return [code for code in range(last + 1) if span.low < code <= span.high]
+
+    def shown(self, j):
+        """The name of a column in one line of text."""
+        return _one_line(f"x{j}" if self.names is None else self.names[j])
+
+    def label(self, node):
+        """What is predicted in a leaf: a label, or a number."""
+        if self.classes is None:
+            return float(self.value[node, 0])
+        return self.classes[int(self.value[node].argmax())]
+
+    def paths(self):
+        """Nodes in pre-order, each with the spans that the path to it leaves, by feature."""
+        stack = [(0, {})]
+        nodes = self.nodes
+        while stack:
+            node, spans = stack.pop()
+            yield node, spans
+            if nodes.left[node] < 0:
+                continue
+            below, above = self.sides(node, spans)
+            j = int(nodes.feature[node])
+            stack.append((int(nodes.right[node]), {**spans, j: above}))
+            stack.append((int(nodes.left[node]), {**spans, j: below}))
+
+    def sides(self, node, spans):
+        """What the two sides of a split leave of its feature."""
+        threshold, to_left = float(self.nodes.threshold[node]), bool(self.missing_left[node])
+        span = spans.get(int(self.nodes.feature[node]), ALL)
+        return span.below(threshold, to_left), span.above(threshold, to_left)
+
+    # --------------------------------------------------------------- words
+
+    def condition(self, j, span, decimals=None):
+        """A condition in words; None where everything is left."""
+        name = self.shown(j)
+        if self.levels(j) is not None:
+            return self._of_levels(j, span, name)
+        missing = span.missing and bool(self.told[j])
+        low, high = (_number(end, decimals) for end in (span.low, span.high))
+        if not span.low < span.high:
+            return f"{name} is missing" if missing else f"{name} in {{}}"
+        if low is None and high is None:
+            return None if span.missing or not self.told[j] else f"{name} is not missing"
+        if low is None:
+            words = f"{name} <= {high}"
+        elif high is None:
+            words = f"{name} > {low}"
+        else:
+            words = f"{low} < {name} <= {high}"
+        return f"{words} or missing" if missing else words
+
+    def _of_levels(self, j, span, name):
+        levels, codes = self.levels(j), self.codes(j, span)
+        also_unknown = self.unknown(j) == "missing"
+        told = bool(self.told[j]) or also_unknown
+        if len(codes) == len(self.codes(j, ALL)) and (span.missing or not told):
+            return None
+        known = [_quoted(levels[code]) for code in codes if code < len(levels)]
+        other = ["unknown"] if len(codes) > len(known) else []
+        if span.missing and told:
+            other += ["missing", "unknown"] if also_unknown else ["missing"]
+        if len(known) == 1 and not other:
+            return f"{name} = {known[0]}"
+        if other and not known:
+            return f"{name} is {' or '.join(other)}"
+        return f"{name} in {{{', '.join([*known, *other])}}}"
+
+    def outcome(self, node, probabilities=False, decimals=None):
+        """What a leaf says, in words: label, share, training rows."""
+        rows = f"{self.rows[node]} row{'' if self.rows[node] == 1 else 's'}"
+        if self.classes is None:
+            value = self.label(node)
+            return f"{value:.6g} ({rows})" if decimals is None else f"{value:.{decimals}f} ({rows})"
+        if probabilities:
+            digits = 4 if decimals is None else decimals
+            pairs = zip(self.classes, self.value[node], strict=True)
+            shares = ", ".join(f"{_one_line(label)}: {p:.{digits}f}" for label, p in pairs)
+            return f"{shares} ({rows})"
+        share = _percent(self.value[node].max())
+        return f"{_one_line(self.label(node))} ({share}, {rows})"
+
+    def rules(self, probabilities=False, decimals=None):
+        """One line a leaf; see `export_tree`."""
+        lines = []
+        for node, spans in self.paths():
+            if self.nodes.left[node] >= 0:
+                continue
+            told = [self.condition(j, span, decimals) for j, span in spans.items()]
+            told = [words for words in told if words is not None]
+            if len(told) > 1:
+                told = [f"({words})" if words.endswith(" or missing") else words for words in told]
+            start = f"if {' and '.join(told)} then" if told else "always"
+            lines.append(f"{start} {self.outcome(node, probabilities, decimals)}")
+        return "\n".join(lines) + "\n"
+
+    def text(self, decimals=None, max_depth=None):
+        """The tree as indented text."""
+        lines, words = [], {}
+        for node, spans in self.paths():
+            depth = int(self.nodes.node_depth[node])
+            if max_depth is not None and depth > max_depth + 1:
+                continue
+            bars = "|   " * (depth - 1)
+            if depth:
+                lines.append(f"{bars}|--- {words.pop(node)}")
+            bars = "|   " * depth
+            if self.nodes.left[node] < 0:
+                what = "value" if self.classes is None else "class"
+                lines.append(f"{bars}|--- {what}: {self.outcome(node, decimals=decimals)}")
+            elif max_depth is not None and depth > max_depth:
+                below = np.searchsorted(self.nodes.leaves, self._end(node))
+                below -= np.searchsorted(self.nodes.leaves, node)
+                lines.append(f"{bars}|--- ({below} leaves)")
+            else:
+                left, right = self.split_words(node, spans, decimals)
+                words[int(self.nodes.left[node])] = left
+                words[int(self.nodes.right[node])] = right
+        return "\n".join(lines) + "\n"
+
+    def split_words(self, node, spans, decimals=None):
+        """The two sides of a split in words: levels that are left, or the threshold alone."""
+        j = int(self.nodes.feature[node])
+        sides = self.sides(node, spans)
+        if self.levels(j) is None:
+            threshold, to_left = float(self.nodes.threshold[node]), bool(self.missing_left[node])
+            whole = Span(missing=spans.get(j, ALL).missing)
+            sides = whole.below(threshold, to_left), whole.above(threshold, to_left)
+        words = [self.condition(j, side, decimals) for side in sides]
+        return [f"{self.shown(j)} is anything" if told is None else told for told in words]
+
+    def question(self, node, spans):
+        """A split in few words, numbers to six digits: what holds for those who go left."""
+        j, threshold = int(self.nodes.feature[node]), float(self.nodes.threshold[node])
+        name, levels = self.shown(j), self.levels(j)
+        sides = self.sides(node, spans)
+        also = " or missing" if sides[0].missing and self.told[j] else ""
+        if abs(threshold) >= FLOAT32_MAX:
+            # a split between missing values and all others
+            return f"{name} is {'known' if threshold > 0 else 'missing'}"
+        if levels is None:
+            return f"{name} ≤ {threshold:.6g}{also}"
+        yes, no = (
+            [_one_line(levels[code]) for code in self.codes(j, side) if code < len(levels)]
+            for side in sides
+        )
+        if len(no) == 1 and len(yes) > 1:
+            return f"{name} is not {no[0]}{also}"
+        if not yes:
+            return f"{name} is missing"
+        if not no and not also:
+            return f"{name} is known"
+        return f"{name} is {' or '.join([*filter(None, [', '.join(yes[:-1])]), yes[-1]])}{also}"
+
+    def _end(self, node):
+        """The node after the last one below a node."""
+        while self.nodes.left[node] >= 0:
+            node = int(self.nodes.right[node])
+        return node + 1
+
+    # --------------------------------------------------------------- picture
+
+    def draw(self, ax=None, **options):
+        """Draw the tree with `sklearn.tree.plot_tree`, then write splits in the user's words.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+        **options
+            Of ``plot_tree``, but for the names.
+
+        Returns
+        -------
+        list of matplotlib Annotation
+        """
+        options = {"filled": True, "impurity": False, "rounded": True, **options}
+        own_ids, decimals = options.pop("node_ids", False), options.pop("precision", None)
+        if decimals is not None:
+            options["precision"] = decimals
+        names = None if self.classes is None else [_escaped(label) for label in self.classes]
+        notes = plot_tree(
+            self.estimator,
+            # the first line says which node it is; the second is its split
+            node_ids=True,
+            feature_names=[f"x{j}" for j in range(self.n_features)],
+            class_names=names,
+            ax=ax,
+            **options,
+        )
+        place = np.empty(self.estimator.tree_.node_count, dtype=np.intp)
+        place[self.order] = np.arange(len(self.order))
+        spans = dict(self.paths())
+        for note in notes:
+            found = re.match(r"((?:node )?#(\d+))\n(.*)", note.get_text(), re.DOTALL)
+            if found is None:
+                continue
+            first, number, rest = found.groups()
+            node = place[int(number)]
+            if self.nodes.left[node] >= 0:
+                split = _escaped(self.split_words(node, spans[node], decimals)[0])
+                rest = "\n".join([split, *rest.split("\n")[1:]])
+            note.set_text(f"{first}\n{rest}" if own_ids else rest)
+        if options.get("fontsize") is None:
+            _fit_boxes(notes)
+        return notes
+
+
+def _table_of(estimator):
+    return vars(estimator).get("_table")
+
+
+def _names_of(outer, tree, table):
+    if table is not None:
+        return None if table.names is None else [str(name) for name in table.names]
+    for owner in (outer, tree):
+        if hasattr(owner, "feature_names_in_"):
+            return [str(name) for name in owner.feature_names_in_]
+    return None
+
+
+def _checked_names(parameter, given, expected):
+    if expected is None:
+        raise ValueError(f"{parameter}={given!r}, but the tree is a regressor. Leave it out.")
+    names = list(given)
+    if len(names) != len(expected):
+        raise ValueError(f"{parameter} has {len(names)} entries instead of {len(expected)}.")
+    return names
+
+
+def _plain(value):
+    """A label or a level as an object of Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _one_line(text):
+    return " ".join(str(text).split())
+
+
+def _quoted(level):
+    return json.dumps(level, ensure_ascii=False) if isinstance(level, str) else str(level)
+
+
+def _escaped(text):
+    """Text for matplotlib, to which dollar signs mean formulas."""
+    return _one_line(text).replace("$", r"\$")
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _number(end, decimals):
+    """The end of an interval, in as few digits as split float32 numbers alike; None: no end."""
+    if np.isinf(end):
+        return None
+    if decimals is not None:
+        return f"{end:.{decimals}f}"
+    return f"{shortest_decimal(float32_floor(end)):.9g}"
+
+
+def _percent(share):
+    """A share in percent, which says 100 or 0 only of what is."""
+    text = f"{100.0 * share:.1f}"
+    if share < 1.0 and text == "100.0":
+        return "over 99.9 %"
+    return f"{text.removesuffix('.0')} %"
+
+
+def _fit_boxes(notes):
+    """Choose the font size at which the boxes of a drawn tree do not overlap."""
+    ax = notes[0].axes
+    renderer = ax.figure.canvas.get_renderer()
+    boxes = [note for note in notes if note.get_bbox_patch() is not None]
+    for note in boxes:
+        note.update_bbox_position_size(renderer)
+    extents = [note.get_bbox_patch().get_window_extent() for note in boxes]
+    # a column of the tree is half a leaf from the edge, and so is a row
+    slot = 2.0 * min(note.xyann[0] for note in boxes) * ax.get_window_extent().width
+    row = 2.0 * (1.0 - max(note.xyann[1] for note in boxes)) * ax.get_window_extent().height
+    share = min(
+        slot / max(extent.width for extent in extents),
+        row / max(extent.height for extent in extents),
+    )
+    size = boxes[0].get_fontsize() * share
+    for note in notes:
+        note.set_fontsize(size)

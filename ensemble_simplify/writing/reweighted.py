@@ -1,0 +1,228 @@
+"""Writers: an ensemble with some of its trees, under other weights, as a native object.
+
+Beside `sklearn`, the only module that knows where an ensemble keeps its trees.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils import Bunch
+
+from ensemble_simplify.reading import read_forest, readable, tree_estimators
+from ensemble_simplify.writing.sklearn_tree import embedded_copy, pruned_copy
+
+# Fitted attributes that tell how the trees of an ensemble were grown, one entry for each.
+_HISTORY = (
+    "train_score_",
+    "validation_score_",
+    "oob_improvement_",
+    "oob_scores_",
+    "oob_score_",
+    "oob_decision_function_",
+)
+
+
+def weights_can_be_written(estimator):
+    """Raise TypeError unless `reweighted` can write an ensemble of this kind.
+
+    Parameters
+    ----------
+    estimator : fitted ensemble
+    """
+    estimator = readable(estimator)
+    forest = read_forest(estimator)
+    if forest.linear_votes() is None:
+        raise TypeError(
+            f"estimator={type(estimator).__name__}(...) does not add up votes of trees: its "
+            "members, ensembles themselves, vote by their labels. Give trees as members, or "
+            "voting='soft'."
+        )
+    last = last_step(estimator)
+    if not isinstance(last, HistGradientBoostingClassifier):
+        tree_estimators(last)
+
+
+def reweighted(estimator, weights):
+    """A copy of an ensemble with the trees of positive weight.
+
+    AdaBoost and gradient boosting, also by histograms, stay what they are. So does a random forest
+    whose trees all have the same weight. Other means of trees become a soft ``VotingClassifier`` of
+    trees, hard votes a hard one: these have a place for weights, and their ``predict`` is
+    scikit-learn's own.
+
+    Parameters
+    ----------
+    estimator : fitted ensemble
+        Not changed.
+    weights : float64 array of shape (n_trees,)
+        What each tree's votes are multiplied by, none negative; trees as `read_forest` has them.
+
+    Returns
+    -------
+    estimator
+        Fitted.
+    """
+    estimator = readable(estimator)
+    if (weights == 1).all():
+        return copy.deepcopy(estimator)
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        written = copy.copy(estimator)
+        written.steps = [*copy.deepcopy(estimator.steps[:-1]), (name, reweighted(last, weights))]
+        return written
+    kept = np.flatnonzero(weights > 0)
+    if isinstance(estimator, AdaBoostClassifier):
+        return _reweighted_adaboost(estimator, kept, weights)
+    if isinstance(estimator, GradientBoostingClassifier):
+        return _reweighted_gradient_boosting(estimator, kept, weights)
+    if isinstance(estimator, HistGradientBoostingClassifier):
+        return _reweighted_hist_gradient_boosting(estimator, kept, weights)
+    equal = (weights[kept] == weights[kept[0]]).all()
+    if equal and isinstance(estimator, RandomForestClassifier | ExtraTreesClassifier):
+        members = [copy.deepcopy(estimator.estimators_[t]) for t in kept]
+        return _with(estimator, estimators_=members, n_estimators=len(kept))
+    return _voting(estimator, kept, weights)
+
+
+def last_step(estimator):
+    """What a pipeline ends in; another estimator itself."""
+    estimator = readable(estimator)
+    while isinstance(estimator, Pipeline):
+        estimator = readable(estimator.steps[-1][1])
+    return estimator
+
+
+def _with(estimator, **attributes):
+    """A copy of an ensemble with some attributes replaced, and without its history."""
+    parts = {**vars(estimator), **attributes}
+    written = type(estimator).__new__(type(estimator))
+    for name, part in parts.items():
+        if name not in _HISTORY:
+            # what is replaced is new already
+            vars(written)[name] = part if name in attributes else copy.deepcopy(part)
+    return written
+
+
+def _reweighted_adaboost(estimator, kept, weights):
+    return _with(
+        estimator,
+        estimators_=[copy.deepcopy(estimator.estimators_[t]) for t in kept],
+        estimator_weights_=estimator.estimator_weights_[kept] * weights[kept],
+        estimator_errors_=estimator.estimator_errors_[kept],
+        n_estimators=len(kept),
+    )
+
+
+def depth_of(estimator):
+    """Depth of the deepest tree of an ensemble that `reweighted` can write."""
+    last = last_step(estimator)
+    if isinstance(last, HistGradientBoostingClassifier):
+        return max(int(tree.nodes["depth"].max()) for stage in last._predictors for tree in stage)
+    return max(tree.get_depth() for tree, _ in tree_estimators(last))
+
+
+def _columns_of_stages(kept, n_scores):
+    """For each score, the stages whose trees are kept; and how many stages that takes."""
+    columns = [[t // n_scores for t in kept if t % n_scores == k] for k in range(n_scores)]
+    return columns, max(len(column) for column in columns)
+
+
+def _reweighted_gradient_boosting(estimator, kept, weights):
+    """Stages filled up with trees that add nothing, where classes have kept different numbers."""
+    stages = estimator.estimators_
+    n_scores = stages.shape[1]
+    columns, n_stages = _columns_of_stages(kept, n_scores)
+    written = np.empty((n_stages, n_scores), dtype=object)
+    # one generator for all trees, as in the ensemble: copies of it would outweigh small trees
+    random_state = copy.deepcopy(stages[0, 0].random_state)
+    for k, column in enumerate(columns):
+        for i in range(n_stages):
+            tree = stages[column[i] if i < len(column) else 0, k]
+            size = tree.tree_.node_count
+            weight = weights[column[i] * n_scores + k] if i < len(column) else 0.0
+            keep = np.full(size, weight > 0)
+            written[i, k] = pruned_copy(tree, keep, tree.tree_.value[:, :, 0] * weight)
+            written[i, k].random_state = random_state
+    return _with(estimator, estimators_=written, n_estimators=n_stages, n_estimators_=n_stages)
+
+
+def _reweighted_hist_gradient_boosting(estimator, kept, weights):
+    """The same for histogram gradient boosting."""
+    stages = estimator._predictors
+    n_scores = len(stages[0])
+    columns, n_stages = _columns_of_stages(kept, n_scores)
+    written = []
+    for i in range(n_stages):
+        stage = []
+        for k, column in enumerate(columns):
+            here = i < len(column)
+            tree = copy.deepcopy(stages[column[i] if here else 0][k])
+            tree.nodes["value"] *= weights[column[i] * n_scores + k] if here else 0.0
+            stage.append(tree)
+        written.append(stage)
+    return _with(estimator, _predictors=written, max_iter=n_stages)
+
+
+def _voting(estimator, kept, weights):
+    """A VotingClassifier of copies of trees that know all features and all classes."""
+    forest = read_forest(estimator)
+    names = getattr(estimator, "feature_names_in_", None)
+    # as many shares as trees: those of a plain forest are one each; hard votes keep their weights
+    n_shares = float(forest.n_trees)
+    if forest.vote.rule == "hard" and forest.vote.weights is not None:
+        n_shares = float(np.sum(forest.vote.weights))
+    places = _places(forest.vote, np.arange(forest.n_classes), n_shares)
+    trees = tree_estimators(estimator)
+    members, shares = [], []
+    for t in kept:
+        tree, columns = trees[t]
+        share, classes = places[t]
+        if len(classes) != tree.n_classes_:
+            classes = classes[tree.classes_.astype(np.intp)]
+        members.append(
+            embedded_copy(
+                tree,
+                columns=columns,
+                n_features=forest.n_features,
+                classes=classes,
+                n_classes=forest.n_classes,
+                feature_names=names,
+            )
+        )
+        shares.append(float(share * weights[t]))
+    written = VotingClassifier(
+        [(f"tree{t}", member) for t, member in zip(kept, members, strict=True)],
+        voting="hard" if forest.vote.rule == "hard" else "soft",
+        weights=shares,
+    )
+    written.estimators_ = members
+    written.named_estimators_ = Bunch(**dict(written.estimators))
+    written.le_ = LabelEncoder()
+    written.le_.classes_ = written.classes_ = forest.classes
+    if names is not None:
+        written.feature_names_in_ = names.copy()
+    return written
+
+
+def _places(vote, columns, share):
+    """For every tree of a vote its share in it, and the class index of each class it may know."""
+    if not vote.members:
+        n_trees = vote.stop - vote.start
+        return [(share / n_trees, columns)] * n_trees
+    weights = np.ones(len(vote.members)) if vote.weights is None else vote.weights
+    found = []
+    for member, weight in zip(vote.members, weights, strict=True):
+        found += _places(member, columns[member.columns], share * weight / np.sum(weights))
+    return found

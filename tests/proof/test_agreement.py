@@ -1,0 +1,142 @@
+"""agreement: intervals that hold at the stated rate, volumes against counting all cells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from ensemble_simplify import Domain, agreement
+from ensemble_simplify.base.rows import binomial_interval
+from ensemble_simplify.grid.axes import Axes
+from ensemble_simplify.reading.model import read_forest
+
+X, Y = load_iris(return_X_y=True)
+
+
+def models():
+    forest = RandomForestClassifier(7, max_depth=4, random_state=0).fit(X[::2], Y[::2])
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X[::2], Y[::2])
+    return forest, tree
+
+
+@pytest.mark.parametrize("n", [1, 7, 40])
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_interval_covers_the_truth_as_often_as_it_says(n, confidence):
+    intervals = np.array([binomial_interval(k, n, confidence) for k in range(n + 1)])
+    assert (intervals[:, 0] <= np.arange(n + 1) / n).all()
+    assert (intervals[:, 1] >= np.arange(n + 1) / n).all()
+    for p in np.linspace(0.01, 0.99, 60):
+        covers = (intervals[:, 0] <= p) & (p <= intervals[:, 1])
+        assert binom.pmf(np.arange(n + 1), n, p)[covers].sum() >= confidence - 1e-9
+
+
+def volume_by_counting(one, two, low, high, integer):
+    """Share of the box by the prediction of a point in every cell."""
+    axes = Axes.of(read_forest(one), read_forest(two))
+    middles, widths = [], []
+    for j in range(len(low)):
+        cuts = axes.by_feature[j]
+        if integer[j]:
+            values = np.arange(low[j], high[j] + 1)
+            middles.append(values)
+            widths.append(np.full(len(values), 1 / len(values)))
+            continue
+        ends = np.unique(
+            np.concatenate([[low[j], high[j]], cuts[(low[j] < cuts) & (cuts < high[j])]])
+        )
+        middles.append((ends[1:] + ends[:-1]) / 2)
+        widths.append(np.diff(ends) / (high[j] - low[j]))
+    points = np.stack(np.meshgrid(*middles, indexing="ij"), axis=-1).reshape(-1, len(low))
+    volume = widths[0]
+    for width in widths[1:]:
+        volume = np.multiply.outer(volume, width)
+    return volume.ravel()[one.predict(points) == two.predict(points)].sum()
+
+
+def test_volume_is_what_counting_all_cells_finds():
+    one, two = models()
+    rows = X[1::2]
+    outcome = agreement(one, two, rows, random_state=0)
+    low, high = outcome.box
+    np.testing.assert_array_equal(low, rows.min(axis=0))
+    np.testing.assert_array_equal(high, rows.max(axis=0))
+    truth = volume_by_counting(one, two, low, high, np.zeros(4, bool))
+    assert outcome.is_read
+    assert outcome.volume[0] - 1e-9 <= truth <= outcome.volume[1] + 1e-9
+    assert outcome.volume[1] - outcome.volume[0] < 1e-9
+    assert abs(outcome.volume_estimate - truth) < 0.01
+    same = one.predict(rows) == two.predict(rows)
+    assert outcome.share == same.mean()
+    assert outcome.n_different == (~same).sum()
+
+
+def test_domain_bounds_and_integers():
+    one, two = models()
+    domain = Domain(bounds={0: (4, 8), 1: (2, 5), 2: (1, 7), 3: (0, 3)}, integers=[1, 3])
+    outcome = agreement(one, two, domain=domain, random_state=0)
+    low, high = np.array([4.0, 2, 1, 0]), np.array([8.0, 5, 7, 3])
+    truth = volume_by_counting(one, two, low, high, np.array([False, True, False, True]))
+    np.testing.assert_allclose(outcome.volume, truth, atol=1e-9)
+    assert abs(outcome.volume_estimate - truth) < 0.01
+    assert np.isnan(outcome.share)
+    assert outcome.interval == (0.0, 1.0)
+
+
+def test_bounds_hold_before_they_meet():
+    rng = np.random.default_rng(0)
+    A, b = rng.normal(size=(300, 6)), rng.integers(0, 2, 300)
+    one = RandomForestClassifier(10, max_depth=5, random_state=0).fit(A, b)
+    two = RandomForestClassifier(10, max_depth=5, random_state=1).fit(A, b)
+    outcome = agreement(one, two, A, time_limit=1.0, random_state=0)
+    assert outcome.seconds < 10
+    assert 0 <= outcome.volume[0] <= outcome.volume_estimate <= outcome.volume[1] <= 1
+
+
+def test_counterexamples_are_some():
+    one, two = models()
+    outcome = agreement(one, two, X[1::2], random_state=0)
+    assert len(outcome.counterexamples) == len(outcome.predictions) == 10
+    for row, (first, second) in zip(outcome.counterexamples, outcome.predictions, strict=True):
+        assert one.predict([row])[0] == first != second == two.predict([row])[0]
+    frame = outcome.to_frame()
+    assert list(frame["model_a"]) == [first for first, _ in outcome.predictions]
+
+
+def test_repr_tells_shares_in_per_cent():
+    one, two = models()
+    outcome = agreement(one, two, X[1::2], random_state=0)
+    assert f"the same answer on {100 * outcome.share:.1f} % of {len(X[1::2])} rows" in repr(outcome)
+    assert "of the volume (proven)" in repr(outcome)
+    same = agreement(one, one, X[1::2], random_state=0)
+    assert "the same answer on 100 % of the volume (proven)" in repr(same)
+    # what is not all, or not none, is not rounded to it
+    nearly = replace(outcome, share=1.0 - 1e-9, volume=(1e-9, 1.0 - 1e-9))
+    assert "on more than 99.9 % of" in repr(nearly)
+    assert "of the volume (proven: less than 0.1 % to more than 99.9 %)" in repr(nearly)
+    assert "rows" not in repr(replace(outcome, n_rows=0))
+
+
+def test_any_predictor_is_sampled():
+    linear = LogisticRegression(max_iter=1000).fit(X, Y)
+    outcome = agreement(linear, models()[0], X[1::2], random_state=0)
+    assert not outcome.is_read
+    assert outcome.volume == outcome.volume_interval
+    assert outcome.volume[0] < outcome.volume_estimate < outcome.volume[1]
+
+
+def test_what_is_not_bounded_is_refused():
+    one, two = models()
+    with pytest.raises(ValueError, match="Nothing bounds feature 0"):
+        agreement(one, two)
+    with pytest.raises(ValueError, match="groups or implications"):
+        agreement(one, two, domain=Domain(one_hot=[[0, 1]]))
+    other = DecisionTreeClassifier().fit(X[:, :2], Y)
+    with pytest.raises(ValueError, match="fitted on 4 features, but model_b on 2"):
+        agreement(one, other, X)

@@ -1,0 +1,354 @@
+"""Tables of text, categories and missing values, through pipelines, in the user's own columns."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from passengers import FOREST, PREPARED, TEXT, passengers, pipeline_of
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    OneHotEncoder,
+)
+from sklearn.tree import DecisionTreeClassifier
+
+from ensemble_simplify import (
+    BornAgainClassifier,
+    FaithfulPruner,
+    agreement,
+    estimate,
+    verify,
+)
+from ensemble_simplify.grid.thresholds import FLOAT32_MAX
+from ensemble_simplify.reading import sklearn as _readers
+from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.table import UNKNOWN, Columns, is_plain
+
+
+def rows_of(forest, n=4000, seed=0, missing=("age", "port")):
+    """Rows of levels, also unknown ones, of cut points and their neighbours, and missing values."""
+    rng = np.random.RandomState(seed)
+    table = forest.columns
+    columns = []
+    for j, name in enumerate(table.names):
+        if table.levels[j] is not None:
+            values = np.arange(table.highest[j] + 1)
+        else:
+            cuts = forest.threshold[(forest.feature == j) & (np.abs(forest.threshold) < 1e30)]
+            cuts = np.unique(cuts).astype(np.float32)
+            around = [np.nextafter(cuts, np.float32(s)) for s in (-np.inf, np.inf)]
+            values = np.concatenate([cuts, *around, [-7.0, 0.0, 1e4]]).astype(float)
+        if name in missing:
+            values = np.append(values, np.nan)
+        columns.append(rng.choice(values, n))
+    return np.column_stack(columns)
+
+
+@pytest.mark.parametrize("name", PREPARED)
+@pytest.mark.parametrize("seed", range(2))
+def test_pipelines_of_tables_are_read(name, seed):
+    table, y = passengers(seed, n=300)
+    model = pipeline_of(name).fit(table, y)
+    forest = read_forest(model)
+    assert forest.columns.names.tolist() == list(table.columns)
+    rows = rows_of(forest, seed=seed)
+    np.testing.assert_array_equal(
+        forest.classes[forest.predict_index(rows)], model.predict(forest.columns.decode(rows))
+    )
+    again = np.asarray(forest.columns.encode(forest.columns.decode(rows)), dtype=float)
+    np.testing.assert_array_equal(again, rows)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeClassifier(random_state=0),
+        ExtraTreesClassifier(5, random_state=0),
+        GradientBoostingClassifier(n_estimators=10, random_state=0),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_last_steps(model):
+    table, y = passengers(3, n=200)
+    fitted = pipeline_of("one_hot", model).fit(table, y)
+    forest = read_forest(fitted)
+    rows = rows_of(forest)
+    np.testing.assert_array_equal(
+        forest.classes[forest.predict_index(rows)], fitted.predict(forest.columns.decode(rows))
+    )
+
+
+@pytest.mark.parametrize("name", ["one_hot", "ordinal", "target"])
+def test_born_again_in_the_users_columns(name):
+    table, y = passengers(1)
+    model = pipeline_of(name, RandomForestClassifier(3, max_depth=2, random_state=0))
+    model.fit(table, y)
+    tree = BornAgainClassifier(FrozenEstimator(model), random_state=0).fit(table, y)
+    forest = read_forest(model)
+    rows = rows_of(forest)
+    decoded = forest.columns.decode(rows)
+    np.testing.assert_array_equal(tree.predict(decoded), model.predict(decoded))
+    np.testing.assert_array_equal(
+        tree.decision_tree_.predict(rows.astype(np.float32)), model.predict(decoded)
+    )
+    assert tree.verify()
+    assert tree.covers(decoded).all()
+    assert tree.decision_tree_.feature_names_in_.tolist() == list(table.columns)
+    assert tree.predict_proba(table).shape == (len(table), 2)
+
+
+@pytest.mark.parametrize("kind", [BornAgainClassifier, FaithfulPruner])
+def test_near_the_rows(kind):
+    table, y = passengers(2, n=80)
+    model = pipeline_of("filled", RandomForestClassifier(9, random_state=0)).fit(table, y)
+    simple = kind(FrozenEstimator(model), max_changes=1, random_state=0, time_limit=3)
+    simple.fit(table, y)
+    forest = read_forest(model)
+    rows = rows_of(forest, 3000)
+    codes = np.asarray(forest.columns.encode(table), dtype=float)
+    # one column of a row changed
+    rng = np.random.RandomState(0)
+    near = codes[rng.randint(len(codes), size=len(rows))]
+    j = rng.randint(codes.shape[1], size=len(rows))
+    near[np.arange(len(rows)), j] = rows[np.arange(len(rows)), j]
+    near = forest.columns.decode(near)
+    assert simple.covers(near).all()
+    np.testing.assert_array_equal(simple.predict(near), model.predict(near))
+    assert simple.verify()
+    assert verify(model, simple, X=table, max_changes=1)
+
+
+def test_unfitted_pipelines_are_fitted_on_the_table():
+    table, y = passengers(1)
+    tree = BornAgainClassifier(pipeline_of("ordinal"), max_changes=0).fit(table, y)
+    np.testing.assert_array_equal(tree.predict(table), tree.estimator_.predict(table))
+    whole = table[["class", "fare"]]
+    model = make_pipeline(
+        make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["class"])),
+        clone(FOREST),
+    )
+    tree = BornAgainClassifier(model).fit(whole, y)
+    np.testing.assert_array_equal(tree.predict(whole), tree.estimator_.predict(whole))
+
+
+def test_none_and_nan_are_two_levels_to_an_encoder():
+    table, y = passengers(0)
+    text = table[["port", "sex"]].astype(object)
+    text = text.where(text.notna(), None)
+    text.loc[::9, "port"] = np.nan
+    for part in (text, text[text["port"].notna() | text["port"].isnull() & (text.index % 9 > 0)]):
+        mine = y[part.index]
+        model = make_pipeline(
+            make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["port", "sex"])),
+            RandomForestClassifier(5, random_state=0),
+        ).fit(part, mine)
+        if part is text:
+            with pytest.raises(TypeError, match="None and NaN as two levels"):
+                read_forest(model)
+            continue
+        tree = BornAgainClassifier(FrozenEstimator(model)).fit(part, mine)
+        np.testing.assert_array_equal(tree.predict(text), model.predict(text))
+
+
+def test_differences_are_shown_as_rows_of_the_table():
+    table, y = passengers(0)
+    models = [
+        pipeline_of("one_hot", RandomForestClassifier(3, max_depth=k, random_state=0))
+        for k in (1, 3)
+    ]
+    for model in models:
+        model.fit(table, y)
+    outcome = verify(*models)
+    row = outcome.counterexample
+    assert list(row.columns) == list(table.columns)
+    assert models[0].predict(row)[0] == outcome.predictions[0]
+    assert models[1].predict(row)[0] == outcome.predictions[1]
+    assert "sex='" in repr(outcome)
+    other = pipeline_of("one_hot_rare").fit(table, y)
+    with pytest.raises(ValueError, match="different levels"):
+        verify(models[0], other)
+
+
+def test_agreement_of_tables():
+    table, y = passengers(0)
+    models = [
+        pipeline_of("one_hot", RandomForestClassifier(3, max_depth=k, random_state=0)).fit(table, y)
+        for k in (1, 3)
+    ]
+    new, _ = passengers(7)
+    found = agreement(*models, new, random_state=0)
+    assert found.n_different == (models[0].predict(new) != models[1].predict(new)).sum()
+    shown = found.to_frame()
+    assert set(shown["sex"]) <= {"male", "female", UNKNOWN}
+    for name, model in zip(("model_a", "model_b"), models, strict=True):
+        np.testing.assert_array_equal(model.predict(shown[list(table.columns)]), shown[name])
+
+
+def test_arrays_of_objects():
+    table, y = passengers(4)
+    X = table[["sex", "age"]].to_numpy(dtype=object)
+    encoder = ColumnTransformer(
+        [("text", OneHotEncoder(handle_unknown="ignore"), [0]), ("rest", SimpleImputer(), [1])]
+    )
+    model = make_pipeline(encoder, FOREST).fit(X, y)
+    tree = BornAgainClassifier(FrozenEstimator(model)).fit(X, y)
+    np.testing.assert_array_equal(tree.predict(X), model.predict(X))
+    assert tree.verify()
+
+
+def test_levels_that_are_refused():
+    table, y = passengers(0, missing=False)
+    encoder = make_column_transformer((OneHotEncoder(), TEXT), remainder="passthrough")
+    model = make_pipeline(encoder, FOREST).fit(table, y)
+    tree = BornAgainClassifier(FrozenEstimator(model)).fit(table, y)
+    assert read_forest(model).columns.unknown[0] == "refused"
+    strange = table.head(3).copy()
+    strange.loc[1, "port"] = "X"
+    with pytest.raises(ValueError, match=r"X\[1\] has 'X' in the column 'port'"):
+        tree.predict(strange)
+    with pytest.raises(ValueError, match="has 4 features"):
+        tree.predict(table.drop(columns="age"))
+    with pytest.raises(ValueError, match="'age' of X holds"):
+        tree.predict(table.assign(age="old"))
+
+
+def test_columns_filled_from_others():
+    table, y = passengers(0)
+    table = table[["age", "fare", "sex"]]
+    encoder = make_column_transformer((OneHotEncoder(), ["sex"]), (KNNImputer(), ["age", "fare"]))
+    model = make_pipeline(encoder, FOREST).fit(table, y)
+    with pytest.raises(ValueError, match="fills them in from other features"):
+        BornAgainClassifier(FrozenEstimator(model)).fit(table, y)
+    whole = table["age"].notna()
+    tree = BornAgainClassifier(FrozenEstimator(model)).fit(table[whole], y[whole])
+    np.testing.assert_array_equal(tree.predict(table[whole]), model.predict(table[whole]))
+
+
+def test_text_without_an_encoder_is_refused():
+    table, y = passengers(0)
+    with pytest.raises(ValueError, match="could not convert string"):
+        BornAgainClassifier().fit(table, y)
+    scaled = make_pipeline(MinMaxScaler(), OneHotEncoder(handle_unknown="ignore"), clone(FOREST))
+    numbers = table[["class", "fare"]]
+    with pytest.raises(TypeError, match="encodes what another step made"):
+        BornAgainClassifier(scaled).fit(numbers, y)
+
+
+def test_columns():
+    levels = (np.array(["a", "b"], dtype=object), None, np.array([2, 5]))
+    columns = Columns(np.array(["x", "y", "z"]), levels, ("code", "refused", "missing"))
+    table = pd.DataFrame({"x": ["b", "q", None], "y": [1, pd.NA, 3], "z": [5, 4, 2]})
+    codes = np.asarray(columns.encode(table), dtype=float)
+    np.testing.assert_array_equal(codes, [[1, 1, 1], [2, np.nan, np.nan], [np.nan, 3, 0]])
+    back = columns.decode(codes)
+    assert back["x"].tolist()[:2] == ["b", UNKNOWN]
+    assert np.isnan(back["x"][2])
+    np.testing.assert_array_equal(back["z"].to_numpy(), [5, np.nan, 2])
+    np.testing.assert_array_equal(columns.highest, [2, np.inf, 1])
+    pl = pytest.importorskip("polars")
+    same = columns.encode(pl.DataFrame({"x": ["b"], "y": [1.5], "z": [5]}))
+    assert isinstance(same, pl.DataFrame)
+    assert same.row(0) == (1.0, 1.5, 1.0)
+    assert is_plain(table[["z"]])
+    assert not is_plain(table)
+    assert not is_plain(pl.DataFrame({"x": ["b"]}))
+    assert is_plain(np.zeros(3))
+    assert not is_plain(np.array([["a"]], dtype=object))
+
+
+def test_every_row_of_a_small_table():
+    """All combinations of levels, missing values and thresholds."""
+    table, y = passengers(5)
+    table = table[["sex", "age", "port"]]
+    encoder = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), TEXT), (SimpleImputer(), ["age"])
+    )
+    model = make_pipeline(encoder, RandomForestClassifier(4, max_depth=3, random_state=1))
+    model.fit(table, y)
+    tree = BornAgainClassifier(FrozenEstimator(model), objective="leaves").fit(table, y)
+    forest = read_forest(model)
+    cuts = np.unique(forest.threshold[(forest.feature == 1) & (forest.threshold < FLOAT32_MAX)])
+    ages = np.concatenate([cuts, np.nextafter(cuts.astype(np.float32), np.inf), [np.nan]])
+    rows = pd.DataFrame(
+        list(itertools.product(["male", "female", "else"], ages, ["S", "C", "Q", "B", "X", None])),
+        columns=table.columns,
+    )
+    np.testing.assert_array_equal(tree.predict(rows), model.predict(rows))
+
+
+def boosted(kind):
+    if kind == "hist":
+        return HistGradientBoostingClassifier(max_iter=8, max_leaf_nodes=6, min_samples_leaf=5)
+    if kind == "lightgbm":
+        lightgbm = pytest.importorskip("lightgbm")
+        return lightgbm.LGBMClassifier(
+            n_estimators=8, num_leaves=6, min_child_samples=5, cat_smooth=1, verbose=-1
+        )
+    xgboost = pytest.importorskip("xgboost")
+    return xgboost.XGBClassifier(n_estimators=8, max_depth=3, enable_categorical=True)
+
+
+@pytest.mark.parametrize("kind", ["hist", "lightgbm", "xgboost"])
+def test_boosting_on_a_frame_of_categories(kind):
+    table, y = passengers(2, n=200)
+    for name in ("sex", "port"):
+        table[name] = table[name].astype("category")
+    y = (y == "lived").astype(int)
+    model = boosted(kind).fit(table, y)
+    forest = read_forest(model)
+    rows = rows_of(forest, 2000)
+    unknown = np.array([u == "code" for u in forest.columns.unknown])
+    assert not unknown.any()
+    decoded = forest.columns.decode(rows)
+    np.testing.assert_array_equal(
+        forest.classes[forest.predict_index(rows)], model.predict(decoded)
+    )
+    tree = BornAgainClassifier(FrozenEstimator(model), max_changes=1, random_state=0)
+    tree.fit(table, y)
+    np.testing.assert_array_equal(tree.predict(table), model.predict(table))
+    assert tree.verify()
+    assert verify(model, tree, X=table, max_changes=1)
+
+
+def test_forecast_of_tables():
+    table, y = passengers(0)
+    model = pipeline_of("one_hot", RandomForestClassifier(3, max_depth=2, random_state=0))
+    model.fit(table, y)
+    seen = estimate(model, table)
+    tree = BornAgainClassifier(FrozenEstimator(model)).fit(table, y)
+    assert seen.n_leaves_lower_bound <= tree.n_leaves_
+    assert 1 < seen.n_occupied <= len(table)
+
+
+def test_a_model_is_read_once(monkeypatch):
+    table, y = passengers(2)
+    for name in TEXT:
+        table[name] = table[name].astype("category")
+    model = boosted("hist").fit(table, y)
+    readings = []
+
+    def family_of(estimator):
+        readings.append(estimator)
+        return known(estimator)
+
+    known = _readers._family_of
+    monkeypatch.setattr(_readers, "_family_of", family_of)
+    estimate(model, table, time_limit=0.1)
+    assert readings == [model]
+    verify(model, model, X=table, max_changes=0)
+    assert readings == [model] * 3
+    BornAgainClassifier(FrozenEstimator(model), max_changes=0, random_state=0).fit(table, y)
+    assert readings == [model] * 4
+    agreement(model, model, table, time_limit=0.1, random_state=0)
+    assert readings == [model] * 6
