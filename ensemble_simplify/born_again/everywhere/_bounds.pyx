@@ -218,7 +218,7 @@ cdef class Packing:
     def improve(self, const int32_t[::1] order, uint64_t seed, double seconds, intp_t max_steps):
         """Fill the set up in an order, then search; returns the largest set found, sorted."""
         cdef:
-            intp_t i, k, step, n_steps = 0
+            intp_t i, k, _, n_steps = 0
             int32_t v = 0, w
             uint64_t random = seed
             double deadline = now() + seconds
@@ -235,7 +235,7 @@ cdef class Packing:
                 n_steps += 1
                 # of a few vertices, the one that has been outside longest
                 v = self.once[random_below(<intp_t> self.once.size(), &random)]
-                for k in range(4):
+                for _ in range(4):
                     w = self.once[random_below(<intp_t> self.once.size(), &random)]
                     if self.left_at[w] < self.left_at[v]:
                         v = w

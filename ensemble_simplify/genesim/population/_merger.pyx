@@ -9,7 +9,6 @@ a split with one answer on both sides becomes that answer. Merging one tree alon
 
 cimport cython
 from libc.string cimport memcmp, memcpy
-from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node, restrict_root, right_child
 from ensemble_simplify._typedefs cimport int32_t, intp_t, random_below, should_stop, uint64_t
