@@ -19,7 +19,7 @@ from ensemble_simplify.proof.near_rows import Lines, differences
 from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, Found, Scores
 from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
-from ensemble_simplify.reading import numeric_rows, readable
+from ensemble_simplify.reading import OnnxModel, TreeliteModel, numeric_rows, readable
 
 
 def compare_labels(models, forests, inside, voting, X, max_changes, end, max_boxes):
@@ -84,7 +84,7 @@ def compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max
     )
     deadline = time.monotonic() + end - time.perf_counter()
     row_of, row = None, None
-    if _is_copy(forests, trees):
+    if _is_copy(forests, trees, scores):
         found = Found(True, bound=0.0)
         # what is not read of the models would show here
         closeness.climb(np.random.default_rng(0), deadline)
@@ -146,10 +146,12 @@ def _scores_of(models, forests, tolerance):
 
 
 def _slope(model):
-    """What a boosted classifier multiplies its sum by before the sigmoid."""
+    """What a boosted classifier multiplies its sum by before the sigmoid; None without one."""
     model = readable(model)
     while isinstance(model, Pipeline):
         model = readable(model.steps[-1][1])
+    if isinstance(model, (TreeliteModel, OnnxModel)):
+        return model._slope
     # gradient boosting of scikit-learn with the loss of AdaBoost
     return 2.0 if getattr(model, "loss", None) == "exponential" else 1.0
 
@@ -161,7 +163,7 @@ def _own_numbers(model, X):
     return np.asarray(model.answers(X), dtype=np.float64)[:, None]
 
 
-def _is_copy(forests, trees):
+def _is_copy(forests, trees, scores):
     """Whether two forests add the same numbers in the same order."""
     one, two = trees
     if not same_vote(*forests) or len(one.nodes) != len(two.nodes):
@@ -173,8 +175,11 @@ def _is_copy(forests, trees):
         and np.array_equal(one.nodes[~leaf], two.nodes[~leaf])
     ):
         return False
-    values = [f.value[t.nodes[leaf, 1]] for f, t in zip(forests, trees, strict=True)]
-    return np.array_equal(*values)
+    # the scores hold the slope of a sigmoid, too, which the vote of some models does not
+    return all(
+        np.array_equal(*(p.value[t.nodes[leaf, 1]] for p, t in zip(parts, trees, strict=True)))
+        for parts in (forests, scores)
+    )
 
 
 def rows_near(X, n_features):

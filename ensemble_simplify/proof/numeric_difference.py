@@ -69,15 +69,11 @@ class Scores:
             None where they are no sums of what leaves add.
         """
         n_outputs = max(forest.n_classes, 1)
-        value, start = np.zeros((forest.n_nodes, n_outputs)), np.zeros(n_outputs)
+        value, starts = np.zeros((forest.n_nodes, n_outputs)), [np.zeros(n_outputs)]
         is_regressor = forest.classes is None
-        if not _add(forest, forest.vote, np.arange(n_outputs), 1.0, value, start, is_regressor):
+        if not _add(forest, forest.vote, np.arange(n_outputs), 1.0, value, starts, is_regressor):
             return None
-        largest = np.where(forest.left < 0, np.abs(value).max(axis=1), 0.0)
-        magnitude = float(np.maximum.reduceat(largest, forest.offsets[:-1]).sum())
-        magnitude += float(np.abs(start).max())
-        eps = float(np.finfo(forest.vote.dtype).eps)
-        return cls(value, start, magnitude, 8.0 * (forest.n_trees + 16) * eps * magnitude)
+        return cls._of_sums(forest, value, starts, 8.0)
 
     @classmethod
     def of_margin(cls, forest, slope):
@@ -86,34 +82,46 @@ class Scores:
         Parameters
         ----------
         forest : Forest
-        slope : float
-            What the sum is multiplied by before the sigmoid.
+        slope : float or None
+            What the sum is multiplied by before the sigmoid; None: there is no sigmoid.
         """
         vote = forest.vote
-        value, start = np.zeros((forest.n_nodes, 1)), np.zeros(1)
-        if forest.n_classes != 2 or vote.members:
+        value, starts = np.zeros((forest.n_nodes, 1)), [np.zeros(1)]
+        if forest.n_classes != 2 or vote.members or slope is None:
             return None
         if vote.rule == "additive" and vote.n_scores == 1:
             # LightGBM has a slope of its own
-            value[:, 0] = forest.value[:, 0] * slope * vote.scale
-            start += vote.init[:1] * slope * vote.scale
+            _add_boosted(forest, vote, np.zeros(1, dtype=int), slope * vote.scale, value, starts)
         elif vote.rule == "samme":
             value[:, 0] = (forest.value[:, 1] - forest.value[:, 0]) / vote.scale * slope
         else:
             return None
-        largest = np.where(forest.left < 0, np.abs(value[:, 0]), 0.0)
+        return cls._of_sums(forest, value, starts, 16.0)
+
+    @classmethod
+    def _of_sums(cls, forest, value, starts, factor):
+        """Leaf vectors and all that is added to them, with `factor` roundings a tree."""
+        largest = np.where(forest.left < 0, np.abs(value).max(axis=1), 0.0)
         magnitude = float(np.maximum.reduceat(largest, forest.offsets[:-1]).sum())
-        magnitude += float(np.abs(start).max())
-        eps = float(np.finfo(vote.dtype).eps)
-        return cls(value, start, magnitude, 16.0 * (forest.n_trees + 16) * eps * magnitude)
+        magnitude += float(np.abs(starts).sum(axis=0).max())
+        rounding = factor * (forest.n_trees + 16) * _coarsest(forest.vote) * magnitude
+        return cls(value, np.sum(starts, axis=0), magnitude, rounding)
 
 
-def _add(forest, vote, columns, factor, value, start, is_regressor):
+def _coarsest(vote):
+    """The rounding unit of the coarsest type in which a vote, or a member of it, adds up."""
+    own = float(np.finfo(vote.dtype).eps)
+    return max([own, *(_coarsest(member) for member in vote.members)])
+
+
+def _add(forest, vote, columns, factor, value, starts, is_regressor):
     """Add `factor` times the answers of a vote; False if they are no sums."""
     if vote.link is not None or vote.rule in ("samme", "hard", "majority"):
         return False
-    if vote.rule == "additive" and not is_regressor:
-        return False
+    if vote.rule == "additive":
+        if is_regressor:
+            _add_boosted(forest, vote, columns, factor, value, starts)
+        return is_regressor
     if vote.members:
         if vote.rule == "mean":
             shares = np.full(len(vote.members), 1.0 / vote.scale)
@@ -127,17 +135,24 @@ def _add(forest, vote, columns, factor, value, start, is_regressor):
                 columns if member.columns is None else columns[member.columns],
                 factor * share,
                 value,
-                start,
+                starts,
                 is_regressor,
             )
             for member, share in zip(vote.members, shares, strict=True)
         )
     nodes = slice(forest.offsets[vote.start], forest.offsets[vote.stop])
-    share = factor / vote.scale if vote.rule == "mean" else factor
-    value[nodes, columns] = forest.value[nodes, : vote.n_scores] * share
-    if vote.init is not None:
-        start[columns] += vote.init[: vote.n_scores] * factor
+    value[nodes, columns] = forest.value[nodes, : vote.n_scores] * (factor / vote.scale)
     return True
+
+
+def _add_boosted(forest, vote, columns, factor, value, starts):
+    """Add `factor` times ``(init + sum of leaves) / divisor + offset``."""
+    nodes = slice(forest.offsets[vote.start], forest.offsets[vote.stop])
+    value[nodes, columns] = forest.value[nodes, : vote.n_scores] * (factor / vote.divisor)
+    for start, share in ((vote.init, factor / vote.divisor), (vote.offset, factor)):
+        if start is not None:
+            starts.append(np.zeros(value.shape[1]))
+            starts[-1][columns] = start[: vote.n_scores] * share
 
 
 @dataclass(eq=False)

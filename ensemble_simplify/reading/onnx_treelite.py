@@ -131,6 +131,13 @@ class TreeliteModel(_ExchangeModel):
         upper = self._scores(X, pred_margin=False)
         return upper if upper.shape[1] > 1 else np.column_stack([1 - upper, upper])
 
+    @property
+    def _slope(self):
+        """What a score is multiplied by before the sigmoid; None if there is no sigmoid."""
+        if self._header.get_field("postprocessor") != "sigmoid":
+            return None
+        return float(self._header.get_field("sigmoid_alpha")[0])
+
     def _scores(self, X, pred_margin):
         import treelite
 
@@ -380,6 +387,11 @@ class OnnxModel(_ExchangeModel):
         if len(answer) and isinstance(answer[0], dict):
             return np.array([[row[label] for label in self.classes_.tolist()] for row in answer])
         return np.asarray(answer)
+
+    @property
+    def _slope(self):
+        """What a score is multiplied by before the sigmoid; None if there is no sigmoid."""
+        return 1.0 if self._attributes.get("post_transform") == b"LOGISTIC" else None
 
     def _run(self, X, name):
         if self._session is None:
