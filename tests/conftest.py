@@ -38,7 +38,6 @@ LONGEST = [
     "born_again/test_estimator.py",
     "feature_budget/test_pruner.py",
     "genesim/test_estimator.py",
-    "test_benchmarks.py",
     "test_processes.py",
     "test_common.py",
     "test_ecosystem.py",
