@@ -996,7 +996,8 @@ cdef int find_options(_Growing out) except -1 nogil:
     g.node = node
     g.worthwhile = node.n_rows * g.n_features > MIN_SHARED
     g.k = neighbourhood_mass(g, node.mass)
-    g.impurity = gini_mass_of_node(node.class_mass.data() + 1, g.n_classes - 1, node.mass) / node.mass
+    g.impurity = (
+        gini_mass_of_node(node.class_mass.data() + 1, g.n_classes - 1, node.mass) / node.mass)
     out.pool.run(weigh_rows, g, (node.n_rows + BLOCK - 1) // BLOCK, g.worthwhile)
     out.pool.run(scan_feature, g, g.n_features, g.worthwhile)
     check_memory(g)
@@ -1048,10 +1049,10 @@ cdef bint add_children(_Growing out, intp_t number) except -1 nogil:
     # Put the children on the stack, the left one on top. False: all rows go one way.
     cdef Grower* g = &out.g
     cdef OpenNode* child
-    cdef intp_t side
+    cdef intp_t side, _
     fill_tables(g)
     out.pool.run(share_rows, g, (g.node.n_rows + BLOCK - 1) // BLOCK, g.worthwhile)
-    for side in range(2):
+    for _ in range(2):
         out.stack.push_back(new OpenNode())
     g.right = out.stack[out.stack.size() - 2]
     g.left = out.stack.back()
@@ -1065,7 +1066,7 @@ cdef bint add_children(_Growing out, intp_t number) except -1 nogil:
         weigh(g, child)
     if g.left.n_rows > 0 and g.right.n_rows > 0:
         return True
-    for side in range(2):
+    for _ in range(2):
         child = out.stack.back()
         out.stack.pop_back()
         del child

@@ -290,7 +290,7 @@ cdef class Certifier(BoundedTrees):
                     if alone:
                         upper[n + a] -= weight
 
-    # ------------------------------------------------------------------ exact labels of single cells
+    # ----------------------------------------------------------------- exact labels of single cells
 
     cdef intp_t _decide(self, intp_t model) noexcept nogil:
         """Label of a box in which every tree is one leaf, in the model's arithmetic; -1: ask."""
@@ -725,13 +725,8 @@ cdef class Certifier(BoundedTrees):
         return nodes_to_array(tree) if done else None
 
     def sample_depths(
-        self,
-        const int32_t[::1] lo,
-        const int32_t[::1] hi,
-        intp_t n,
-        uint64_t seed,
-        seconds=INFINITY,
-        double max_boxes=INFINITY,
+        self, const int32_t[::1] lo, const int32_t[::1] hi, intp_t n, uint64_t seed,
+        seconds=INFINITY, double max_boxes=INFINITY,
     ):
         """Depths of random leaves of the tree that `grow` would grow, before leaves are merged.
 

@@ -9,7 +9,6 @@ a split with one answer on both sides becomes that answer. Merging one tree alon
 
 cimport cython
 from libc.string cimport memcmp, memcpy
-from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node, restrict_root, right_child
 from ensemble_simplify.grid._sweep cimport is_better
