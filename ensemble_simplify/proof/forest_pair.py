@@ -11,6 +11,7 @@ from ensemble_simplify.grid import Axes
 from ensemble_simplify.proof._certify import Certifier
 from ensemble_simplify.proof.changed_boxes import changed_boxes, equal_subtrees, same_vote
 from ensemble_simplify.proof.joined_trees import PairOfVotes, Sums
+from ensemble_simplify.reading import ExactRule, Unit
 
 _EPS = float(np.finfo(np.float64).eps)
 # Leaves whose depths forecast the size of a tree.
@@ -145,35 +146,35 @@ class _Units:
         linear = self._linear(vote, len(classes))
         rank = np.full(self.value.shape[1], -1)
         rank[labels] = classes
-        unit = dict(model=self.model, parent=-1, weight=0.0, opaque=False, rank=rank.tolist())
+        opaque = False
         if linear is not None:
             nodes = self._put(vote, linear, labels, 1.0)
             if linear.tie_upper:
-                unit["rank"] = np.where(rank >= 0, len(classes) - 1 - rank, -1).tolist()
+                rank = np.where(rank >= 0, len(classes) - 1 - rank, -1)
             one_tree = vote.rule == "mean" and vote.stop - vote.start == 1
             bound = 0.0 if one_tree else linear.error_bound
-            unit["tolerance"] = bound and bound + self._rounding(nodes, vote)
+            tolerance = bound and bound + self._rounding(nodes, vote)
             below = []
         else:
             below = self._gather(vote, labels, 1.0)
             if below is None:
                 self.value[self._nodes(vote)] = 0.0
-                unit["opaque"] = True
+                opaque = True
                 below = []
             weights = np.array([weight for _, weight in below])
             whole = np.ldexp(weights, 20)
             if vote.rule == "hard" and weights.sum() < 2.0**20 and (whole == np.rint(whole)).all():
-                unit["tolerance"] = 0.0
+                tolerance = 0.0
             else:
                 total = np.abs(weights).sum()
-                unit["tolerance"] = self._rounding(self._nodes(vote), vote) * 4 + (
+                tolerance = self._rounding(self._nodes(vote), vote) * 4 + (
                     16.0 * (len(below) + 16) * _EPS * total
                 )
         number = len(self.units)
-        self.units.append(unit)
+        self.units.append(Unit(self.model, rank.tolist(), tolerance, opaque))
         own = np.ones(vote.stop - vote.start, dtype=bool)
         for child, weight in below:
-            self.units[child].update(parent=number, weight=weight)
+            self.units[child] = replace(self.units[child], parent=number, weight=weight)
         if below:
             own = self.unit_of[vote.start : vote.stop] < 0
         self.unit_of[vote.start : vote.stop][own] = number
@@ -257,7 +258,7 @@ def _exact_rule(forest, columns):
     if vote.init is not None:
         start = vote.init[: vote.n_scores]
     scale = vote.scale if vote.rule in ("mean", "samme") else 1.0
-    return dict(rule=rule, scale=float(scale), start=start.tolist(), labels=columns.tolist())
+    return ExactRule(rule, float(scale), start.tolist(), columns.tolist())
 
 
 def _stacked(arrays):

@@ -24,3 +24,4 @@ from ensemble_simplify.reading.sklearn import (
 )
 from ensemble_simplify.reading.table import UNKNOWN, Columns, is_missing, is_plain
 from ensemble_simplify.reading.trees import name_of
+from ensemble_simplify.reading.units import ExactRule, Unit
