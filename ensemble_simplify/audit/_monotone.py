@@ -15,9 +15,10 @@ from numbers import Integral, Real
 import numpy as np
 
 from ensemble_simplify.audit._audited import Audited
-from ensemble_simplify.base import Interval, column_index, validate_params
+from ensemble_simplify.base import Interval, validate_params
 from ensemble_simplify.grid import FLOAT32_MAX, FREE, Axes, Domain
 from ensemble_simplify.proof import Lines, Space, points_in, prove
+from ensemble_simplify.reading import column_index
 
 # Boxes that every cut point is searched for in turn; then without limit.
 ROUNDS = (4_000, 100_000, None)

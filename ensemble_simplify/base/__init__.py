@@ -44,7 +44,6 @@ from ensemble_simplify.base.rows import (
     check_column_names,
     check_weights,
     class_index,
-    column_index,
     fitted_rows,
     named_rows,
     same_names,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 from sklearn.utils.validation import (
     check_is_fitted,
@@ -136,39 +134,6 @@ def class_index(y, classes):
     return index
 
 
-def column_index(key, parameter, n_features, names=None):
-    """Index of a column that a user gave by name or index.
-
-    Parameters
-    ----------
-    key : str or int
-    parameter : str
-        Where it was given, for the error.
-    n_features : int
-    names : ndarray of shape (n_features,) or None
-        Names of the columns of X.
-    """
-    if isinstance(key, str):
-        if names is None:
-            raise ValueError(
-                f"{parameter} names the column {key!r}, but X has no column names. "
-                "Pass a DataFrame, or use column indices."
-            )
-        found = np.flatnonzero(names == key)
-        if not found.size:
-            raise ValueError(
-                f"{parameter} names the column {key!r}, which X does not have. Its columns "
-                f"are {', '.join(map(str, names[:8]))}{', ...' if len(names) > 8 else ''}."
-            )
-        return int(found[0])
-    if not isinstance(key, Integral) or not 0 <= key < n_features:
-        raise ValueError(
-            f"{parameter} has the column {key!r}. Columns are names, or indices from 0 to "
-            f"{n_features - 1}."
-        )
-    return int(key)
-
-
 def fitted_rows(estimator, X, *, any_missing=False):
     """Rows to predict, as a scikit-learn tree takes them unchecked: float32, C order.
 
@@ -184,8 +149,7 @@ def fitted_rows(estimator, X, *, any_missing=False):
     """
     check_is_fitted(estimator)
     known, table = getattr(estimator, "_may_miss", None), getattr(estimator, "_table", None)
-    if table is not None:
-        X = table.encode(X)
+    X = X if table is None else table.encode(X)
     allowed = "allow-nan" if any_missing or known is not None else True
     X = validate_data(
         estimator, X, reset=False, dtype=np.float32, order="C", ensure_all_finite=allowed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -115,13 +116,12 @@ def _root(found):
     tree = tree_of(fitted)
     if tree is None or tree.get_n_leaves() > MOST_DRAWN:
         return None
-    rows = found.table_of_rows
-    columns = getattr(fitted, "_table", None) or rows.columns
-    step = fitted[0] if isinstance(fitted, Pipeline) else None
-    filled = getattr(step, "fill", None) is not None
-    fill, low = (rows.fill, rows.low) if filled else (None, None)
-    named = NamedTree.of(tree)
-    return in_words(named.of_table(found.feature_names, rows.missing, columns, fill, low))
+    table = found.table_of_rows
+    own = getattr(fitted, "_table", None)
+    if own is not None and not own.is_plain:
+        table = replace(own, gaps=table.gaps)
+    filled = isinstance(fitted, Pipeline) and getattr(fitted[0], "fill", False)
+    return in_words(NamedTree.of(tree).of_table(found.feature_names, table, filled))
 
 
 # ------------------------------------------------------------------- text

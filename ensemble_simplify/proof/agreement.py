@@ -21,7 +21,7 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.grid import Domain, cell_shares, read_domain
 from ensemble_simplify.proof.forest_pair import Space
-from ensemble_simplify.reading import highest_codes, names_of, numeric_rows, on_common_table, unwrap
+from ensemble_simplify.reading import on_common_table, unwrap
 from ensemble_simplify.writing import percent
 
 # Points drawn from the box, and rounds of halving, without a time limit.
@@ -71,7 +71,7 @@ class Agreement:
         Whether both models could be read, so that the bounds on volume are proven.
     seconds : float
         Time taken.
-    table : Columns or None
+    table : Table
         What the numbers of `counterexamples` stand for, where the models take tables of text or
         categories; see `to_frame`.
 
@@ -250,12 +250,10 @@ def agreement(
     forests = _read_both(models)
     n_features = _n_features(models, forests)
     check_column_names(models, X)
-    answering, table = on_common_table(models, forests)
-    if X is not None and table is not None:
-        X = table.encode(X)
-    rows = np.empty((0, n_features)) if X is None else numeric_rows(X, n_features)
+    answering, table = on_common_table(models, forests, X)
+    rows = np.empty((0, n_features)) if X is None else table.read(X)
     missing = np.isnan(rows).any(axis=0)
-    inside = read_domain(domain, n_features, names_of(models), missing, highest_codes(forests))
+    inside = read_domain(domain, n_features, table.names, missing, table.highest_code)
     if inside is not None and inside.clauses:
         raise ValueError(
             "domain has groups or implications, which agreement does not support. Leave them out, "

@@ -18,7 +18,6 @@ from ensemble_simplify.proof.near_rows import Lines, differences
 from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, Found
 from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
-from ensemble_simplify.reading import numeric_rows
 
 
 def compare_labels(models, forests, inside, voting, X, max_changes, end, max_boxes):
@@ -162,11 +161,6 @@ def _is_copy(forests, trees):
         return False
     values = [f.value[t.nodes[leaf, 1]] for f, t in zip(forests, trees, strict=True)]
     return np.array_equal(*values)
-
-
-def rows_near(X, n_features):
-    """The rows near which models are compared, as plain numbers that float32 represents."""
-    return numeric_rows(X, n_features, np.float32).astype(np.float64)
 
 
 def _compare_near(forests, inside, X, max_changes, end):

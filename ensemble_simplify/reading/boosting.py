@@ -15,7 +15,7 @@ import numpy as np
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
 from ensemble_simplify.reading.decision import Vote, link_of
-from ensemble_simplify.reading.table import Columns, plain_levels
+from ensemble_simplify.reading.table import Table, plain_levels
 from ensemble_simplify.reading.trees import MAX_CODE, Reading, Tree, Trees, name_of, set_of, spread
 
 # ------------------------------------------------------------------- HistGradientBoosting
@@ -61,7 +61,7 @@ def read_hist_gradient_boosting(estimator, within):
             f"{name_of(estimator)} has iterations without one tree for each of its {n_scores} "
             "scores, or none. Fit it again."
         )
-    codes, categorical, columns = _codes_of_hist(estimator, seen, categories)
+    codes, table = _codes_of_hist(estimator, seen, categories)
     trees = Trees(estimator)
     for stage in stages:
         for score, predictor in enumerate(stage):
@@ -71,7 +71,7 @@ def read_hist_gradient_boosting(estimator, within):
             trees.add(tree, sets)
     link = None if classes is None else link_of(n_scores)
     vote = Vote("additive", 0, len(trees), n_scores, init=init, link=link)
-    return Reading(trees, vote, classes, categorical, columns)
+    return Reading(trees, vote, classes, table)
 
 
 def _unknown_layout(estimator):
@@ -115,21 +115,21 @@ def _codes_of_hist(estimator, seen, categories):
     -------
     codes : list of ndarray of int64
         For each of the first columns that the trees see, the code of each position.
-    categorical, columns
+    table
         See `Reading`.
     """
     if seen is None:
-        return [], None, None
+        return [], None
     categorical = np.zeros(len(seen), dtype=bool)
     categorical[seen[: len(categories)]] = True
+    names = getattr(estimator, "feature_names_in_", None)
     if all(_are_codes(own) for own in categories):
-        return [own.astype(np.int64) for own in categories], categorical, None
+        return [own.astype(np.int64) for own in categories], Table.of_codes(categorical, names)
     levels = [None] * len(seen)
     for column, own in zip(seen, categories, strict=False):
         levels[column] = own
-    names = getattr(estimator, "feature_names_in_", None)
-    columns = Columns(names, tuple(levels), ("missing",) * len(seen))
-    return [np.arange(len(own)) for own in categories], categorical, columns
+    table = Table(names, tuple(levels), ("missing",) * len(seen), codes=categorical)
+    return [np.arange(len(own)) for own in categories], table
 
 
 def _are_codes(categories):
@@ -261,13 +261,8 @@ def read_xgboost(estimator, within):
         by_probability=link is not None,
         dtype="float32",
     )
-    return Reading(
-        trees,
-        vote,
-        classes,
-        categorical if categorical.any() else None,
-        _columns_of_xgboost(estimator, learner, model, categorical),
-    )
+    table = _table_of_xgboost(estimator, learner, model, categorical)
+    return Reading(trees, vote, classes, table)
 
 
 def _link_of_xgboost(estimator, learner, classes):
@@ -347,7 +342,7 @@ def _damaged(estimator):
     )
 
 
-def _columns_of_xgboost(estimator, learner, model, categorical):
+def _table_of_xgboost(estimator, learner, model, categorical):
     """The table of a model that encodes categories itself (XGBoost from 3.1); see `Reading`."""
     levels = [None] * len(categorical)
     for feature, saved in enumerate(model.get("cats", {}).get("enc", [])[: len(categorical)]):
@@ -360,16 +355,17 @@ def _columns_of_xgboost(estimator, learner, model, categorical):
             levels[feature] = np.array(own, dtype=object)
         else:
             levels[feature] = np.array(values)
-    return _table(estimator, levels, "refused", learner.get("feature_names"))
+    return _table(estimator, categorical, levels, "refused", learner.get("feature_names"))
 
 
-def _table(estimator, levels, unknown, names):
-    """Columns for levels given as pandas' categories; None if there are none."""
+def _table(estimator, categorical, levels, unknown, names):
+    """The table for levels given as pandas' categories; None if there are no codes at all."""
     if all(own is None for own in levels):
-        return None
+        return Table.of_codes(categorical, getattr(estimator, "feature_names_in_", None))
     names = getattr(estimator, "feature_names_in_", names)
     names = np.asarray(names, dtype=object) if names is not None and len(names) else None
-    return Columns(names, tuple(levels), (unknown,) * len(levels), as_category=True)
+    unknown = (unknown,) * len(levels)
+    return Table(names, tuple(levels), unknown, as_category=True, codes=categorical)
 
 
 def _margins(booster, rows, trees, start=None):
@@ -561,15 +557,14 @@ def read_lightgbm(estimator, within):
         by_probability=link is not None,
         divisor=len(trees) // n_scores if averaged else 1,
     )
-    columns = _columns_of_lightgbm(estimator, categorical)
-    return Reading(trees, vote, classes, categorical if categorical.any() else None, columns)
+    return Reading(trees, vote, classes, _table_of_lightgbm(estimator, categorical))
 
 
-def _columns_of_lightgbm(estimator, categorical):
+def _table_of_lightgbm(estimator, categorical):
     """The table of a model that was fitted on a frame with categories; see `Reading`."""
     saved = getattr(estimator.booster_, "pandas_categorical", None) or []
     if not saved:
-        return None
+        return Table.of_codes(categorical, getattr(estimator, "feature_names_in_", None))
     if len(saved) != categorical.sum():
         raise ValueError(
             f"{name_of(estimator)} was fitted on a frame with {len(saved)} columns of categories, "
@@ -579,7 +574,7 @@ def _columns_of_lightgbm(estimator, categorical):
     levels = [None] * len(categorical)
     for column, own in zip(np.flatnonzero(categorical), saved, strict=True):
         levels[column] = np.array(own, dtype=object if isinstance(own[0], str) else None)
-    return _table(estimator, levels, "missing", estimator.booster_.feature_name())
+    return _table(estimator, categorical, levels, "missing", estimator.booster_.feature_name())
 
 
 def _check_lightgbm(estimator, text):

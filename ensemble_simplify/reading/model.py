@@ -18,24 +18,24 @@ from ensemble_simplify.grid import float32_floor
 from ensemble_simplify.reading.decision import Vote, labels_of, one_hot, scores_of
 from ensemble_simplify.reading.pipelines import unwrap
 from ensemble_simplify.reading.sklearn import (
-    columns_of,
     keep_members,
     n_features_of,
     read,
     readable,
+    table_of,
     widen_members,
 )
 from ensemble_simplify.reading.sums import class_sums, number_sums, odds_sums
-from ensemble_simplify.reading.table import Columns
+from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import name_of
 
 __all__ = [
     "Forest",
     "Vote",
-    "columns_of",
     "keep_members",
     "read_forest",
     "readable",
+    "table_of",
     "tree_estimators",
     "unwrap",
     "widen_members",
@@ -72,11 +72,9 @@ class Forest:
         Splits that send missing values (NaN) left; the others send them right. None: all do.
     missing : ndarray of bool, shape (n_features,), or None
         Features that may be missing in the inputs that count; None: none may.
-    categorical : ndarray of bool, shape (n_features,), or None
-        Features that hold codes of categories: for them the forest is faithful on whole numbers
-        from 0. None: there are none.
-    columns : Columns or None
-        The table whose columns the features encode; None: rows are numbers as they are.
+    table : Table or None
+        The table whose columns the features are. In those that hold codes of categories, the forest
+        is faithful on whole numbers from 0. None: rows are numbers, without names.
     filled : ndarray of bool, shape (n_features,), or None
         Features whose missing values are filled in from other features: where they are missing,
         the forest is not the ensemble. None: there are none.
@@ -94,17 +92,19 @@ class Forest:
     input_dtype: str = "float32"
     missing_left: np.ndarray | None = None
     missing: np.ndarray | None = None
-    categorical: np.ndarray | None = None
-    columns: Columns | None = None
+    table: Table | None = None
     filled: np.ndarray | None = None
+
+    @property
+    def categorical(self):
+        """Features that hold codes of categories, as a bool array; None if there are none."""
+        codes = self.highest_code
+        return None if codes is None else codes >= 0
 
     @property
     def highest_code(self):
         """Highest code of every feature, -1 for those of numbers; None if there are no codes."""
-        if self.categorical is None:
-            return None
-        highest = np.inf if self.columns is None else self.columns.highest
-        return np.where(self.categorical, highest, -1.0)
+        return None if self.table is None else self.table.highest_code
 
     @property
     def n_trees(self):
@@ -289,7 +289,7 @@ def read_forest(estimator, *, voting="estimator"):
     the label relies on the package using the same one.
     HistGradientBoosting and LightGBM compare float64 rows, and pipelines transform them: for them
     the forest is faithful on rows of float64 that float32 can represent. Columns that boosting
-    splits as categories hold codes, whole numbers from 0: see `Forest.categorical`.
+    splits as categories hold codes, whole numbers from 0: see `Table.categorical`.
     """
     if voting not in ("estimator", "hard"):
         raise ValueError(f"voting={voting!r} is not one of 'estimator', 'hard'.")
@@ -374,8 +374,8 @@ def _assemble(reading, n_features, estimator):
         vote=reading.vote.widened(nodes.value.shape[1]),
         input_dtype="float32" if all_float32 else "float64",
         missing_left=nodes.missing_left & inner if nodes.missing_left.any() else None,
-        categorical=reading.categorical,
-        columns=reading.columns,
+        table=reading.table
+        or Table.of_numbers(n_features, getattr(estimator, "feature_names_in_", None)),
         filled=reading.filled,
     )
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ensemble_simplify.grid import float32_below
 from ensemble_simplify.reading.decision import Vote
+from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, Trees, name_of, set_of, spread
 
 
@@ -170,7 +171,7 @@ class TreeliteModel(_ExchangeModel):
             link=link if link in ("sigmoid", "softmax") else None,
             slope=float(header.get_field("sigmoid_alpha")[0]),
         )
-        return Reading(trees, vote, classes, categorical if categorical.any() else None)
+        return Reading(trees, vote, classes, Table.of_codes(categorical))
 
     def _tree(self, index, dtype):
         """One tree, and the tests of its splits of categories. Treelite frees arrays: copy them."""
@@ -460,7 +461,7 @@ class OnnxModel(_ExchangeModel):
         if regression and self._attributes.get("aggregate_function", b"SUM") == b"AVERAGE":
             vote = Vote(**{**vars(vote), "divisor": len(trees)})
         classes = None if regression else self.classes_
-        return Reading(trees, vote, classes, categorical if categorical.any() else None)
+        return Reading(trees, vote, classes, Table.of_codes(categorical))
 
     def _vote_of_regressor(self, base):
         """The vote, whose trees are not counted yet, and the score of each target."""
