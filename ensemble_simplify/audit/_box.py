@@ -14,7 +14,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import check_array, check_random_state
 
-from ensemble_simplify.audit._model import Audited
+from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, check_column_names, validate_params
 from ensemble_simplify.grid import Domain, float32_floor
 from ensemble_simplify.proof import Space, certify
@@ -99,7 +99,7 @@ class SufficientBox:
         """
         audited = self.audited
         check_column_names([audited.estimator], X)
-        X = X if audited.table is None else audited.table.encode(X)
+        X = audited.table.encode(X)
         X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
         if X.shape[1] != len(self.low):
             raise ValueError(

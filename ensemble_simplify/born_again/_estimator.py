@@ -40,7 +40,7 @@ from ensemble_simplify.base import (
     warn_of_rounding,
     warn_out_of_time,
 )
-from ensemble_simplify.born_again._fidelity import fidelity
+from ensemble_simplify.born_again._box_fidelity import fidelity
 from ensemble_simplify.born_again._probabilities import leaf_probabilities
 from ensemble_simplify.born_again.everywhere._grid import CellTrees, n_cells
 from ensemble_simplify.born_again.everywhere._planner import (
@@ -59,7 +59,7 @@ from ensemble_simplify.born_again.near._line_search import (
     TooManyPoints,
     forecast_near,
 )
-from ensemble_simplify.born_again.near._promise import (
+from ensemble_simplify.born_again.near._near_promise import (
     Promise,
     Training,
     check_promise,
@@ -394,13 +394,12 @@ class BornAgainClassifier(
         )
         begin = monotonic()
         forest = read_classifier(self.estimator_, voting=self.voting)
-        X, table = encoded(self, forest, rows, X), rows
-        rows = rows if self._table is None else X
+        X = encoded(self, forest, rows, X)
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
         domain = promised_domain(self, forest, X)
         if self.voting == "estimator":
-            warn_of_rounding(self.estimator_, forest, table, X)
+            warn_of_rounding(self.estimator_, forest, rows, X)
         self._may_miss = None if domain is None or not domain.missing.any() else domain.missing
         counted = weight > 0
 
@@ -433,7 +432,7 @@ class BornAgainClassifier(
         )
         self._set_fidelity(changed, whole.forest, domain, tree, nodes, X[counted], rng)
         read = whole if domain is None else Problem.of(replace(forest, missing=self._may_miss))
-        self._write(read, problem.axes, tree, nodes, leaf_of_row, rows, y_index, weight, rng)
+        self._write(read, problem.axes, tree, nodes, leaf_of_row, X, y_index, weight, rng)
         self._tell()
         return self
 
@@ -526,7 +525,6 @@ class BornAgainClassifier(
             NEAR_EFFORT,
         )
         leaf_of_row = tree.apply(training.cells)
-        rows = rows if self._table is not None else _as_frame(rows, self.estimator_)
         self._write(
             problem,
             problem.axes,
@@ -744,8 +742,7 @@ class BornAgainClassifier(
         check_is_fitted(self)
         near = {}
         if self.max_changes is not None:
-            rows = self._promise.training.rows
-            rows = rows if self._table is None else self._table.decode(rows)
+            rows = self._table.shown(self._promise.training.rows)
             near = dict(X=rows, max_changes=self.max_changes)
         return verify(
             self.estimator_,
@@ -851,16 +848,6 @@ class BornAgainClassifier(
                 f"time_limit={time_limit} seconds were over before the front was complete. "
                 "Raise time_limit, or use fewer or shallower trees."
             ) from error
-
-
-def _as_frame(rows, estimator):
-    """Rows as a frame where an estimator was fitted on one, so that it knows its columns."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return rows
-    import pandas
-
-    return pandas.DataFrame(rows, columns=names)
 
 
 def _whole(number):

@@ -39,7 +39,7 @@ from ensemble_simplify.base import (
 from ensemble_simplify.faithful_pruning._everywhere import Everywhere
 from ensemble_simplify.faithful_pruning._path import Step, find_path
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
-from ensemble_simplify.faithful_pruning._weights import Search
+from ensemble_simplify.faithful_pruning._weights import WeightSearch
 from ensemble_simplify.grid import Axes, Domain, Stopped, with_missing
 from ensemble_simplify.proof import verify, within
 from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_written
@@ -336,7 +336,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             return [Step(np.ones(forest.n_trees), 0)]
         report(self, f"{forest.n_trees} trees, {self.n_points_:,} promised points")
         counts = self.max_changes is not None and self.n_points_ <= PATH_POINTS
-        search = Search(promise, price.astype(float), rng, deadline, lambda s: report(self, s))
+        search = WeightSearch(
+            promise, price.astype(float), rng, deadline, lambda s: report(self, s)
+        )
         in_time = self._run(search, deadline, WITH_PATH if counts else WITHOUT_PATH)
         weights = self._proven(search, promise, domain, deadline)
         self._bound, self._optimal = search.bound, search.is_optimal
@@ -537,15 +539,14 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _rows(self, X):
         check_is_fitted(self)
-        numbers = X if self._table is None else self._table.encode(X)
         checked = validate_data(
             self,
-            numbers,
+            self._table.encode(X),
             reset=False,
             dtype=[np.float64, np.float32],
             ensure_all_finite=finiteness(self),
         )
-        return named_rows(X, checked) if self._table is None else X
+        return named_rows(X, checked) if self._table.is_plain else X
 
     def get_depth(self):
         """Depth of the deepest tree kept.
@@ -585,7 +586,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             cut points of the ensemble count as equal.
         """
         check_is_fitted(self)
-        X = X if self._table is None else self._table.encode(X)
+        X = self._table.encode(X)
         X = validate_data(self, X, reset=False, dtype=np.float32, ensure_all_finite="allow-nan")
         domain = self._inside
         covered = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
@@ -622,7 +623,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 domain = self._inside
                 points = self._axes.points if domain is None else domain.points
                 X = points(self._cells) if domain is None else points(self._axes, self._cells)
-                X = X if self._table is None else self._table.decode(X)
+                X = self._table.shown(X)
             near = dict(X=X, max_changes=self.max_changes)
         return verify(
             self.estimator_,

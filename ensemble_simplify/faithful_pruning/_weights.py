@@ -55,7 +55,7 @@ class Enough(Exception):
     """No fewer trees keep the promise."""
 
 
-class Search:
+class WeightSearch:
     """Search for few trees that keep a promise.
 
     Parameters

@@ -8,7 +8,8 @@ from numbers import Real
 
 import numpy as np
 
-from ensemble_simplify.base import column_index, product
+from ensemble_simplify.base import product
+from ensemble_simplify.reading import column_index
 
 
 @dataclass(frozen=True, eq=False)

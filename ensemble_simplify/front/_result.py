@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._inputs import checked_rows, read_trees
-from ensemble_simplify.front._methods import METHODS, SMALL, Case, NotTried
+from ensemble_simplify.front._methods import METHODS, SMALL, ModelAndRows, NotTried
 from ensemble_simplify.front._next import told_tree
 from ensemble_simplify.front._report import as_fragment, as_page, as_text
-from ensemble_simplify.front._tables import Table
+from ensemble_simplify.reading import Table
 from ensemble_simplify.writing import export_tree
 
 
@@ -141,7 +141,7 @@ class Simplification:
             Path(path).write_text(as_page(self), encoding="utf-8")
         return as_text(self, with_tree=True)
 
-    def refit(self, X, y=None, *, name=None, time_limit=30.0):
+    def refit(self, X, y=None, *, name=None, time_limit=None):
         """Fit one of the methods again, to more rows: the recommended one if none is named.
 
         What :func:`simplify` found learned from part of its rows; the others were kept aside to
@@ -157,8 +157,8 @@ class Simplification:
             True labels or values, which "plain_tree_on_y" alone needs.
         name : str or None, default=None
             A row of the table; None: `best`.
-        time_limit : float, default=30.0
-            Seconds that the method may take.
+        time_limit : float or None, default=None
+            Seconds that the method may take; None: as in :func:`simplify`.
 
         Returns
         -------
@@ -193,12 +193,12 @@ class Simplification:
         model, method = self.fitted["model"], METHODS[name.removesuffix(SMALL)]
         X, y, answers, _ = checked_rows(model, X, y, self.seed)
         forest, unreadable = read_trees(model)
-        case = Case(
+        case = ModelAndRows(
             model=model,
             is_classifier=self.is_classifier,
             forest=forest,
             unreadable=unreadable,
-            table=Table(X),
+            table=Table.of_rows(X),
             X=X,
             y=y,
             answers=answers,

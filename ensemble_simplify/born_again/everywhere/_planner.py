@@ -231,7 +231,7 @@ def find_tree(problem, objective, *, method, max_bytes, seconds, rng, report=Non
     TooManyLeaves
         With ``method="auto"``, if none of a reasonable size is to be expected.
     """
-    search = _Search(problem, objective, method, max_bytes, seconds, rng, report, warn)
+    search = _TreeSearch(problem, objective, method, max_bytes, seconds, rng, report, warn)
     if search.is_direct:
         search.label_all_cells()
         if search.grid.n_cells == 1:
@@ -243,7 +243,7 @@ def find_tree(problem, objective, *, method, max_bytes, seconds, rng, report=Non
     return search.search_heuristically()
 
 
-class _Search:
+class _TreeSearch:
     """One search: what was asked for, and what is known so far.
 
     Attributes
