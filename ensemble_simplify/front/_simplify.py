@@ -93,9 +93,9 @@ def simplify(
     time_limit : float or None, default=None
         Seconds in all. None: every method ends by itself, after an effort that is counted in
         operations, so that the result depends neither on the speed of the machine nor on its
-        load; a large model can take minutes. With a limit, methods get a share of what is left, one after the other; those that get
-        no turn are listed as not tried. Asking the model and fitting plain trees is not limited,
-        and a method may need a second or two to stop.
+        load; a large model can take minutes. With a limit, methods get a share of what is left,
+        one after the other; those that get no turn are listed as not tried. Asking the model and
+        fitting plain trees is not limited, and a method may need a second or two to stop.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Price of each feature, as for :class:`FeatureBudgetPruner`, which is tried if they are
         given, with half of what the model's features cost.
