@@ -481,9 +481,7 @@ def test_rules_answer_as_the_tree_does():
     new, _ = ship(n=200, seed=3)
     new = new.astype({"sex": object, "port": object})
     for methods in ([], ["representer"]):
-        found = simplify(
-            ship_model(), X, y, max_leaves=12, methods=methods, random_state=0
-        )
+        found = simplify(ship_model(), X, y, max_leaves=12, methods=methods, random_state=0)
         name = methods[0] if methods else "plain_tree"
         object.__setattr__(found, "best", name)
         told = found.report().partition(f"The recommended tree ({name}):\n\n")[2].splitlines()
