@@ -72,11 +72,11 @@ class Shares:
         if solution.status != "optimal":
             return -np.inf
         multipliers = np.maximum(self.program.multipliers(solution), 0.0)
-        # cost >= cost - multipliers * leads, as leads are not negative; that is least where the
-        # cheapest trees have all they can have
+        # Leads are not negative, so cost - multipliers @ leads bounds the cost from below. That
+        # bound is least where the cheapest trees have their largest shares.
         mixture = product(multipliers, self.leads)
         if mixture[-1] > ROUNDING:
-            # what is there without trees, of which there can be any amount, would pay
+            # the votes without trees lower this bound, and their factor has no upper limit
             return -np.inf
         cost = cost - mixture[:-1]
         order = np.flatnonzero(self.usable)

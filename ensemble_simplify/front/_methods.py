@@ -143,7 +143,7 @@ class Method:
         return next(lacking, "")
 
 
-# Why a method that needs something is not tried, and how it is seen that it is there.
+# What a method can need: why it is not tried without it, and a test whether it is there.
 NEEDS = {
     "y": ("y was not given", lambda case: case.y is not None),
     "classes": ("it is for classification only", lambda case: case.is_classifier),
@@ -271,7 +271,7 @@ def _near(case, X, answers, seconds, max_changes, where):
     if fitted.n_leaves_ > case.max_leaves:
         small = fitted.at(n_leaves=case.max_leaves)
         share = 100 * (1 - small.n_exceptions_ / small.n_points_)
-        # what is not all is not rounded to it
+        # a share below 100 % is not rounded to 100 %
         share = "more than 99.9" if 99.95 <= share < 100 else f"{share:.1f}"
         promise = (
             f"the model's answer at {share} % of the {small.n_points_:,} points {where}, counted"

@@ -13,8 +13,9 @@ RARE = 0.4
 # With fewer rows of a class, a note says that the agreement on them is hardly known.
 FEW = 15
 PLAIN = ("plain_tree", "plain_tree_on_y")
-# In classification, whose tree is recommended unless another is better: the first that there is.
-# By the table of benchmarks/league_rule.py their trees agree more on new rows than plain ones.
+# In classification, the tree of the first of these methods that found one is recommended, unless
+# another tree is better. By the table of benchmarks/league_rule.py, the trees of the first two
+# agree more on new rows than plain ones.
 FAVOURITES = ("representer", "born_again_1_small", "plain_tree")
 
 
@@ -192,7 +193,7 @@ def choose(rows, max_leaves, by_class):
         return None, f"No method found a tree of at most {max_leaves} leaves.", []
     proven = [row for row in trees if row.is_proven]
     if proven:
-        # at every input is more than near some rows
+        # a promise for every input goes before one near some rows
         best = min(proven, key=lambda row: (row.name != "born_again", row.leaves))
         promise = best.promise.split(";")[0]
         reason = f"{_titled(best)} has {_leaves(best)} and a proven promise: {promise}."
@@ -316,7 +317,7 @@ def _leaves(row):
 
 
 def _share(share, by_class):
-    """A share in per cent; what is not all is never rounded to it."""
+    """A share in per cent; a share below one is never rounded to 100 %."""
     text = f"{100 * share:.1f}".removesuffix(".0")
     if text == "100" and share < 1:
         text = "more than 99.9"

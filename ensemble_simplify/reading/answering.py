@@ -1,4 +1,4 @@
-"""Fitted models as rows are put to them: their tables, their names, their own answers."""
+"""Asking fitted models: rows in the form that a model takes, and its own answers to them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def numeric_rows(X, n_features, dtype=np.float64):
 
 
 def on_common_table(models, forests=None):
-    """Models as the other one's rows are put to them, and the table these are of.
+    """Two models that can be asked about the same rows, and the table that rows belong to.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def on_common_table(models, forests=None):
 
 
 class Answering:
-    """A model as the other one's rows are put to it.
+    """A model that is asked about rows of numbers, and gets them in the form that it takes.
 
     Parameters
     ----------
