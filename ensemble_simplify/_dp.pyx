@@ -666,8 +666,8 @@ cdef class RegionValues:
             Block block
             void *values
         for i in range(self.layout.n_outer):
-            box += (
-                interval_id(self.layout.size[i], lo[i], hi[i] - lo[i] + 1) * self.layout.box_stride[i])
+            box += self.layout.box_stride[i] * interval_id(
+                self.layout.size[i], lo[i], hi[i] - lo[i] + 1)
         box = self.layout.representative[box]
         self.layout.describe(box, &block)
         for j in range(self.layout.n_inner):

@@ -99,7 +99,7 @@ class SufficientBox:
         """
         audited = self.audited
         check_column_names([audited.estimator], X)
-        X = X if audited.table is None else audited.table.encode(X)
+        X = audited.table.encode(X)
         X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
         if X.shape[1] != len(self.low):
             raise ValueError(

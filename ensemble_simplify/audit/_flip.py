@@ -14,9 +14,10 @@ from numbers import Integral, Real
 import numpy as np
 
 from ensemble_simplify.audit._audited import Audited
-from ensemble_simplify.base import Interval, column_index, deadline_after, validate_params
+from ensemble_simplify.base import Interval, deadline_after, validate_params
 from ensemble_simplify.grid import FREE, Domain, Stopped
 from ensemble_simplify.proof import Lines, points_in, walks
+from ensemble_simplify.reading import column_index
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -206,7 +207,7 @@ def nearest_flip(
         predictions += (_item(after),)
         shown = audited.shown(both)
         changes = _changes(audited, cell, shown)
-        changed = shown[1] if audited.table is None else audited.shown(both[1:])
+        changed = shown[1] if audited.table.is_plain else audited.shown(both[1:])
     return NearestFlip(
         row=changed,
         changes=changes,

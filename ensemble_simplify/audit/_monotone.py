@@ -15,9 +15,10 @@ from numbers import Integral, Real
 import numpy as np
 
 from ensemble_simplify.audit._audited import Audited
-from ensemble_simplify.base import Interval, column_index, validate_params
+from ensemble_simplify.base import Interval, validate_params
 from ensemble_simplify.grid import FLOAT32_MAX, FREE, Axes, Domain
 from ensemble_simplify.proof import Lines, Space, points_in, prove
+from ensemble_simplify.reading import column_index
 
 # Each cut point may take so many boxes in the first round, so many in the second; then no limit.
 ROUNDS = (4_000, 100_000, None)
@@ -268,15 +269,10 @@ def _rising_scores(forest, rank):
 
     None for other votes.
     """
-    vote = forest.vote
-    if vote.members or len(rank) != 2:
+    if forest.sums is None or len(rank) != 2:
         return None
     sign = np.sign(rank[1] - rank[0])
-    if vote.rule == "additive" and vote.n_scores == 1:
-        return forest.value[:, :1] * sign
-    if vote.rule in ("mean", "majority", "samme") and vote.n_scores == 2 and vote.scale > 0:
-        return forest.value[:, :2] * np.array([-sign, sign])
-    return None
+    return forest.sums.value * np.array([-sign, sign])
 
 
 def _tree_falls(nodes, axis, k, score):

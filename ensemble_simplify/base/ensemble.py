@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -11,7 +9,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import (
-    check_array,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -32,11 +29,12 @@ from ensemble_simplify.base.rows import (
 )
 from ensemble_simplify.grid import read_domain
 from ensemble_simplify.reading import (
-    columns_of,
+    Answering,
     is_plain,
     n_features_of,
     read_forest,
     readable,
+    table_of,
     unwrap,
 )
 
@@ -206,14 +204,12 @@ def encoded(estimator, forest, rows, X):
     X : ndarray or data frame
         As `checked_table` answered.
     """
-    table = estimator._table = columns_of(estimator.estimator_, forest)
+    table = estimator._table = table_of(estimator.estimator_, forest)
     # asked for at every prediction
     estimator._takes_missing = takes_missing(estimator.estimator)
-    if table is not None:
-        X = table.encode(rows)
-    elif is_plain(X):
+    if table.is_plain and is_plain(X):
         return X
-    return check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+    return table.read(X if table.is_plain else rows, [np.float64, np.float32])
 
 
 def promised_domain(estimator, forest, X):
@@ -271,7 +267,7 @@ def warn_of_rounding(estimator, forest, rows, X):
     if forest.input_dtype == "float32":
         return
     rounded = forest.classes[forest.predict_index(X)]
-    n = int((np.asarray(estimator.predict(rows)) != rounded).sum())
+    n = int((Answering(estimator).ask(rows) != rounded).sum())
     if n:
         warn(
             f"{type(estimator).__name__} compares float64 numbers, and {n} of {len(X)} training "
@@ -324,11 +320,8 @@ def check_missing(inside, estimator, forest):
             "out of Domain(missing=...); or fill them in one by one (SimpleImputer)."
         )
     row = np.where(inside.missing, np.nan, np.clip(0.0, inside.low, inside.high))[None]
-    table = columns_of(estimator, forest)
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            estimator.predict(row if table is None else table.decode(row))
+        Answering(estimator, table_of(estimator, forest)).answers(row)
     except ValueError as error:
         raise ValueError(
             f"The features {np.flatnonzero(inside.missing).tolist()} may be missing, but "

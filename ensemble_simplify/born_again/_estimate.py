@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
@@ -26,7 +26,7 @@ from ensemble_simplify.born_again.everywhere._planner import (
 )
 from ensemble_simplify.born_again.everywhere._search import n_regions
 from ensemble_simplify.grid import Domain, read_domain
-from ensemble_simplify.reading import columns_of, unwrap
+from ensemble_simplify.reading import table_of, unwrap
 
 # Leaves beyond which a tree is no longer something to read.
 READABLE = 100
@@ -163,20 +163,13 @@ def estimate(
     fitted = unwrap(estimator)
     check_is_fitted(fitted)
     forest = read_classifier(fitted, voting=voting)
-    names = getattr(fitted, "feature_names_in_", None)
-    table, missing = columns_of(fitted, forest), None
+    table, missing = table_of(fitted, forest), None
     if X is not None:
         check_column_names([fitted], X)
-        X = X if table is None else table.encode(X)
-        X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        X = table.read(X, [np.float64, np.float32])
         missing = np.isnan(X).any(axis=0)
-    inside = read_domain(domain, forest.n_features, names, missing, forest.highest_code)
+    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
     if X is not None:
-        if X.shape[1] != forest.n_features:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but the ensemble was fitted on "
-                f"{forest.n_features}. Pass the columns it was fitted on."
-            )
         if inside is not None:
             inside.check_rows(X)
     elif merge_thresholds:

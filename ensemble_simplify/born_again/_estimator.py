@@ -398,13 +398,12 @@ class BornAgainClassifier(
         )
         begin = monotonic()
         forest = read_classifier(self.estimator_, voting=self.voting)
-        X, table = encoded(self, forest, rows, X), rows
-        rows = rows if self._table is None else X
+        X = encoded(self, forest, rows, X)
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
         domain = promised_domain(self, forest, X)
         if self.voting == "estimator":
-            warn_of_rounding(self.estimator_, forest, table, X)
+            warn_of_rounding(self.estimator_, forest, rows, X)
         self._may_miss = None if domain is None or not domain.missing.any() else domain.missing
         counted = weight > 0
 
@@ -437,7 +436,7 @@ class BornAgainClassifier(
         )
         self._set_fidelity(changed, whole.forest, domain, tree, nodes, X[counted], rng)
         read = whole if domain is None else Problem.of(replace(forest, missing=self._may_miss))
-        self._write(read, problem.axes, tree, nodes, leaf_of_row, rows, y_index, weight, rng)
+        self._write(read, problem.axes, tree, nodes, leaf_of_row, X, y_index, weight, rng)
         self._tell()
         return self
 
@@ -530,7 +529,6 @@ class BornAgainClassifier(
             NEAR_EFFORT,
         )
         leaf_of_row = tree.apply(training.cells)
-        rows = rows if self._table is not None else _as_frame(rows, self.estimator_)
         self._write(
             problem,
             problem.axes,
@@ -748,8 +746,7 @@ class BornAgainClassifier(
         check_is_fitted(self)
         near = {}
         if self.max_changes is not None:
-            rows = self._promise.training.rows
-            rows = rows if self._table is None else self._table.decode(rows)
+            rows = self._table.shown(self._promise.training.rows)
             near = dict(X=rows, max_changes=self.max_changes)
         return verify(
             self.estimator_,
@@ -855,16 +852,6 @@ class BornAgainClassifier(
                 f"time_limit={time_limit} seconds were over before the front was complete. "
                 "Raise time_limit, or use fewer or shallower trees."
             ) from error
-
-
-def _as_frame(rows, estimator):
-    """Rows as a frame where an estimator was fitted on one, so that it knows its columns."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return rows
-    import pandas
-
-    return pandas.DataFrame(rows, columns=names)
 
 
 def _whole(number):

@@ -539,15 +539,14 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _rows(self, X):
         check_is_fitted(self)
-        numbers = X if self._table is None else self._table.encode(X)
         checked = validate_data(
             self,
-            numbers,
+            self._table.encode(X),
             reset=False,
             dtype=[np.float64, np.float32],
             ensure_all_finite=finiteness(self),
         )
-        return named_rows(X, checked) if self._table is None else X
+        return named_rows(X, checked) if self._table.is_plain else X
 
     def get_depth(self):
         """Depth of the deepest tree kept.
@@ -587,7 +586,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             cut points of the ensemble count as equal.
         """
         check_is_fitted(self)
-        X = X if self._table is None else self._table.encode(X)
+        X = self._table.encode(X)
         X = validate_data(self, X, reset=False, dtype=np.float32, ensure_all_finite="allow-nan")
         domain = self._inside
         covered = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
@@ -624,7 +623,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 domain = self._inside
                 points = self._axes.points if domain is None else domain.points
                 X = points(self._cells) if domain is None else points(self._axes, self._cells)
-                X = X if self._table is None else self._table.decode(X)
+                X = self._table.shown(X)
             near = dict(X=X, max_changes=self.max_changes)
         return verify(
             self.estimator_,

@@ -51,8 +51,7 @@ class Everywhere:
         self.outside = outside
         self.rows = NearRows(votes, axes, outside, cells, 0)
         self.known = self.rows.cells
-        linear = votes.forest.linear_votes()
-        self.slack = 2.0 * linear.rounding
+        self.slack = 2.0 * votes.forest.sums.rounding
         largest = np.abs(votes.value).max(axis=1)
         self.largest = np.maximum.reduceat(largest, votes.forest.offsets[:-1])
 

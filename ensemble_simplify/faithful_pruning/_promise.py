@@ -84,14 +84,9 @@ class Votes:
     """
 
     def __init__(self, forest):
-        vote = forest.vote
-        is_plain = vote.rule == "hard" or (vote.rule == "mean" and not vote.members)
-        self.start = np.zeros(forest.n_classes)
-        if vote.init is not None:
-            self.start[vote.n_scores == 1 :] = vote.init[: vote.n_scores]
-            vote = replace(vote, init=np.zeros_like(vote.init))
-        self.forest = forest
-        self.value = replace(forest, vote=vote).linear_votes().value
+        sums, vote = forest.sums, forest.vote
+        is_plain = vote.rule == "hard" or vote.averages_trees
+        self.forest, self.value, self.start = forest, sums.value, sums.start
         steps = self.value / GRID
         self.on_grid = is_plain & (steps == np.rint(steps)).all(axis=1)
         leaf = forest.left < 0

@@ -87,7 +87,7 @@ def state_case(
     PruningCase
     """
     forest = read_forest(estimator) if like is None else like.read
-    if forest.vote.rule != "mean" or forest.vote.members:
+    if not forest.vote.averages_trees:
         raise TypeError(
             f"estimator={type(estimator).__name__}(...) does not average single trees, "
             "so their mean error says nothing about it. Use a forest, or bagging of trees."

@@ -8,7 +8,7 @@ from numbers import Real
 
 import numpy as np
 
-from ensemble_simplify.base import column_index
+from ensemble_simplify.reading import column_index
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ensemble_simplify.front._simplify import simplify
-from ensemble_simplify.reading import columns_of
+from ensemble_simplify.reading import table_of
 
 
 class CannotRead(Exception):
@@ -144,12 +144,10 @@ def _rows(path, target, model):
 def _typed(table, model):
     """The table with pandas' categories where the model wants such."""
     try:
-        columns = columns_of(model)
+        known = table_of(model)
     except (TypeError, ValueError, ImportError):
         return table
-    if columns is None or not columns.as_category:
-        return table
-    return columns.decode(columns.encode(table))
+    return known.decode(known.encode(table)) if known.as_category else table
 
 
 def _some(names):

@@ -9,7 +9,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import read_classifier, safe_indexing
-from ensemble_simplify.reading import read_forest
+from ensemble_simplify.reading import Answering, read_forest
 
 # Most entries of the table, and most rows, that are looked at.
 MOST_ENTRIES, MOST_ROWS = 4_000_000, 50_000
@@ -43,7 +43,7 @@ def checked_rows(model, X, y, random_state):
         part = check_random_state(random_state).permutation(n_rows)[:most]
         X, y = safe_indexing(X, np.sort(part)), None if y is None else y[np.sort(part)]
         notes.append(f"Of the {n_rows:,} rows, {most:,} were drawn at random and used.")
-    answers = np.asarray(model.predict(X))
+    answers = Answering(model).ask(X)
     if answers.ndim == 2 and answers.shape[1] == 1:
         answers = answers[:, 0]
     if answers.ndim != 1:

@@ -18,10 +18,11 @@ from ensemble_simplify.cultivated import CultivatedForestClassifier
 from ensemble_simplify.faithful_pruning import FaithfulPruner
 from ensemble_simplify.feature_budget import FeatureBudgetPruner
 from ensemble_simplify.front._inputs import size_of
-from ensemble_simplify.front._tables import AnsweringCodes, Table
+from ensemble_simplify.front._tables import AnsweringCodes, Codes
 from ensemble_simplify.genesim import GenesimClassifier
-from ensemble_simplify.reading import Forest
+from ensemble_simplify.reading import Forest, Table
 from ensemble_simplify.representer import RepresenterTree
+from ensemble_simplify.writing import percent
 
 # Leaves beyond which a tree is no longer something to read.
 READABLE = 100
@@ -101,6 +102,11 @@ class ModelAndRows:
     def __post_init__(self):
         self.numbers = self.table.encode(self.X)
 
+    @property
+    def has_missing(self):
+        """Whether a row to learn from, or one kept aside, lacks a number."""
+        return bool(self.table.gaps.seen.any())
+
     def near(self):
         """Rows near which answers are promised, the model's answers to them, and their name."""
         n_rows = len(self.answers)
@@ -110,9 +116,14 @@ class ModelAndRows:
         whose = f"one of {NEAR_ROWS:,} training rows"
         return safe_indexing(self.X, drawn), self.answers[drawn], whose
 
+    def codes(self, *, fill=False):
+        """What makes numbers of the table; None if it would change nothing."""
+        fill = fill and self.has_missing
+        return None if self.table.is_plain and not fill else Codes(self.table, fill)
+
     def on_table(self, fitted, *, fill=False):
         """What was fitted on numbers, behind the step that makes numbers of a table."""
-        codes = self.table.codes(fill=fill)
+        codes = self.codes(fill=fill)
         return fitted if codes is None else make_pipeline(codes, fitted)
 
 
@@ -160,7 +171,7 @@ NEEDS = {
     ),
     "complete": (
         "it takes no missing values, and X has some",
-        lambda case: not case.table.has_missing,
+        lambda case: not case.has_missing,
     ),
 }
 
@@ -191,9 +202,9 @@ def plain_tree_on_y(case, seconds):
 def representer(case, seconds):
     """A tree grown on synthetic rows, too."""
     model, rows = case.model, case.X
-    codes = case.table.codes(fill=True)
+    codes = case.codes(fill=True)
     if codes is not None:
-        model, rows = AnsweringCodes(case.model, case.table, codes), codes.transform(case.X)
+        model, rows = AnsweringCodes(case.model, codes), codes.transform(case.X)
     fitted = RepresenterTree(
         FrozenEstimator(model),
         max_leaf_nodes=case.max_leaves,
@@ -270,14 +281,12 @@ def _near(case, X, answers, seconds, max_changes, where):
     ]
     if fitted.n_leaves_ > case.max_leaves:
         small = fitted.at(n_leaves=case.max_leaves)
-        share = 100 * (1 - small.n_exceptions_ / small.n_points_)
-        # a share below 100 % is not rounded to 100 %
-        share = "more than 99.9" if 99.95 <= share < 100 else f"{share:.1f}"
+        share = percent(1 - small.n_exceptions_ / small.n_points_)
         promise = (
-            f"the model's answer at {share} % of the {small.n_points_:,} points {where}, counted"
+            f"the model's answer at {share} of the {small.n_points_:,} points {where}, counted"
         )
         if max_changes == 0:
-            promise = f"the model's answer on {share} % of the training rows, counted"
+            promise = f"the model's answer on {share} of the training rows, counted"
         found.append(MethodResult(f"{name}_small", small, (int(small.n_leaves_), 1), promise))
     return found
 

@@ -10,7 +10,7 @@ from ensemble_simplify.front._inputs import checked_rows, read_trees
 from ensemble_simplify.front._methods import METHODS, SMALL, ModelAndRows, NotTried
 from ensemble_simplify.front._next import told_tree
 from ensemble_simplify.front._report import as_fragment, as_page, as_text
-from ensemble_simplify.front._tables import Table
+from ensemble_simplify.reading import Table
 from ensemble_simplify.writing import export_tree
 
 
@@ -198,7 +198,7 @@ class Simplification:
             is_classifier=self.is_classifier,
             forest=forest,
             unreadable=unreadable,
-            table=Table(X),
+            table=Table.of_rows(X),
             X=X,
             y=y,
             answers=answers,

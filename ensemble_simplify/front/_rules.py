@@ -8,6 +8,8 @@ from html import escape
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
 
+from ensemble_simplify.writing import percent
+
 # Leaves up to which a tree is written and drawn.
 MOST_DRAWN = 40
 # Colours of classes that people with any kind of colour vision tell apart (Okabe and Ito).
@@ -124,11 +126,7 @@ def svg(node, title):
 
 def _shown(node):
     text = node.text if len(node.text) <= _LONGEST else f"{node.text[: _LONGEST - 1]}…"
-    return text if node.children else f"{text}  ({_percent(node.share)})"
-
-
-def _percent(share):
-    return "< 1 %" if share < 0.005 else f"{100 * share:.0f} %"
+    return text if node.children else f"{text}  ({percent(node.share, digits=0, brief=True)})"
 
 
 def _widths(node, depth, widths):

@@ -24,8 +24,7 @@ from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._result import Simplification
 from ensemble_simplify.front._rules import tree_of
 from ensemble_simplify.front._scores import choose, score
-from ensemble_simplify.front._tables import Table
-from ensemble_simplify.reading import unwrap
+from ensemble_simplify.reading import Table, unwrap
 
 # What methods raise by their documentation, and a predictor's failure under synthetic rows.
 EXPECTED = (ValueError, ImportError, TimeLimitError, MemoryError, RuntimeError)
@@ -173,7 +172,7 @@ def simplify(
     rng = check_random_state(random_state)
     learn, aside = _divided(answers, y, is_classifier(model), validation_fraction, rng)
     forest, unreadable = read_trees(model)
-    table = Table(X)
+    table = Table.of_rows(X)
     case = ModelAndRows(
         model=model,
         is_classifier=is_classifier(model),
@@ -266,9 +265,9 @@ def _names(table, model):
     if table.names is not None:
         return [str(name) for name in table.names]
     names = getattr(model, "feature_names_in_", None)
-    if names is not None and len(names) == table.n_columns:
+    if names is not None and len(names) == len(table):
         return [str(name) for name in names]
-    return [f"x{j}" for j in range(table.n_columns)]
+    return [f"x{j}" for j in range(len(table))]
 
 
 # ------------------------------------------------------------------- trying

@@ -421,6 +421,14 @@ class Inside:
 # ------------------------------------------------------------------- clauses over 0/1 features
 
 
+def in_boxes(cells, boxes):
+    """Which cells, int of shape (n, n_axes), lie in one of some boxes: pairs of arrays, or None."""
+    inside = np.zeros(len(cells), dtype=bool)
+    for first, last in zip(*boxes or ((), ()), strict=True):
+        inside |= ((first <= cells) & (cells <= last)).all(axis=1)
+    return inside
+
+
 def _is_tautology(clause):
     return any((j, not value) in clause for j, value in clause)
 

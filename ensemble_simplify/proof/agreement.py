@@ -21,7 +21,8 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.grid import Domain, cell_shares, read_domain
 from ensemble_simplify.proof.forest_pair import Space
-from ensemble_simplify.reading import highest_codes, names_of, numeric_rows, on_common_table, unwrap
+from ensemble_simplify.reading import on_common_table, unwrap
+from ensemble_simplify.writing import percent
 
 # Points drawn from the box without a time limit.
 SAMPLES = 100_000
@@ -74,7 +75,7 @@ class Agreement:
         Whether both models could be read, so that the bounds on volume are proven.
     seconds : float
         Time taken.
-    table : Columns or None
+    table : Table
         What the numbers of `counterexamples` stand for, where the models take tables of text or
         categories; see `to_frame`.
 
@@ -143,10 +144,10 @@ class Agreement:
         parts = []
         if self.n_rows:
             parts.append(
-                f"the same answer on {_percent(self.share)} of {self.n_rows} rows "
+                f"the same answer on {percent(self.share)} of {self.n_rows} rows "
                 f"(probability {_range(self.interval)} at confidence {self.confidence:g})"
             )
-        about, volume = _percent(self.volume_estimate), _range(self.volume)
+        about, volume = percent(self.volume_estimate), _range(self.volume)
         if not self.is_read:
             volume = f"{volume} of the volume (at confidence {self.confidence:g})"
         elif self.volume[1] - self.volume[0] < SHARP:
@@ -157,18 +158,8 @@ class Agreement:
         return f"Agreement({', '.join(parts)}, {self.seconds:.3g} s)"
 
 
-def _percent(share):
-    """A share in per cent; what is not all, or not none, is never rounded to it."""
-    text = f"{100.0 * share:.1f}".removesuffix(".0")
-    if text == "100" and share < 1.0:
-        return "more than 99.9 %"
-    if text == "0" and share > 0.0:
-        return "less than 0.1 %"
-    return f"{text} %"
-
-
 def _range(ends):
-    low, high = (_percent(end) for end in ends)
+    low, high = (percent(end) for end in ends)
     return low if low == high else f"{low} to {high}"
 
 
@@ -263,12 +254,10 @@ def agreement(
     forests = _read_both(models)
     n_features = _n_features(models, forests)
     check_column_names(models, X)
-    answering, table = on_common_table(models, forests)
-    if X is not None and table is not None:
-        X = table.encode(X)
-    rows = np.empty((0, n_features)) if X is None else numeric_rows(X, n_features)
+    answering, table = on_common_table(models, forests, X)
+    rows = np.empty((0, n_features)) if X is None else table.read(X)
     missing = np.isnan(rows).any(axis=0)
-    inside = read_domain(domain, n_features, names_of(models), missing, highest_codes(forests))
+    inside = read_domain(domain, n_features, table.names, missing, table.highest_code)
     if inside is not None and inside.clauses:
         raise ValueError(
             "domain has groups or implications, which agreement does not support. Leave them out, "

@@ -166,16 +166,13 @@ def _search_ties(space, end):
 def _move_to_ties(space, cells, axis, first, last, rng):
     """Move cells along an axis, in first..last, to where the first model is closest to a tie."""
     trees, forest, length = space.trees[0], space.forests[0], space.axes.shape[axis]
-    scores = np.zeros((len(cells) * length, forest.n_scores))
-    if forest.vote.init is not None:
-        scores += forest.vote.init[: forest.n_scores]
-    paint_lines(trees.nodes, trees.offsets[:-1], forest.value, cells, axis, length, scores)
+    sums = forest.sums
+    value = forest.value if sums is None else sums.folded
+    scores = np.zeros((len(cells) * length, value.shape[1]))
+    paint_lines(trees.nodes, trees.offsets[:-1], value, cells, axis, length, scores)
     scores = scores.reshape(len(cells), length, -1)[:, first : last + 1]
-    if scores.shape[2] == 1:
-        gap = np.abs(scores[:, :, 0])
-    else:
-        scores = np.partition(scores, -2, axis=2)
-        gap = scores[:, :, -1] - scores[:, :, -2]
+    scores = np.partition(scores, -2, axis=2)
+    gap = scores[:, :, -1] - scores[:, :, -2]
     # any of those that are closest
     closest = gap <= gap.min(axis=1, keepdims=True)
     cells[:, axis] = first + (closest * rng.random(gap.shape)).argmax(axis=1)

@@ -20,8 +20,8 @@ from ensemble_simplify.base import (
     validate_params,
 )
 from ensemble_simplify.grid import Domain, read_domain
-from ensemble_simplify.proof.compare import compare_labels, compare_numbers, rows_near
-from ensemble_simplify.reading import highest_codes, names_of, on_common_table, read_forest, unwrap
+from ensemble_simplify.proof.compare import compare_labels, compare_numbers
+from ensemble_simplify.reading import on_common_table, read_forest, unwrap
 
 
 @validate_params(
@@ -189,10 +189,10 @@ def verify(
     answering, table = on_common_table(models, forests)
     missing = None
     if X is not None:
-        X = rows_near(X if table is None else table.encode(X), forests[0].n_features)
+        # the rows near which models are compared are such as float32 represents
+        X = table.read(X, np.float32).astype(np.float64)
         missing = np.isnan(X).any(axis=0)
-    codes = highest_codes(forests)
-    inside = read_domain(domain, forests[0].n_features, names_of(models), missing, codes)
+    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
     if inside is not None and X is not None:
         inside.check_rows(X)
     for model, forest in zip(models, forests, strict=True):
@@ -207,7 +207,7 @@ def verify(
     row = outcome.counterexample
     return replace(
         outcome,
-        counterexample=row if row is None or table is None else table.decode(row[None]),
+        counterexample=row if row is None or table.is_plain else table.decode(row[None]),
         seconds=time.perf_counter() - begin,
         domain=domain,
         max_changes=max_changes,

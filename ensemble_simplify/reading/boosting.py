@@ -14,8 +14,8 @@ from itertools import pairwise, product
 import numpy as np
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
-from ensemble_simplify.reading.decision import Vote
-from ensemble_simplify.reading.table import Columns, plain_levels
+from ensemble_simplify.reading.decision import Vote, link_of
+from ensemble_simplify.reading.table import Table, plain_levels
 from ensemble_simplify.reading.trees import MAX_CODE, Reading, Tree, Trees, name_of, set_of, spread
 
 # ------------------------------------------------------------------- HistGradientBoosting
@@ -61,7 +61,7 @@ def read_hist_gradient_boosting(estimator, within):
             f"{name_of(estimator)} has iterations without one tree for each of its {n_scores} "
             "scores, or none. Fit it again."
         )
-    codes, categorical, columns = _codes_of_hist(estimator, seen, categories)
+    codes, table = _codes_of_hist(estimator, seen, categories)
     trees = Trees(estimator)
     for stage in stages:
         for score, predictor in enumerate(stage):
@@ -69,8 +69,9 @@ def read_hist_gradient_boosting(estimator, within):
             tree.value = spread(tree.value, [score], n_scores)
             tree.columns = seen
             trees.add(tree, sets)
-    vote = Vote("additive", 0, len(trees), n_scores, init=init)
-    return Reading(trees, vote, classes, categorical, columns)
+    link = None if classes is None else link_of(n_scores)
+    vote = Vote("additive", 0, len(trees), n_scores, init=init, link=link)
+    return Reading(trees, vote, classes, table)
 
 
 def _unknown_layout(estimator):
@@ -114,21 +115,21 @@ def _codes_of_hist(estimator, seen, categories):
     -------
     codes : list of ndarray of int64
         For each of the first columns that the trees see, the code of each position.
-    categorical, columns
+    table
         See `Reading`.
     """
     if seen is None:
-        return [], None, None
+        return [], None
     categorical = np.zeros(len(seen), dtype=bool)
     categorical[seen[: len(categories)]] = True
+    names = getattr(estimator, "feature_names_in_", None)
     if all(_are_codes(own) for own in categories):
-        return [own.astype(np.int64) for own in categories], categorical, None
+        return [own.astype(np.int64) for own in categories], Table.of_codes(categorical, names)
     levels = [None] * len(seen)
     for column, own in zip(seen, categories, strict=False):
         levels[column] = own
-    names = getattr(estimator, "feature_names_in_", None)
-    columns = Columns(names, tuple(levels), ("missing",) * len(seen))
-    return [np.arange(len(own)) for own in categories], categorical, columns
+    table = Table(names, tuple(levels), ("missing",) * len(seen), codes=categorical)
+    return [np.arange(len(own)) for own in categories], table
 
 
 def _are_codes(categories):
@@ -250,14 +251,18 @@ def read_xgboost(estimator, within):
         n_first = int(model["gbtree_model_param"].get("num_parallel_tree", 1))
         init = _base_margin(booster, trees, init[0], n_first, estimator)
     init = init.astype(np.float64)
-    vote = Vote("additive", 0, n_trees, n_scores, init=init, link=link, dtype="float32")
-    return Reading(
-        trees,
-        vote,
-        classes,
-        categorical if categorical.any() else None,
-        _columns_of_xgboost(estimator, learner, model, categorical),
+    vote = Vote(
+        "additive",
+        0,
+        n_trees,
+        n_scores,
+        init=init,
+        link=link,
+        by_probability=link is not None,
+        dtype="float32",
     )
+    table = _table_of_xgboost(estimator, learner, model, categorical)
+    return Reading(trees, vote, classes, table)
 
 
 def _link_of_xgboost(estimator, learner, classes):
@@ -273,7 +278,7 @@ def _link_of_xgboost(estimator, learner, classes):
     else:
         n_scores = 1 if len(classes) == 2 else len(classes)
         link = _XGBOOST_LINKS.get(objective)
-        if link != ("sigmoid" if n_scores == 1 else "softmax"):
+        if link != link_of(n_scores):
             raise ValueError(
                 f"{name_of(estimator)} has {len(classes)} classes and objective={objective!r}, "
                 "which is not supported. Fit it on at least two classes with its default objective."
@@ -337,7 +342,7 @@ def _damaged(estimator):
     )
 
 
-def _columns_of_xgboost(estimator, learner, model, categorical):
+def _table_of_xgboost(estimator, learner, model, categorical):
     """The table of a model that encodes categories itself (XGBoost from 3.1); see `Reading`."""
     levels = [None] * len(categorical)
     for feature, saved in enumerate(model.get("cats", {}).get("enc", [])[: len(categorical)]):
@@ -350,16 +355,17 @@ def _columns_of_xgboost(estimator, learner, model, categorical):
             levels[feature] = np.array(own, dtype=object)
         else:
             levels[feature] = np.array(values)
-    return _table(estimator, levels, "refused", learner.get("feature_names"))
+    return _table(estimator, categorical, levels, "refused", learner.get("feature_names"))
 
 
-def _table(estimator, levels, unknown, names):
-    """Columns for levels given as pandas' categories; None if there are none."""
+def _table(estimator, categorical, levels, unknown, names):
+    """The table for levels given as pandas' categories; None if there are no codes at all."""
     if all(own is None for own in levels):
-        return None
+        return Table.of_codes(categorical, getattr(estimator, "feature_names_in_", None))
     names = getattr(estimator, "feature_names_in_", names)
     names = np.asarray(names, dtype=object) if names is not None and len(names) else None
-    return Columns(names, tuple(levels), (unknown,) * len(levels), as_category=True)
+    unknown = (unknown,) * len(levels)
+    return Table(names, tuple(levels), unknown, as_category=True, codes=categorical)
 
 
 def _margins(booster, rows, trees, start=None):
@@ -547,18 +553,18 @@ def read_lightgbm(estimator, within):
         n_scores,
         init=np.zeros(n_scores),
         link=link,
-        scale=slope,
+        slope=slope,
+        by_probability=link is not None,
         divisor=len(trees) // n_scores if averaged else 1,
     )
-    columns = _columns_of_lightgbm(estimator, categorical)
-    return Reading(trees, vote, classes, categorical if categorical.any() else None, columns)
+    return Reading(trees, vote, classes, _table_of_lightgbm(estimator, categorical))
 
 
-def _columns_of_lightgbm(estimator, categorical):
+def _table_of_lightgbm(estimator, categorical):
     """The table of a model that was fitted on a frame with categories; see `Reading`."""
     saved = getattr(estimator.booster_, "pandas_categorical", None) or []
     if not saved:
-        return None
+        return Table.of_codes(categorical, getattr(estimator, "feature_names_in_", None))
     if len(saved) != categorical.sum():
         raise ValueError(
             f"{name_of(estimator)} was fitted on a frame with {len(saved)} columns of categories, "
@@ -568,7 +574,7 @@ def _columns_of_lightgbm(estimator, categorical):
     levels = [None] * len(categorical)
     for column, own in zip(np.flatnonzero(categorical), saved, strict=True):
         levels[column] = np.array(own, dtype=object if isinstance(own[0], str) else None)
-    return _table(estimator, levels, "missing", estimator.booster_.feature_name())
+    return _table(estimator, categorical, levels, "missing", estimator.booster_.feature_name())
 
 
 def _check_lightgbm(estimator, text):
@@ -606,7 +612,7 @@ def _link_of_lightgbm(estimator, objective, classes):
         "cross_entropy": "sigmoid",
         "multiclass": "softmax",
     }.get(kind)
-    if link != ("sigmoid" if n_scores == 1 else "softmax"):
+    if link != link_of(n_scores):
         kind = {"multiclassova": "multiclass_ova"}.get(kind, kind)
         raise ValueError(
             f"{name_of(estimator)} has {len(classes)} classes and the objective {kind!r}, which is "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import ClassVar
@@ -37,7 +38,8 @@ from ensemble_simplify.base import (
     safe_indexing,
     warn_out_of_time,
 )
-from ensemble_simplify.representer._columns import Columns
+from ensemble_simplify.reading import Answering, Table
+from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._fidelity import (
     RowsAside,
     agreement,
@@ -46,7 +48,7 @@ from ensemble_simplify.representer._fidelity import (
     warn_of_lost_classes,
 )
 from ensemble_simplify.representer._grower import LEAST_SHARE, Grower, grow_one_shot
-from ensemble_simplify.representer._predictor import Predictor, as_frame, one_hot
+from ensemble_simplify.representer._predictor import Predictor, one_hot
 from ensemble_simplify.representer._samplers import make_law
 
 # One sample for the whole tree has so many times the training rows,
@@ -458,7 +460,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         X, y = self._check_rows(X, y, target)
         weight = check_weights(sample_weight, X)
         names = getattr(self, "feature_names_in_", None)
-        columns = Columns.resolve(self.categorical_features, self.feature_groups, X.shape[1], names)
+        columns = Coordinates.resolve(
+            self.categorical_features, self.feature_groups, X.shape[1], names
+        )
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=4).tolist()
         # drawn apart, so that the others are what they were before there was a fifth
@@ -467,7 +471,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         kept = ~held_out & (weight > 0)
 
         rows = named_rows(given, X)
-        self._frame_type = None if rows is X else type(rows)
+        self._table = Table.of_numbers(X.shape[1], names).like(given)
         self.estimator_ = self._fit_estimator(
             rows, y, None if sample_weight is None else weight, ~held_out, random
         )
@@ -607,13 +611,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         without_names = isinstance(self.estimator, FrozenEstimator) and not hasattr(
             model, "feature_names_in_"
         )
+        table = replace(self._table, names=None) if without_names else self._table
         return Predictor(
-            model,
-            target,
-            name=_name_of(model),
-            frame_type=None if without_names else self._frame_type,
-            feature_names=getattr(self, "feature_names_in_", None),
-            batch_size=self.batch_size,
+            Answering(model, table), target, name=_name_of(model), batch_size=self.batch_size
         )
 
     def _base_rows(self, training, seed):
@@ -846,7 +846,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         law = make_law(**self._law_arguments)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         X = law.manufacture(law.everywhere(), n_samples, int(seed))
-        return as_frame(X, self._frame_type, getattr(self, "feature_names_in_", None))
+        return self._table.decode(X)
 
     @available_if(lambda self: self._type() == "classifier")
     def predict_proba(self, X):

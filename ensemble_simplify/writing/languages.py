@@ -14,7 +14,7 @@ import re
 import numpy as np
 
 from ensemble_simplify.grid import preorder, rounding_boundary
-from ensemble_simplify.reading import Columns
+from ensemble_simplify.reading import Table
 from ensemble_simplify.writing.named_tree import ALL, NamedTree
 from ensemble_simplify.writing.sklearn_tree import write_tree
 
@@ -726,7 +726,7 @@ def _read_json(data):
     )
     if any(column["levels"] is not None for column in columns):
         # so that it can be written again in these words
-        tree._table = Columns(
+        tree._table = Table(
             None if None in names else np.array(names, dtype=object),
             tuple(
                 None if column["levels"] is None else np.array(column["levels"])

@@ -59,7 +59,7 @@ class Truth:
         rows = np.array(list(itertools.product(*with_nan)), dtype=np.float64)
         if domain is not None:
             rows = rows[read_domain(domain, n_features).contains(rows.astype(np.float32))]
-        self.rows, self.table = rows, self.forest.columns
+        self.rows, self.table = rows, self.forest.table
         self.labels = self.predict(rows)
 
     def shown(self, rows):
@@ -325,7 +325,7 @@ def test_tables(name):
     table, y = passengers(1, n=100)
     model = pipeline_of(name, RandomForestClassifier(3, max_depth=2, random_state=2))
     model.fit(table, y)
-    columns = read_forest(model).columns
+    columns = read_forest(model).table
     codes = {j: range(int(columns.highest[j]) + 1) for j in (0, 2)}
     domain = Domain(missing=["age", "port"])
     truth = Truth(model, values=codes, missing=(1, 2))

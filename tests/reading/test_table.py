@@ -33,13 +33,13 @@ from ensemble_simplify import (
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX
 from ensemble_simplify.reading import sklearn as _readers
 from ensemble_simplify.reading.model import read_forest
-from ensemble_simplify.reading.table import UNKNOWN, Columns, is_plain
+from ensemble_simplify.reading.table import UNKNOWN, Table, is_plain
 
 
 def rows_of(forest, n=4000, seed=0, missing=("age", "port")):
     """Rows of levels, also unknown ones, of cut points and their neighbours, and missing values."""
     rng = np.random.RandomState(seed)
-    table = forest.columns
+    table = forest.table
     columns = []
     for j, name in enumerate(table.names):
         if table.levels[j] is not None:
@@ -61,12 +61,12 @@ def test_pipelines_of_tables_are_read(name, seed):
     table, y = passengers(seed, n=300)
     model = pipeline_of(name).fit(table, y)
     forest = read_forest(model)
-    assert forest.columns.names.tolist() == list(table.columns)
+    assert forest.table.names.tolist() == list(table.columns)
     rows = rows_of(forest, seed=seed)
     np.testing.assert_array_equal(
-        forest.classes[forest.predict_index(rows)], model.predict(forest.columns.decode(rows))
+        forest.classes[forest.predict_index(rows)], model.predict(forest.table.decode(rows))
     )
-    again = np.asarray(forest.columns.encode(forest.columns.decode(rows)), dtype=float)
+    again = np.asarray(forest.table.encode(forest.table.decode(rows)), dtype=float)
     np.testing.assert_array_equal(again, rows)
 
 
@@ -85,7 +85,7 @@ def test_last_steps(model):
     forest = read_forest(fitted)
     rows = rows_of(forest)
     np.testing.assert_array_equal(
-        forest.classes[forest.predict_index(rows)], fitted.predict(forest.columns.decode(rows))
+        forest.classes[forest.predict_index(rows)], fitted.predict(forest.table.decode(rows))
     )
 
 
@@ -97,7 +97,7 @@ def test_born_again_in_the_users_columns(name):
     tree = BornAgainClassifier(FrozenEstimator(model), random_state=0).fit(table, y)
     forest = read_forest(model)
     rows = rows_of(forest)
-    decoded = forest.columns.decode(rows)
+    decoded = forest.table.decode(rows)
     np.testing.assert_array_equal(tree.predict(decoded), model.predict(decoded))
     np.testing.assert_array_equal(
         tree.decision_tree_.predict(rows.astype(np.float32)), model.predict(decoded)
@@ -116,13 +116,13 @@ def test_near_the_rows(kind):
     simple.fit(table, y)
     forest = read_forest(model)
     rows = rows_of(forest, 3000)
-    codes = np.asarray(forest.columns.encode(table), dtype=float)
+    codes = np.asarray(forest.table.encode(table), dtype=float)
     # one column of a row changed
     rng = np.random.RandomState(0)
     near = codes[rng.randint(len(codes), size=len(rows))]
     j = rng.randint(codes.shape[1], size=len(rows))
     near[np.arange(len(rows)), j] = rows[np.arange(len(rows)), j]
-    near = forest.columns.decode(near)
+    near = forest.table.decode(near)
     assert simple.covers(near).all()
     np.testing.assert_array_equal(simple.predict(near), model.predict(near))
     assert simple.verify()
@@ -212,7 +212,7 @@ def test_levels_that_are_refused():
     encoder = make_column_transformer((OneHotEncoder(), TEXT), remainder="passthrough")
     model = make_pipeline(encoder, FOREST).fit(table, y)
     tree = BornAgainClassifier(FrozenEstimator(model)).fit(table, y)
-    assert read_forest(model).columns.unknown[0] == "refused"
+    assert read_forest(model).table.unknown[0] == "refused"
     strange = table.head(3).copy()
     strange.loc[1, "port"] = "X"
     with pytest.raises(ValueError, match=r"X\[1\] has 'X' in the column 'port'"):
@@ -247,7 +247,7 @@ def test_text_without_an_encoder_is_refused():
 
 def test_columns():
     levels = (np.array(["a", "b"], dtype=object), None, np.array([2, 5]))
-    columns = Columns(np.array(["x", "y", "z"]), levels, ("code", "refused", "missing"))
+    columns = Table(np.array(["x", "y", "z"]), levels, ("code", "refused", "missing"))
     table = pd.DataFrame({"x": ["b", "q", None], "y": [1, pd.NA, 3], "z": [5, 4, 2]})
     codes = np.asarray(columns.encode(table), dtype=float)
     np.testing.assert_array_equal(codes, [[1, 1, 1], [2, np.nan, np.nan], [np.nan, 3, 0]])
@@ -308,9 +308,9 @@ def test_boosting_on_a_frame_of_categories(kind):
     model = boosted(kind).fit(table, y)
     forest = read_forest(model)
     rows = rows_of(forest, 2000)
-    unknown = np.array([u == "code" for u in forest.columns.unknown])
+    unknown = np.array([u == "code" for u in forest.table.unknown])
     assert not unknown.any()
-    decoded = forest.columns.decode(rows)
+    decoded = forest.table.decode(rows)
     np.testing.assert_array_equal(
         forest.classes[forest.predict_index(rows)], model.predict(decoded)
     )

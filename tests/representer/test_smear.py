@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify.representer._columns import Columns
+from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._law import ColumnSplit, bandwidth
 from ensemble_simplify.representer._samplers import make_law as _make_law
 
 
 def make_columns(n_columns, categorical=(), groups=()):
-    return Columns.resolve(list(categorical), list(groups), n_columns, None)
+    return Coordinates.resolve(list(categorical), list(groups), n_columns, None)
 
 
 def make_law(X, weight=None, columns=None, **options):

@@ -240,7 +240,7 @@ cdef class Packing:
         `max_work` counts neighbours looked at.
         """
         cdef:
-            intp_t i, k, step, n_steps = 0
+            intp_t i, k, _, n_steps = 0
             int32_t v = 0, w
             uint64_t random = seed
             vector[uint8_t] best
@@ -257,7 +257,7 @@ cdef class Packing:
                 self.work += self.offset[v + 1] - self.offset[v] + A_STEP
                 # of a few vertices, the one that has been outside longest
                 v = self.once[random_below(<intp_t> self.once.size(), &random)]
-                for k in range(4):
+                for _ in range(4):
                     w = self.once[random_below(<intp_t> self.once.size(), &random)]
                     if self.left_at[w] < self.left_at[v]:
                         v = w

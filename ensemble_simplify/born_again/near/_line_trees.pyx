@@ -529,7 +529,7 @@ cdef class LineTrees:
         """
         cdef:
             int32_t label
-            intp_t i, here, best = -1
+            intp_t i, best = -1
             double error, greedy, cost, best_cost
             vector[Node] tree, left, right
             ScoredCut split
@@ -615,10 +615,10 @@ cdef class LineTrees:
         """A random split: sizes of subtrees are equally likely by their order of magnitude."""
         cdef:
             int32_t at, best = 0
-            intp_t i
+            intp_t _
             double wanted = (<double> tree.size() / 3.0) ** random_unit(&self.random) * 3.0
             double off, best_off = 1e300
-        for i in range(24):
+        for _ in range(24):
             at = <int32_t> random_below(tree.size(), &self.random)
             if tree[at].axis < 0:
                 continue
@@ -877,7 +877,9 @@ cdef class LineTrees:
         self.stamp[here] = self.stamps
         return 1
 
-    cdef void pure_ends(self, const Subset *part, intp_t a, int32_t *low, int32_t *high) noexcept nogil:
+    cdef void pure_ends(
+        self, const Subset *part, intp_t a, int32_t *low, int32_t *high
+    ) noexcept nogil:
         """Last cut of an axis with one class below it, and first with one above; after `count`.
 
         `low` is before the region where no cut has one class below it, `high` at its end where
@@ -938,8 +940,8 @@ cdef class LineTrees:
         bisection.
         """
         cdef:
-            intp_t a, c, i, n = 0, here = out.size()
-            int32_t label = 0, lo, hi, cut
+            intp_t a, c, i, n = 0
+            int32_t label = 0, cut
             int outcome, result = 0
             uint64_t code
             vector[int32_t] box, low, high

@@ -29,6 +29,7 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.genesim.inducers._ism_growth import grow
 from ensemble_simplify.grid import Axes, with_sizes
+from ensemble_simplify.reading import Answering
 from ensemble_simplify.writing import weakest_links, write_counted
 
 
@@ -226,9 +227,10 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
         """The ensemble's class distribution for every row; its label where it has none."""
         if hasattr(self.estimator_, "feature_names_in_"):
             X = named_rows(given, X)
+        asked = Answering(self.estimator_)
         if hasattr(self.estimator_, "predict_proba"):
-            return self.estimator_.predict_proba(X)
-        return (self.estimator_.predict(X)[:, None] == self.classes_).astype(np.float64)
+            return asked.ask(X, "predict_proba")
+        return (asked.ask(X)[:, None] == self.classes_).astype(np.float64)
 
 
 def _pruned(nodes, weights, ccp_alpha):

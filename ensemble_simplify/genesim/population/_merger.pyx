@@ -9,14 +9,13 @@ a split with one answer on both sides becomes that answer. Merging one tree alon
 
 cimport cython
 from libc.string cimport memcmp, memcpy
-from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node, restrict_root, right_child
+from ensemble_simplify.grid._sweep cimport is_better
 from ensemble_simplify._typedefs cimport int32_t, intp_t, random_below, should_stop, uint64_t
 from ensemble_simplify.genesim.population._rows cimport Rows, Splitter
 from ensemble_simplify.genesim.population._trees cimport Change, ScoredTree, AxisCut, heaviest
 
-cdef double TIE = 1e-12            # gains closer than this are equal
 # Poll for Ctrl-C and the deadline after so many words of work (about a millisecond).
 cdef intp_t WORK_PER_POLL = 1 << 19
 
@@ -182,7 +181,7 @@ cdef class Merger:
             return random_below(self.roots.size(), state)
         for j in range(<intp_t> self.roots.size()):
             value = self.splitter.gain(&current.group, self.roots[j])
-            if value > best + TIE:
+            if is_better(value, best, 1.0):
                 best = value
                 chosen = j
         return chosen

@@ -17,6 +17,7 @@ from libcpp.vector cimport vector
 from ensemble_simplify.writing._cost_complexity cimport critical_prices
 from ensemble_simplify.grid._regions cimport Node, right_child, set_sizes
 from ensemble_simplify._typedefs cimport float32_t, int32_t, intp_t, scramble, uint64_t
+from ensemble_simplify.grid._sweep cimport TIE
 from ensemble_simplify.genesim.population._rows cimport Rows
 from ensemble_simplify.genesim.population._trees cimport CountedTree, ScoredTree, heaviest
 
@@ -35,7 +36,6 @@ cdef enum:
 cdef enum:
     FRONT_LEAVES = 512
 
-cdef double TIE = 1e-12            # weights closer than this are equal
 cdef double SMALLEST_PROBABILITY = np.finfo(np.float64).eps
 
 
