@@ -77,7 +77,7 @@ def results():
 def path_on_breast_cancer():
     """Exceptions on the path of a forest whose linear programs have many solutions."""
     X, y = load_breast_cancer(return_X_y=True)
-    forest = RandomForestClassifier(40, random_state=0).fit(X, y)
+    forest = RandomForestClassifier(random_state=0).fit(X, y)
     pruner = FaithfulPruner(
         FrozenEstimator(forest), max_changes=1, method="heuristic", random_state=0
     ).fit(X, y)
