@@ -14,7 +14,7 @@ from time import monotonic
 import numpy as np
 
 from ensemble_simplify.grid import FREE, CodedTrees, Stopped, leaves_of_cells
-from ensemble_simplify.proof._lines import UNSURE, find_runs, label_lines
+from ensemble_simplify.proof._lines import UNSURE, LineWalker, find_runs
 from ensemble_simplify.reading import LinearVotes
 
 # Cells whose labels are held at once, and cells times trees that are decided at once.
@@ -81,21 +81,19 @@ class Lines:
             # the vote is no sum: every cell is asked
             walked = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
             labels[walked >= from_axis[:, None]] = UNSURE
-        elif not label_lines(
-            self.trees.nodes,
-            self.trees.offsets,
-            self.linear.value,
-            self.linear.is_exact,
-            self.linear.tie_upper,
-            self.linear.rounding,
-            cells,
-            from_axis,
-            self.first,
-            *self.outside,
-            deadline,
-            labels,
-        ):
-            raise Stopped
+        else:
+            walker = LineWalker(
+                self.trees.nodes,
+                self.trees.offsets,
+                self.linear.value,
+                exact=self.linear.is_exact,
+                tie_upper=self.linear.tie_upper,
+                tolerance=self.linear.rounding,
+                first=self.first,
+                outside=self.outside,
+            )
+            if not walker.label(cells, from_axis, deadline, labels):
+                raise Stopped
         rows, positions = np.nonzero(labels == UNSURE)
         step = max(1, BATCH_LEAVES // len(self.trees))
         for i in range(0, len(rows), step):
