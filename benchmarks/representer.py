@@ -60,7 +60,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from benchmarks._record import environment
 from ensemble_simplify import RepresenterTree
 from ensemble_simplify.representer._coordinates import Coordinates as _Coordinates
-from ensemble_simplify.representer._law import Split as _Split
+from ensemble_simplify.representer._law import ColumnSplit as _Split
 from ensemble_simplify.representer._samplers import make_law as _make_law
 
 # The method of the paper, by parameters.

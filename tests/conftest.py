@@ -9,6 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).resolve().parent
@@ -33,12 +34,18 @@ settings.register_profile(
 )
 settings.load_profile("ensemble_simplify")
 
+
+@pytest.fixture
+def few_votes(monkeypatch):
+    """GENESIM's forest for the out-of-bag votes, nearly all of its time, with 50 trees for 200."""
+    monkeypatch.setattr("ensemble_simplify.genesim._first_trees._OOB_TREES", 50)
+
+
 # Files that take longest, the longest first: begun last, one of them would run on alone.
 LONGEST = [
     "born_again/test_estimator.py",
     "feature_budget/test_pruner.py",
     "genesim/test_estimator.py",
-    "test_benchmarks.py",
     "test_processes.py",
     "test_common.py",
     "test_ecosystem.py",

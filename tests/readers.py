@@ -56,7 +56,7 @@ class Reading:
 
     @cached_property
     def _sums(self):
-        return self._forest.linear_votes()
+        return self._forest.sums
 
     @property
     def is_sum(self):
@@ -76,7 +76,7 @@ class Reading:
         for order, bound in ((1, self._sums.error_bound), (-1, self._sums.rounding)):
             total = np.zeros((len(rows), self._forest.n_classes))
             for column in leaves.T[::order]:
-                total = total + self._sums.value[column]
+                total = total + self._sums.folded[column]
             least, most = np.partition(total, -2, axis=1)[:, -2:].T
             labels.append(self._forest.classes[total.argmax(axis=1)])
             clear.append(most - least > bound)
@@ -398,7 +398,7 @@ READERS = {
     ),
     "pipeline, value": Reader(lambda s: make_pipeline(StandardScaler(), _FOREST_VALUE(s)), 0),
     "pruned forest": Reader(_pruned, 2, "mean"),
-    "treelite of a forest": Reader(_of(_Forest), 3, convert=to_treelite),
+    "treelite of a forest": Reader(_of(_Forest), 3, "mean", convert=to_treelite),
     "treelite of a forest, value": Reader(_FOREST_VALUE, 0, convert=to_treelite),
     "treelite of gradient": Reader(_GRADIENT, 2, "odds", convert=to_treelite),
     "treelite of xgboost": Reader(_XGB, 2, "odds", convert=to_treelite),
@@ -413,8 +413,8 @@ READERS = {
     "treelite of lightgbm, value": Reader(_LGBM_VALUE, 0, convert=to_treelite),
     "treelite of a lightgbm forest": Reader(_LGBM_RF, 2, "odds", convert=to_treelite),
     "treelite of a lightgbm forest, value": Reader(_LGBM_RF_VALUE, 0, convert=to_treelite),
-    "onnx of a tree": Reader(_of(_Tree), 3, convert=to_onnx),
-    "onnx of a forest": Reader(_of(_Forest), 2, convert=to_onnx),
+    "onnx of a tree": Reader(_of(_Tree), 3, "mean", convert=to_onnx),
+    "onnx of a forest": Reader(_of(_Forest), 2, "mean", convert=to_onnx),
     "onnx of a forest, value": Reader(_FOREST_VALUE, 0, convert=to_onnx),
     "onnx of gradient": Reader(_GRADIENT, 2, "odds", convert=to_onnx),
     "onnx of gradient, 3": Reader(_GRADIENT, 3, convert=to_onnx),

@@ -174,8 +174,8 @@ def test_forbidden_import_is_found(module, suffix, text):
         ("born_again._estimator", "import sklearn.tree\nsklearn.tree._tree.Tree(1, 2, 1)"),
         ("born_again._estimator", "estimator.tree_.__setstate__(state)"),
         ("born_again._estimator", "importlib.import_module('sklearn.tree._tree')"),
-        ("feature_budget._pruner", "for tree in self.estimator_.estimators_: pass"),
-        ("feature_budget._pruner", "getter = model.get_booster()"),
+        ("feature_budget._estimator", "for tree in self.estimator_.estimators_: pass"),
+        ("feature_budget._estimator", "getter = model.get_booster()"),
         ("reading.model", "for tree in estimator.estimators_: pass"),
     ],
 )

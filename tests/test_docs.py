@@ -32,12 +32,13 @@ RETURNS = {"RT01", "RT03"}
 
 
 def public_methods():
-    """Names Class.method of the public methods that the package itself defines."""
+    """Names Class.method of the public methods that the package itself defines or inherits."""
     for name in PUBLIC:
         value = getattr(ensemble_simplify, name)
         if isinstance(value, type):
-            for method, function in vars(value).items():
-                inside = getattr(function, "__module__", "").startswith("ensemble_simplify")
+            for method in dir(value):
+                function = getattr(value, method, None)  # some are not for every estimator
+                inside = str(getattr(function, "__module__", "")).startswith("ensemble_simplify")
                 if inside and not method.startswith("_") and callable(function):
                     yield f"{name}.{method}"
 

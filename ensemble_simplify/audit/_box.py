@@ -14,7 +14,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import check_array, check_random_state
 
-from ensemble_simplify.audit._model import Audited
+from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, check_column_names, validate_params
 from ensemble_simplify.grid import Domain, float32_floor
 from ensemble_simplify.proof import Space, certify

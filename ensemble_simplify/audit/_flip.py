@@ -13,7 +13,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ensemble_simplify.audit._model import Audited
+from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, deadline_after, validate_params
 from ensemble_simplify.grid import FREE, Domain, Stopped
 from ensemble_simplify.proof import Lines, points_in, walks

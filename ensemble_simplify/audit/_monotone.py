@@ -14,7 +14,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ensemble_simplify.audit._model import Audited
+from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, validate_params
 from ensemble_simplify.grid import FLOAT32_MAX, FREE, Axes, Domain
 from ensemble_simplify.proof import Lines, Space, points_in, prove
@@ -210,7 +210,7 @@ def is_monotone(
         )
     rank = _ranks(audited.forest.classes.tolist(), class_order, positive)
     rank = rank if increasing else -rank
-    search = _Search(audited, j, rank, end)
+    search = _PairSearch(audited, j, rank, end)
     rows = search.run()
     values = predictions = None
     if rows is not None:
@@ -269,15 +269,10 @@ def _rising_scores(forest, rank):
 
     None for other votes.
     """
-    vote = forest.vote
-    if vote.members or len(rank) != 2:
+    if forest.sums is None or len(rank) != 2:
         return None
     sign = np.sign(rank[1] - rank[0])
-    if vote.rule == "additive" and vote.n_scores == 1:
-        return forest.value[:, :1] * sign
-    if vote.rule in ("mean", "majority", "samme") and vote.n_scores == 2 and vote.scale > 0:
-        return forest.value[:, :2] * np.array([-sign, sign])
-    return None
+    return forest.sums.value * np.array([-sign, sign])
 
 
 def _tree_falls(nodes, axis, k, score):
@@ -322,7 +317,7 @@ def _tree_falls(nodes, axis, k, score):
     return False, steps
 
 
-class _Search:
+class _PairSearch:
     """The search for two rows that differ in feature j, the lower one of a higher class."""
 
     def __init__(self, audited, j, rank, end):

@@ -100,7 +100,7 @@ class Estimate:
         "domain": [Domain, dict, None],
         "merge_thresholds": ["boolean"],
         "max_memory": [Interval(Real, 0, None, closed="neither"), None],
-        "time_limit": [Interval(Real, 0, None, closed="neither")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
     },
     prefer_skip_nested_validation=False,
@@ -114,7 +114,7 @@ def estimate(
     domain=None,
     merge_thresholds=False,
     max_memory=None,
-    time_limit=1.0,
+    time_limit=None,
     random_state=0,
 ):
     """Forecast how large the born-again tree of an ensemble is, and the time and memory to find it.
@@ -138,8 +138,9 @@ def estimate(
         allow it.
     max_memory : float or None, default=None
         Bytes the search may use; None: half of what is free.
-    time_limit : float, default=1.0
-        About how many seconds the forecast may take.
+    time_limit : float or None, default=None
+        About how many seconds the forecast may take; None: an effort of about a second, counted in
+        operations, so that the result does not depend on the speed of the machine.
     random_state : int, RandomState instance or None, default=0
         Seeds the samples.
 
@@ -182,7 +183,7 @@ def estimate(
         problem,
         objective,
         max_bytes=allowed,
-        seconds=time_limit,
+        seconds=np.inf if time_limit is None else time_limit,
         rng=np.random.default_rng(check_random_state(random_state).randint(1 << 31)),
     )
     n_occupied = None

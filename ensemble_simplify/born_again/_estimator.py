@@ -40,7 +40,7 @@ from ensemble_simplify.base import (
     warn_of_rounding,
     warn_out_of_time,
 )
-from ensemble_simplify.born_again._fidelity import fidelity
+from ensemble_simplify.born_again._box_fidelity import fidelity
 from ensemble_simplify.born_again._probabilities import leaf_probabilities
 from ensemble_simplify.born_again.everywhere._grid import CellTrees, n_cells
 from ensemble_simplify.born_again.everywhere._planner import (
@@ -59,7 +59,7 @@ from ensemble_simplify.born_again.near._line_search import (
     TooManyPoints,
     forecast_near,
 )
-from ensemble_simplify.born_again.near._promise import (
+from ensemble_simplify.born_again.near._near_promise import (
     Promise,
     Training,
     check_promise,
@@ -67,13 +67,14 @@ from ensemble_simplify.born_again.near._promise import (
     path_bunch,
 )
 from ensemble_simplify.grid import Axes, Domain, Splits, cell_shares, with_missing
-from ensemble_simplify.proof import Lines, verify
+from ensemble_simplify.proof import Lines, n_near, verify
 from ensemble_simplify.writing import write_classifier
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
-# Seconds for each tree near the training rows that is found to go into an error's advice.
-ADVICE_SECONDS = 2.0
+# For each tree near the training rows that is found to go into an error's advice: seconds under a
+# time limit; without one, points times trees that may be looked at, else it is not sought.
+ADVICE_SECONDS, ADVICE_POINTS = 2.0, 1e9
 # Of the effort for the share of volume, what it gets near training rows: it is not the promise.
 NEAR_EFFORT = 0.125
 # Seconds that writing a tree near training rows takes for each tree of the ensemble, most of it for
@@ -658,15 +659,19 @@ class BornAgainClassifier(
             0: "on the training rows",
         }
         advice = []
+        limited, shape = self.time_limit is not None, problem.axes.shape
+        most = ADVICE_POINTS / problem.forest.n_trees
         for max_changes, where in ways.items():
-            n_leaves = forecast_near(
-                Lines(problem.forest, problem.axes, problem.trees.outside),
-                problem.axes.shape,
-                cells,
-                max_changes,
-                seconds=ADVICE_SECONDS,
-                rng=np.random.default_rng(rng.randint(1 << 31)),
-            )
+            n_leaves, seed = None, rng.randint(1 << 31)
+            if limited or n_near(len(cells), shape, max_changes) <= most:
+                n_leaves = forecast_near(
+                    Lines(problem.forest, problem.axes, problem.trees.outside),
+                    shape,
+                    cells,
+                    max_changes,
+                    seconds=ADVICE_SECONDS if limited else np.inf,
+                    rng=np.random.default_rng(seed),
+                )
             size = "a tree" if n_leaves is None else f"a tree of {n_leaves:,} leaves or fewer"
             advice.append(f"max_changes={max_changes} promises the same answer {where}, by {size}")
         return f"{'; '.join(advice)}."

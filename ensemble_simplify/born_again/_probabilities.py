@@ -83,7 +83,7 @@ def _own_probabilities(estimator, problem):
     if forest.vote.rule == "majority":
         # where labels are counted, the same nodes hold probabilities all the same
         forest = read_classifier(estimator, voting="estimator")
-    if not _is_mean(forest):
+    if not forest.vote.averages_trees:
         return None
 
     def proba_of(rows):
@@ -100,7 +100,3 @@ def _own_probabilities(estimator, problem):
         return proba / forest.vote.scale
 
     return proba_of
-
-
-def _is_mean(forest):
-    return forest.vote.rule == "mean" and not forest.vote.members

@@ -32,9 +32,9 @@ from ensemble_simplify.base import (
 from ensemble_simplify.cultivated._codes import MAX_BINS, encode
 from ensemble_simplify.cultivated._display import ModuleTreeDisplay
 from ensemble_simplify.cultivated._grow import grow
-from ensemble_simplify.cultivated._refit import refit_leaves
+from ensemble_simplify.cultivated._leaf_refit import refit_leaves
+from ensemble_simplify.cultivated._module_tree import ModuleTree
 from ensemble_simplify.cultivated._text import TreeText
-from ensemble_simplify.cultivated._tree import ModuleTree
 
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
 ROWS_PER_TASK = 1024  # prediction is not shared out below this

@@ -29,6 +29,7 @@ from ensemble_simplify._typedefs cimport (
 from ensemble_simplify.cultivated._fractions cimport (
     MISSING_BIN, filled, left_part, lower_bound, smallest_fraction, upper_bound,
 )
+from ensemble_simplify.grid._sweep cimport TIE, gini, sort_keys
 
 cdef extern from "_thread_pool.h":
     ctypedef void (*Task "es_task")(void*, intp_t, int) noexcept nogil
@@ -80,11 +81,8 @@ cdef enum:
     FIRST_OF_CODE = -2147483648     # sign bit of a list entry: a new code begins here
     LOCAL_ROW = 0x7FFFFFFF          # the other bits: the row's number within the node
     BLOCK = 2048                    # rows of one task of share_rows
-    SHORT_LIST = 200                # shorter ones are sorted by comparing
     MIN_SHARED = 30000              # minimum work for threads: rows times features of a node
     WORK_PER_CHECK = 4000000        # the same, between two looks at the clock
-
-cdef double TIE = 1e-12             # impurities this near are equal
 
 
 cdef cppclass OpenNode:
@@ -115,7 +113,7 @@ cdef cppclass Workspace:
     vector[double] impurity         # of the cut at each code, times mass
     vector[double] class_sum
     vector[uint64_t] key
-    vector[uint64_t] other_key
+    vector[uint64_t] spare_key
 
 
 cdef struct Neighbourhood:
@@ -217,20 +215,15 @@ cdef class _Growing:
 # Impurity
 # ---------------------------------------------------------------------------------------------
 
-cdef inline double gini_mass(double squares, double mass) noexcept nogil:
-    # Gini impurity times mass, from the sum of the squared class masses.
-    return mass - squares / mass if mass > 0.0 else 0.0
-
-
 cdef double gini_mass_of_node(const double* others, intp_t n_others, double mass) noexcept nogil:
-    # The same, from the masses of all classes but the first.
+    # Gini impurity times mass, from the masses of all classes but the first.
     cdef double first = mass
     cdef double squares = 0.0
     cdef intp_t c
     for c in range(n_others):
         first -= others[c]
         squares += others[c] * others[c]
-    return gini_mass(squares + first * first, mass)
+    return gini(squares + first * first, mass)
 
 
 cdef inline double gini_mass_of_sides(
@@ -251,8 +244,8 @@ cdef inline double gini_mass_of_sides(
         squares_left += left[c] * left[c]
         squares_right += right * right
     return (
-        gini_mass(squares_left + first_left * first_left, left_mass)
-        + gini_mass(squares_right + first_right * first_right, right_mass)
+        gini(squares_left + first_left * first_left, left_mass)
+        + gini(squares_right + first_right * first_right, right_mass)
     )
 
 
@@ -537,48 +530,17 @@ cdef void scan_feature(void* context, intp_t j, int thread) noexcept nogil:
 # Lists, histograms and shares
 # ---------------------------------------------------------------------------------------------
 
-cdef bint sort_keys(Grower* g, intp_t j, Workspace* s) noexcept nogil:
-    # By code, rows in their order. Byte by byte, from the lowest, where that is quicker.
-    cdef intp_t n = <intp_t> s.key.size()
-    cdef intp_t n_codes = g.bin_start[j + 1] - g.bin_start[j]
-    cdef intp_t shift = 32
-    cdef intp_t i, total, count, b
-    cdef intp_t[256] first
-    if n < SHORT_LIST:
-        sort(s.key.begin(), s.key.end())
-        return True
-    if not try_resize(s.other_key, n):
-        return False
-    while n_codes > 1:
-        for b in range(256):
-            first[b] = 0
-        for i in range(n):
-            first[(s.key[i] >> shift) & 255] += 1
-        total = 0
-        for b in range(256):
-            count = first[b]
-            first[b] = total
-            total += count
-        for i in range(n):
-            b = (s.key[i] >> shift) & 255
-            s.other_key[first[b]] = s.key[i]
-            first[b] += 1
-        s.key.swap(s.other_key)
-        shift += 8
-        n_codes = (n_codes + 255) >> 8
-    return True
-
-
 cdef void sort_list(void* context, intp_t j, int thread) noexcept nogil:
     # The list of feature j in g.node, straight from the codes.
     cdef Grower* g = <Grower*> context
     cdef OpenNode* node = g.node
     cdef vector[uint64_t]* key = &g.workspaces[thread].key
+    cdef vector[uint64_t]* spare = &g.workspaces[thread].spare_key
     cdef int32_t* entry = node.lists.data() + j * (node.n_rows + 1)
     cdef intp_t i, length
     cdef int32_t code
     length = 0
-    if not try_resize(key[0], node.n_rows):
+    if not (try_resize(key[0], node.n_rows) and try_resize(spare[0], node.n_rows)):
         g.out_of_memory = True
         return
     for i in range(node.n_rows):
@@ -587,9 +549,8 @@ cdef void sort_list(void* context, intp_t j, int thread) noexcept nogil:
             key[0][length] = (<uint64_t> code << 32) | <uint64_t> i
             length += 1
     key[0].resize(length)
-    if not sort_keys(g, j, &g.workspaces[thread]):
-        g.out_of_memory = True
-        return
+    spare.resize(length)
+    sort_keys(key[0], spare[0], g.bin_start[j + 1] - g.bin_start[j])
     for i in range(length):
         entry[i] = <int32_t> (key[0][i] & LOCAL_ROW)
         if i == 0 or (key[0][i] >> 32) != (key[0][i - 1] >> 32):
@@ -893,7 +854,7 @@ cdef void weigh(Grower* g, OpenNode* node) noexcept nogil:
         node.mass += node.class_mass[c]
     node.is_leaf = (
         node.depth >= g.max_depth
-        or node.mass < g.min_mass * (1.0 - 1e-12)
+        or node.mass < g.min_mass * (1.0 - TIE)
         or gini_mass_of_node(node.class_mass.data() + 1, g.n_classes - 1, node.mass)
         <= TIE * node.mass
     )
@@ -1035,7 +996,8 @@ cdef int find_options(_Growing out) except -1 nogil:
     g.node = node
     g.worthwhile = node.n_rows * g.n_features > MIN_SHARED
     g.k = neighbourhood_mass(g, node.mass)
-    g.impurity = gini_mass_of_node(node.class_mass.data() + 1, g.n_classes - 1, node.mass) / node.mass
+    g.impurity = (
+        gini_mass_of_node(node.class_mass.data() + 1, g.n_classes - 1, node.mass) / node.mass)
     out.pool.run(weigh_rows, g, (node.n_rows + BLOCK - 1) // BLOCK, g.worthwhile)
     out.pool.run(scan_feature, g, g.n_features, g.worthwhile)
     check_memory(g)
@@ -1087,10 +1049,10 @@ cdef bint add_children(_Growing out, intp_t number) except -1 nogil:
     # Put the children on the stack, the left one on top. False: all rows go one way.
     cdef Grower* g = &out.g
     cdef OpenNode* child
-    cdef intp_t side
+    cdef intp_t side, _
     fill_tables(g)
     out.pool.run(share_rows, g, (g.node.n_rows + BLOCK - 1) // BLOCK, g.worthwhile)
-    for side in range(2):
+    for _ in range(2):
         out.stack.push_back(new OpenNode())
     g.right = out.stack[out.stack.size() - 2]
     g.left = out.stack.back()
@@ -1104,7 +1066,7 @@ cdef bint add_children(_Growing out, intp_t number) except -1 nogil:
         weigh(g, child)
     if g.left.n_rows > 0 and g.right.n_rows > 0:
         return True
-    for side in range(2):
+    for _ in range(2):
         child = out.stack.back()
         out.stack.pop_back()
         del child

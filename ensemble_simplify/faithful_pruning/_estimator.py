@@ -39,7 +39,7 @@ from ensemble_simplify.base import (
 from ensemble_simplify.faithful_pruning._everywhere import Everywhere
 from ensemble_simplify.faithful_pruning._path import Step, find_path
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
-from ensemble_simplify.faithful_pruning._weights import Search
+from ensemble_simplify.faithful_pruning._weights import WeightSearch
 from ensemble_simplify.grid import Axes, Domain, Stopped, with_missing
 from ensemble_simplify.proof import verify, within
 from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_written
@@ -336,7 +336,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             return [Step(np.ones(forest.n_trees), 0)]
         report(self, f"{forest.n_trees} trees, {self.n_points_:,} promised points")
         counts = self.max_changes is not None and self.n_points_ <= PATH_POINTS
-        search = Search(promise, price.astype(float), rng, deadline, lambda s: report(self, s))
+        search = WeightSearch(
+            promise, price.astype(float), rng, deadline, lambda s: report(self, s)
+        )
         in_time = self._run(search, deadline, WITH_PATH if counts else WITHOUT_PATH)
         weights = self._proven(search, promise, domain, deadline)
         self._bound, self._optimal = search.bound, search.is_optimal

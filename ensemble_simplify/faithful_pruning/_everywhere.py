@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._promise import Demands, NearRows
 from ensemble_simplify.grid import Stopped
 from ensemble_simplify.proof import (
@@ -50,8 +51,7 @@ class Everywhere:
         self.outside = outside
         self.rows = NearRows(votes, axes, outside, cells, 0)
         self.known = self.rows.cells
-        linear = votes.forest.linear_votes()
-        self.slack = 2.0 * linear.rounding
+        self.slack = 2.0 * votes.forest.sums.rounding
         largest = np.abs(votes.value).max(axis=1)
         self.largest = np.maximum.reduceat(largest, votes.forest.offsets[:-1])
 
@@ -83,7 +83,7 @@ class Everywhere:
         if not len(cells):
             return Demands.none(len(weights)), 0
         demands, at = self.demands(cells)
-        lead = demands.leads @ np.append(weights, 1.0)
+        lead = product(demands.leads, np.append(weights, 1.0))
         broken = np.flatnonzero(lead < self._clear(weights))
         if not broken.size:
             return Demands.none(len(weights)), 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_simplify._lp import LinearProgram
+from ensemble_simplify.base import product
 
 # Rows to begin with, and most rows told at a time.
 FIRST, MORE = 50, 30
@@ -77,12 +78,13 @@ class LazyProgram:
             solution = self.program.solve(seconds())
             if solution.status != "optimal":
                 return solution
-            value = self.rows @ solution.x
+            value = product(self.rows, solution.x)
             short = np.maximum(self.lower - value, value - self.upper)
             broken = np.flatnonzero((short > BROKEN) & ~self.is_told)
             if not broken.size:
                 return solution
-            self._tell(broken[np.argsort(-short[broken], kind="stable")[:MORE]])
+            # as near as rounding are equal
+            self._tell(broken[np.argsort(-np.round(short[broken], 9), kind="stable")[:MORE]])
 
     def multipliers(self, solution):
         """Of all rows added, those that were never told at zero.

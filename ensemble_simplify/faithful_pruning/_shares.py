@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._lazy import LazyProgram
 from ensemble_simplify.grid import Stopped
 
@@ -73,7 +74,7 @@ class Shares:
         multipliers = np.maximum(self.program.multipliers(solution), 0.0)
         # cost >= cost - multipliers * leads, as leads are not negative; that is least where the
         # cheapest trees have all they can have
-        mixture = multipliers @ self.leads
+        mixture = product(multipliers, self.leads)
         if mixture[-1] > ROUNDING:
             # what is there without trees, of which there can be any amount, would pay
             return -np.inf
@@ -82,7 +83,7 @@ class Shares:
         order = order[np.argsort(cost[order], kind="stable")]
         before = np.cumsum(self.largest[order]) - self.largest[order]
         share = np.clip(1.0 - before, 0.0, self.largest[order])
-        return float(cost[order] @ share)
+        return float(product(cost[order], share))
 
     def tighten(self, seconds):
         """Find the largest share of every tree.

@@ -15,6 +15,7 @@ from itertools import count
 import numpy as np
 
 from ensemble_simplify._lp import LinearProgram
+from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._lazy import LazyProgram
 from ensemble_simplify.faithful_pruning._promise import Demands
 from ensemble_simplify.faithful_pruning._shares import Shares
@@ -54,7 +55,7 @@ class Enough(Exception):
     """No fewer trees keep the promise."""
 
 
-class Search:
+class WeightSearch:
     """Search for few trees that keep a promise.
 
     Parameters
@@ -497,7 +498,7 @@ class Search:
         shares = np.maximum(self.centre.multipliers(solution), 0.0)
         if solution.status != "optimal" or not shares.any():
             return False
-        leads = shares @ self.demands.leads / (shares.sum() * self.largest)
+        leads = product(shares, self.demands.leads) / (shares.sum() * self.largest)
         return bool((leads[np.append(chosen, self.has_start)] <= UNCLEAR).all())
 
     def _clause(self, chosen):
@@ -542,4 +543,4 @@ class Search:
             raise Stopped
         if solution.status != "optimal":
             return None
-        return np.maximum(solution.x[:n_demands], 0.0) @ demands
+        return product(np.maximum(solution.x[:n_demands], 0.0), demands)

@@ -22,6 +22,7 @@ from ensemble_simplify.front._tables import AnsweringCodes, Codes
 from ensemble_simplify.genesim import GenesimClassifier
 from ensemble_simplify.reading import Forest, Table
 from ensemble_simplify.representer import RepresenterTree
+from ensemble_simplify.writing import percent
 
 # Leaves beyond which a tree is no longer something to read.
 READABLE = 100
@@ -40,7 +41,7 @@ class NotTried(Exception):
     """A method does not go with the model, the data or the time; the text says why."""
 
 
-class Found(NamedTuple):
+class MethodResult(NamedTuple):
     """One result of a method.
 
     Attributes
@@ -65,7 +66,7 @@ class Found(NamedTuple):
 
 
 @dataclass
-class Case:
+class ModelAndRows:
     """A fitted model, and the rows to learn from.
 
     Attributes
@@ -182,7 +183,7 @@ def _plain(case, labels, name):
     kind = DecisionTreeClassifier if case.is_classifier else DecisionTreeRegressor
     tree = kind(max_leaf_nodes=case.max_leaves, random_state=case.seed)
     tree.fit(case.numbers, labels)
-    return [Found(name, case.on_table(tree), (int(tree.get_n_leaves()), 1))]
+    return [MethodResult(name, case.on_table(tree), (int(tree.get_n_leaves()), 1))]
 
 
 def plain_tree(case, seconds):
@@ -212,7 +213,7 @@ def representer(case, seconds):
         random_state=case.seed,
     ).fit(rows)
     size = (int(fitted.get_n_leaves()), 1)
-    return [Found("representer", case.on_table(fitted, fill=True), size)]
+    return [MethodResult("representer", case.on_table(fitted, fill=True), size)]
 
 
 def born_again(case, seconds):
@@ -235,7 +236,7 @@ def born_again(case, seconds):
     if fitted.status_ == "optimal":
         promise += "; no tree of its depth has fewer leaves, and none is less deep"
     size = (int(fitted.n_leaves_), 1)
-    return [Found("born_again", fitted, size, promise, is_proven=True)]
+    return [MethodResult("born_again", fitted, size, promise, is_proven=True)]
 
 
 def _left(begin, seconds):
@@ -270,7 +271,7 @@ def _near(case, X, answers, seconds, max_changes, where):
     ).fit(X, answers)
     name = f"born_again_{max_changes}"
     found = [
-        Found(
+        MethodResult(
             name,
             fitted,
             (int(fitted.n_leaves_), 1),
@@ -280,15 +281,13 @@ def _near(case, X, answers, seconds, max_changes, where):
     ]
     if fitted.n_leaves_ > case.max_leaves:
         small = fitted.at(n_leaves=case.max_leaves)
-        share = 100 * (1 - small.n_exceptions_ / small.n_points_)
-        # what is not all is not rounded to it
-        share = "more than 99.9" if 99.95 <= share < 100 else f"{share:.1f}"
+        share = percent(1 - small.n_exceptions_ / small.n_points_)
         promise = (
-            f"the model's answer at {share} % of the {small.n_points_:,} points {where}, counted"
+            f"the model's answer at {share} of the {small.n_points_:,} points {where}, counted"
         )
         if max_changes == 0:
-            promise = f"the model's answer on {share} % of the training rows, counted"
-        found.append(Found(f"{name}_small", small, (int(small.n_leaves_), 1), promise))
+            promise = f"the model's answer on {share} of the training rows, counted"
+        found.append(MethodResult(f"{name}_small", small, (int(small.n_leaves_), 1), promise))
     return found
 
 
@@ -300,7 +299,7 @@ def genesim(case, seconds):
         time_limit=seconds,
         random_state=case.seed,
     ).fit(case.X, case.answers)
-    return [Found("genesim", fitted, (int(fitted.n_leaves_), 1))]
+    return [MethodResult("genesim", fitted, (int(fitted.n_leaves_), 1))]
 
 
 def cultivated(case, seconds):
@@ -311,7 +310,7 @@ def cultivated(case, seconds):
         time_limit=seconds,
         random_state=case.seed,
     ).fit(case.numbers, case.answers)
-    return [Found("cultivated", case.on_table(fitted), (int(fitted.n_leaves_), 1))]
+    return [MethodResult("cultivated", case.on_table(fitted), (int(fitted.n_leaves_), 1))]
 
 
 # ------------------------------------------------------------------- smaller ensembles
@@ -339,7 +338,7 @@ def faithful(case, seconds):
     if fitted.n_trees_ == case.forest.n_trees:
         short = fitted.status_ != "optimal"
         note = f"no tree could be dropped{' in this time' if short else ''}"
-    return [Found("faithful", fitted, size, promise, is_proven=True, note=note)]
+    return [MethodResult("faithful", fitted, size, promise, is_proven=True, note=note)]
 
 
 def _points(fitted):
@@ -362,7 +361,7 @@ def feature_budget(case, seconds):
     if fitted.is_budget_optimal_:
         promise += "; no pruning of its trees within that price has a lower error on the rows used"
     size = size_of(fitted.pruned_estimator_)
-    return [Found("feature_budget", fitted, size, promise)]
+    return [MethodResult("feature_budget", fitted, size, promise)]
 
 
 # In the order of their turns.

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from ensemble_simplify.front._next import next_steps
 from ensemble_simplify.front._rules import MOST_DRAWN, in_words, lines, svg, tree_of
 from ensemble_simplify.front._scores import is_uneven
-from ensemble_simplify.writing import NamedTree
+from ensemble_simplify.writing import NamedTree, percent
 
 # Classes up to which the agreement is shown for each.
 _MOST_CLASSES = 4
@@ -42,19 +42,10 @@ white-space:pre-wrap}
 # ------------------------------------------------------------------- cells
 
 
-def _percent(share):
-    if not np.isfinite(share):
-        return ""
-    text = f"{100 * share:.1f}"
-    if text == "100.0":
-        return "100 %" if share == 1 else "> 99.9 %"
-    return f"{text} %"
-
-
 def _number(share, by_class):
-    if not np.isfinite(share):
-        return ""
-    return _percent(share) if by_class else f"{share:.3f}"
+    if by_class:
+        return percent(share, brief=True)
+    return f"{share:.3f}" if np.isfinite(share) else ""
 
 
 def _size(row):
@@ -75,7 +66,9 @@ def _interval(row, by_class):
 def _classes(row):
     if row.name == "model" or not 1 < len(row.class_agreement) <= _MOST_CLASSES:
         return ""
-    return ", ".join(f"{label}: {_percent(share)}" for label, share in row.class_agreement.items())
+    return ", ".join(
+        f"{label}: {percent(share, brief=True)}" for label, share in row.class_agreement.items()
+    )
 
 
 def _columns(found):
@@ -86,7 +79,9 @@ def _columns(found):
         head = "accuracy" if by_class else "R² of y"
         columns.append((head, True, lambda row: _number(row.accuracy, by_class)))
         if is_uneven(rows):
-            columns.append(("balanced accuracy", True, lambda row: _percent(row.balanced_accuracy)))
+            columns.append(
+                ("balanced accuracy", True, lambda row: _number(row.balanced_accuracy, True))
+            )
     head = "agreement" if by_class else "agreement (R²)"
     columns += [
         (head, True, lambda row: "" if row.name == "model" else _number(row.agreement, by_class)),

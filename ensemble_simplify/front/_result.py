@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._inputs import checked_rows, read_trees
-from ensemble_simplify.front._methods import METHODS, SMALL, Case, NotTried
+from ensemble_simplify.front._methods import METHODS, SMALL, ModelAndRows, NotTried
 from ensemble_simplify.front._next import told_tree
 from ensemble_simplify.front._report import as_fragment, as_page, as_text
 from ensemble_simplify.reading import Table
@@ -193,7 +193,7 @@ class Simplification:
         model, method = self.fitted["model"], METHODS[name.removesuffix(SMALL)]
         X, y, answers, _ = checked_rows(model, X, y, self.seed)
         forest, unreadable = read_trees(model)
-        case = Case(
+        case = ModelAndRows(
             model=model,
             is_classifier=self.is_classifier,
             forest=forest,

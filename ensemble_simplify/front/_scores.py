@@ -10,7 +10,7 @@ from ensemble_simplify.base import binomial_interval
 _SAMPLES = 500
 # Rows of a class are rare below this part of an even share.
 RARE = 0.4
-# Rows of a class of which fewer tell little.
+# With fewer rows of a class, a note says that the agreement on them is hardly known.
 FEW = 15
 PLAIN = ("plain_tree", "plain_tree_on_y")
 # In classification, whose tree is recommended unless another is better: the first that there is.
@@ -215,7 +215,13 @@ def choose(rows, max_leaves, by_class):
                 f"it is the smallest tree that does at least as well as {_lower(better)} with "
                 f"{_leaves(better)}{where}."
             )
-    return best.name, reason, _more(rows, trees, best, by_class)
+    more = [
+        *_smaller_or_plain(rows, trees, best, by_class),
+        *_rare_classes(rows, best),
+        *_lost_classes(best),
+        *_closer_results(rows, best, by_class),
+    ]
+    return best.name, reason, more
 
 
 def _why(best, by_class, even):
@@ -229,7 +235,8 @@ def _why(best, by_class, even):
     return f"{_titled(best)} has {_leaves(best)} and {agrees}"
 
 
-def _more(rows, trees, best, by_class):
+def _smaller_or_plain(rows, trees, best, by_class):
+    """Notes on a smaller tree, and on the plain tree, that may be as good as the best one."""
     notes = []
     plain = next((r for r in rows if r.name == "plain_tree" and r.is_measured), None)
     smaller = [row for row in trees if row.leaves < best.leaves and may_be_as_good(row, best)]
@@ -245,28 +252,40 @@ def _more(rows, trees, best, by_class):
             f"The plain tree on the model's answers, with {_leaves(plain)}, is as good as far as "
             f"these rows can tell: {_share(plain.agreement, by_class)}."
         )
-    for label, n_rows in rows[0].class_rows.items():
-        if n_rows < FEW and label in best.class_agreement:
-            notes.append(
-                f"The model answers {label} to {n_rows} of the held-out rows only, so little is "
-                "known about the agreement there. Give more rows, or raise validation_fraction."
-            )
-    lost = [label for label, share in best.class_agreement.items() if share < 0.5]
-    for label in lost:
-        notes.append(
-            f"Of the rows to which the model answers {label}, the recommended tree gives that "
-            f"answer to {_share(best.class_agreement[label], True)} only."
-        )
-    closer = [
-        row
-        for row in rows
-        if row.is_measured
-        and row.name not in ("model", best.name)
-        and best.leaves <= row.leaves < (rows[0].leaves or np.inf)
-        and row.agreement >= best.agreement
-        and (row.agreement > best.agreement_high or (row.is_proven and not best.is_proven))
+    return notes
+
+
+def _rare_classes(rows, best):
+    """Notes on the classes of which there are too few rows to measure the agreement."""
+    return [
+        f"The model answers {label} to {n_rows} of the held-out rows only, so little is "
+        "known about the agreement there. Give more rows, or raise validation_fraction."
+        for label, n_rows in rows[0].class_rows.items()
+        if n_rows < FEW and label in best.class_agreement
     ]
-    for row in closer:
+
+
+def _lost_classes(best):
+    """Notes on the classes that the best tree gives to less than half of the model's rows."""
+    return [
+        f"Of the rows to which the model answers {label}, the recommended tree gives that "
+        f"answer to {_share(share, True)} only."
+        for label, share in best.class_agreement.items()
+        if share < 0.5
+    ]
+
+
+def _closer_results(rows, best, by_class):
+    """Notes on the larger results that agree clearly more, or are proven while the tree is not."""
+    notes = []
+    measured = [row for row in rows if row.is_measured and row.name not in ("model", best.name)]
+    for row in measured:
+        is_between = best.leaves <= row.leaves < (rows[0].leaves or np.inf)
+        is_clear = row.agreement > best.agreement_high
+        if not is_between or row.agreement < best.agreement:
+            continue
+        if not is_clear and (best.is_proven or not row.is_proven):
+            continue
         size = _leaves(row) if row.trees == 1 else f"{row.trees} trees"
         what = "with soft splits" if row.trees == 1 and not row.is_tree else "and larger"
         promise = f"; promised: {row.promise.split(';')[0]}" if row.is_proven else ""

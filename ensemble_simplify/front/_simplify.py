@@ -19,7 +19,7 @@ from ensemble_simplify.base import (
     validate_params,
 )
 from ensemble_simplify.front._inputs import checked_rows, read_trees, short, size_of
-from ensemble_simplify.front._methods import ALWAYS, METHODS, Case, NotTried, title_of
+from ensemble_simplify.front._methods import ALWAYS, METHODS, ModelAndRows, NotTried, title_of
 from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._result import Simplification
 from ensemble_simplify.front._rules import tree_of
@@ -173,7 +173,7 @@ def simplify(
     learn, aside = _divided(answers, y, is_classifier(model), validation_fraction, rng)
     forest, unreadable = read_trees(model)
     table = Table.of_rows(X)
-    case = Case(
+    case = ModelAndRows(
         model=model,
         is_classifier=is_classifier(model),
         forest=forest,

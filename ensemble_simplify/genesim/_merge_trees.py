@@ -230,7 +230,7 @@ def _read_for_merge(i, model):
     if is_regressor(model):
         raise TypeError(f"{name} is a regressor. merge_trees averages class probabilities.")
     forest = read_forest(model)
-    if forest.vote.rule != "mean" or forest.vote.members:
+    if not forest.vote.averages_trees:
         raise TypeError(
             f"{name} does not answer the mean of its trees' class probabilities. Give decision "
             "trees, random forests, extra trees or bagged trees."

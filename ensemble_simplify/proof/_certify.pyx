@@ -36,6 +36,14 @@ cdef enum Rule:
     ABOVE_ZERO
     NOT_BELOW_ZERO
 
+RULES = {
+    "ask": ASK,
+    "first_largest": FIRST_LARGEST,
+    "second_above": SECOND_ABOVE,
+    "above_zero": ABOVE_ZERO,
+    "not_below_zero": NOT_BELOW_ZERO,
+}
+
 
 def bound_entries(value):
     """What `Certifier` bounds, for the leaf vectors of a model.
@@ -98,16 +106,12 @@ cdef class Certifier(BoundedTrees):
         What the leaves add for each label, in their unit; there are at least two labels.
     unit_of : intp array of shape (n_trees,)
         Unit of each tree, not falling.
-    units : list of dict
-        Each with the entries ``model`` (0 or 1), ``parent`` (a later unit, -1 for the last of a
-        model), ``weight`` on its label there, ``tolerance`` (within which its sums are left to
-        the judge; 0: they are exact), ``rank`` of each label (ties go to the smaller; -1: never
-        answered) and ``opaque`` (no bounds hold).
+    units : list of Unit
+        With the labels as in `value`; each after those below it, those of the first model first.
     judge : callable
         ``judge(model, cells)``: the exact labels of rows of cells.
-    exact : list of dict, one a model
-        ``rule``, ``scale``, ``start`` (n_scores,), ``labels`` of its class indices: how the
-        exact label follows from ``scores``; rule "ask" asks the judge.
+    exact : list of ExactRule, one a model
+        How the exact label follows from ``scores``.
     scores : float64 array of shape (n_leaf_numbers, n_scores)
         What the leaves add to the scores of their model.
     twin : intp array of shape (n_nodes,) or None
@@ -165,36 +169,11 @@ cdef class Certifier(BoundedTrees):
             self.twin.resize(n_nodes)
             for i in range(n_nodes):
                 self.twin[i] = <int32_t> twin_[i]
+        self._read_units(units, exact)
         self.first_tree.assign(self.n_models + 1, 0)
         for t in range(self.n_trees):
             self.unit_of.push_back(<int32_t> unit_of_[t])
-            self.first_tree[units[unit_of_[t]]["model"] + 1] = <int32_t> (t + 1)
-        self.top.assign(self.n_models, -1)
-        for i, unit in enumerate(units):
-            self.parent.push_back(unit["parent"])
-            self.model_of.push_back(unit["model"])
-            self.weight.push_back(unit["weight"])
-            self.tolerance.push_back(unit["tolerance"])
-            self.opaque.push_back(unit["opaque"])
-            if unit["parent"] < 0:
-                self.top[unit["model"]] = <int32_t> i
-            for k in range(self.n_labels):
-                self.rank.push_back(unit["rank"][k])
-                self.allowed.push_back(unit["rank"][k] >= 0)
-        rules = {
-            "ask": ASK, "first_largest": FIRST_LARGEST, "second_above": SECOND_ABOVE,
-            "above_zero": ABOVE_ZERO, "not_below_zero": NOT_BELOW_ZERO,
-        }
-        self.label_at.assign(self.n_models * (self.n_scores + 2), 0)
-        self.start.assign(self.n_models * self.n_scores, 0.0)
-        for i, own in enumerate(exact):
-            self.rule.push_back(rules[own["rule"]])
-            self.scale.push_back(own["scale"])
-            self.used.push_back(len(own["start"]))
-            for k in range(len(own["start"])):
-                self.start[i * self.n_scores + k] = own["start"][k]
-            for k in range(min(len(own["labels"]), self.n_scores + 2)):
-                self.label_at[i * (self.n_scores + 2) + k] = own["labels"][k]
+            self.first_tree[self.model_of[unit_of_[t]] + 1] = <int32_t> (t + 1)
         self.upper.assign(self.n_units * self.width, 0.0)
         self.alive.assign(self.n_units * self.n_labels, 0)
         self.n_alive.assign(self.n_units, 0)
@@ -204,6 +183,33 @@ cdef class Certifier(BoundedTrees):
         self.witness.assign(2 * self.n_axes + 1, 0)
         self.pending.assign(JUDGED * self.n_axes + 1, 0)
         self.sums.assign(self.n_scores, 0.0)
+
+    def _read_units(self, units, exact):
+        """Copy what the search needs of the units and rules."""
+        cdef intp_t i, k
+        self.top.assign(self.n_models, -1)
+        for i, unit in enumerate(units):
+            self.model_of.push_back(unit.model)
+            self.parent.push_back(unit.parent)
+            self.weight.push_back(unit.weight)
+            self.tolerance.push_back(unit.tolerance)
+            self.opaque.push_back(unit.opaque)
+            if unit.parent < 0:
+                self.top[unit.model] = <int32_t> i
+            for rank in unit.rank:
+                self.rank.push_back(rank)
+                self.allowed.push_back(rank >= 0)
+        self.label_at.assign(self.n_models * (self.n_scores + 2), 0)
+        self.start.assign(self.n_models * self.n_scores, 0.0)
+        for i, own in enumerate(exact):
+            self.rule.push_back(RULES[own.rule])
+            self.scale.push_back(own.scale)
+            self.used.push_back(len(own.start))
+            for k, start in enumerate(own.start):
+                self.start[i * self.n_scores + k] = start
+            # two labels follow from one score
+            for k, label in enumerate(own.labels[: self.n_scores + 2]):
+                self.label_at[i * (self.n_scores + 2) + k] = label
 
     # ------------------------------------------------------------------ labels that are possible
 
@@ -294,7 +300,7 @@ cdef class Certifier(BoundedTrees):
                     if alone:
                         upper[n + a] -= weight
 
-    # ------------------------------------------------------------------ exact labels of single cells
+    # ----------------------------------------------------------------- exact labels of single cells
 
     cdef intp_t _decide(self, intp_t model) noexcept nogil:
         """Label of a box in which every tree is one leaf, in the model's arithmetic; -1: ask."""
@@ -729,7 +735,8 @@ cdef class Certifier(BoundedTrees):
         return nodes_to_array(tree) if done else None
 
     def sample_depths(
-        self, const int32_t[::1] lo, const int32_t[::1] hi, intp_t n, uint64_t seed, seconds=INFINITY
+        self, const int32_t[::1] lo, const int32_t[::1] hi, intp_t n, uint64_t seed,
+        seconds=INFINITY, double max_boxes=INFINITY,
     ):
         """Depths of random leaves of the tree that `grow` would grow, before leaves are merged.
 
@@ -746,6 +753,8 @@ cdef class Certifier(BoundedTrees):
         seed : int
         seconds : float
             Time limit; at least one leaf is looked at.
+        max_boxes : float
+            About how many boxes to look at, at most.
 
         Returns
         -------
@@ -755,7 +764,7 @@ cdef class Certifier(BoundedTrees):
         cdef const int32_t *last = &hi[0]
         cdef float64_t deadline = now() + <float64_t> seconds
         cdef uint64_t random = seed
-        cdef intp_t i, a, done = 0
+        cdef intp_t i, a, done = 0, n_boxes = 0
         self._check(lo, hi)
         if self.n_models != 1:
             raise ValueError("a tree is grown for one model, but two are loaded")
@@ -770,7 +779,8 @@ cdef class Certifier(BoundedTrees):
                 for a in range(self.n_axes):
                     self.lo[a] = lo[a]
                     self.hi[a] = hi[a]
-                if should_stop(deadline):
+                n_boxes += depths_[i] + 1
+                if n_boxes >= max_boxes or should_stop(deadline):
                     break
         return depths[:done]
 

@@ -150,7 +150,7 @@ def label_lines(
     cdef:
         intp_t n_rows = cells.shape[0], n_axes = cells.shape[1], n_scores = value.shape[1]
         intp_t i, t, a, p, s, k, begin, n_path, n_wrong, wrong, position
-        int32_t at, axis, cut, lo, hi
+        int32_t at, axis, cut
         double slack
         vector[float64_t] base, votes, change
         vector[uint8_t] touched

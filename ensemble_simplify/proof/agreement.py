@@ -22,6 +22,7 @@ from ensemble_simplify.base import (
 from ensemble_simplify.grid import Domain, cell_shares, read_domain
 from ensemble_simplify.proof.forest_pair import Space
 from ensemble_simplify.reading import on_common_table, unwrap
+from ensemble_simplify.writing import percent
 
 # Points drawn from the box, and rounds of halving, without a time limit.
 SAMPLES, BOXES = 100_000, 20_000
@@ -139,10 +140,10 @@ class Agreement:
         parts = []
         if self.n_rows:
             parts.append(
-                f"the same answer on {_percent(self.share)} of {self.n_rows} rows "
+                f"the same answer on {percent(self.share)} of {self.n_rows} rows "
                 f"(probability {_range(self.interval)} at confidence {self.confidence:g})"
             )
-        about, volume = _percent(self.volume_estimate), _range(self.volume)
+        about, volume = percent(self.volume_estimate), _range(self.volume)
         if not self.is_read:
             volume = f"{volume} of the volume (at confidence {self.confidence:g})"
         elif self.volume[1] - self.volume[0] < SHARP:
@@ -153,18 +154,8 @@ class Agreement:
         return f"Agreement({', '.join(parts)}, {self.seconds:.3g} s)"
 
 
-def _percent(share):
-    """A share in per cent; what is not all, or not none, is never rounded to it."""
-    text = f"{100.0 * share:.1f}".removesuffix(".0")
-    if text == "100" and share < 1.0:
-        return "more than 99.9 %"
-    if text == "0" and share > 0.0:
-        return "less than 0.1 %"
-    return f"{text} %"
-
-
 def _range(ends):
-    low, high = (_percent(end) for end in ends)
+    low, high = (percent(end) for end in ends)
     return low if low == high else f"{low} to {high}"
 
 

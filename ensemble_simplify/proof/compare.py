@@ -10,16 +10,14 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from ensemble_simplify.grid import Axes, Stopped
 from ensemble_simplify.proof.changed_boxes import same_vote
 from ensemble_simplify.proof.forest_pair import Space, common_labels, points_in
 from ensemble_simplify.proof.near_rows import Lines, differences
-from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, Found, Scores
+from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, Found
 from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
-from ensemble_simplify.reading import OnnxModel, TreeliteModel, readable
 
 
 def compare_labels(models, forests, inside, voting, X, max_changes, end, max_boxes):
@@ -53,7 +51,7 @@ def compare_labels(models, forests, inside, voting, X, max_changes, end, max_box
 
 def compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max_boxes):
     """Compare the values of two regressors, or the probabilities of two classifiers."""
-    kind, scores, last = _scores_of(models, forests, tolerance)
+    kind, sums, last = _sums_of(models, forests, tolerance)
     columns = [np.zeros(1, dtype=np.intp)] * 2
     if forests[0].classes is not None:
         _, columns = common_labels(forests)
@@ -73,7 +71,7 @@ def compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max
 
     outside = None if inside is None else inside.outside(axes)
     closeness = kind(
-        scores,
+        sums,
         columns if kind is Closeness else [np.zeros(1, dtype=np.intp)] * 2,
         trees,
         axes,
@@ -84,7 +82,7 @@ def compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max
     )
     deadline = time.monotonic() + end - time.perf_counter()
     row_of, row = None, None
-    if _is_copy(forests, trees, scores):
+    if _is_copy(forests, trees):
         found = Found(True, bound=0.0)
         # what is not read of the models would show here
         closeness.climb(np.random.default_rng(0), deadline)
@@ -118,17 +116,14 @@ def compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max
     )
 
 
-def _scores_of(models, forests, tolerance):
+def _sums_of(models, forests, tolerance):
     """How numbers are compared: a class, the sums of both models, and its last argument."""
-    scores = [Scores.of(forest) for forest in forests]
-    if all(part is not None for part in scores):
-        return Closeness, scores, tolerance[1]
-    odds = [
-        Scores.of_margin(forest, _slope(model.estimator))
-        for model, forest in zip(models, forests, strict=True)
-    ]
+    sums = [forest.number_sums for forest in forests]
+    if all(part is not None for part in sums):
+        return Closeness, sums, tolerance[1]
+    odds = [forest.odds_sums for forest in forests]
     if any(part is None for part in odds) or tolerance[1] > 0:
-        at = [part is None for part in scores].index(True)
+        at = [part is None for part in sums].index(True)
         raise TypeError(
             f"atol and rtol compare probabilities, but those of {models[at].name}(...) "
             "are no means of what its trees say. They are supported for two regressors; for "
@@ -145,17 +140,6 @@ def _scores_of(models, forests, tolerance):
     return CloseOdds, odds, "float32" if "float32" in dtypes else "float64"
 
 
-def _slope(model):
-    """What a boosted classifier multiplies its sum by before the sigmoid; None without one."""
-    model = readable(model)
-    while isinstance(model, Pipeline):
-        model = readable(model.steps[-1][1])
-    if isinstance(model, (TreeliteModel, OnnxModel)):
-        return model._slope
-    # gradient boosting of scikit-learn with the loss of AdaBoost
-    return 2.0 if getattr(model, "loss", None) == "exponential" else 1.0
-
-
 def _own_numbers(model, X):
     """Values or probabilities that a model itself answers, of shape (n, n_outputs)."""
     if model.is_classifier:
@@ -163,7 +147,7 @@ def _own_numbers(model, X):
     return np.asarray(model.answers(X), dtype=np.float64)[:, None]
 
 
-def _is_copy(forests, trees, scores):
+def _is_copy(forests, trees):
     """Whether two forests add the same numbers in the same order."""
     one, two = trees
     if not same_vote(*forests) or len(one.nodes) != len(two.nodes):
@@ -175,11 +159,8 @@ def _is_copy(forests, trees, scores):
         and np.array_equal(one.nodes[~leaf], two.nodes[~leaf])
     ):
         return False
-    # the scores hold the slope of a sigmoid, too, which the vote of some models does not
-    return all(
-        np.array_equal(*(p.value[t.nodes[leaf, 1]] for p, t in zip(parts, trees, strict=True)))
-        for parts in (forests, scores)
-    )
+    values = [f.value[t.nodes[leaf, 1]] for f, t in zip(forests, trees, strict=True)]
+    return np.array_equal(*values)
 
 
 def _compare_near(forests, inside, X, max_changes, end):

@@ -13,9 +13,9 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.grid import FREE, CodedTrees, Stopped, leaves_of_cells
+from ensemble_simplify.grid import FREE, CodedTrees, Stopped, in_boxes, leaves_of_cells
 from ensemble_simplify.proof._lines import UNSURE, find_runs, label_lines
-from ensemble_simplify.reading import LinearVotes
+from ensemble_simplify.reading import Sums
 
 # Cells whose labels are held at once, and cells times trees that are decided at once.
 BATCH_CELLS, BATCH_LEAVES = 1 << 22, 1 << 22
@@ -46,7 +46,7 @@ class Lines:
         self.first = np.concatenate([[0], np.cumsum(axes.shape)]).astype(np.intp)
         none = np.empty((0, len(axes.shape)), dtype=np.int32)
         self.outside = (none, none) if outside is None else outside
-        self.linear = forest.linear_votes()
+        self.sums = forest.sums
 
     @property
     def n_positions(self):
@@ -77,17 +77,17 @@ class Lines:
         labels = np.full((len(cells), self.n_positions), FREE, dtype=np.uint16)
         if from_axis is None:
             from_axis = np.zeros(len(cells), dtype=np.intp)
-        if self.linear is None:
+        if self.sums is None:
             # the vote is no sum: every cell is asked
             walked = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
             labels[walked >= from_axis[:, None]] = UNSURE
         elif not label_lines(
             self.trees.nodes,
             self.trees.offsets,
-            self.linear.value,
-            self.linear.is_exact,
-            self.linear.tie_upper,
-            self.linear.rounding,
+            self.sums.folded,
+            self.sums.is_exact,
+            self.sums.tie_upper,
+            self.sums.rounding,
             cells,
             from_axis,
             self.first,
@@ -142,8 +142,7 @@ class Lines:
         leaves = np.empty((len(self.trees), len(cells)), dtype=np.intp)
         leaves_of_cells(self.trees.nodes, self.trees.offsets, cells, leaves)
         labels = self.decide(leaves)
-        for first, last in zip(*self.outside, strict=True):
-            labels[((first <= cells) & (cells <= last)).all(axis=1)] = FREE
+        labels[in_boxes(cells, self.outside)] = FREE
         return labels
 
 
@@ -162,7 +161,7 @@ class TreeLines(Lines):
     def __init__(self, nodes, n_classes, lines):
         self.trees = CodedTrees(nodes, np.array([0, len(nodes)], dtype=np.intp))
         self.n_classes, self.first, self.outside = n_classes, lines.first, lines.outside
-        self.linear = LinearVotes(np.eye(n_classes), False, 0.0, True, 0.0)
+        self.sums = Sums(np.eye(n_classes), np.zeros(n_classes), 1.0, 0.0, is_exact=True)
 
     def decide(self, leaves):
         """The class of a leaf is its number."""

@@ -6,7 +6,7 @@
 from ensemble_simplify.reading.answering import Answering, on_common_table
 from ensemble_simplify.reading.categories import as_thresholds
 from ensemble_simplify.reading.decision import Vote
-from ensemble_simplify.reading.model import Forest, LinearVotes, read_forest, tree_estimators
+from ensemble_simplify.reading.model import Forest, read_forest, tree_estimators
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
 from ensemble_simplify.reading.pipelines import unwrap
 from ensemble_simplify.reading.sklearn import (
@@ -16,6 +16,7 @@ from ensemble_simplify.reading.sklearn import (
     table_of,
     widen_members,
 )
+from ensemble_simplify.reading.sums import Sums, tree_shares
 from ensemble_simplify.reading.table import (
     UNKNOWN,
     Table,
@@ -24,3 +25,4 @@ from ensemble_simplify.reading.table import (
     is_plain,
 )
 from ensemble_simplify.reading.trees import name_of
+from ensemble_simplify.reading.units import exact_rule, units_of

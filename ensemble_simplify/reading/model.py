@@ -9,13 +9,13 @@ sums into a class with the arithmetic of the ensemble's own ``predict``
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 from sklearn.utils import check_array
 
 from ensemble_simplify.grid import float32_floor
-from ensemble_simplify.reading.decision import Vote, labels_of, link_margin, one_hot, scores_of
+from ensemble_simplify.reading.decision import Vote, labels_of, one_hot, scores_of
 from ensemble_simplify.reading.pipelines import unwrap
 from ensemble_simplify.reading.sklearn import (
     keep_members,
@@ -25,12 +25,12 @@ from ensemble_simplify.reading.sklearn import (
     table_of,
     widen_members,
 )
+from ensemble_simplify.reading.sums import class_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import name_of
 
 __all__ = [
     "Forest",
-    "LinearVotes",
     "Vote",
     "keep_members",
     "read_forest",
@@ -43,16 +43,6 @@ __all__ = [
 
 # Rows times trees that `predict_index` routes at once.
 _BATCH = 1 << 20
-
-
-class LinearVotes(NamedTuple):
-    """Real-arithmetic view of a vote; see `Forest.linear_votes`."""
-
-    value: np.ndarray
-    tie_upper: bool
-    error_bound: float
-    is_exact: bool
-    rounding: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,98 +227,30 @@ class Forest:
 
         return self.decide(sums)
 
-    def linear_votes(self):
-        """View the vote as a sum of leaf vectors in real arithmetic.
+    def nodes_of(self, vote):
+        """Nodes of the trees of a vote, as a slice."""
+        return slice(self.offsets[vote.start], self.offsets[vote.stop])
 
-        Returns
-        -------
-        LinearVotes or None
-            ``value`` of shape (n_nodes, n_classes), ``tie_upper`` and
-            ``error_bound``. Where the sum of ``value`` over the leaves of a row
-            is larger for one class than for every other by more than
-            ``error_bound``, `decide` answers that class. A bound of zero means that the
-            sums in the order of the trees are exact: ties go to the first class, or to the last
-            if ``tie_upper``. ``is_exact``: sums in any order are. ``rounding``: where they are
-            not, sums of floats in any order, each vote added once, tell the class by more than
-            this. None where the vote is not additive: hard votes over forests, and regression.
-        """
-        if self.classes is None:
-            return None
-        value = np.zeros((self.n_nodes, self.n_classes))
-        if not self._add_linear(self.vote, np.arange(self.n_classes), None, value):
-            return None
-        leaves = np.where(self.left[:, None] < 0, value, 0.0)
-        magnitude = np.maximum.reduceat(np.abs(leaves).max(axis=1), self.offsets[:-1]).sum()
-        vote = self.vote
-        if vote.init is not None:
-            magnitude += 2.0 * np.abs(vote.init).max()
-        if vote.offset is not None:
-            magnitude += 2.0 * vote.divisor * np.abs(vote.offset).max()
-        magnitude += vote.divisor * abs(vote.above)
-        plain = vote.rule in ("majority", "hard") or (vote.rule == "mean" and not vote.members)
-        is_exact = plain and _sums_are_exact(leaves, magnitude)
-        eps = float(np.finfo(vote.dtype).eps)
-        rounding = 8.0 * (self.n_trees + 16) * eps * float(magnitude)
-        if vote.link is not None:
-            rounding += link_margin(vote) * vote.divisor
-        bound = 0.0 if is_exact or (plain and self.n_trees == 1) else rounding
-        return LinearVotes(value, vote.tie_upper, bound, is_exact, rounding)
+    @cached_property
+    def sums(self):
+        """The sums whose largest column is the class; None where there are none."""
+        return class_sums(self)
 
-    def _add_linear(self, vote, columns, factor, out):
-        """Add `factor` times the leaf vectors of `vote` to `out`; False if there are none."""
-        nodes = slice(self.offsets[vote.start], self.offsets[vote.stop])
-        if vote.rule == "additive":
-            out[nodes, vote.n_scores == 1 :] = self.value[nodes, : vote.n_scores]
-            shift = np.zeros(vote.n_scores)
-            if vote.init is not None:
-                shift += vote.init[: vote.n_scores]
-            if vote.offset is not None:
-                shift += vote.divisor * vote.offset
-            shift -= vote.divisor * vote.above
-            if shift.any():
-                first = slice(self.offsets[vote.start], self.offsets[vote.start + 1])
-                out[first, vote.n_scores == 1 :] += shift
-            return True
-        if vote.rule == "hard":
-            if not all(member.is_one_tree for member in vote.members):
-                return False
-            weights = np.ones(len(vote.members)) if vote.weights is None else vote.weights
-            if (weights < 0).any():
-                return False
-            for member, weight in zip(vote.members, weights, strict=True):
-                part = slice(self.offsets[member.start], self.offsets[member.stop])
-                label = member.columns[self.value[part, : member.n_scores].argmax(axis=1)]
-                out[np.arange(part.start, part.stop), columns[label]] = weight
-            return True
-        if not vote.members:
-            # Without `factor`, the vote is the whole forest, and dividing cannot change its argmax.
-            share = 1.0 if factor is None else factor / vote.scale
-            out[nodes, columns] = self.value[nodes, : vote.n_scores] * share
-            return True
-        if vote.rule == "samme":
-            return False
-        if vote.rule == "mean":
-            shares = np.full(len(vote.members), 1.0 / vote.scale)
-        else:
-            weights = np.ones(len(vote.members)) if vote.weights is None else vote.weights
-            shares = weights / weights.sum()
-        outer = 1.0 if factor is None else factor
-        return all(
-            m.rule != "hard" and self._add_linear(m, columns[m.columns], outer * share, out)
-            for m, share in zip(vote.members, shares, strict=True)
-        )
+    @cached_property
+    def number_sums(self):
+        """The sums that are the values, or the probabilities; None where there are none."""
+        return number_sums(self)
+
+    @cached_property
+    def odds_sums(self):
+        """The sums that are the log-odds of two classes; None where there are none."""
+        return odds_sums(self)
 
 
 def _rows_of_float32(X):
     # The quick test for infinity adds up all entries: the largest float32 numbers overflow in it.
     with np.errstate(over="ignore", invalid="ignore"):
         return check_array(X, dtype=np.float32, order="C", ensure_all_finite="allow-nan")
-
-
-def _sums_are_exact(value, magnitude):
-    """Whether sums of rows of `value` cannot round, nor meet when divided by a count."""
-    scaled = np.ldexp(value, 20)
-    return magnitude < 2.0**20 and bool((scaled == np.rint(scaled)).all())
 
 
 def read_forest(estimator, *, voting="estimator"):

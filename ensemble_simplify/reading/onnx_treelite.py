@@ -132,13 +132,6 @@ class TreeliteModel(_ExchangeModel):
         upper = self._scores(X, pred_margin=False)
         return upper if upper.shape[1] > 1 else np.column_stack([1 - upper, upper])
 
-    @property
-    def _slope(self):
-        """What a score is multiplied by before the sigmoid; None if there is no sigmoid."""
-        if self._header.get_field("postprocessor") != "sigmoid":
-            return None
-        return float(self._header.get_field("sigmoid_alpha")[0])
-
     def _scores(self, X, pred_margin):
         import treelite
 
@@ -175,6 +168,8 @@ class TreeliteModel(_ExchangeModel):
             dtype=dtype,
             divisor=divisor,
             offset=base if base.any() else None,
+            link=link if link in ("sigmoid", "softmax") else None,
+            slope=float(header.get_field("sigmoid_alpha")[0]),
         )
         return Reading(trees, vote, classes, Table.of_codes(categorical))
 
@@ -389,11 +384,6 @@ class OnnxModel(_ExchangeModel):
             return np.array([[row[label] for label in self.classes_.tolist()] for row in answer])
         return np.asarray(answer)
 
-    @property
-    def _slope(self):
-        """What a score is multiplied by before the sigmoid; None if there is no sigmoid."""
-        return 1.0 if self._attributes.get("post_transform") == b"LOGISTIC" else None
-
     def _run(self, X, name):
         if self._session is None:
             try:
@@ -491,7 +481,8 @@ class OnnxModel(_ExchangeModel):
         n_classes = len(self.classes_)
         if ids.size and not 0 <= ids.min() <= ids.max() < n_classes:
             raise self._refused("it has weights for a class that it does not name")
-        common = dict(rule="additive", start=0, stop=0, dtype=self._dtype)
+        link = self._link()
+        common = dict(rule="additive", start=0, stop=0, dtype=self._dtype, link=link)
         if n_classes > 2:
             if len(base) not in (0, n_classes):
                 raise self._refused(f"it has {len(base)} base values for {n_classes} classes")
@@ -514,6 +505,20 @@ class OnnxModel(_ExchangeModel):
             )
         vote = Vote(**common, n_scores=1, init=np.zeros(1), offset=offset, above=above)
         return vote, columns
+
+    def _link(self):
+        """What turns scores into the probabilities that the graph answers."""
+        transform = self._attributes.get("post_transform", b"NONE")
+        if transform != b"NONE":
+            return {b"LOGISTIC": "sigmoid", b"SOFTMAX": "softmax"}.get(transform, "unknown")
+        made_of = {out: node for node in self.model.graph.node for out in node.output}
+        for output in self.model.graph.output:
+            name = output.name
+            while name in made_of and made_of[name].op_type in ("Cast", "Identity", "ZipMap"):
+                name = made_of[name].input[0]
+            if name == self._node.output[1]:
+                return None
+        return "unknown"
 
     def _places(self, ids, kind):
         """The node of each weight, among those of all trees."""

@@ -37,7 +37,7 @@ from ensemble_simplify.reading.boosting import (
     read_xgboost,
 )
 from ensemble_simplify.reading.categories import as_thresholds
-from ensemble_simplify.reading.decision import Vote, samme_votes
+from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
 from ensemble_simplify.reading.pipelines import Transformers, owner_of, unwrap
 from ensemble_simplify.reading.table import Table
@@ -387,7 +387,7 @@ def _read_adaboost(estimator, within):
         index = _index_of(reading.classes, classes, estimator)
         reading.vote = replace(reading.vote, columns=index)
     trees, votes = _joined(readings, estimator)
-    vote = Vote("samme", 0, len(trees), n_classes, scale=scale)
+    vote = Vote("samme", 0, len(trees), n_classes, scale=scale, link=link_of(n_classes - 1))
     if not all(member.is_one_tree for member in votes):
         return Reading(trees, replace(vote, members=tuple(votes), weights=weights), classes)
     for tree, member, weight in zip(trees, votes, weights, strict=True):
@@ -418,6 +418,7 @@ def _read_gradient_boosting(estimator, within):
             tree.value = spread(estimator.learning_rate * tree.value, [k], n_scores)
             trees.append(tree)
     row = np.zeros((1, width), dtype=np.float32)
+    classes = getattr(estimator, "classes_", None)
     vote = Vote(
         "additive",
         0,
@@ -425,8 +426,10 @@ def _read_gradient_boosting(estimator, within):
         n_scores,
         init=estimator._raw_predict_init(row)[0],
         tie_upper=n_scores == 1,
+        link=None if classes is None else link_of(n_scores),
+        slope=2.0 if estimator.loss == "exponential" else 1.0,
     )
-    return Reading(trees, vote, getattr(estimator, "classes_", None))
+    return Reading(trees, vote, classes)
 
 
 def _read_voting(estimator, within):

@@ -30,7 +30,7 @@ class Region:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class ColumnSplit:
     column: int
     threshold: float
     values: np.ndarray | None = None  # that go left, of a categorical column

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes, float32_floor, shortest_decimal
 from ensemble_simplify.reading import Table, name_of, readable, unwrap
 from ensemble_simplify.writing.sklearn_tree import missing_directions, read_nodes
+from ensemble_simplify.writing.words import percent
 
 
 @dataclass(frozen=True)
@@ -283,7 +284,7 @@ class NamedTree:
             pairs = zip(self.classes, self.value[node], strict=True)
             shares = ", ".join(f"{_one_line(label)}: {p:.{digits}f}" for label, p in pairs)
             return f"{shares} ({rows})"
-        share = _percent(self.value[node].max())
+        share = percent(self.value[node].max())
         return f"{_one_line(self.label(node))} ({share}, {rows})"
 
     def rules(self, probabilities=False, decimals=None):
@@ -461,14 +462,6 @@ def _number(end, decimals):
     if decimals is not None:
         return f"{end:.{decimals}f}"
     return f"{shortest_decimal(float32_floor(end)):.9g}"
-
-
-def _percent(share):
-    """A share in percent, which says 100 or 0 only of what is."""
-    text = f"{100.0 * share:.1f}"
-    if share < 1.0 and text == "100.0":
-        return "over 99.9 %"
-    return f"{text.removesuffix('.0')} %"
 
 
 def _fit_boxes(notes):

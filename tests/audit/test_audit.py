@@ -26,7 +26,7 @@ from ensemble_simplify import (
     nearest_flip,
     sufficient_box,
 )
-from ensemble_simplify.audit._monotone import _Search
+from ensemble_simplify.audit._monotone import _PairSearch
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX, cut_points
 from ensemble_simplify.reading.model import read_forest
@@ -203,7 +203,7 @@ def test_any_model(fitted, seed):
 def test_every_stage_of_the_search_alone(kind, without, monkeypatch):
     for name in without:
         value = (lambda _: None) if name == "_probed" else lambda search: list(range(search.n_cuts))
-        monkeypatch.setattr(_Search, name, value)
+        monkeypatch.setattr(_PairSearch, name, value)
     seen = set()
     for seed in range(4):
         X, y = small_data(seed + 20, n_classes=2 + (seed == 3))

@@ -375,7 +375,7 @@ def test_estimate():
         ({"objective": "size"}, "'objective' parameter of estimate must be"),
         ({"voting": "soft"}, "'voting' parameter of estimate must be"),
         ({"max_memory": 0}, "'max_memory' parameter of estimate must be"),
-        ({"time_limit": None}, "'time_limit' parameter of estimate must be"),
+        ({"time_limit": 0}, "'time_limit' parameter of estimate must be"),
         ({"X": np.zeros((5, 2))}, "X has 2 features, but the ensemble was fitted on 4"),
     ],
 )

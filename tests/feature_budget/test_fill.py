@@ -6,7 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 from ensemble_simplify.feature_budget.pruning._closure import solve_path
-from ensemble_simplify.feature_budget.pruning._model import gains_of_one_more, usable_nodes
+from ensemble_simplify.feature_budget.pruning._closure_problem import (
+    gains_of_one_more,
+    usable_nodes,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, make_classification

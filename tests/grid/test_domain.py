@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import fitted_classifiers
 
 from ensemble_simplify import BornAgainClassifier, Domain, verify
-from ensemble_simplify.born_again import _fidelity as fidelity_module
+from ensemble_simplify.born_again import _box_fidelity as fidelity_module
 from ensemble_simplify.born_again.everywhere import _fooling as fooling_module
 from ensemble_simplify.born_again.everywhere import _heuristic as heuristic_module
 from ensemble_simplify.born_again.everywhere import _planner as planner_module

@@ -12,7 +12,7 @@ import pytest
 from readers import READERS, cells, changed, data, numbers, to_onnx, to_treelite
 from threadpoolctl import threadpool_limits
 
-from ensemble_simplify import verify
+from ensemble_simplify import OnnxModel, verify
 
 lightgbm = pytest.importorskip("lightgbm")
 pytest.importorskip("xgboost")
@@ -166,9 +166,45 @@ def test_the_slope_of_a_sigmoid_is_part_of_a_model():
         assert verify(convert(model), convert(steep)).equal is True
 
 
-def test_converted_classifiers_without_a_sigmoid_are_refused():
+def test_probabilities_of_converted_forests():
+    """Means of treelite's float64 are the same, those of float32 in ONNX close."""
     forest = READERS["extra trees"].fitted()
+    rows = cells(forest)
     for copied in (to_treelite(forest), to_onnx(forest)):
-        for pair in ((copied, copied), (forest, copied)):
-            with pytest.raises(TypeError, match="are no means of what its trees say"):
-                verify(*pair, atol=0.1)
+        assert np.abs(numbers(forest, rows) - numbers(copied, rows)).max() < 1e-6
+        check_close(forest, copied, 1e-5)
+    check_apart(forest, to_onnx(READERS["extra trees"].changed()), 1e-5)
+
+
+@pytest.mark.parametrize("base", [1e5, 1e6])
+def test_a_base_score_that_rounds_what_leaves_add(base):
+    """Sums of float32 from there, and to there, are furthest apart in a few cells."""
+    import xgboost
+
+    X, y = data(0)
+    model = xgboost.XGBRegressor(n_estimators=10, max_depth=3, n_jobs=1, base_score=base)
+    model.fit(X, base + y / 8)
+    copied = to_treelite(model)
+    rows = cells(model)
+    off = np.abs(numbers(model, rows) - numbers(copied, rows))
+    assert 0 < (off == off.max()).mean() < 0.01
+    check_apart(model, copied, np.nextafter(off.max(), 0))
+    check_close(model, copied, off.max())
+
+
+def test_a_mean_to_which_a_base_value_is_added():
+    """Divided first, then added to: ONNX's average with a base value."""
+    onnx = pytest.importorskip("onnx")
+    forest = READERS["forest, value"].fitted()
+    graph = to_onnx(forest).model
+    # its leaves were divided by the number of trees before
+    node = next(node for node in graph.graph.node if node.op_type == "TreeEnsembleRegressor")
+    for name, value in (("aggregate_function", "AVERAGE"), ("base_values", [100.0])):
+        assert name not in [attribute.name for attribute in node.attribute]
+        node.attribute.append(onnx.helper.make_attribute(name, value))
+    same = copy.deepcopy(forest)
+    for tree in same.estimators_:
+        tree.tree_.value[...] = tree.tree_.value / len(same.estimators_) + 100.0
+    # by bounds, not by asking the models in every cell
+    check_close(OnnxModel(graph), same, 1e-2, max_boxes=30)
+    check_apart(OnnxModel(graph), forest, 1e-2)

@@ -82,8 +82,8 @@ def assert_same(model, X, predict=None, seed=0):
     np.testing.assert_array_equal(found, truth)
     if forest.classes is not None:
         assert len(np.unique(truth)) == forest.n_classes
-        linear = forest.linear_votes()
-        sums = linear.value[forest.apply(rows[:5000])].sum(axis=1)
+        linear = forest.sums
+        sums = linear.folded[forest.apply(rows[:5000])].sum(axis=1)
         order = np.sort(sums, axis=1)
         clear = order[:, -1] - order[:, -2] > linear.error_bound
         assert clear.mean() > 0.5

@@ -48,10 +48,10 @@ from ensemble_simplify import (
 from ensemble_simplify.reading.answering import Answering
 from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._grower import Grower, _Sample
-from ensemble_simplify.representer._law import Split
+from ensemble_simplify.representer._grown_tree import GrownTree
+from ensemble_simplify.representer._law import ColumnSplit
 from ensemble_simplify.representer._predictor import Predictor
 from ensemble_simplify.representer._samplers import make_law
-from ensemble_simplify.representer._tree import GrownTree
 from ensemble_simplify.writing.sklearn_tree import apply_nodes
 
 
@@ -665,7 +665,7 @@ def grown(splits):
 
 
 def test_thresholds_repeat_only_what_they_must():
-    tree = grown([Split(0, np.nan, np.array([0.0, 2.0], dtype=np.float32)), None, None])
+    tree = grown([ColumnSplit(0, np.nan, np.array([0.0, 2.0], dtype=np.float32)), None, None])
     X = np.array([[0.0], [1.0], [2.0], [5.0]])
     levels = Coordinates.resolve([0], None, 1, None).levels(X)
     nodes, source = tree.as_thresholds(~tree.is_leaf, levels)
@@ -678,7 +678,7 @@ def test_thresholds_repeat_only_what_they_must():
 def test_a_tree_deeper_than_the_stack(to_the_left):
     n = 5000
     thresholds = np.arange(n)[::-1] if to_the_left else np.arange(n)
-    splits = [Split(0, float(t)) for t in thresholds]
+    splits = [ColumnSplit(0, float(t)) for t in thresholds]
     leaves = [None] * n
     if to_the_left:
         tree = grown([*splits, None, *leaves])

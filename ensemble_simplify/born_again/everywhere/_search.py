@@ -217,7 +217,7 @@ def lay_out(labels, deadline=np.inf, share=np.inf):
 
 
 @dataclass(eq=False)
-class Solution:
+class SmallestTree:
     """A smallest tree, the regions stored for it, and the forecast of a pass over them in ns."""
 
     tree: CellTree
@@ -278,7 +278,7 @@ def solve(
         When the time is up.
     """
     if labels.size == 1:
-        return Solution(CellTree.leaf(labels.reshape(-1)[0]))
+        return SmallestTree(CellTree.leaf(labels.reshape(-1)[0]))
     deadline = monotonic() + seconds
     solution = _solve(
         labels, objective, max_depth, max_bytes, deadline, max_work, begin, layout_share
@@ -337,7 +337,7 @@ def _solve(
             # None: too many splits for the number type
             tree = CellTree(smallest_tree([values], 1)) if values.solved() else None
         if tree is not None:
-            return Solution(tree, n_states, layout.cost)
+            return SmallestTree(tree, n_states, layout.cost)
     raise TooLarge(8 * n_states)
 
 

@@ -18,8 +18,11 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.feature_budget.pruning._model import gains_of_one_more, usable_nodes
-from ensemble_simplify.feature_budget.pruning._path import nested_optima
+from ensemble_simplify.feature_budget.pruning._budget_path import nested_optima
+from ensemble_simplify.feature_budget.pruning._closure_problem import (
+    gains_of_one_more,
+    usable_nodes,
+)
 
 # Shares of its price that every tree pays by itself; the next is tried if the last one helped.
 _SOLO_SHARES = (0.05, 0.2, 0.01)

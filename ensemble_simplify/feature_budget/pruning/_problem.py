@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ensemble_simplify.feature_budget.pruning._model import (
+from ensemble_simplify.feature_budget.pruning._closure_problem import (
     ALWAYS,
     SharedItems,
     acquired_features,

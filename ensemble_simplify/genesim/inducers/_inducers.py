@@ -41,7 +41,7 @@ _GAIN = 1e-12
 
 
 @dataclass
-class _Nodes:
+class _Level:
     """The nodes of one depth, of one or many trees, and the rows in them.
 
     Attributes
@@ -73,7 +73,7 @@ class _Nodes:
         inside = chosen[self.owner]
         start = np.concatenate([[0], np.cumsum(np.diff(self.start)[chosen])])
         row, weight = self.row[inside], self.weight[inside]
-        return _Nodes(self.X, self.label, row, weight, start, self.totals[chosen])
+        return _Level(self.X, self.label, row, weight, start, self.totals[chosen])
 
     def cuts(self, criterion, least, features=None):
         """Gain, gain ratio, cut and number of cuts of `features` (None: all) of every node."""
@@ -214,7 +214,7 @@ class _Inducer(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 entry, node = entry[inside], node[inside]
                 sizes = np.bincount(node, minlength=n_nodes)[mixed]
                 start = np.concatenate([[0], np.cumsum(sizes)])
-                nodes = _Nodes(X, label, row[entry], weight[entry], start, totals[mixed])
+                nodes = _Level(X, label, row[entry], weight[entry], start, totals[mixed])
                 feature[mixed], threshold[mixed] = self._split(nodes)
             split = feature >= 0
             left = np.full(n_nodes, -1, dtype=np.intp)

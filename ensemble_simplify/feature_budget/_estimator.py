@@ -52,12 +52,12 @@ from ensemble_simplify.feature_budget._case import (
     state_case,
 )
 from ensemble_simplify.feature_budget._prices import Prices
-from ensemble_simplify.feature_budget.pruning._path import find_path
-from ensemble_simplify.feature_budget.pruning._pruning import ROUNDING, PathSearch, ProgramSearch
+from ensemble_simplify.feature_budget.pruning._budget_path import find_path
+from ensemble_simplify.feature_budget.pruning._choice import ROUNDING, PathSearch, ProgramSearch
 from ensemble_simplify.feature_budget.pruning._scaling import in_units
 from ensemble_simplify.feature_budget.refit._refit import (
     CandidateSearch,
-    Points,
+    PruningChoices,
     judge,
     lower_envelope,
 )
@@ -580,7 +580,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
     def _best_candidate(self, budget, deadline):
         """The pruning within a budget that does best on rows that its trees were not grown on."""
-        points = Points(self._candidates, self._rows[2])
+        points = PruningChoices(self._candidates, self._rows[2])
         # The ensemble as it was given has wide steps to fill; the others stand in between.
         filled = self._filled(budget, deadline)
         chosen = points.choice(budget)

@@ -51,7 +51,7 @@ class Pruning:
     step: tuple | None = None
 
 
-class _Search:
+class _PruningSearch:
     """What choosing on the path and by linear programs have in common.
 
     Parameters
@@ -149,7 +149,7 @@ class _Search:
         return self.problem.expand(chosen, self.ties)
 
 
-class PathSearch(_Search):
+class PathSearch(_PruningSearch):
     """Chooses on a `BudgetPath`."""
 
     def __init__(self, problem, path, **options):
@@ -182,7 +182,7 @@ class PathSearch(_Search):
         return path.chosen(k, self.ties), path.chosen(k - 1, self.ties), path.lams[k], step
 
 
-class ProgramSearch(_Search):
+class ProgramSearch(_PruningSearch):
     """Follows the path by linear programs, one a price level, only as far as needed.
 
     Parameters

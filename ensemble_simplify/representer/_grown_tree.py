@@ -27,7 +27,7 @@ class GrownTree:
     """A tree whose nodes stand in pre-order; the left child of a split is the node after it."""
 
     nodes: np.ndarray  # int32 (n_nodes, 3): column (-1 in leaves), unused, nodes of the branch
-    splits: list  # of Split, None in leaves
+    splits: list  # of ColumnSplit, None in leaves
     mean: np.ndarray  # float64 (n_nodes, n_outputs): of the predictor's answers
     cost: np.ndarray  # float64 (n_nodes,): probability times impurity
     probability: np.ndarray  # float64 (n_nodes,)
