@@ -35,7 +35,6 @@ from ensemble_simplify.base import (
     fitted_rows,
     named_rows,
     promised_domain,
-    read_classifier,
     report,
     warn,
     warn_of_rounding,
@@ -69,6 +68,7 @@ from ensemble_simplify.born_again.near._near_promise import (
 )
 from ensemble_simplify.grid import Axes, Domain, Splits, cell_shares, with_missing
 from ensemble_simplify.proof import Lines, Verification, n_near, verify
+from ensemble_simplify.reading import Model
 from ensemble_simplify.writing import write_classifier
 
 # Share of the memory free at the start of fit that the search may use.
@@ -394,13 +394,14 @@ class BornAgainClassifier(
             default=RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng),
         )
         begin = monotonic()
-        forest = read_classifier(self.estimator_, voting=self.voting)
-        X = encoded(self, forest, rows, X)
+        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
+        forest = model.forest
+        X = encoded(self, model, rows, X)
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
-        domain = promised_domain(self, forest, X)
+        domain = promised_domain(self, model, X)
         if self.voting == "estimator":
-            warn_of_rounding(self.estimator_, forest, rows, X)
+            warn_of_rounding(model, rows, X)
         self._may_miss = None if domain is None or not domain.missing.any() else domain.missing
         counted = weight > 0
 
@@ -806,7 +807,8 @@ class BornAgainClassifier(
             raise ValueError(f"n_leaves={n_leaves!r} must be an integer of at least 1.")
         other = copy(self)
         other.set_params(tolerance=tolerance or 0.0, max_leaf_nodes=n_leaves)
-        forest = read_classifier(self.estimator_, voting=self.voting)
+        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
+        forest = model.forest
         problem = read_problem(forest, self._inside)
         other._set_step(chosen_step(self.path_, tolerance or 0.0, n_leaves), problem)
         return other
@@ -834,7 +836,8 @@ class BornAgainClassifier(
             If the time is over first.
         """
         check_is_fitted(self)
-        forest = read_classifier(self.estimator_, voting=self.voting)
+        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
+        forest = model.forest
         whole = read_problem(forest, self._inside).forest
         problem = Problem.of(replace(whole, threshold=self._threshold), self._inside)
         allowed = self._memory()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify.base import read_classifier
 from ensemble_simplify.grid import leaf_boxes, leaves_of_cells
-from ensemble_simplify.reading import Answering
+from ensemble_simplify.reading import Model
 
 # Points looked at in a leaf that no training row reaches: so many a leaf, so many in all if there
 # are not more leaves than that, and so many at a time.
@@ -45,7 +44,7 @@ def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight
         return None
     proba_of = _own_probabilities(estimator, problem)
     if proba_of is None:
-        asked = Answering(estimator, table)
+        asked = Model(estimator, table)
 
         def proba_of(X):
             return asked.answers(table.rounded(X), "predict_proba")
@@ -82,7 +81,7 @@ def _own_probabilities(estimator, problem):
     forest, axes, trees = problem.forest, problem.axes, problem.trees
     if forest.vote.rule == "majority":
         # where labels are counted, the same nodes hold probabilities all the same
-        forest = read_classifier(estimator, voting="estimator")
+        forest = Model.of(estimator).forest
     if not forest.vote.averages_trees:
         return None
 

@@ -154,7 +154,7 @@ class Simplification:
         y: ArrayLike | None = None,
         *,
         name: str | None = None,
-        time_limit: float = 30.0,
+        time_limit: float | None = None,
     ) -> Any:
         """Fit one of the methods again, to more rows: the recommended one if none is named.
 
@@ -171,8 +171,8 @@ class Simplification:
             True labels or values, which "plain_tree_on_y" alone needs.
         name : str or None, default=None
             A row of the table; None: `best`.
-        time_limit : float, default=30.0
-            Seconds that the method may take.
+        time_limit : float or None, default=None
+            Seconds that the method may take; None: as in :func:`simplify`.
 
         Returns
         -------

@@ -39,7 +39,7 @@ from ensemble_simplify.base import (
     safe_indexing,
     warn_out_of_time,
 )
-from ensemble_simplify.reading import Answering, Table
+from ensemble_simplify.reading import Model, Table
 from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._fidelity import (
     RowsAside,
@@ -614,7 +614,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         )
         table = replace(self._table, names=None) if without_names else self._table
         return Predictor(
-            Answering(model, table), target, name=_name_of(model), batch_size=self.batch_size
+            Model(model, table), target, name=_name_of(model), batch_size=self.batch_size
         )
 
     def _base_rows(self, training, seed):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.reading import Answering
+from ensemble_simplify.reading import Model
 
 
 @dataclass(eq=False)
@@ -17,7 +17,7 @@ class Predictor:
     The matrix holds one-hot labels, probabilities, or one column of values, as `target` says.
     """
 
-    asked: Answering
+    asked: Model
     target: str
     name: str
     classes: Any = None  # an array, once the first answers are known

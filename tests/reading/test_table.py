@@ -32,7 +32,7 @@ from ensemble_simplify import (
 )
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX
 from ensemble_simplify.reading import sklearn as _readers
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 from ensemble_simplify.reading.table import UNKNOWN, Table, is_plain
 
 

@@ -73,7 +73,7 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
     def cost(*sides):
         n_leaves = np.array([(len(nodes) + 1) // 2 for nodes in sides], dtype=float)
         factor = n_leaves if objective == "depth" else np.log2(n_leaves + 1.0)
-        return float(n_leaves @ factor)
+        return round(float(n_leaves @ factor), 6)
 
     # parts: [lo, hi, nodes, split, lower part, upper part]
     whole: list = [*space.whole, tree.nodes, None, None, None]
