@@ -49,7 +49,7 @@ LONGEST = [
     "test_processes.py",
     "test_common.py",
     "test_ecosystem.py",
-    "reading/test_model.py",
+    "reading/test_forest.py",
     "representer/test_estimator.py",
     "grid/test_domain.py",
 ]

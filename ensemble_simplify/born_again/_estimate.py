@@ -14,7 +14,6 @@ from ensemble_simplify.base import (
     StrOptions,
     available_memory,
     check_column_names,
-    read_classifier,
     validate_params,
 )
 from ensemble_simplify.born_again.everywhere._grid import n_cells
@@ -26,7 +25,7 @@ from ensemble_simplify.born_again.everywhere._planner import (
 )
 from ensemble_simplify.born_again.everywhere._search import n_regions
 from ensemble_simplify.grid import Domain, read_domain
-from ensemble_simplify.reading import table_of, unwrap
+from ensemble_simplify.reading import Model, unwrap
 
 # Leaves beyond which a tree is no longer something to read.
 READABLE = 100
@@ -162,8 +161,8 @@ def estimate(
     """
     fitted = unwrap(estimator)
     check_is_fitted(fitted)
-    forest = read_classifier(fitted, voting=voting)
-    table, missing = table_of(fitted, forest), None
+    model = Model.of(fitted, voting=voting, classifier=True)
+    forest, table, missing = model.forest, model.table, None
     if X is not None:
         check_column_names([fitted], X)
         X = table.read(X, [np.float64, np.float32])

@@ -34,7 +34,6 @@ from ensemble_simplify.base import (
     fitted_rows,
     named_rows,
     promised_domain,
-    read_classifier,
     report,
     warn,
     warn_of_rounding,
@@ -68,19 +67,24 @@ from ensemble_simplify.born_again.near._near_promise import (
 )
 from ensemble_simplify.grid import Axes, Domain, Splits, cell_shares, with_missing
 from ensemble_simplify.proof import Lines, n_near, verify
+from ensemble_simplify.reading import Model
 from ensemble_simplify.writing import write_classifier
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
-# For each tree near the training rows that is found to go into an error's advice: seconds under a
-# time limit; without one, points times trees that may be looked at, else it is not sought.
-ADVICE_SECONDS, ADVICE_POINTS = 2.0, 1e9
-# Of the effort for the share of volume, what it gets near training rows: it is not the promise.
+# An error that advises `max_changes` names the leaves of trees that are quickly found near the
+# training rows. Under a time limit, each of them gets so many seconds.
+ADVICE_SECONDS = 2.0
+# Without a time limit, trees are only searched for this advice with fewer points times trees.
+ADVICE_POINTS = 1e9
+# With `max_changes`, the share of volume is no promise: this share of the usual effort measures it.
 NEAR_EFFORT = 0.125
-# Seconds that writing a tree near training rows takes for each tree of the ensemble, most of it for
-# leaves that no row reaches; and what share of a time limit that may be.
-WRITING_SECONDS, WRITING_SHARE = 4e-3, 0.3
-# Seconds that a row and tree take when the probabilities of leaves are set.
+# Forecast of the seconds to write a tree near training rows, for each tree of the ensemble: most
+# are for the probabilities of leaves that no row reaches.
+WRITING_SECONDS = 4e-3
+# Share of a time limit that may be reserved for writing.
+WRITING_SHARE = 0.3
+# Forecast of the seconds to set the probabilities of leaves, for each row and tree.
 VOTE_SECONDS = 3e-8
 
 
@@ -393,13 +397,14 @@ class BornAgainClassifier(
             default=RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng),
         )
         begin = monotonic()
-        forest = read_classifier(self.estimator_, voting=self.voting)
-        X = encoded(self, forest, rows, X)
+        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
+        forest = model.forest
+        X = encoded(self, model, rows, X)
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
-        domain = promised_domain(self, forest, X)
+        domain = promised_domain(self, model, X)
         if self.voting == "estimator":
-            warn_of_rounding(self.estimator_, forest, rows, X)
+            warn_of_rounding(model, rows, X)
         self._may_miss = None if domain is None or not domain.missing.any() else domain.missing
         counted = weight > 0
 
@@ -805,7 +810,8 @@ class BornAgainClassifier(
             raise ValueError(f"n_leaves={n_leaves!r} must be an integer of at least 1.")
         other = copy(self)
         other.set_params(tolerance=tolerance or 0.0, max_leaf_nodes=n_leaves)
-        forest = read_classifier(self.estimator_, voting=self.voting)
+        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
+        forest = model.forest
         problem = read_problem(forest, self._inside)
         other._set_step(chosen_step(self.path_, tolerance or 0.0, n_leaves), problem)
         return other
@@ -833,7 +839,8 @@ class BornAgainClassifier(
             If the time is over first.
         """
         check_is_fitted(self)
-        forest = read_classifier(self.estimator_, voting=self.voting)
+        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
+        forest = model.forest
         whole = read_problem(forest, self._inside).forest
         problem = Problem.of(replace(whole, threshold=self._threshold), self._inside)
         allowed = self._memory()

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import CurveDisplay, counts_axis, shares_axis
-from ensemble_simplify.reading import Answering
+from ensemble_simplify.reading import Model
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -71,7 +71,7 @@ class FaithfulPathDisplay(CurveDisplay):
         path = estimator.path_
         disagreement, n_rows = None, None
         if X is not None:
-            answers = Answering(estimator.estimator_).ask(X)
+            answers = Model(estimator.estimator_).ask(X)
             steps = [estimator.at(n_trees=n) for n in path.n_trees]
             disagreement = np.array([np.mean(step.predict(X) != answers) for step in steps])
             n_rows = len(answers)

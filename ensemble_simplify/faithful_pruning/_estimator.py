@@ -31,7 +31,6 @@ from ensemble_simplify.base import (
     fit_or_unwrap,
     named_rows,
     promised_domain,
-    read_classifier,
     report,
     safe_indexing,
     warn_out_of_time,
@@ -42,6 +41,7 @@ from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
 from ensemble_simplify.faithful_pruning._weights import WeightSearch
 from ensemble_simplify.grid import Axes, Domain, Stopped, with_missing
 from ensemble_simplify.proof import verify, within
+from ensemble_simplify.reading import Model
 from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_written
 
 # Effort of method="auto": searches from other costs, and trees tried for a lower bound.
@@ -284,12 +284,13 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             None if sample_weight is None else weight[used],
             default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
         )
-        forest = read_classifier(self.estimator_)
-        X = encoded(self, forest, rows, X)
+        model = Model.of(self.estimator_, classifier=True)
+        forest = model.forest
+        X = encoded(self, model, rows, X)
         self.classes_ = forest.classes
         class_index(y, self.classes_)
         weights_can_be_written(self.estimator_)
-        domain = promised_domain(self, forest, X)
+        domain = promised_domain(self, model, X)
         if domain is not None:
             forest = domain.read(forest)
         deadline = deadline_after(self.time_limit)
@@ -371,7 +372,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _written(self, weights, domain):
         """The ensemble that has some weights, read as a forest inside the domain."""
-        pruned = read_classifier(reweighted(self.estimator_, weights))
+        pruned = Model.of(reweighted(self.estimator_, weights)).forest
         return pruned if domain is None else domain.read(pruned)
 
     def _proven(self, search, promise, domain, deadline):
@@ -434,7 +435,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         if len(X_aside):
             own = forest.predict_index(X_aside)
             for i, w in enumerate(weights):
-                pruned = read_classifier(reweighted(self.estimator_, w))
+                pruned = Model.of(reweighted(self.estimator_, w)).forest
                 agreement[i] = np.mean(pruned.predict_index(X_aside) == own)
         self.path_ = Bunch(
             n_trees=kept.sum(axis=1),

@@ -112,7 +112,7 @@ class BudgetPathDisplay(CurveDisplay):
 
     def _draw(self, ax, curve):
         if self.candidates is not None:
-            self._draw_candidates(ax)
+            self._draw_candidates(ax, self.candidates)
         styles = ({"color": "tab:blue"}, {"color": "tab:orange", "linestyle": "--"})
         for k, (name, found) in enumerate(self.curves.items()):
             style = {"marker": ".", "markersize": 6, **styles[k % len(styles)]}
@@ -134,13 +134,13 @@ class BudgetPathDisplay(CurveDisplay):
         ax.set(xlabel="Mean cost of a row")
         ax.set_xlim(left=0)
 
-    def _draw_candidates(self, ax):
+    @staticmethod
+    def _draw_candidates(ax, found):
         """The prunings of all ensembles that were fitted, by rows that they had not seen."""
-        found, envelope = self.candidates, self.candidates.envelope
         costs, errors = np.concatenate(found.costs), np.concatenate(found.errors)
         ax.plot(costs, errors, ".", color="0.75", markersize=3, label="candidates, out of bag")
         style = {"drawstyle": "steps-post", "color": "0.45", "label": "their lower envelope"}
-        ax.plot(envelope.costs, envelope.errors, **style)
+        ax.plot(found.envelope.costs, found.envelope.errors, **style)
 
     def plot_costs(self, *, ax=None):
         """Draw what the rows pay for each feature and each group, along the first curve.

@@ -67,7 +67,7 @@ def _parser():
     parser.add_argument("--target", help="column that holds the true labels or values")
     parser.add_argument("--max-leaves", type=int, default=8, help="leaves to read (default: 8)")
     parser.add_argument(
-        "--time-limit", type=float, default=30.0, help="seconds in all (default: 30)"
+        "--time-limit", type=float, default=None, help="seconds in all (default: none)"
     )
     parser.add_argument("--html", type=Path, help="where to write a page with the tree drawn")
     parser.add_argument("--random-state", type=int, default=0, help="seed (default: 0)")

@@ -28,6 +28,8 @@ from ensemble_simplify.writing import percent
 READABLE = 100
 # Seconds of the forecast of a born-again tree, at most.
 FORECAST_SECONDS = 1.0
+# Without a time limit, exact searches that are forecast to take longer are not begun.
+EXACT_SECONDS = 5.0
 # Share of the unpruned cost that feature-budget pruning may spend.
 BUDGET = "50%"
 
@@ -138,7 +140,7 @@ class Method:
     share : float
         Its part of the time, to be compared with those of the others.
     attempt : callable
-        Given a case and seconds, it returns a list of results or raises an error.
+        Given a case and seconds (None: no limit), it returns a list of results or raises an error.
     needs : str
         What it needs, from `NEEDS`, the first that is lacking being the reason not to try it.
     """
@@ -154,7 +156,7 @@ class Method:
         return next(lacking, "")
 
 
-# Why a method that needs something is not tried, and how it is seen that it is there.
+# What a method can need: why it is not tried without it, and a test whether it is there.
 NEEDS = {
     "y": ("y was not given", lambda case: case.y is not None),
     "classes": ("it is for classification only", lambda case: case.is_classifier),
@@ -219,9 +221,8 @@ def representer(case, seconds):
 def born_again(case, seconds):
     """The tree with the model's function at every input, where one can be read."""
     begin = time.monotonic()
-    forecast = estimate(
-        case.model, time_limit=min(FORECAST_SECONDS, seconds / 4), random_state=case.seed
-    )
+    limit = None if seconds is None else min(FORECAST_SECONDS, seconds / 4)
+    forecast = estimate(case.model, time_limit=limit, random_state=case.seed)
     if forecast.n_leaves_lower_bound > READABLE or not forecast.n_leaves <= 2 * READABLE:
         raise NotTried(
             f"a tree that answers alike at every input is expected to have {_many(forecast)} "
@@ -229,6 +230,7 @@ def born_again(case, seconds):
         )
     fitted = BornAgainClassifier(
         FrozenEstimator(case.model),
+        method="heuristic" if seconds is None and forecast.seconds > EXACT_SECONDS else "auto",
         time_limit=_left(begin, seconds),
         random_state=case.seed,
     ).fit(case.X, case.answers)
@@ -240,7 +242,7 @@ def born_again(case, seconds):
 
 
 def _left(begin, seconds):
-    return max(seconds - (time.monotonic() - begin), 1e-3)
+    return None if seconds is None else max(seconds - (time.monotonic() - begin), 1e-3)
 
 
 def _many(forecast):
@@ -324,6 +326,7 @@ def faithful(case, seconds):
     fitted = FaithfulPruner(
         FrozenEstimator(case.model),
         max_changes=None if stumps else 1,
+        method="heuristic" if seconds is None else "auto",
         time_limit=seconds,
         random_state=case.seed,
     ).fit(X, answers)

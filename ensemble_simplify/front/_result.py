@@ -141,7 +141,7 @@ class Simplification:
             Path(path).write_text(as_page(self), encoding="utf-8")
         return as_text(self, with_tree=True)
 
-    def refit(self, X, y=None, *, name=None, time_limit=30.0):
+    def refit(self, X, y=None, *, name=None, time_limit=None):
         """Fit one of the methods again, to more rows: the recommended one if none is named.
 
         What :func:`simplify` found learned from part of its rows; the others were kept aside to
@@ -157,8 +157,8 @@ class Simplification:
             True labels or values, which "plain_tree_on_y" alone needs.
         name : str or None, default=None
             A row of the table; None: `best`.
-        time_limit : float, default=30.0
-            Seconds that the method may take.
+        time_limit : float or None, default=None
+            Seconds that the method may take; None: as in :func:`simplify`.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Try every method on a fitted model within a time limit, and compare them on held-out rows."""
+"""Try every method on a fitted model, and compare them on held-out rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RESERVE = 0.05
         "y": ["array-like", None],
         "max_leaves": [Interval(Integral, 2, None, closed="left")],
         "methods": [StrOptions({"auto"}), list, tuple],
-        "time_limit": [Interval(Real, 0, None, closed="neither")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "feature_costs": ["array-like", dict, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "random_state": ["random_state"],
@@ -56,7 +56,7 @@ def simplify(
     *,
     max_leaves=8,
     methods="auto",
-    time_limit=30.0,
+    time_limit=None,
     feature_costs=None,
     validation_fraction=0.25,
     random_state=None,
@@ -90,10 +90,12 @@ def simplify(
         Methods to try besides the plain trees: "representer", "born_again", "born_again_1",
         "born_again_0", "faithful", "cultivated", "feature_budget" and "genesim". "auto": all that
         go with the model.
-    time_limit : float, default=30.0
-        Seconds in all. Methods get a share of what is left, one after the other; those that get
-        no turn are listed as not tried. Asking the model and fitting plain trees is not limited,
-        and a method may need a second or two to stop.
+    time_limit : float or None, default=None
+        Seconds in all. None: every method ends by itself, after an effort that is counted in
+        operations, so that the result depends neither on the speed of the machine nor on its
+        load; a large model can take minutes. With a limit, methods get a share of what is left,
+        one after the other; those that get no turn are listed as not tried. Asking the model and
+        fitting plain trees is not limited, and a method may need a second or two to stop.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Price of each feature, as for :class:`FeatureBudgetPruner`, which is tried if they are
         given, with half of what the model's features cost.
@@ -191,7 +193,7 @@ def simplify(
     )
     rows = [_model_row(case, held)]
     fitted = {"model": model}
-    deadline = begin + (1.0 - RESERVE) * time_limit
+    deadline = None if time_limit is None else begin + (1.0 - RESERVE) * time_limit
     lacking = {name: METHODS[name].lacks(case) for name in chosen}
     left = sum(METHODS[name].share for name in chosen if not lacking[name])
     with Progress(verbose, len(chosen)) as progress:
@@ -200,8 +202,10 @@ def simplify(
             if lacking[name]:
                 new, results = [_empty_row(name, f"not tried: {lacking[name]}")], {}
             else:
-                share = METHODS[name].share
-                seconds = max(deadline - time.monotonic(), 0.0) * share / left if share else 0.0
+                share, seconds = METHODS[name].share, None
+                if deadline is not None:
+                    seconds = max(deadline - time.monotonic(), 0.0) * share / max(left, 1.0)
+                    seconds = float(f"{seconds:.3g}")
                 new, results = _tried(name, case, held, seconds)
                 left -= share
             rows += new
@@ -275,8 +279,8 @@ def _names(table, model):
 
 def _tried(name, case, held, seconds):
     """Rows of the table for one method, and what it found by name."""
-    begin, seconds = time.monotonic(), float(f"{seconds:.3g}")
-    if name not in ALWAYS and seconds < LEAST_SECONDS:
+    begin = time.monotonic()
+    if name not in ALWAYS and seconds is not None and seconds < LEAST_SECONDS:
         return [_empty_row(name, "not tried: time_limit was used up")], {}
     row = _empty_row(name)
     rows, results, told = [], {}, []

@@ -26,6 +26,7 @@ from ensemble_simplify.base import (
     deadline_after,
     fit_context,
     named_rows,
+    product,
     warn_out_of_time,
 )
 from ensemble_simplify.genesim._first_trees import (
@@ -569,7 +570,7 @@ def _merits(trees, X, y_index, weight, rows):
     for tree in trees:
         leaf = tree.tree_.apply(X)
         label = tree.tree_.value[:, 0].argmax(axis=1)[leaf]
-        voted = of_known @ votes[np.arange(len(label)), label]
-        right = share @ (label == y_index)
+        voted = product(of_known, votes[np.arange(len(label)), label])
+        right = product(share, (label == y_index).astype(float))
         merits.append(0.5 * (voted + right - tree.get_n_leaves() / weight.sum()))
     return np.array(merits)

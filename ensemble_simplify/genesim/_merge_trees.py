@@ -11,7 +11,7 @@ from sklearn.base import is_regressor
 
 from ensemble_simplify.base import TimeLimitError, deadline_after
 from ensemble_simplify.grid import Axes, TreeNodes, overlay, with_sizes
-from ensemble_simplify.reading import read_forest, tree_estimators, unwrap
+from ensemble_simplify.reading import Model, tree_estimators, unwrap
 from ensemble_simplify.writing import gini, missing_directions, read_nodes, write_tree
 
 
@@ -229,7 +229,7 @@ def _read_for_merge(i, model):
     name = f"estimators[{i}]={type(model).__name__}(...)"
     if is_regressor(model):
         raise TypeError(f"{name} is a regressor. merge_trees averages class probabilities.")
-    forest = read_forest(model)
+    forest = Model.of(model).forest
     if not forest.vote.averages_trees:
         raise TypeError(
             f"{name} does not answer the mean of its trees' class probabilities. Give decision "

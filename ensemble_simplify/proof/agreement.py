@@ -16,21 +16,24 @@ from ensemble_simplify.base import (
     Interval,
     binomial_interval,
     check_column_names,
-    read_classifier,
     validate_params,
 )
 from ensemble_simplify.grid import Domain, cell_shares, read_domain
 from ensemble_simplify.proof.forest_pair import Space
-from ensemble_simplify.reading import on_common_table, unwrap
+from ensemble_simplify.reading import Model, common_table
 from ensemble_simplify.writing import percent
 
-# Points drawn from the box, and rounds of halving, without a time limit.
-SAMPLES, BOXES = 100_000, 20_000
-# Rounds after which this ends, if less than so much of the volume is settled: deep forests.
-FIRST_BOXES, LEAST_SETTLED = 1_000, 0.01
-# Boxes looked at within one certificate before it is halved.
+# Points drawn from the box without a time limit.
+SAMPLES = 100_000
+# Boxes that are proven or halved without a time limit.
+BOXES = 20_000
+# Without a time limit, proofs end after so many boxes
+FIRST_BOXES = 1_000
+# if less than this share of the volume is settled then, as with deep forests.
+LEAST_SETTLED = 0.01
+# Boxes inside of a box that its proof may look at before the box is halved.
 BOXES_OF_ONE = 200
-# Proven bounds on a volume that are less apart than this need no estimate beside them.
+# Where the proven bounds on a volume are closer than this, no estimate is drawn.
 SHARP = 0.02
 # Rows shown on which the models differ.
 SHOWN = 10
@@ -246,11 +249,10 @@ def agreement(
     begin = time.perf_counter()
     end = np.inf if time_limit is None else begin + time_limit
     rng = check_random_state(random_state)
-    models = [unwrap(model) for model in (model_a, model_b)]
-    forests = _read_both(models)
-    n_features = _n_features(models, forests)
-    check_column_names(models, X)
-    answering, table = on_common_table(models, forests, X)
+    models, forests = _read_both(model_a, model_b)
+    n_features = _n_features(models)
+    check_column_names([model.estimator for model in models], X)
+    table = common_table(models, X)
     rows = np.empty((0, n_features)) if X is None else table.read(X)
     missing = np.isnan(rows).any(axis=0)
     inside = read_domain(domain, n_features, table.names, missing, table.highest_code)
@@ -259,7 +261,7 @@ def agreement(
             "domain has groups or implications, which agreement does not support. Leave them out, "
             "or give their features integers and bounds."
         )
-    answers, models = None, answering
+    answers = None
     if X is not None:
         if inside is not None:
             inside.check_rows(rows)
@@ -302,21 +304,23 @@ def agreement(
     )
 
 
-def _read_both(models):
-    """Both models as forests, or None if one cannot be read."""
+def _read_both(*fitted):
+    """Two models and their forests; None, and models that can be asked, if one cannot be read."""
     try:
-        return [read_classifier(model) for model in models]
+        models = [Model.of(model, classifier=True) for model in fitted]
+        return models, [model.forest for model in models]
     except (TypeError, ImportError):
+        models = [Model.unread(model) for model in fitted]
         for model in models:
-            check_is_fitted(model)
-        return None
+            check_is_fitted(model.estimator)
+        return models, None
 
 
-def _n_features(models, forests):
-    if forests is None:
-        numbers = [int(model.n_features_in_) for model in models]
-    else:
-        numbers = [forest.n_features for forest in forests]
+def _n_features(models):
+    numbers = [
+        int(model.estimator.n_features_in_) if model.forest is None else model.forest.n_features
+        for model in models
+    ]
     if numbers[0] != numbers[1]:
         raise ValueError(
             f"model_a was fitted on {numbers[0]} features, but model_b on {numbers[1]}. Compare "

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.reading import Answering
+from ensemble_simplify.reading import Model
 
 
 @dataclass(eq=False)
@@ -16,7 +16,7 @@ class Predictor:
     The matrix holds one-hot labels, probabilities, or one column of values, as `target` says.
     """
 
-    asked: Answering
+    asked: Model
     target: str
     name: str
     classes: np.ndarray | None = None

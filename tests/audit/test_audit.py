@@ -29,7 +29,7 @@ from ensemble_simplify import (
 from ensemble_simplify.audit._monotone import _PairSearch
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX, cut_points
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 
 class Truth:

@@ -32,8 +32,8 @@ from ensemble_simplify import (
 )
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX
 from ensemble_simplify.reading import sklearn as _readers
-from ensemble_simplify.reading.answering import Answering
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
+from ensemble_simplify.reading.model import Model
 from ensemble_simplify.reading.table import UNKNOWN, Table, is_plain
 
 
@@ -438,7 +438,7 @@ def test_trees_are_added_up_in_order_whatever_n_jobs(in_pipeline):
     forest = RandomForestClassifier(12, max_depth=6, n_jobs=2, random_state=0)
     model = make_pipeline(MinMaxScaler(), forest) if in_pipeline else forest
     model.fit(X, y)
-    asked = Answering(model)
+    asked = Model.unread(model)
     found = asked.ask(X, "predict_proba")
     assert forest.n_jobs == 2
     forest.n_jobs = None

@@ -45,7 +45,7 @@ from ensemble_simplify import (
     GenesimClassifier,
     RepresenterTree,
 )
-from ensemble_simplify.reading.answering import Answering
+from ensemble_simplify.reading.model import Answering
 from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._grower import Grower, _Sample
 from ensemble_simplify.representer._grown_tree import GrownTree

@@ -183,7 +183,8 @@ def _moved(grid, cells, moves, rng, deadline):
             if a != axis:
                 new_first[:, a], new_last[:, a] = _runs(grid, new, labels[which], a)
         new_lengths = np.log(new_last - new_first + 1.0)
-        better = new_lengths.sum(axis=1) < lengths[which].sum(axis=1)
+        # more than rounding
+        better = new_lengths.sum(axis=1) < lengths[which].sum(axis=1) - 1e-9
         which = which[better]
         cells[which] = new[better]
         first[which], last[which] = new_first[better], new_last[better]

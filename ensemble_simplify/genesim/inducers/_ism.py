@@ -23,13 +23,12 @@ from ensemble_simplify.base import (
     fit_context,
     fit_or_unwrap,
     named_rows,
-    read_classifier,
     report,
     warn_out_of_time,
 )
 from ensemble_simplify.genesim.inducers._ism_growth import grow
 from ensemble_simplify.grid import Axes, with_sizes
-from ensemble_simplify.reading import Answering
+from ensemble_simplify.reading import Model
 from ensemble_simplify.writing import weakest_links, write_counted
 
 
@@ -184,7 +183,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
             None if sample_weight is None else weight,
             default=RandomForestClassifier(random_state=self.random_state),
         )
-        forest = read_classifier(self.estimator_)
+        forest = Model.of(self.estimator_, classifier=True).forest
         self.classes_ = forest.classes
         report(self, f"ensemble of {forest.n_trees} trees is ready")
         used = weight > 0
@@ -227,7 +226,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
         """The ensemble's class distribution for every row; its label where it has none."""
         if hasattr(self.estimator_, "feature_names_in_"):
             X = named_rows(given, X)
-        asked = Answering(self.estimator_)
+        asked = Model(self.estimator_)
         if hasattr(self.estimator_, "predict_proba"):
             return asked.ask(X, "predict_proba")
         return (asked.ask(X)[:, None] == self.classes_).astype(np.float64)
