@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -105,17 +107,17 @@ class Estimate:
     prefer_skip_nested_validation=False,
 )
 def estimate(
-    estimator,
-    X=None,
+    estimator: Any,
+    X: ArrayLike | None = None,
     *,
-    objective="depth_then_leaves",
-    voting="estimator",
-    domain=None,
-    merge_thresholds=False,
-    max_memory=None,
-    time_limit=None,
-    random_state=0,
-):
+    objective: str = "depth_then_leaves",
+    voting: str = "estimator",
+    domain: Domain | dict | None = None,
+    merge_thresholds: bool = False,
+    max_memory: float | None = None,
+    time_limit: float | None = None,
+    random_state: int | np.random.RandomState | None = 0,
+) -> Estimate:
     """Forecast how large the born-again tree of an ensemble is, and the time and memory to find it.
 
     Ask this before :class:`BornAgainClassifier` if the ensemble is large.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import CurveDisplay, counts_axis, shares_axis
@@ -55,7 +57,9 @@ class FaithfulPathDisplay(CurveDisplay):
     whole: int | None = None
 
     @classmethod
-    def from_estimator(cls, estimator, X=None, *, ax=None, **kwargs):
+    def from_estimator(
+        cls, estimator: Any, X: ArrayLike | None = None, *, ax: Any = None, **kwargs: Any
+    ) -> Self:
         """Draw the path of a fitted estimator.
 
         Parameters

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_regressor
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
@@ -70,8 +72,16 @@ class BudgetPathDisplay(CurveDisplay):
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, y, *, sample_weight=None, individual=True, ax=None, **kwargs
-    ):
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        individual: bool = True,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Measure every pruning on the path of a fitted pruner, and draw the result.
 
         Parameters
@@ -96,10 +106,11 @@ class BudgetPathDisplay(CurveDisplay):
         for sharing, name in names.items():
             scores = curves[name] = estimator.path_scores(X, y, sample_weight, sharing=sharing)
             unpruned = scores.unpruned_cost, scores.unpruned_error
-        cost = float(np.average(estimator.feature_cost(X), weights=sample_weight))
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        cost = float(np.average(estimator.feature_cost(X), weights=weight))
         answer, y = estimator.predict(X), np.asarray(y)
         wrong = (answer - y) ** 2 if is_regressor(estimator) else answer != y
-        error = float(np.average(wrong, weights=sample_weight))
+        error = float(np.average(wrong, weights=weight))
         kind = "Mean squared error" if is_regressor(estimator) else "Error"
         return cls(
             curves=curves,
@@ -142,7 +153,7 @@ class BudgetPathDisplay(CurveDisplay):
         style = {"drawstyle": "steps-post", "color": "0.45", "label": "their lower envelope"}
         ax.plot(found.envelope.costs, found.envelope.errors, **style)
 
-    def plot_costs(self, *, ax=None):
+    def plot_costs(self, *, ax: Any = None) -> Self:
         """Draw what the rows pay for each feature and each group, along the first curve.
 
         Parameters

@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_regressor
+from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify.base import TimeLimitError, deadline_after
 from ensemble_simplify.grid import Axes, TreeNodes, overlay, with_sizes
@@ -16,8 +19,13 @@ from ensemble_simplify.writing import gini, missing_directions, read_nodes, writ
 
 
 def merge_trees(
-    estimators, *, weights=None, max_leaf_nodes=100_000, allow_nan=False, time_limit=None
-):
+    estimators: Any,
+    *,
+    weights: ArrayLike | None = None,
+    max_leaf_nodes: int = 100_000,
+    allow_nan: bool = False,
+    time_limit: float | None = None,
+) -> DecisionTreeClassifier:
     """Turn several fitted trees into one tree that is exactly their average.
 
     For every finite row, the result gives the weighted mean of the class probabilities of the given

@@ -5,10 +5,13 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -40,6 +43,9 @@ SHOWN = 10
 # Points predicted at once.
 BATCH = 10_000
 _COUNT = itertools.count()
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,9 +113,9 @@ class Agreement:
     confidence: float
     is_read: bool
     seconds: float
-    table: object = None
+    table: Any = None
 
-    def to_frame(self, feature_names=None):
+    def to_frame(self, feature_names: Sequence[str] | None = None) -> pandas.DataFrame:
         """The counterexamples as a data frame, with what the models answer.
 
         Parameters
@@ -173,8 +179,15 @@ def _range(ends):
     prefer_skip_nested_validation=False,
 )
 def agreement(
-    model_a, model_b, X=None, *, domain=None, confidence=0.95, time_limit=None, random_state=None
-):
+    model_a: Any,
+    model_b: Any,
+    X: ArrayLike | None = None,
+    *,
+    domain: Domain | dict | None = None,
+    confidence: float = 0.95,
+    time_limit: float | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> Agreement:
     """Measure how often, and where, two classifiers agree.
 
     The agreement is measured on the rows `X`, and on the volume of a box of possible inputs.

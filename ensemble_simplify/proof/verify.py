@@ -9,8 +9,10 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ensemble_simplify.base import (
     Interval,
@@ -21,6 +23,7 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.grid import Domain, read_domain
 from ensemble_simplify.proof.compare import compare_labels, compare_numbers
+from ensemble_simplify.proof.outcome import Verification
 from ensemble_simplify.reading import Model, common_table
 
 
@@ -38,18 +41,18 @@ from ensemble_simplify.reading import Model, common_table
     prefer_skip_nested_validation=False,
 )
 def verify(
-    model_a,
-    model_b,
+    model_a: Any,
+    model_b: Any,
     *,
-    voting="estimator",
-    domain=None,
-    X=None,
-    max_changes=None,
-    atol=None,
-    rtol=None,
-    time_limit=None,
-    max_boxes=None,
-):
+    voting: str = "estimator",
+    domain: Domain | dict | None = None,
+    X: ArrayLike | None = None,
+    max_changes: int | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    time_limit: float | None = None,
+    max_boxes: int | None = None,
+) -> Verification:
     """Prove that two tree models give the same answers, or find a row on which they differ.
 
     Two classifiers are compared by their labels or, with `atol`, by their probabilities. Two

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class Predictor:
     asked: Model
     target: str
     name: str
-    classes: np.ndarray | None = None
+    classes: Any = None  # an array, once the first answers are known
     batch_size: int = 2**16  # rows in one question
     n_queries: int = 0
 

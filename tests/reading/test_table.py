@@ -438,7 +438,7 @@ def test_trees_are_added_up_in_order_whatever_n_jobs(in_pipeline):
     forest = RandomForestClassifier(12, max_depth=6, n_jobs=2, random_state=0)
     model = make_pipeline(MinMaxScaler(), forest) if in_pipeline else forest
     model.fit(X, y)
-    asked = Model.unread(model)
+    asked = Model(model)
     found = asked.ask(X, "predict_proba")
     assert forest.n_jobs == 2
     forest.n_jobs = None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils.multiclass import check_classification_targets
@@ -132,15 +133,15 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        max_depth=None,
-        min_samples_split=5,
-        min_samples_leaf=1,
-        ccp_alpha=0.0,
-        time_limit=None,
-        random_state=None,
-        verbose=0,
+        max_depth: int | None = None,
+        min_samples_split: int = 5,
+        min_samples_leaf: int = 1,
+        ccp_alpha: float | str = 0.0,
+        time_limit: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.estimator = estimator
         self.max_depth = max_depth
@@ -153,7 +154,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the ensemble if need be, and grow the tree.
 
         Parameters
