@@ -27,7 +27,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from benchmarks._record import environment
 from ensemble_simplify import BornAgainClassifier, FaithfulPruner
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 PROBES, BATCH = 1_000_000, 50_000
 

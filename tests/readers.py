@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify import FaithfulPruner, OnnxModel, TreeliteModel
-from ensemble_simplify.reading import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 MOST_CELLS = 6000
 LABELS = np.array(["ant", "bee", "cat"])

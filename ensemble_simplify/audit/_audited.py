@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify.base import check_column_names, check_missing, read_classifier
+from ensemble_simplify.base import check_column_names, check_missing
 from ensemble_simplify.grid import Axes, float32_floor, read_domain
-from ensemble_simplify.reading import UNKNOWN, Answering, table_of, unwrap
+from ensemble_simplify.reading import UNKNOWN, Model
 
 
 class Audited:
@@ -15,7 +15,7 @@ class Audited:
     Parameters
     ----------
     model : estimator
-        See `read_forest`.
+        See `Model.of`.
     domain : Domain, dict or None
     row : array-like, frame of one row, series or None
         The row that the question is about.
@@ -42,9 +42,8 @@ class Audited:
     """
 
     def __init__(self, model, domain, row=None, with_ties=False):
-        self.estimator = estimator = unwrap(model)
-        forest = read_classifier(estimator)
-        self.table = table_of(estimator, forest)
+        self._model = read = Model.of(model, classifier=True)
+        self.estimator, forest, self.table = read.estimator, read.forest, read.table
         self.names = None if self.table.names is None else list(self.table.names)
         missing = None
         if row is not None:
@@ -55,8 +54,7 @@ class Audited:
         self.inside = read_domain(domain, forest.n_features, self.names, missing, codes)
         if self.inside is not None and row is not None:
             self.inside.check_rows(rounded)
-        check_missing(self.inside, estimator, forest)
-        self._model = Answering(estimator, self.table)
+        check_missing(self.inside, read)
         self.forest = forest if self.inside is None else self.inside.read(forest)
         self.axes = Axes.of(self.forest)
         if with_ties and self.inside is not None:

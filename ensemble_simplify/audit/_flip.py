@@ -10,8 +10,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, deadline_after, validate_params
@@ -100,8 +102,15 @@ def _plain(value):
     prefer_skip_nested_validation=False,
 )
 def nearest_flip(
-    model, row, *, max_changes=1, features=None, scale=None, domain=None, time_limit=None
-):
+    model: Any,
+    row: ArrayLike,
+    *,
+    max_changes: int = 1,
+    features: ArrayLike | None = None,
+    scale: ArrayLike | Mapping | None = None,
+    domain: Domain | dict | None = None,
+    time_limit: float | None = None,
+) -> NearestFlip:
     """Find the smallest change of one feature, or of a few, that changes the class of a row.
 
     Read more in the :ref:`User Guide <audit>`.

@@ -11,8 +11,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, validate_params
@@ -114,15 +116,15 @@ class Monotonicity:
     prefer_skip_nested_validation=False,
 )
 def is_monotone(
-    model,
-    feature,
+    model: Any,
+    feature: str | int,
     *,
-    increasing=True,
-    class_order=None,
-    positive=None,
-    domain=None,
-    time_limit=None,
-):
+    increasing: bool = True,
+    class_order: ArrayLike | None = None,
+    positive: Any = None,
+    domain: Domain | dict | None = None,
+    time_limit: float | None = None,
+) -> Monotonicity:
     """Prove that a higher value of a feature never lowers the class, or find a counterexample.
 
     Read more in the :ref:`User Guide <audit>`.

@@ -18,7 +18,6 @@ from ensemble_simplify.base.ensemble import (
     finiteness,
     fit_or_unwrap,
     promised_domain,
-    read_classifier,
     warn_of_rounding,
 )
 from ensemble_simplify.base.limits import (

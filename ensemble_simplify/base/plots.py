@@ -6,7 +6,7 @@ import re
 from functools import partial
 from textwrap import indent
 from types import FunctionType
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -128,7 +128,7 @@ class CurveDisplay(Display):
     # Where the legend is, if not where Matplotlib finds room.
     _legend: ClassVar = {}
 
-    def plot(self, *, ax=None, **kwargs):
+    def plot(self, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the curves.
 
         Parameters

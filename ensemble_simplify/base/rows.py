@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils.validation import (
     check_is_fitted,
@@ -148,7 +150,8 @@ def fitted_rows(estimator, X, *, any_missing=False):
         If the rows do not go with those it was fitted on.
     """
     check_is_fitted(estimator)
-    known, table = getattr(estimator, "_may_miss", None), getattr(estimator, "_table", None)
+    known: Any = getattr(estimator, "_may_miss", None)
+    table = getattr(estimator, "_table", None)
     X = X if table is None else table.encode(X)
     allowed = "allow-nan" if any_missing or known is not None else True
     X = validate_data(

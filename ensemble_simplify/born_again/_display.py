@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -49,7 +49,9 @@ class DepthLeavesDisplay(CurveDisplay):
     _legend: ClassVar = {"loc": "lower left", "bbox_to_anchor": (0, 1), "frameon": False}
 
     @classmethod
-    def from_estimator(cls, estimator, *, time_limit=None, ax=None, **kwargs):
+    def from_estimator(
+        cls, estimator: Any, *, time_limit: float | None = None, ax: Any = None, **kwargs: Any
+    ) -> Self:
         """Find the fewest leaves for each depth, and draw them with the estimator's own tree.
 
         Parameters
@@ -129,7 +131,7 @@ class ExceptionPathDisplay(CurveDisplay):
     _legend: ClassVar = {"fontsize": 8}
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None, **kwargs):
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the path of a fitted estimator.
 
         Parameters

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,7 +16,6 @@ from ensemble_simplify.base import (
     StrOptions,
     available_memory,
     check_column_names,
-    read_classifier,
     validate_params,
 )
 from ensemble_simplify.born_again.everywhere._grid import n_cells
@@ -26,7 +27,7 @@ from ensemble_simplify.born_again.everywhere._planner import (
 )
 from ensemble_simplify.born_again.everywhere._search import n_regions
 from ensemble_simplify.grid import Domain, read_domain
-from ensemble_simplify.reading import table_of, unwrap
+from ensemble_simplify.reading import Model, unwrap
 
 # Leaves beyond which a tree is no longer something to read.
 READABLE = 100
@@ -106,17 +107,17 @@ class Estimate:
     prefer_skip_nested_validation=False,
 )
 def estimate(
-    estimator,
-    X=None,
+    estimator: Any,
+    X: ArrayLike | None = None,
     *,
-    objective="depth_then_leaves",
-    voting="estimator",
-    domain=None,
-    merge_thresholds=False,
-    max_memory=None,
-    time_limit=None,
-    random_state=0,
-):
+    objective: str = "depth_then_leaves",
+    voting: str = "estimator",
+    domain: Domain | dict | None = None,
+    merge_thresholds: bool = False,
+    max_memory: float | None = None,
+    time_limit: float | None = None,
+    random_state: int | np.random.RandomState | None = 0,
+) -> Estimate:
     """Forecast how large the born-again tree of an ensemble is, and the time and memory to find it.
 
     Ask this before :class:`BornAgainClassifier` if the ensemble is large.
@@ -162,8 +163,8 @@ def estimate(
     """
     fitted = unwrap(estimator)
     check_is_fitted(fitted)
-    forest = read_classifier(fitted, voting=voting)
-    table, missing = table_of(fitted, forest), None
+    model = Model.of(fitted, voting=voting, classifier=True)
+    forest, table, missing = model.forest, model.table, None
     if X is not None:
         check_column_names([fitted], X)
         X = table.read(X, [np.float64, np.float32])

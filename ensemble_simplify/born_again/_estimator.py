@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from time import monotonic
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import check_random_state
@@ -34,7 +35,6 @@ from ensemble_simplify.base import (
     fitted_rows,
     named_rows,
     promised_domain,
-    read_classifier,
     report,
     warn,
     warn_of_rounding,
@@ -67,7 +67,8 @@ from ensemble_simplify.born_again.near._near_promise import (
     path_bunch,
 )
 from ensemble_simplify.grid import Axes, Domain, Splits, cell_shares, with_missing
-from ensemble_simplify.proof import Lines, n_near, verify
+from ensemble_simplify.proof import Lines, Verification, n_near, verify
+from ensemble_simplify.reading import Model
 from ensemble_simplify.writing import write_classifier
 
 # Share of the memory free at the start of fit that the search may use.
@@ -330,22 +331,22 @@ class BornAgainClassifier(
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        objective="auto",
-        method="auto",
-        max_changes=None,
-        tolerance=0.0,
-        max_leaf_nodes=None,
-        row_share=0.5,
-        voting="estimator",
-        post_prune=False,
-        domain=None,
-        merge_thresholds=False,
-        max_memory=None,
-        time_limit=None,
-        random_state=None,
-        verbose=0,
+        objective: str = "auto",
+        method: str = "auto",
+        max_changes: int | None = None,
+        tolerance: float = 0.0,
+        max_leaf_nodes: int | None = None,
+        row_share: float = 0.5,
+        voting: str = "estimator",
+        post_prune: bool = False,
+        domain: Domain | dict | None = None,
+        merge_thresholds: bool = False,
+        max_memory: float | None = None,
+        time_limit: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.estimator = estimator
         self.objective = objective
@@ -365,7 +366,7 @@ class BornAgainClassifier(
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the ensemble, unless it is frozen, and find the smallest tree equal to it.
 
         Parameters
@@ -397,13 +398,14 @@ class BornAgainClassifier(
             default=RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng),
         )
         begin = monotonic()
-        forest = read_classifier(self.estimator_, voting=self.voting)
-        X = encoded(self, forest, rows, X)
+        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
+        forest = model.forest
+        X = encoded(self, model, rows, X)
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
-        domain = promised_domain(self, forest, X)
+        domain = promised_domain(self, model, X)
         if self.voting == "estimator":
-            warn_of_rounding(self.estimator_, forest, rows, X)
+            warn_of_rounding(model, rows, X)
         self._may_miss = None if domain is None or not domain.missing.any() else domain.missing
         counted = weight > 0
 
@@ -725,7 +727,7 @@ class BornAgainClassifier(
                 f"{self.depth_lower_bound_} and {self.n_leaves_lower_bound_} leaves."
             )
 
-    def verify(self, *, time_limit=None):
+    def verify(self, *, time_limit: float | None = None) -> Verification:
         """Prove that the tree and the ensemble agree on every finite input, or in the domain.
 
         The proof does not use the search. It bounds the votes of the ensemble on the box of
@@ -757,7 +759,7 @@ class BornAgainClassifier(
             **near,
         )
 
-    def covers(self, X):
+    def covers(self, X: ArrayLike) -> np.ndarray:
         """Which rows the promise reaches.
 
         Parameters
@@ -781,7 +783,7 @@ class BornAgainClassifier(
             inside &= self._promise.covers(X)
         return inside
 
-    def at(self, *, n_leaves=None, tolerance=None):
+    def at(self, *, n_leaves: int | None = None, tolerance: float | None = None) -> Self:
         """Take another tree of the path of exceptions, without a new search.
 
         Parameters
@@ -809,12 +811,13 @@ class BornAgainClassifier(
             raise ValueError(f"n_leaves={n_leaves!r} must be an integer of at least 1.")
         other = copy(self)
         other.set_params(tolerance=tolerance or 0.0, max_leaf_nodes=n_leaves)
-        forest = read_classifier(self.estimator_, voting=self.voting)
+        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
+        forest = model.forest
         problem = read_problem(forest, self._inside)
         other._set_step(chosen_step(self.path_, tolerance or 0.0, n_leaves), problem)
         return other
 
-    def front(self, *, time_limit=None):
+    def front(self, *, time_limit: float | None = None) -> list[tuple[int, int]]:
         """Find the fewest leaves for every depth: what a shallower tree costs.
 
         Parameters
@@ -837,7 +840,8 @@ class BornAgainClassifier(
             If the time is over first.
         """
         check_is_fitted(self)
-        forest = read_classifier(self.estimator_, voting=self.voting)
+        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
+        forest = model.forest
         whole = read_problem(forest, self._inside).forest
         problem = Problem.of(replace(whole, threshold=self._threshold), self._inside)
         allowed = self._memory()

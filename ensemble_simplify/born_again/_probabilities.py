@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify.base import read_classifier
 from ensemble_simplify.grid import leaf_boxes, leaves_of_cells
-from ensemble_simplify.reading import Answering
+from ensemble_simplify.reading import Model
 
 # Leaves that no training row reaches get their probabilities from random points: at most so many
 # in a leaf,
@@ -49,7 +48,7 @@ def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight
         return None
     proba_of = _own_probabilities(estimator, problem)
     if proba_of is None:
-        asked = Answering(estimator, table)
+        asked = Model(estimator, table)
 
         def proba_of(X):
             return asked.answers(table.rounded(X), "predict_proba")
@@ -86,7 +85,7 @@ def _own_probabilities(estimator, problem):
     forest, axes, trees = problem.forest, problem.axes, problem.trees
     if forest.vote.rule == "majority":
         # the vote counts labels here, but the nodes of the trees hold probabilities
-        forest = read_classifier(estimator, voting="estimator")
+        forest = Model.of(estimator).forest
     if not forest.vote.averages_trees:
         return None
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import CurveDisplay, Display, shared_text
@@ -83,7 +85,17 @@ class AbstentionDisplay(CurveDisplay):
     )
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, name=None, min_coverage=0.1, ax=None, **kwargs):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        min_coverage: float = 0.1,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw for a fitted classifier that has `predict_spread`, on rows it was not fitted on.
 
         Parameters
@@ -113,8 +125,17 @@ class AbstentionDisplay(CurveDisplay):
 
     @classmethod
     def from_predictions(
-        cls, y_true, y_pred, spread, proba, *, name=None, min_coverage=0.1, ax=None, **kwargs
-    ):
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        spread: ArrayLike,
+        proba: ArrayLike,
+        *,
+        name: str | None = None,
+        min_coverage: float = 0.1,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw for predictions already made, such as those of a cross-validation.
 
         Parameters
@@ -151,7 +172,7 @@ class AbstentionDisplay(CurveDisplay):
             estimator_name=name,
         ).plot(ax=ax, min_coverage=min_coverage, **kwargs)
 
-    def plot(self, *, min_coverage=0.1, ax=None, **kwargs):
+    def plot(self, *, min_coverage: float = 0.1, ax: Any = None, **kwargs: Any) -> Self:
         """Draw both plots.
 
         Parameters
@@ -228,16 +249,16 @@ class ModuleTreeDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator,
+        estimator: Any,
         *,
-        max_depth=3,
-        feature_names=None,
-        decimals=None,
-        max_options=3,
-        ranges=False,
-        fontsize=8,
-        ax=None,
-    ):
+        max_depth: int = 3,
+        feature_names: Sequence[str] | None = None,
+        decimals: int | None = None,
+        max_options: int | None = 3,
+        ranges: bool = False,
+        fontsize: float = 8,
+        ax: Any = None,
+    ) -> Self:
         """Draw a fitted classifier.
 
         Parameters
@@ -299,7 +320,7 @@ class ModuleTreeDisplay(Display):
         display = cls(labels=labels, positions=positions, edges=edges, classes=classes)
         return display.plot(fontsize=fontsize, ax=ax)
 
-    def plot(self, *, fontsize=8, ax=None):
+    def plot(self, *, fontsize: float = 8, ax: Any = None) -> Self:
         """Draw the tree.
 
         Parameters

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import CurveDisplay, counts_axis, shares_axis
-from ensemble_simplify.reading import Answering
+from ensemble_simplify.reading import Model
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -55,7 +57,9 @@ class FaithfulPathDisplay(CurveDisplay):
     whole: int | None = None
 
     @classmethod
-    def from_estimator(cls, estimator, X=None, *, ax=None, **kwargs):
+    def from_estimator(
+        cls, estimator: Any, X: ArrayLike | None = None, *, ax: Any = None, **kwargs: Any
+    ) -> Self:
         """Draw the path of a fitted estimator.
 
         Parameters
@@ -71,7 +75,7 @@ class FaithfulPathDisplay(CurveDisplay):
         path = estimator.path_
         disagreement, n_rows = None, None
         if X is not None:
-            answers = Answering(estimator.estimator_).ask(X)
+            answers = Model(estimator.estimator_).ask(X)
             steps = [estimator.at(n_trees=n) for n in path.n_trees]
             disagreement = np.array([np.mean(step.predict(X) != answers) for step in steps])
             n_rows = len(answers)

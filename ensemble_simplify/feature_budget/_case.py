@@ -10,7 +10,7 @@ from ensemble_simplify.base import class_index
 from ensemble_simplify.feature_budget.pruning._budget_path import BudgetPath, find_path
 from ensemble_simplify.feature_budget.pruning._loss import node_losses
 from ensemble_simplify.feature_budget.pruning._problem import PruningProblem
-from ensemble_simplify.reading import Forest, read_forest, tree_estimators
+from ensemble_simplify.reading import Forest, Model, tree_estimators
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ def state_case(
     -------
     PruningCase
     """
-    forest = read_forest(estimator) if like is None else like.read
+    forest = Model.of(estimator).forest if like is None else like.read
     if not forest.vote.averages_trees:
         raise TypeError(
             f"estimator={type(estimator).__name__}(...) does not average single trees, "

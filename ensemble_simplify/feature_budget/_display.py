@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_regressor
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
@@ -70,8 +72,16 @@ class BudgetPathDisplay(CurveDisplay):
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, y, *, sample_weight=None, individual=True, ax=None, **kwargs
-    ):
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        individual: bool = True,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Measure every pruning on the path of a fitted pruner, and draw the result.
 
         Parameters
@@ -96,10 +106,11 @@ class BudgetPathDisplay(CurveDisplay):
         for sharing, name in names.items():
             scores = curves[name] = estimator.path_scores(X, y, sample_weight, sharing=sharing)
             unpruned = scores.unpruned_cost, scores.unpruned_error
-        cost = float(np.average(estimator.feature_cost(X), weights=sample_weight))
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        cost = float(np.average(estimator.feature_cost(X), weights=weight))
         answer, y = estimator.predict(X), np.asarray(y)
         wrong = (answer - y) ** 2 if is_regressor(estimator) else answer != y
-        error = float(np.average(wrong, weights=sample_weight))
+        error = float(np.average(wrong, weights=weight))
         kind = "Mean squared error" if is_regressor(estimator) else "Error"
         return cls(
             curves=curves,
@@ -112,7 +123,7 @@ class BudgetPathDisplay(CurveDisplay):
 
     def _draw(self, ax, curve):
         if self.candidates is not None:
-            self._draw_candidates(ax)
+            self._draw_candidates(ax, self.candidates)
         styles = ({"color": "tab:blue"}, {"color": "tab:orange", "linestyle": "--"})
         for k, (name, found) in enumerate(self.curves.items()):
             style = {"marker": ".", "markersize": 6, **styles[k % len(styles)]}
@@ -134,15 +145,15 @@ class BudgetPathDisplay(CurveDisplay):
         ax.set(xlabel="Mean cost of a row")
         ax.set_xlim(left=0)
 
-    def _draw_candidates(self, ax):
+    @staticmethod
+    def _draw_candidates(ax, found):
         """The prunings of all ensembles that were fitted, by rows that they had not seen."""
-        found, envelope = self.candidates, self.candidates.envelope
         costs, errors = np.concatenate(found.costs), np.concatenate(found.errors)
         ax.plot(costs, errors, ".", color="0.75", markersize=3, label="candidates, out of bag")
         style = {"drawstyle": "steps-post", "color": "0.45", "label": "their lower envelope"}
-        ax.plot(envelope.costs, envelope.errors, **style)
+        ax.plot(found.envelope.costs, found.envelope.errors, **style)
 
-    def plot_costs(self, *, ax=None):
+    def plot_costs(self, *, ax: Any = None) -> Self:
         """Draw what the rows pay for each feature and each group, along the first curve.
 
         Parameters

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.ensemble import (
     BaggingClassifier,
@@ -295,26 +297,26 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        feature_costs=None,
-        groups=None,
-        group_costs=None,
-        lam=None,
-        budget=None,
-        sharing="ensemble",
-        solver="min_cut",
-        loss="auto",
-        labels="tree",
-        errors="given",
-        drop_trees=True,
-        ties="keep",
-        fill="theta",
-        refit="auto",
-        time_limit=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
+        feature_costs: ArrayLike | dict | None = None,
+        groups: dict | None = None,
+        group_costs: float | dict | None = None,
+        lam: float | None = None,
+        budget: float | str | None = None,
+        sharing: str = "ensemble",
+        solver: str = "min_cut",
+        loss: str = "auto",
+        labels: str = "tree",
+        errors: str = "given",
+        drop_trees: bool = True,
+        ties: str = "keep",
+        fill: str = "theta",
+        refit: str | bool = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
     ):
         self.estimator = estimator
         self.feature_costs = feature_costs
@@ -354,7 +356,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the ensemble if it is not frozen, and prune it.
 
         Parameters
@@ -486,7 +488,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         self._forest, self._problem, self._path = case.forest, case.problem, case.path
         if case.forest.classes is not None:
             self.classes_ = case.forest.classes
-        vars(self).pop("path_", None)  # of another ensemble
+        self.__dict__.pop("path_", None)  # of another ensemble
         if case.path is not None:
             self.path_ = self._describe_path()
 
@@ -716,7 +718,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
     # After fitting.
 
-    def at(self, *, lam=None, budget=None):
+    def at(self, *, lam: float | None = None, budget: float | str | None = None) -> Self:
         """Take the pruning for another price level or budget, without fitting anything again.
 
         Parameters
@@ -739,7 +741,9 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         other._prune(deadline_after(self.time_limit))
         return other
 
-    def pruning_path(self, X, y, sample_weight=None):
+    def pruning_path(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Bunch:
         """Compute all optimal prunings of an ensemble, from lowest error to no cost.
 
         Fits a clone of this estimator; `lam` and `budget` are not used.
@@ -763,7 +767,14 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         pruner = clone(self).set_params(lam=None, budget=None, solver="min_cut")
         return pruner.fit(X, y, sample_weight).path_
 
-    def path_scores(self, X, y, sample_weight=None, *, sharing=None):
+    def path_scores(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sharing: str | None = None,
+    ) -> Bunch:
         """Measure error and cost on other rows for every pruning on the path.
 
         Parameters
@@ -817,7 +828,14 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
             unpruned_cost=float(paid.sum()),
         )
 
-    def select(self, X, y, *, max_loss=0.01, sample_weight=None):
+    def select(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        max_loss: float = 0.01,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Take the cheapest pruning that loses at most `max_loss` on validation rows.
 
         Parameters
@@ -843,7 +861,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         good = np.flatnonzero(scores.errors <= allowed + slack)
         return self.at(lam=float(scores.lams[good[np.argmin(scores.costs[good])]]))
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict with the pruned ensemble.
 
         Parameters
@@ -861,7 +879,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         return self.pruned_estimator_.predict(X)
 
     @available_if(_has_proba)
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict class probabilities with the pruned ensemble.
 
         Parameters
@@ -878,7 +896,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         self._validate(X)
         return self.pruned_estimator_.predict_proba(X)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of the pruned ensemble; for regression, R^2.
 
         Parameters
@@ -898,7 +916,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         measure = r2_score if is_regressor(self) else accuracy_score
         return measure(y, self.predict(X), sample_weight=sample_weight)
 
-    def acquired_features(self, X):
+    def acquired_features(self, X: ArrayLike) -> np.ndarray:
         """Tell which features the pruned ensemble uses for each row.
 
         Parameters
@@ -914,7 +932,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         check_is_fitted(self, "pruned_estimator_")
         return self._problem.acquired(self._forest.apply(self._validate(X)), self._pruning.keep)
 
-    def feature_cost(self, X):
+    def feature_cost(self, X: ArrayLike) -> np.ndarray:
         """Compute what the pruned ensemble pays for each row, groups included.
 
         Parameters
@@ -929,7 +947,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         """
         return self._prices.paid(self.acquired_features(X))
 
-    def predict_lazy(self, fetch, n_samples=1):
+    def predict_lazy(self, fetch: Callable, n_samples: int = 1) -> Bunch:
         """Predict rows whose features are fetched only when a split asks for them.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class SimplificationDisplay(Display):
     )
 
     @classmethod
-    def from_simplification(cls, simplification, *, axes=None):
+    def from_simplification(cls, simplification: Any, *, axes: Any = None) -> Self:
         """Draw what was found.
 
         Parameters
@@ -100,7 +100,7 @@ class SimplificationDisplay(Display):
             is_classifier=simplification.is_classifier,
         ).plot(axes=axes)
 
-    def plot(self, *, axes=None):
+    def plot(self, *, axes: Any = None) -> Self:
         """Draw.
 
         Parameters

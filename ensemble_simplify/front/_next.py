@@ -6,8 +6,8 @@ import copy
 
 from sklearn.pipeline import Pipeline
 
-from ensemble_simplify.base import read_classifier
 from ensemble_simplify.front._rules import tree_of
+from ensemble_simplify.reading import Model
 
 
 def told_tree(found, name):
@@ -79,7 +79,7 @@ def _asked(found):
     """A feature of numbers that the tree splits on first, by name or index; None if it has none."""
     fitted = found.best_model
     try:
-        read_classifier(fitted)
+        Model.of(fitted, classifier=True)
     except (TypeError, ValueError):
         return None
     nodes = tree_of(fitted).tree_

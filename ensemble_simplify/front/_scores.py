@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_simplify.base import binomial_interval
+from ensemble_simplify.writing import percent
 
 # Bootstrap samples for the interval of a coefficient of determination.
 _SAMPLES = 500
@@ -217,26 +218,26 @@ def choose(rows, max_leaves, by_class):
                 f"{_leaves(better)}{where}."
             )
     more = [
-        *_smaller_or_plain(rows, trees, best, by_class),
+        *_smaller_or_plain(rows, trees, best),
         *_rare_classes(rows, best),
         *_lost_classes(best),
-        *_closer_results(rows, best, by_class),
+        *_closer_results(rows, best),
     ]
     return best.name, reason, more
 
 
 def _why(best, by_class, even):
-    share = _share(best.agreement, by_class)
+    share = percent(best.agreement)
     agrees = f"agrees with the model on {share} of the held-out rows"
     if by_class and not even:
-        average = _share(balanced(best), by_class)
+        average = percent(balanced(best))
         agrees += f" ({average} as the average of the classes, since one is rare)"
     if not by_class:
         agrees = f"explains {share} of the model's variance on the held-out rows"
     return f"{_titled(best)} has {_leaves(best)} and {agrees}"
 
 
-def _smaller_or_plain(rows, trees, best, by_class):
+def _smaller_or_plain(rows, trees, best):
     """Notes on a smaller tree, and on the plain tree, that may be as good as the best one."""
     notes = []
     plain = next((r for r in rows if r.name == "plain_tree" and r.is_measured), None)
@@ -245,13 +246,13 @@ def _smaller_or_plain(rows, trees, best, by_class):
         row = min(smaller, key=lambda row: (row.leaves, -row.agreement))
         notes.append(
             f"Smaller, and perhaps as good, for the difference is within one standard error: "
-            f"{row.title}, {_leaves(row)}, agreement {_share(row.agreement, by_class)}."
+            f"{row.title}, {_leaves(row)}, agreement {percent(row.agreement)}."
         )
         plain = None if row is plain else plain
     if plain is not None and best.name not in PLAIN and may_be_as_good(plain, best):
         notes.append(
             f"The plain tree on the model's answers, with {_leaves(plain)}, is as good as far as "
-            f"these rows can tell: {_share(plain.agreement, by_class)}."
+            f"these rows can tell: {percent(plain.agreement)}."
         )
     return notes
 
@@ -270,13 +271,13 @@ def _lost_classes(best):
     """Notes on the classes that the best tree gives to less than half of the model's rows."""
     return [
         f"Of the rows to which the model answers {label}, the recommended tree gives that "
-        f"answer to {_share(share, True)} only."
+        f"answer to {percent(share)} only."
         for label, share in best.class_agreement.items()
         if share < 0.5
     ]
 
 
-def _closer_results(rows, best, by_class):
+def _closer_results(rows, best):
     """Notes on the larger results that agree clearly more, or are proven while the tree is not."""
     notes = []
     measured = [row for row in rows if row.is_measured and row.name not in ("model", best.name)]
@@ -292,7 +293,7 @@ def _closer_results(rows, best, by_class):
         promise = f"; promised: {row.promise.split(';')[0]}" if row.is_proven else ""
         notes.append(
             f"Closer to the model, {what}: {row.title}, {size}, agreement "
-            f"{_share(row.agreement, by_class)}{promise}."
+            f"{percent(row.agreement)}{promise}."
         )
     return notes
 
@@ -314,11 +315,3 @@ def _lower(row):
 
 def _leaves(row):
     return "1 leaf" if row.leaves == 1 else f"{row.leaves:,} leaves"
-
-
-def _share(share, by_class):
-    """A share in per cent; a share below one is never rounded to 100 %."""
-    text = f"{100 * share:.1f}".removesuffix(".0")
-    if text == "100" and share < 1:
-        text = "more than 99.9"
-    return f"{text} %"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.utils import Bunch, check_random_state
 
@@ -50,18 +52,18 @@ RESERVE = 0.05
     prefer_skip_nested_validation=False,
 )
 def simplify(
-    model,
-    X,
-    y=None,
+    model: Any,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
     *,
-    max_leaves=8,
-    methods="auto",
-    time_limit=None,
-    feature_costs=None,
-    validation_fraction=0.25,
-    random_state=None,
-    verbose=0,
-):
+    max_leaves: int = 8,
+    methods: str | list[str] = "auto",
+    time_limit: float | None = None,
+    feature_costs: ArrayLike | dict | None = None,
+    validation_fraction: float = 0.25,
+    random_state: int | np.random.RandomState | None = None,
+    verbose: int = 0,
+) -> Simplification:
     """Try what a fitted model can become, and compare the results.
 
     The model is asked for its answers to `X`, and never fitted again or changed. Every method that

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sklearn.base import BaseEstimator, TransformerMixin, is_classifier
 from sklearn.utils import ClassifierTags, RegressorTags
 
-from ensemble_simplify.reading import Answering
+from ensemble_simplify.reading import Model
 
 
 class Codes(TransformerMixin, BaseEstimator):
@@ -79,4 +79,4 @@ class AnsweringCodes(BaseEstimator):
     def predict(self, X):
         """What the model answers to the table."""
         table = self.codes.table
-        return Answering(self.model, table).answers(table.gaps.restore(X) if self.codes.fill else X)
+        return Model(self.model, table).answers(table.gaps.restore(X) if self.codes.fill else X)

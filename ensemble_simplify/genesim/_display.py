@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import CurveDisplay, leaves_axis
@@ -57,7 +58,16 @@ class ParetoFrontDisplay(CurveDisplay):
     _legend: ClassVar = {"loc": "lower right"}
 
     @classmethod
-    def from_estimator(cls, estimator, X=None, y=None, *, others=None, ax=None, **kwargs):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        others: dict | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the front of a fitted estimator.
 
         Parameters

@@ -7,7 +7,7 @@ tie features together, become boxes of cells outside the domain.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import combinations, pairwise
 from numbers import Integral
@@ -60,11 +60,11 @@ class Domain:
     """
 
     bounds: Mapping = field(default_factory=dict)
-    integers: list | str = ()
-    one_hot: list = ()
-    at_most_one: list = ()
-    implies: list = ()
-    missing: list | str | None = None
+    integers: Sequence | str = ()
+    one_hot: Sequence = ()
+    at_most_one: Sequence = ()
+    implies: Sequence = ()
+    missing: Sequence | str | None = None
 
 
 def read_domain(domain, n_features, names=None, missing=None, categorical=None):
@@ -480,7 +480,7 @@ def _assignment(clauses):
 def _easy_assignment(clauses):
     """Values that satisfy clauses that only ask for a few ones, else None: groups mostly do."""
     values = {j: False for clause in clauses for j, _ in clause}
-    for clause in sorted(clauses, key=len):
+    for clause in sorted(clauses, key=lambda clause: len(clause)):
         if all(values[j] != value for j, value in clause):
             values[max(clause)[0]] = True
     held = all(any(values[j] == value for j, value in clause) for clause in clauses)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,12 +19,11 @@ from ensemble_simplify.base import (
     Interval,
     binomial_interval,
     check_column_names,
-    read_classifier,
     validate_params,
 )
 from ensemble_simplify.grid import Domain, cell_shares, read_domain
 from ensemble_simplify.proof.forest_pair import Space
-from ensemble_simplify.reading import on_common_table, unwrap
+from ensemble_simplify.reading import Model, common_table
 from ensemble_simplify.writing import percent
 
 # Points drawn from the box without a time limit.
@@ -41,6 +43,9 @@ SHOWN = 10
 # Points predicted at once.
 BATCH = 10_000
 _COUNT = itertools.count()
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,9 +113,9 @@ class Agreement:
     confidence: float
     is_read: bool
     seconds: float
-    table: object = None
+    table: Any = None
 
-    def to_frame(self, feature_names=None):
+    def to_frame(self, feature_names: Sequence[str] | None = None) -> pandas.DataFrame:
         """The counterexamples as a data frame, with what the models answer.
 
         Parameters
@@ -174,8 +179,15 @@ def _range(ends):
     prefer_skip_nested_validation=False,
 )
 def agreement(
-    model_a, model_b, X=None, *, domain=None, confidence=0.95, time_limit=None, random_state=None
-):
+    model_a: Any,
+    model_b: Any,
+    X: ArrayLike | None = None,
+    *,
+    domain: Domain | dict | None = None,
+    confidence: float = 0.95,
+    time_limit: float | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> Agreement:
     """Measure how often, and where, two classifiers agree.
 
     The agreement is measured on the rows `X`, and on the volume of a box of possible inputs.
@@ -250,11 +262,10 @@ def agreement(
     begin = time.perf_counter()
     end = np.inf if time_limit is None else begin + time_limit
     rng = check_random_state(random_state)
-    models = [unwrap(model) for model in (model_a, model_b)]
-    forests = _read_both(models)
-    n_features = _n_features(models, forests)
-    check_column_names(models, X)
-    answering, table = on_common_table(models, forests, X)
+    models, forests = _read_both(model_a, model_b)
+    n_features = _n_features(models)
+    check_column_names([model.estimator for model in models], X)
+    table = common_table(models, X)
     rows = np.empty((0, n_features)) if X is None else table.read(X)
     missing = np.isnan(rows).any(axis=0)
     inside = read_domain(domain, n_features, table.names, missing, table.highest_code)
@@ -263,7 +274,7 @@ def agreement(
             "domain has groups or implications, which agreement does not support. Leave them out, "
             "or give their features integers and bounds."
         )
-    answers, models = None, answering
+    answers = None
     if X is not None:
         if inside is not None:
             inside.check_rows(rows)
@@ -306,21 +317,23 @@ def agreement(
     )
 
 
-def _read_both(models):
-    """Both models as forests, or None if one cannot be read."""
+def _read_both(*fitted):
+    """Two models and their forests; None, and models that can be asked, if one cannot be read."""
     try:
-        return [read_classifier(model) for model in models]
+        models = [Model.of(model, classifier=True) for model in fitted]
+        return models, [model.forest for model in models]
     except (TypeError, ImportError):
+        models = [Model.unread(model) for model in fitted]
         for model in models:
-            check_is_fitted(model)
-        return None
+            check_is_fitted(model.estimator)
+        return models, None
 
 
-def _n_features(models, forests):
-    if forests is None:
-        numbers = [int(model.n_features_in_) for model in models]
-    else:
-        numbers = [forest.n_features for forest in forests]
+def _n_features(models):
+    numbers = [
+        int(model.estimator.n_features_in_) if model.forest is None else model.forest.n_features
+        for model in models
+    ]
     if numbers[0] != numbers[1]:
         raise ValueError(
             f"model_a was fitted on {numbers[0]} features, but model_b on {numbers[1]}. Compare "

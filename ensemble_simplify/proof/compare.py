@@ -20,8 +20,9 @@ from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
 
 
-def compare_labels(models, forests, inside, voting, X, max_changes, end, max_boxes):
+def compare_labels(models, inside, voting, X, max_changes, end, max_boxes):
     """Compare what two classifiers predict."""
+    forests = [model.forest for model in models]
     n_boxes, row_of = 0, None
     if max_changes is None:
         space = Space(forests, domain=inside)
@@ -49,8 +50,9 @@ def compare_labels(models, forests, inside, voting, X, max_changes, end, max_box
     return Verification(True, None, None, n_boxes, 0.0)
 
 
-def compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max_boxes):
+def compare_numbers(models, inside, tolerance, X, max_changes, end, max_boxes):
     """Compare the values of two regressors, or the probabilities of two classifiers."""
+    forests = [model.forest for model in models]
     kind, sums, last = _sums_of(models, forests, tolerance)
     columns = [np.zeros(1, dtype=np.intp)] * 2
     if forests[0].classes is not None:

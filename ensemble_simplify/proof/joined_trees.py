@@ -6,6 +6,8 @@ two models that are much alike, most of them cancel.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ensemble_simplify.grid import CodedTrees, overlay
@@ -48,7 +50,7 @@ class JoinedTrees:
         leaf = self.nodes[:, 0] < 0
         self.nodes[leaf, 1] = np.arange(leaf.sum())
         used = [np.unique(nodes[nodes[:, 0] >= 0, 0]) for nodes, _ in groups]
-        self.axis_of = [int(own[0]) for own in used if len(own) == 1]
+        self.axis_of: Any = [int(own[0]) for own in used if len(own) == 1]
         if len(self.axis_of) < len(groups) or len(set(self.axis_of)) < len(groups):
             self.axis_of = None
 

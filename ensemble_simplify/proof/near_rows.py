@@ -14,7 +14,7 @@ from time import monotonic
 import numpy as np
 
 from ensemble_simplify.grid import FREE, CodedTrees, Stopped, in_boxes, leaves_of_cells
-from ensemble_simplify.proof._lines import UNSURE, find_runs, label_lines
+from ensemble_simplify.proof._lines import UNSURE, LineWalker, find_runs
 from ensemble_simplify.reading import Sums
 
 # Cells whose labels are held at once; and cells, times trees, whose class is computed at once.
@@ -81,21 +81,19 @@ class Lines:
             # the vote is no sum: every cell is asked
             walked = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
             labels[walked >= from_axis[:, None]] = UNSURE
-        elif not label_lines(
-            self.trees.nodes,
-            self.trees.offsets,
-            self.sums.folded,
-            self.sums.is_exact,
-            self.sums.tie_upper,
-            self.sums.rounding,
-            cells,
-            from_axis,
-            self.first,
-            *self.outside,
-            deadline,
-            labels,
-        ):
-            raise Stopped
+        else:
+            walker = LineWalker(
+                self.trees.nodes,
+                self.trees.offsets,
+                self.sums.folded,
+                exact=self.sums.is_exact,
+                tie_upper=self.sums.tie_upper,
+                tolerance=self.sums.rounding,
+                first=self.first,
+                outside=self.outside,
+            )
+            if not walker.label(cells, from_axis, deadline, labels):
+                raise Stopped
         rows, positions = np.nonzero(labels == UNSURE)
         step = max(1, BATCH_LEAVES // len(self.trees))
         for i in range(0, len(rows), step):

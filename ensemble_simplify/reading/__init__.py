@@ -3,10 +3,10 @@
 `model` is the way in, `sklearn` and the other families know where an ensemble keeps its trees.
 """
 
-from ensemble_simplify.reading.answering import Answering, on_common_table
 from ensemble_simplify.reading.categories import as_thresholds
 from ensemble_simplify.reading.decision import Vote
-from ensemble_simplify.reading.model import Forest, read_forest, tree_estimators
+from ensemble_simplify.reading.forest import Forest, tree_estimators
+from ensemble_simplify.reading.model import Model, common_table
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
 from ensemble_simplify.reading.pipelines import unwrap
 from ensemble_simplify.reading.sklearn import (

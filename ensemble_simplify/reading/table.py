@@ -425,7 +425,7 @@ def plain_levels(levels):
 def is_plain(X):
     """Whether a table holds numbers alone, as far as its types tell."""
     if hasattr(X, "dtypes") and hasattr(X, "columns"):
-        kinds = [getattr(kind, "kind", None) for kind in list(X.dtypes)]
+        kinds: list = [getattr(kind, "kind", None) for kind in list(X.dtypes)]
         if None in kinds:  # polars
             return all(kind.is_numeric() or str(kind) == "Boolean" for kind in X.dtypes)
         return all(kind in "biuf" for kind in kinds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -54,7 +54,7 @@ class PruningPathDisplay(CurveDisplay):
     _legend: ClassVar = {"loc": "upper right"}  # errors fall with size
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None, **kwargs):
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the path of a fitted estimator.
 
         There are up to three curves. The first is the disagreement with the predictor on the rows

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -38,7 +39,7 @@ from ensemble_simplify.base import (
     safe_indexing,
     warn_out_of_time,
 )
-from ensemble_simplify.reading import Answering, Table
+from ensemble_simplify.reading import Model, Table
 from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._fidelity import (
     RowsAside,
@@ -318,33 +319,33 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        target="auto",
-        sampler="copula",
-        smearing=0.25,
-        keep_rows=0.5,
-        n_neighbors=20,
-        neighbor_weights="uniform",
-        sampling="auto",
-        n_samples=None,
-        batch_size=2**16,
-        reuse=False,
-        select="fidelity",
-        max_depth=None,
-        max_leaf_nodes=None,
-        min_train_samples=None,
-        forbidden_splits="next_best",
-        split_confidence=None,
-        min_cost=None,
-        categorical_features=None,
-        feature_groups=None,
-        validation_fraction=0.1,
-        n_stability=0,
-        time_limit=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
+        target: str = "auto",
+        sampler: str = "copula",
+        smearing: float = 0.25,
+        keep_rows: float = 0.5,
+        n_neighbors: int = 20,
+        neighbor_weights: str = "uniform",
+        sampling: str = "auto",
+        n_samples: int | None = None,
+        batch_size: int = 2**16,
+        reuse: bool = False,
+        select: str | None = "fidelity",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_train_samples: int | None = None,
+        forbidden_splits: str = "next_best",
+        split_confidence: float | None = None,
+        min_cost: float | None = None,
+        categorical_features: ArrayLike | None = None,
+        feature_groups: list | None = None,
+        validation_fraction: float = 0.1,
+        n_stability: int = 0,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.estimator = estimator
         self.target = target
@@ -436,7 +437,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit the predictor, unless it is fitted, and grow the tree that represents it.
 
         Parameters
@@ -613,7 +616,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         )
         table = replace(self._table, names=None) if without_names else self._table
         return Predictor(
-            Answering(model, table), target, name=_name_of(model), batch_size=self.batch_size
+            Model(model, table), target, name=_name_of(model), batch_size=self.batch_size
         )
 
     def _base_rows(self, training, seed):
@@ -635,7 +638,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     def _grow(self, law, columns, training, base_answers, seeds):
         n_rows = law.X.shape[0]
-        common = {
+        common: dict[str, Any] = {
             "law": law,
             "predictor": self._predictor,
             "deadline": deadline_after(self.time_limit),
@@ -801,7 +804,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     # ------------------------------------------------------------------ use
 
-    def fidelity(self, X, sample_weight=None):
+    def fidelity(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """How well the tree agrees with the predictor.
 
         Parameters
@@ -823,7 +826,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             sample_weight = check_weights(sample_weight, X)
         return self._agreement(X, sample_weight)
 
-    def sample(self, n_samples, random_state=None):
+    def sample(
+        self, n_samples: int, random_state: int | np.random.RandomState | None = None
+    ) -> Any:
         """Manufacture rows like those that the tree is grown on.
 
         Parameters
@@ -849,7 +854,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         return self._table.decode(X)
 
     @available_if(lambda self: self._type() == "classifier")
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Class probabilities: the predictor's answers to synthetic rows in the same leaf.
 
         Parameters
@@ -864,7 +869,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         """
         return HoldsClassifierTree.predict_proba(self, X)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of the tree for a classifier, coefficient of determination for a regressor.
 
         Parameters

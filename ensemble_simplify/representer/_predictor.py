@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.reading import Answering
+from ensemble_simplify.reading import Model
 
 
 @dataclass(eq=False)
@@ -16,10 +17,10 @@ class Predictor:
     The matrix holds one-hot labels, probabilities, or one column of values, as `target` says.
     """
 
-    asked: Answering
+    asked: Model
     target: str
     name: str
-    classes: np.ndarray | None = None
+    classes: Any = None  # an array, once the first answers are known
     batch_size: int = 2**16  # rows in one question
     n_queries: int = 0
 

@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 
-from ensemble_simplify.reading import read_forest, readable, tree_estimators, tree_shares
+from ensemble_simplify.reading import Model, readable, tree_estimators, tree_shares
 from ensemble_simplify.writing.sklearn_tree import embedded_copy, pruned_copy
 
 # Fitted attributes that tell how the trees of an ensemble were grown, one entry for each.
@@ -42,7 +42,7 @@ def weights_can_be_written(estimator):
     estimator : fitted ensemble
     """
     estimator = readable(estimator)
-    forest = read_forest(estimator)
+    forest = Model.of(estimator).forest
     if forest.sums is None:
         raise TypeError(
             f"estimator={type(estimator).__name__}(...) does not add up votes of trees: its "
@@ -67,7 +67,7 @@ def reweighted(estimator, weights):
     estimator : fitted ensemble
         Not changed.
     weights : float64 array of shape (n_trees,)
-        What each tree's votes are multiplied by, none negative; trees as `read_forest` has them.
+        What each tree's votes are multiplied by, none negative; trees as `Model.of` has them.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def _reweighted_hist_gradient_boosting(estimator, kept, weights):
 
 def _voting(estimator, kept, weights):
     """A VotingClassifier of copies of trees that know all features and all classes."""
-    forest = read_forest(estimator)
+    forest = Model.of(estimator).forest
     names = getattr(estimator, "feature_names_in_", None)
     # as many shares as trees: those of a plain forest are one each; hard votes keep their weights
     is_hard = forest.vote.rule == "hard"

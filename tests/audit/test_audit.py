@@ -29,7 +29,7 @@ from ensemble_simplify import (
 from ensemble_simplify.audit._monotone import _PairSearch
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX, cut_points
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 
 class Truth:
@@ -59,7 +59,8 @@ class Truth:
         rows = np.array(list(itertools.product(*with_nan)), dtype=np.float64)
         if domain is not None:
             rows = rows[read_domain(domain, n_features).contains(rows.astype(np.float32))]
-        self.rows, self.table = rows, self.forest.table
+        self.rows = rows
+        self.table = None if self.forest.table.is_plain else self.forest.table
         self.labels = self.predict(rows)
 
     def shown(self, rows):

@@ -15,12 +15,12 @@ from oracles import FREE, completions, min_leaves
 from sklearn.datasets import load_iris, load_wine
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
-from ensemble_simplify.base.ensemble import read_classifier
 from ensemble_simplify.born_again.everywhere import _fooling as fooling
 from ensemble_simplify.born_again.everywhere._fooling import fooling_set
 from ensemble_simplify.born_again.everywhere._grid import Grid
 from ensemble_simplify.born_again.everywhere._planner import read_problem
 from ensemble_simplify.grid.domain import read_domain
+from ensemble_simplify.reading.forest import read_forest
 
 
 @st.composite
@@ -84,7 +84,7 @@ def test_bound_reaches_most_of_the_optimum(seed):
 def test_moves_shorten_runs():
     X, y = load_wine(return_X_y=True)
     trees = read_problem(
-        read_classifier(RandomForestClassifier(8, max_depth=3, random_state=0).fit(X, y))
+        read_forest(RandomForestClassifier(8, max_depth=3, random_state=0).fit(X, y))
     ).trees
     rng = np.random.default_rng(0)
     cells = rng.integers(0, trees.shape, size=(300, len(trees.shape)), dtype=np.int32)
@@ -113,7 +113,7 @@ def test_classes_along_lines(kind, domain):
     X = np.hstack([X > X.mean(axis=0), X])
     model = kind(n_estimators=9, max_depth=3, max_features=2, random_state=0).fit(X, y)
     inside = None if domain is None else read_domain(domain, X.shape[1], None)
-    trees = read_problem(read_classifier(model), inside).trees
+    trees = read_problem(read_forest(model), inside).trees
     table = trees.labels()
     grid = grid_of(table)
     assert grid.has_free == trees.has_free == (domain is not None)
@@ -132,7 +132,7 @@ def test_cells_of_a_simplified_grid():
     """Cells of all cuts are found again among those that are left."""
     X, y = load_iris(return_X_y=True)
     model = RandomForestClassifier(8, max_depth=3, random_state=1).fit(X, y)
-    trees = read_problem(read_classifier(model)).trees
+    trees = read_problem(read_forest(model)).trees
     whole = grid_of(trees.labels())
     grid = whole.simplified()
     assert grid.n_cells < whole.n_cells

@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ensemble_simplify import FeatureBudgetPruner
 from ensemble_simplify.feature_budget._case import importance_ranking, is_grown_on
 from ensemble_simplify.feature_budget.pruning._fill import fill_step
-from ensemble_simplify.reading.model import tree_estimators
+from ensemble_simplify.reading.forest import tree_estimators
 from ensemble_simplify.reading.sklearn import keep_members
 
 pytestmark = pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning")

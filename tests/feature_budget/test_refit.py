@@ -35,7 +35,7 @@ from ensemble_simplify.feature_budget.refit._refit import (
     lower_envelope,
     without_the_least,
 )
-from ensemble_simplify.reading.model import read_forest, tree_estimators
+from ensemble_simplify.reading.forest import read_forest, tree_estimators
 
 pytestmark = pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning")
 

@@ -475,6 +475,19 @@ def test_frame_with_text_categories_and_missing_values():
     assert "sex ≤" not in text
 
 
+def test_a_column_that_had_no_gaps_may_have_one_later():
+    X, y = ship()
+    found = simplify(ship_model(), X, y, methods=["representer"], time_limit=3, random_state=0)
+    new, _ = ship(seed=1)
+    new["class"] = new["class"].astype(float)
+    new.loc[::3, "class"] = np.nan
+    new.loc[::4, "sex"] = None
+    answers = found["representer"].predict(new)
+    assert set(answers) <= {"lived", "died"}
+    complete = new[["class", "sex"]].notna().all(axis=1).to_numpy()
+    np.testing.assert_array_equal(answers[complete], found["representer"].predict(new[complete]))
+
+
 def test_rules_answer_as_the_tree_does():
     """The report's lines, read by a small interpreter, against the tree's predictions."""
     X, y = ship(n=300, seed=2)
@@ -490,8 +503,7 @@ def test_rules_answer_as_the_tree_does():
 
 
 @pytest.mark.parametrize("column", ["age", "port"])
-@pytest.mark.parametrize("name", ["plain_tree", "representer"])
-def test_rules_tell_what_becomes_of_missing_values(column, name):
+def test_rules_tell_what_becomes_of_missing_values(column):
     X, _ = ship(n=300, seed=2)
     y = np.where(X[column].isna(), "lost", np.where(X["class"] < 2, "first", "known"))
     model = HistGradientBoostingClassifier(max_iter=20, categorical_features="from_dtype")
@@ -499,12 +511,13 @@ def test_rules_tell_what_becomes_of_missing_values(column, name):
     found = simplify(
         model, X.astype({"sex": "category"}), y, methods=["representer"], random_state=0
     )
-    object.__setattr__(found, "best", name)
-    told = found.report().partition(f"The recommended tree ({name}):\n\n")[2].splitlines()
     new = ship(n=100, seed=4)[0].astype({"sex": object, "port": object})
-    answers = [interpreted(told, row) for _, row in new.iterrows()]
-    assert "lost" in answers
-    assert answers == found[name].predict(new).tolist()
+    for name in ("plain_tree", "representer"):
+        object.__setattr__(found, "best", name)
+        told = found.report().partition(f"The recommended tree ({name}):\n\n")[2].splitlines()
+        answers = [interpreted(told, row) for _, row in new.iterrows()]
+        assert "lost" in answers
+        assert answers == found[name].predict(new).tolist()
 
 
 def interpreted(told, row):

@@ -38,7 +38,7 @@ from ensemble_simplify.born_again.everywhere._search import CellTree, solve
 from ensemble_simplify.grid.axes import Axes, cell_shares
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.grid.thresholds import cut_points, merged_thresholds
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 OBJECTIVES = ["depth", "leaves", "depth_then_leaves"]
 

@@ -21,7 +21,7 @@ from ensemble_simplify.grid.axes import Axes, children
 from ensemble_simplify.grid.thresholds import cut_points
 from ensemble_simplify.proof.forest_pair import Space
 from ensemble_simplify.reading.decision import Vote
-from ensemble_simplify.reading.model import Forest, read_forest
+from ensemble_simplify.reading.forest import Forest, read_forest
 
 
 def cuts_of(forest):

@@ -26,7 +26,7 @@ from ensemble_simplify.proof.forest_pair import Space
 from ensemble_simplify.proof.joined_trees import JoinedTrees
 from ensemble_simplify.proof.stump_sums import TooMany, both_lead, near_ties
 from ensemble_simplify.proof.vote_pair import PairOfVotes
-from ensemble_simplify.reading.model import read_forest, tree_estimators
+from ensemble_simplify.reading.forest import read_forest, tree_estimators
 
 SUMS = ["forest", "forest_even", "forest_stumps", "bagging", "adaboost", "boosting", "voting_soft"]
 

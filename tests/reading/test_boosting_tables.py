@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from ensemble_simplify import BornAgainClassifier, Domain, verify
 from ensemble_simplify.reading import trees as _reading
 from ensemble_simplify.reading.boosting import read_lightgbm, read_xgboost
-from ensemble_simplify.reading.model import _assemble, read_forest
+from ensemble_simplify.reading.forest import _assemble, read_forest
 from ensemble_simplify.reading.sklearn import read
 
 pytestmark = [

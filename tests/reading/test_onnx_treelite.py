@@ -18,7 +18,7 @@ from strategies import edge_points
 from threadpoolctl import threadpool_limits
 
 from ensemble_simplify import Domain, OnnxModel, TreeliteModel, agreement, verify
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
+from typing import Any
 
 import numpy as np
 
@@ -311,7 +312,8 @@ class _TreeSearch:
         self.rng = rng
         self.report = report or (lambda message: None)
         self.warn = warn or (lambda message: None)
-        self.grid = self.tree = None
+        self.grid: Any = None
+        self.tree: Any = None
 
     @property
     def is_direct(self):

@@ -85,7 +85,7 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
         return round(float(n_leaves @ factor), 6)
 
     # parts: [lo, hi, nodes, split, lower part, upper part]
-    whole = [*space.whole, tree.nodes, None, None, None]
+    whole: list = [*space.whole, tree.nodes, None, None, None]
     heap, grown, count = [(-tree.n_leaves, 0, whole)], 0, 0
     while heap and grown < max_grown:
         n_leaves, _, part = heappop(heap)
@@ -120,7 +120,8 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
             heappush(heap, (-((len(side) + 1) // 2), count, part[place]))
         if monotonic() >= deadline:
             break
-    pieces, stack = [], [whole]
+    pieces: list = []
+    stack: list = [whole]
     while stack:
         _, _, nodes, split, lower, upper = stack.pop()
         if split is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import monotonic
+from typing import Any
 
 import numpy as np
 
@@ -189,7 +190,8 @@ class LineSearch:
         self.begin, self.max_bytes = monotonic(), max_bytes
         self.seconds = seconds
         self.rng, self.report = rng, report
-        self.nodes, self.leaves_bound = None, 1
+        self.nodes: Any = None
+        self.leaves_bound = 1
         self.fronts = None
         distinct, self.counts = np.unique(cells, axis=0, return_counts=True)
         self.n_points = n_near(len(distinct), shape, max_changes)

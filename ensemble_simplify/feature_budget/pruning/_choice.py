@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -70,6 +72,11 @@ class _PruningSearch:
     rankings : sequence of ndarray of intp, shape (n_features,)
         As for `fill_step`.
     """
+
+    is_complete: bool
+    supports: Any
+    _optimum: Callable
+    _around: Callable
 
     def __init__(
         self, problem, *, shared, ties, fill, deadline, progress, choose=None, rankings=()

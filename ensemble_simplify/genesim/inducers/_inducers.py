@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special, stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -141,14 +142,16 @@ class _Inducer(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         "confidence": [Interval(Real, 0, 1, closed="neither"), None],
     }
 
-    def __init__(self, *, min_samples_leaf=2, max_depth=None, confidence=0.25):
+    def __init__(
+        self, *, min_samples_leaf: int = 2, max_depth: int | None = None, confidence: float = 0.25
+    ):
         self.min_samples_leaf = min_samples_leaf
         self.max_depth = max_depth
         self.confidence = confidence
 
     @fit_context(prefer_skip_nested_validation=True)
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow and prune a tree.
 
         Parameters

@@ -30,7 +30,7 @@ from strategies import (
 )
 
 from ensemble_simplify import BornAgainClassifier
-from ensemble_simplify.reading.model import read_forest, tree_estimators
+from ensemble_simplify.reading.forest import read_forest, tree_estimators
 
 # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
