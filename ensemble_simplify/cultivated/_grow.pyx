@@ -922,7 +922,8 @@ cdef int find_options(Grower* g) except -1 nogil:
     cdef OpenNode* node = g.node
     cdef intp_t i, j
     g.k = neighbourhood_mass(g, node.mass)
-    g.impurity = gini_mass_of_node(node.class_mass.data() + 1, g.n_classes - 1, node.mass) / node.mass
+    g.impurity = (
+        gini_mass_of_node(node.class_mass.data() + 1, g.n_classes - 1, node.mass) / node.mass)
     for i in range(node.n_rows):
         g.label[i] = <int32_t> g.y[node.rows[i]]
     if not node.has_histogram:  # which holds the masses
@@ -997,7 +998,7 @@ cdef bint add_children(_Growing out, intp_t number) except -1 nogil:
         weigh(g, child)
     if g.left.n_rows > 0 and g.right.n_rows > 0:
         return True
-    for side in range(2):
+    for _ in range(2):
         child = out.stack.back()
         out.stack.pop_back()
         del child

@@ -96,7 +96,7 @@ def encode_trees(
         The number of a leaf is its old id.
     offsets : intp array of shape (n_trees + 1,)
     """
-    cdef intp_t t, node, i, n_nodes = left.shape[0]
+    cdef intp_t t, node, n_nodes = left.shape[0]
     cdef vector[intp_t] stack
     cdef vector[Node] nodes
     cdef Node fresh
@@ -315,7 +315,7 @@ def leaf_boxes(const int32_t[:, ::1] nodes, const int32_t[::1] lo, const int32_t
     """
     cdef:
         intp_t n_axes = lo.shape[0]
-        intp_t a, i, n_leaves = 0
+        intp_t a, i, _, n_leaves = 0
         int32_t here, axis, cut
         vector[int32_t] at, lows, highs, region_lo, region_hi
         vector[int32_t] todo, todo_lo, todo_hi
@@ -346,7 +346,7 @@ def leaf_boxes(const int32_t[:, ::1] nodes, const int32_t[::1] lo, const int32_t
                 continue
             todo.push_back(right_child(tree, here))
             todo.push_back(here + 1)
-            for i in range(2):
+            for _ in range(2):
                 todo_lo.insert(todo_lo.end(), region_lo.begin(), region_lo.end())
                 todo_hi.insert(todo_hi.end(), region_hi.begin(), region_hi.end())
             todo_hi[todo_hi.size() - n_axes + axis] = cut

@@ -10,13 +10,17 @@ arithmetic. Time grows with the number of halvings, never with the number of cel
 
 Votes over votes (hard votes over forests) are *units*: a unit adds up its trees and, for
 every unit below it, a weight on the label this one answers; its own label goes to the unit above.
+
+Certifier
+    One or two models: proves a box, grows a tree that equals a model on a box, and samples the
+    depths of such a tree.
 """
 
 import numpy as np
 
 from libc.math cimport INFINITY
 
-from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees
+from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees, Gain, Gain
 from ensemble_simplify.grid._regions cimport Node, nodes_to_array
 from ensemble_simplify._typedefs cimport (
     float64_t, int32_t, int64_t, intp_t, next_random, now, should_stop, uint8_t, uint64_t,
@@ -29,12 +33,23 @@ cdef enum:
     # Above so many labels, bounds are kept for labels instead of pairs of labels.
     MAX_PAIRED = 8
 
+# What the width of bounds counts in the choice of a cut, beside what its halves take off them.
+cdef float64_t SPREAD = 0.001
+
 cdef enum Rule:
     ASK             # only the judge knows
     FIRST_LARGEST   # scores / scale, first argmax
     SECOND_ABOVE    # -scores[0] + scores[1] > 0 after division
     ABOVE_ZERO
     NOT_BELOW_ZERO
+
+RULES = {
+    "ask": ASK,
+    "first_largest": FIRST_LARGEST,
+    "second_above": SECOND_ABOVE,
+    "above_zero": ABOVE_ZERO,
+    "not_below_zero": NOT_BELOW_ZERO,
+}
 
 
 def bound_entries(value):
@@ -82,6 +97,24 @@ cdef void merge_leaves(vector[Node] &tree) noexcept nogil:
     tree.erase(tree.begin(), tree.begin() + end)
 
 
+cdef inline void add_gain(
+    Gain *gain, const float64_t *both, intp_t width, const int32_t *entries, intp_t n_entries
+) noexcept nogil:
+    """Add what the halves at the root of a tree take off some entries of its bound."""
+    cdef const float64_t *left = both + width
+    cdef const float64_t *right = left + width
+    cdef float64_t off_left = 0.0, off_right = 0.0, spread = 0.0
+    cdef intp_t i, k
+    for i in range(n_entries):
+        k = entries[i]
+        off_left += both[k] - left[k]
+        off_right += both[k] - right[k]
+        spread += both[k]
+    gain.left += off_left
+    gain.right += off_right
+    gain.spread += spread if spread > 0.0 else 0.0
+
+
 cdef class Certifier(BoundedTrees):
     """One or two tree models on a grid of cells, ready for proofs on any box.
 
@@ -98,16 +131,12 @@ cdef class Certifier(BoundedTrees):
         What the leaves add for each label, in their unit; there are at least two labels.
     unit_of : intp array of shape (n_trees,)
         Unit of each tree, not falling.
-    units : list of dict
-        Each with the entries ``model`` (0 or 1), ``parent`` (a later unit, -1 for the last of a
-        model), ``weight`` on its label there, ``tolerance`` (within which its sums are left to
-        the judge; 0: they are exact), ``rank`` of each label (ties go to the smaller; -1: never
-        answered) and ``opaque`` (no bounds hold).
+    units : list of Unit
+        With the labels as in `value`; each after those below it, those of the first model first.
     judge : callable
         ``judge(model, cells)``: the exact labels of rows of cells.
-    exact : list of dict, one a model
-        ``rule``, ``scale``, ``start`` (n_scores,), ``labels`` of its class indices: how the
-        exact label follows from ``scores``; rule "ask" asks the judge.
+    exact : list of ExactRule, one a model
+        How the exact label follows from ``scores``.
     scores : float64 array of shape (n_leaf_numbers, n_scores)
         What the leaves add to the scores of their model.
     twin : intp array of shape (n_nodes,) or None
@@ -165,45 +194,46 @@ cdef class Certifier(BoundedTrees):
             self.twin.resize(n_nodes)
             for i in range(n_nodes):
                 self.twin[i] = <int32_t> twin_[i]
+        self._read_units(units, exact)
         self.first_tree.assign(self.n_models + 1, 0)
         for t in range(self.n_trees):
             self.unit_of.push_back(<int32_t> unit_of_[t])
-            self.first_tree[units[unit_of_[t]]["model"] + 1] = <int32_t> (t + 1)
-        self.top.assign(self.n_models, -1)
-        for i, unit in enumerate(units):
-            self.parent.push_back(unit["parent"])
-            self.model_of.push_back(unit["model"])
-            self.weight.push_back(unit["weight"])
-            self.tolerance.push_back(unit["tolerance"])
-            self.opaque.push_back(unit["opaque"])
-            if unit["parent"] < 0:
-                self.top[unit["model"]] = <int32_t> i
-            for k in range(self.n_labels):
-                self.rank.push_back(unit["rank"][k])
-                self.allowed.push_back(unit["rank"][k] >= 0)
-        rules = {
-            "ask": ASK, "first_largest": FIRST_LARGEST, "second_above": SECOND_ABOVE,
-            "above_zero": ABOVE_ZERO, "not_below_zero": NOT_BELOW_ZERO,
-        }
-        self.label_at.assign(self.n_models * (self.n_scores + 2), 0)
-        self.start.assign(self.n_models * self.n_scores, 0.0)
-        for i, own in enumerate(exact):
-            self.rule.push_back(rules[own["rule"]])
-            self.scale.push_back(own["scale"])
-            self.used.push_back(len(own["start"]))
-            for k in range(len(own["start"])):
-                self.start[i * self.n_scores + k] = own["start"][k]
-            for k in range(min(len(own["labels"]), self.n_scores + 2)):
-                self.label_at[i * (self.n_scores + 2) + k] = own["labels"][k]
+            self.first_tree[self.model_of[unit_of_[t]] + 1] = <int32_t> (t + 1)
         self.upper.assign(self.n_units * self.width, 0.0)
         self.alive.assign(self.n_units * self.n_labels, 0)
         self.n_alive.assign(self.n_units, 0)
-        self.gain_left.assign(self.n_cuts + 1, 0.0)
-        self.gain_right.assign(self.n_cuts + 1, 0.0)
-        self.total.assign(self.n_cuts + 1, -1.0)
+        self.open.assign(self.n_units * self.width, 0)
+        self.n_open.assign(self.n_units, 0)
         self.witness.assign(2 * self.n_axes + 1, 0)
         self.pending.assign(JUDGED * self.n_axes + 1, 0)
         self.sums.assign(self.n_scores, 0.0)
+
+    def _read_units(self, units, exact):
+        """Copy what the search needs of the units and rules."""
+        cdef intp_t i, k
+        self.top.assign(self.n_models, -1)
+        for i, unit in enumerate(units):
+            self.model_of.push_back(unit.model)
+            self.parent.push_back(unit.parent)
+            self.weight.push_back(unit.weight)
+            self.tolerance.push_back(unit.tolerance)
+            self.opaque.push_back(unit.opaque)
+            if unit.parent < 0:
+                self.top[unit.model] = <int32_t> i
+            for rank in unit.rank:
+                self.rank.push_back(rank)
+                self.allowed.push_back(rank >= 0)
+        self.label_at.assign(self.n_models * (self.n_scores + 2), 0)
+        self.start.assign(self.n_models * self.n_scores, 0.0)
+        for i, own in enumerate(exact):
+            self.rule.push_back(RULES[own.rule])
+            self.scale.push_back(own.scale)
+            self.used.push_back(len(own.start))
+            for k, start in enumerate(own.start):
+                self.start[i * self.n_scores + k] = start
+            # two labels follow from one score
+            for k, label in enumerate(own.labels[: self.n_scores + 2]):
+                self.label_at[i * (self.n_scores + 2) + k] = label
 
     # ------------------------------------------------------------------ labels that are possible
 
@@ -217,8 +247,13 @@ cdef class Certifier(BoundedTrees):
         for t in range(self.n_trees):
             upper = self.upper.data() + self.unit_of[t] * self.width
             bound = self.bound.data() + t * 3 * self.width
-            for k in range(self.width):
-                upper[k] += bound[k]
+            if self.width == 2:
+                # two labels are the usual case, and faster without a loop
+                upper[0] += bound[0]
+                upper[1] += bound[1]
+            else:
+                for k in range(self.width):
+                    upper[k] += bound[k]
         for u in range(self.n_units):
             self._find_possible(u)
             if self.parent[u] >= 0:
@@ -294,7 +329,7 @@ cdef class Certifier(BoundedTrees):
                     if alone:
                         upper[n + a] -= weight
 
-    # ------------------------------------------------------------------ exact labels of single cells
+    # ------------------------------------------------------------------ labels of single cells
 
     cdef intp_t _decide(self, intp_t model) noexcept nogil:
         """Label of a box in which every tree is one leaf, in the model's arithmetic; -1: ask."""
@@ -376,109 +411,98 @@ cdef class Certifier(BoundedTrees):
     # ------------------------------------------------------------------ the search
 
     cdef int _choose(self) noexcept nogil:
-        """Choose the cut to halve the box at; 0 if no undecided tree is left to split.
+        """Choose the cut to halve the box at; 0 if no undecided tree is left to split."""
+        cdef intp_t tree = self._lone_tree()
+        cdef intp_t k
+        cdef Gain *gain
+        cdef const Gain *best
+        self.next_side = 0
+        if tree < 0:
+            self._find_open()
+            if self.twin.size():
+                self._count_gains(True)
+            if not self.n_touched:
+                self._count_gains(False)
+            for k in range(self.n_touched):
+                gain = &self.gains[self.touched[k]]
+                gain.score = gain.left + gain.right + SPREAD * gain.spread
+            best = self._take_best()
+            if best == NULL:
+                return 0
+            tree = best.tree
+            self.next_side = best.right < best.left
+        self.next_axis = self.nodes[self.roots[tree]].axis
+        self.next_cut = self.nodes[self.roots[tree]].cut
+        return 1
 
-        Gains of a cut are what its halves take off the bounds that are still open, counted in
-        the trees whose restricted root has this cut.
-        """
-        cdef intp_t n = self.n_labels
-        cdef intp_t t, u, p, a, b, k, n_touched = 0
-        cdef Node *split
-        cdef const float64_t *both
-        cdef const float64_t *left
-        cdef const float64_t *right
-        cdef const uint8_t *alive
-        cdef float64_t off_left, off_right, spread, score
-        cdef float64_t best = -1.0
-        cdef int32_t at
-        cdef bint only_different = False
+    cdef intp_t _lone_tree(self) noexcept nogil:
+        """The tree of an undecided model of one tree, of two models; it is walked leaf by leaf."""
+        cdef intp_t model, tree
         if self.n_models == 2:
-            # a model of one tree is walked leaf by leaf
-            for k in range(2):
-                split = self.nodes.data() + self.roots[self.first_tree[k]]
+            for model in range(2):
+                tree = self.first_tree[model]
                 if (
-                    self.first_tree[k + 1] - self.first_tree[k] == 1
-                    and split.axis >= 0
-                    and self.n_alive[self.top[k]] > 1
+                    self.first_tree[model + 1] - tree == 1
+                    and self.nodes[self.roots[tree]].axis >= 0
+                    and self.n_alive[self.top[model]] > 1
                 ):
-                    self.next_axis = split.axis
-                    self.next_cut = split.cut
-                    self.next_side = 0
-                    return 1
-        if self.twin.size():
-            for t in range(self.first_tree[1]):
-                p = self.first_tree[1] + t
-                if self.twin[self.roots[t]] != self.twin[self.roots[p]] and (
-                    self.nodes[self.roots[t]].axis >= 0 or self.nodes[self.roots[p]].axis >= 0
-                ):
-                    only_different = True
-                    break
-        while True:
-            for t in range(self.n_trees):
-                split = self.nodes.data() + self.roots[t]
-                if split.axis < 0:
-                    continue
-                u = self.unit_of[t]
-                p = u
-                while p >= 0 and self.n_alive[p] > 1:
-                    p = self.parent[p]
-                if p >= 0:
-                    continue
-                if only_different:
-                    p = self.first_tree[1]
-                    p = t + p if t < p else t - p
-                    if self.twin[self.roots[t]] == self.twin[self.roots[p]]:
-                        continue
-                both = self.bound.data() + t * 3 * self.width
-                left = both + self.width
-                right = left + self.width
+                    return tree
+        return -1
+
+    cdef void _find_open(self) noexcept nogil:
+        """List the entries of bounds that can still change the label of a model, for each unit."""
+        cdef intp_t n = self.n_labels
+        cdef intp_t u, a, b
+        cdef const uint8_t *alive
+        cdef int32_t *entry
+        for u in range(self.n_units - 1, -1, -1):
+            entry = self.open.data() + u * self.width
+            if self.n_alive[u] > 1 and (self.parent[u] < 0 or self.n_open[self.parent[u]]):
                 alive = self.alive.data() + u * n
-                off_left = off_right = spread = 0.0
-                if n == 2:
-                    for k in range(2):
-                        off_left += both[k] - left[k]
-                        off_right += both[k] - right[k]
-                        spread += both[k]
-                elif self.paired:
-                    for a in range(n):
-                        if alive[a]:
-                            for b in range(n):
-                                if b != a and alive[b]:
-                                    k = a * (n - 1) + b - (b > a)
-                                    off_left += both[k] - left[k]
-                                    off_right += both[k] - right[k]
-                                    spread += both[k]
-                else:
-                    for a in range(n):
-                        if alive[a]:
-                            for b in range(2):
-                                k = a + b * n
-                                off_left += both[k] - left[k]
-                                off_right += both[k] - right[k]
-                                spread += both[k]
-                at = self.first_cut[split.axis] + split.cut
-                if self.total[at] < 0.0:
-                    self.touched[n_touched] = <int32_t> t
-                    n_touched += 1
-                    self.total[at] = self.gain_left[at] = self.gain_right[at] = 0.0
-                self.gain_left[at] += off_left
-                self.gain_right[at] += off_right
-                self.total[at] += spread if spread > 0.0 else 0.0
-            if n_touched or not only_different:
-                break
-            # what differs lies in a model that is settled; the other one is not, elsewhere
-            only_different = False
-        for k in range(n_touched):
-            split = self.nodes.data() + self.roots[self.touched[k]]
-            at = self.first_cut[split.axis] + split.cut
-            score = self.gain_left[at] + self.gain_right[at] + 0.001 * self.total[at]
-            if score > best:
-                best = score
-                self.next_axis = split.axis
-                self.next_cut = split.cut
-                self.next_side = self.gain_right[at] < self.gain_left[at]
-            self.total[at] = -1.0
-        return n_touched > 0
+                for a in range(n):
+                    if not alive[a]:
+                        continue
+                    if not self.paired:
+                        entry[0] = <int32_t> a
+                        entry[1] = <int32_t> (a + n)
+                        entry += 2
+                        continue
+                    for b in range(n):
+                        if b != a and alive[b]:
+                            entry[0] = <int32_t> (a * (n - 1) + b - (b > a))
+                            entry += 1
+            self.n_open[u] = <int32_t> (entry - (self.open.data() + u * self.width))
+
+    cdef void _count_gains(self, bint only_different) noexcept nogil:
+        """Add up what the halves at each cut take off the open entries of bounds.
+
+        `only_different` leaves out trees that equal their twin in the other model; what is left
+        may all belong to a model that is settled, and then there are no gains.
+        """
+        cdef intp_t t, unit
+        cdef const Node *nodes = self.nodes.data()
+        cdef const int32_t *roots = self.roots.data()
+        cdef const float64_t *bound
+        cdef const int32_t *entries
+        for t in range(self.n_trees):
+            unit = self.unit_of[t]
+            if nodes[roots[t]].axis < 0 or not self.n_open[unit]:
+                continue
+            if only_different and self._equals_twin(t):
+                continue
+            bound = self.bound.data() + t * 3 * self.width
+            entries = self.open.data() + unit * self.width
+            if self.width == 2:
+                # two labels again: a number known here lets the compiler leave out the loop
+                add_gain(self._gain(t), bound, 2, entries, 2)
+            else:
+                add_gain(self._gain(t), bound, self.width, entries, self.n_open[unit])
+
+    cdef inline bint _equals_twin(self, intp_t tree) noexcept nogil:
+        """Whether a tree and the one at its place in the other model are the same in the box."""
+        cdef intp_t n = self.first_tree[1]
+        cdef intp_t other = tree + n if tree < n else tree - n
+        return self.twin[self.roots[tree]] == self.twin[self.roots[other]]
 
     cdef int _look(self) except -1 nogil:
         """Look at the box: 0 settled, 1 to be halved, 2 refuted (`lo` is a cell that refutes)."""
@@ -518,7 +542,7 @@ cdef class Certifier(BoundedTrees):
             if self.twin.size():
                 same = True
                 for t in range(self.first_tree[1]):
-                    if self.twin[self.roots[t]] != self.twin[self.roots[self.first_tree[1] + t]]:
+                    if not self._equals_twin(t):
                         same = False
                         break
                 if same:
@@ -729,7 +753,8 @@ cdef class Certifier(BoundedTrees):
         return nodes_to_array(tree) if done else None
 
     def sample_depths(
-        self, const int32_t[::1] lo, const int32_t[::1] hi, intp_t n, uint64_t seed, seconds=INFINITY
+        self, const int32_t[::1] lo, const int32_t[::1] hi, intp_t n, uint64_t seed,
+        seconds=INFINITY, double max_boxes=INFINITY,
     ):
         """Depths of random leaves of the tree that `grow` would grow, before leaves are merged.
 
@@ -746,6 +771,8 @@ cdef class Certifier(BoundedTrees):
         seed : int
         seconds : float
             Time limit; at least one leaf is looked at.
+        max_boxes : float
+            About how many boxes to look at, at most.
 
         Returns
         -------
@@ -755,7 +782,7 @@ cdef class Certifier(BoundedTrees):
         cdef const int32_t *last = &hi[0]
         cdef float64_t deadline = now() + <float64_t> seconds
         cdef uint64_t random = seed
-        cdef intp_t i, a, done = 0
+        cdef intp_t i, a, done = 0, n_boxes = 0
         self._check(lo, hi)
         if self.n_models != 1:
             raise ValueError("a tree is grown for one model, but two are loaded")
@@ -770,7 +797,8 @@ cdef class Certifier(BoundedTrees):
                 for a in range(self.n_axes):
                     self.lo[a] = lo[a]
                     self.hi[a] = hi[a]
-                if should_stop(deadline):
+                n_boxes += depths_[i] + 1
+                if n_boxes >= max_boxes or should_stop(deadline):
                     break
         return depths[:done]
 

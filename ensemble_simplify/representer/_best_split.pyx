@@ -242,4 +242,3 @@ def best_split(
             X, answers, categorical, base_rows, members, at_least, values, by_column
         )
     return best.column, best.n_values, best.threshold, best.score / X.shape[0]
-

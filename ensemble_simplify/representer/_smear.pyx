@@ -36,7 +36,9 @@ cdef enum:
     POLL = 16384    # draws between two looks at the keyboard
 
 
-cdef inline intp_t first_above(const double* table, intp_t low, intp_t high, double x) noexcept nogil:
+cdef inline intp_t first_above(
+    const double* table, intp_t low, intp_t high, double x
+) noexcept nogil:
     """First k in [low, high) with table[k] > x; high - 1 if rounding leaves none."""
     cdef intp_t k = upper_bound(table + low, table + high, x) - table
     return k if k < high else high - 1
@@ -254,7 +256,7 @@ cdef class Smearer:
         uint64_t seed,
         float64_t[:, ::1] out,  # OUT
     ):
-        """Fill `out` (n_draws, n_columns) with rows drawn inside a region of positive probability."""
+        """Fill `out` (n_draws, n_columns) with rows drawn in a region of positive probability."""
         with nogil:
             self._draw(q, limits, allowed, seed, out)
 
@@ -358,7 +360,7 @@ cdef class Smearer:
         return self.anyone(i, self.place(i, k), self.place(i, k + 1), u)
 
     cdef inline intp_t anyone(self, intp_t i, intp_t begin, intp_t end, double u) noexcept nogil:
-        """Training row in places begin .. end - 1, in proportion to its weight, from a uniform u."""
+        """Training row in places begin .. end - 1, in proportion to its weight, from a uniform."""
         cdef intp_t place
         if self.equal_weights:
             place = begin + min(<intp_t>(u * (end - begin)), end - begin - 1)

@@ -23,7 +23,6 @@ from ensemble_simplify import (
     estimate,
     verify,
 )
-from ensemble_simplify.base.ensemble import read_classifier
 from ensemble_simplify.base.limits import TimeLimitError
 from ensemble_simplify.born_again.everywhere import _planner as planner
 from ensemble_simplify.born_again.everywhere import _refinement as refinement
@@ -37,6 +36,7 @@ from ensemble_simplify.born_again.everywhere._search import CellTree, solve
 from ensemble_simplify.born_again.everywhere._search import pareto_front as solved_front
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.proof.forest_pair import Space
+from ensemble_simplify.reading.forest import read_forest
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -163,7 +163,7 @@ def test_upper_splits(monkeypatch):
     for loader, seed in ((load_iris, 0), (load_wine, 1)):
         X, y = loader(return_X_y=True)
         forest = RandomForestClassifier(6, max_depth=3, random_state=seed).fit(X, y)
-        problem = read_problem(read_classifier(forest))
+        problem = read_problem(read_forest(forest))
         first = CellTree(problem.space.grow(np.inf, 10**6))
         rng = np.random.default_rng(0)
         cells = rng.integers(0, problem.trees.shape, (5000, len(problem.trees.shape)), np.int32)
@@ -192,7 +192,7 @@ def test_every_sweep_keeps_the_function_and_the_size(objective, monkeypatch):
     monkeypatch.setattr(refinement, "WORK_RISE", 2.0)
     X, y = load_iris(return_X_y=True)
     model = RandomForestClassifier(8, max_depth=3, random_state=2).fit(X, y)
-    problem = read_problem(read_classifier(model))
+    problem = read_problem(read_forest(model))
     table = problem.trees.labels()
     cells = np.indices(table.shape, dtype=np.int32).reshape(table.ndim, -1).T.copy()
     steps = refinement.Refinement(
@@ -242,7 +242,7 @@ def test_parts_outside_the_domain(seed, monkeypatch):
     X[:, :3].sort(axis=1)
     y = rng.integers(3, size=200)
     forest = RandomForestClassifier(7, max_depth=4, random_state=seed).fit(X, y)
-    problem = read_problem(read_classifier(forest), read_domain({"implies": [[0, 1, 2]]}, 5, None))
+    problem = read_problem(read_forest(forest), read_domain({"implies": [[0, 1, 2]]}, 5, None))
     assert problem.trees.shape == (2,) * 5
     table = problem.trees.labels()
     cells = np.indices(table.shape, dtype=np.int32).reshape(5, -1).T.copy()
@@ -375,7 +375,7 @@ def test_estimate():
         ({"objective": "size"}, "'objective' parameter of estimate must be"),
         ({"voting": "soft"}, "'voting' parameter of estimate must be"),
         ({"max_memory": 0}, "'max_memory' parameter of estimate must be"),
-        ({"time_limit": None}, "'time_limit' parameter of estimate must be"),
+        ({"time_limit": 0}, "'time_limit' parameter of estimate must be"),
         ({"X": np.zeros((5, 2))}, "X has 2 features, but the ensemble was fitted on 4"),
     ],
 )

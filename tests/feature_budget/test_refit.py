@@ -23,8 +23,8 @@ from ensemble_simplify import BudgetForestClassifier, FeatureBudgetPruner
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget.refit import _refit
 from ensemble_simplify.feature_budget.refit._refit import (
-    Candidate,
-    Points,
+    JudgedEnsemble,
+    PruningChoices,
     families,
     feature_sets,
     filled_up,
@@ -34,7 +34,7 @@ from ensemble_simplify.feature_budget.refit._refit import (
     lower_envelope,
     without_the_least,
 )
-from ensemble_simplify.reading.model import read_forest, tree_estimators
+from ensemble_simplify.reading.forest import read_forest, tree_estimators
 
 pytestmark = pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning")
 
@@ -233,7 +233,7 @@ def test_the_choice_by_comparing_rows_one_by_one(seed, sampled, monkeypatch):
         of_rows[0] = of_rows[1]
         scores = [np.average(r[r == r], weights=weight[r == r]) for r in of_rows]
         candidates.append(
-            Candidate(
+            JudgedEnsemble(
                 str(k),
                 None if k == 2 else "an ensemble",
                 np.arange(k + 1),
@@ -244,7 +244,7 @@ def test_the_choice_by_comparing_rows_one_by_one(seed, sampled, monkeypatch):
                 of_rows[:, _refit.sampled_rows(600)],
             )
         )
-    points, n_dearer = Points(candidates, weight), 0
+    points, n_dearer = PruningChoices(candidates, weight), 0
     sample = _refit.sampled_rows(600)
     assert len(sample) == min(sampled, 600)
     for budget in range(1, 11):
@@ -298,7 +298,7 @@ def test_the_choice_is_the_best_judged_within_the_budget(data, fitted):
     chosen = fitted.candidate_
     assert set(np.flatnonzero(fitted.feature_usage_)) <= set(found.features[chosen])
     # Whatever the budget, the one of choice has been kept.
-    points = Points(fitted._candidates, np.ones(len(X)))
+    points = PruningChoices(fitted._candidates, np.ones(len(X)))
     for budget in np.unique(np.concatenate(found.costs)):
         score = [one.scores[one.costs <= budget].min(initial=np.inf) for one in fitted._candidates]
         assert points.scores[points.choice(budget)] >= min(score)

@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import fitted_classifiers
 
 from ensemble_simplify import BornAgainClassifier, Domain, verify
-from ensemble_simplify.born_again import _fidelity as fidelity_module
+from ensemble_simplify.born_again import _box_fidelity as fidelity_module
 from ensemble_simplify.born_again.everywhere import _fooling as fooling_module
 from ensemble_simplify.born_again.everywhere import _heuristic as heuristic_module
 from ensemble_simplify.born_again.everywhere import _planner as planner_module
@@ -37,7 +37,7 @@ from ensemble_simplify.born_again.everywhere._search import CellTree, solve
 from ensemble_simplify.grid.axes import Axes, cell_shares
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.grid.thresholds import cut_points, merged_thresholds
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 OBJECTIVES = ["depth", "leaves", "depth_then_leaves"]
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
+from typing import Any
 
 import numpy as np
 
@@ -39,9 +40,12 @@ GROWN_LEAVES, REFINE_WORK = 2e6, 3e9
 UPPER_SHARE, UPPER_FACTOR, GROW_SECONDS = 0.25, 60, 1e-6
 # Largest tree that is written out.
 MAX_LEAVES = 1_000_000
-# ``method="auto"`` refuses at once where so many leaves are forecast; seconds for the forecast, and
-# its share of a time limit.
-REFUSED_LEAVES, FORECAST_SECONDS, FORECAST_SHARE = 100 * MAX_LEAVES, 1.0, 0.1
+# ``method="auto"`` refuses at once where so many leaves are forecast; share of a time limit for the
+# forecast.
+REFUSED_LEAVES, FORECAST_SHARE = 100 * MAX_LEAVES, 0.1
+# Without a time limit, `forecast` does work that should take so many seconds; it grows a tree of so
+# many leaves at most, and divides grids of so many cells.
+FORECAST_SECONDS, FORECAST_GROWN, FORECAST_CELLS = 1.0, 50_000, 1 << 18
 # Share of the time for the first tree where the domain has groups and implications: the proof
 # that grows it knows nothing of them.
 FIRST_TREE_SHARE = 0.2
@@ -61,13 +65,13 @@ PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (DL_PASSES, 6)
 DIRECT_REGIONS, DIRECT_SHARE, REGION_SECONDS, EXACT_SHARE = 2e7, 0.2, 2e-8, 0.5
 # Seconds that planning takes a cell of the grid, and the share of an exact search it may take.
 PLAN_SECONDS, PLAN_SHARE = 3e-7, 0.2
-# Share of the time limit for lower bounds, and their seconds without a limit and at most.
-BOUND_SHARE, BOUND_SECONDS, MOST_BOUND_SECONDS = 0.15, 3.0, 30.0
+# Seconds for lower bounds: of forecast work without a limit; with one its share, and at most.
+BOUND_SECONDS, BOUND_SHARE, MOST_BOUND_SECONDS = 3.0, 0.15, 30.0
 # Seconds that finding the box of a leaf takes: cells are drawn in leaves where there is time.
 BOX_SECONDS = 4e-7
-# Seconds of forecast work of which the user is told before it begins, and seconds for a bound to
-# go with that.
-PATIENCE, TELL_SECONDS = 10.0, 0.5
+# Seconds of forecast work of which the user is told before it begins; what goes with that: a tree
+# of so many leaves at most, and a bound that takes so many seconds of forecast work.
+PATIENCE, ANNOUNCED_LEAVES, TELL_SECONDS = 10.0, 100_000, 0.5
 
 
 @dataclass(eq=False)
@@ -228,7 +232,7 @@ def find_tree(problem, objective, *, method, max_bytes, seconds, rng, report=Non
     TooManyLeaves
         With ``method="auto"``, if none of a reasonable size is to be expected.
     """
-    search = _Search(problem, objective, method, max_bytes, seconds, rng, report, warn)
+    search = _TreeSearch(problem, objective, method, max_bytes, seconds, rng, report, warn)
     if search.is_direct:
         search.label_all_cells()
         if search.grid.n_cells == 1:
@@ -240,7 +244,7 @@ def find_tree(problem, objective, *, method, max_bytes, seconds, rng, report=Non
     return search.search_heuristically()
 
 
-class _Search:
+class _TreeSearch:
     """One search: what was asked for, and what is known so far.
 
     Attributes
@@ -266,7 +270,8 @@ class _Search:
         self.rng = rng
         self.report = report or (lambda message: None)
         self.warn = warn or (lambda message: None)
-        self.grid = self.tree = None
+        self.grid: Any = None
+        self.tree: Any = None
 
     @property
     def is_direct(self):
@@ -308,7 +313,7 @@ class _Search:
             return
         known = ""
         if self.trees.outside is None:
-            grown = self.problem.space.grow(PATIENCE, MAX_LEAVES)
+            grown = self.problem.space.grow(np.inf, ANNOUNCED_LEAVES)
             if grown is not None:
                 self.tree = CellTree(grown)
                 bound = self.lower_bound(TELL_SECONDS)
@@ -330,8 +335,7 @@ class _Search:
         space, n_leaves = self.problem.space, np.nan
         left = self.deadline - monotonic()
         if may_refuse:
-            seconds = min(FORECAST_SECONDS, FORECAST_SHARE * left)
-            n_leaves = space.forecast_leaves(seconds, self.rng)
+            n_leaves = space.forecast_leaves(FORECAST_SHARE * left, self.rng)
         if n_leaves > REFUSED_LEAVES:
             raise TooManyLeaves(n_leaves)
         left, most = self.deadline - monotonic(), MAX_LEAVES
@@ -442,18 +446,18 @@ class _Search:
 
     def lower_bound(self, seconds):
         """Leaves that every faithful tree has at least."""
+        deadline = monotonic() + seconds if self.limited else np.inf
         if self.grid is None and self.problem.can_label_all(self.max_bytes, seconds):
             # lines of a table are read in less time than they are labelled one by one
-            begin = monotonic()
             with suppress(OutOfTime):
                 self.label_all_cells()
-            seconds = max(seconds - (monotonic() - begin), seconds / 2)
+            seconds -= min(self.problem.label_seconds, seconds / 2)
         starts = _starts_anywhere(self.trees, self.rng)
         if BOX_SECONDS * self.tree.n_leaves < seconds / 2:
             starts = _starts_in(self.tree, self.trees, self.rng)
-        if self.grid is not None:
-            return _bound_on(self.grid, starts, seconds, self.rng, self.tree.n_leaves)
-        return leaves_bound(self.trees, starts, seconds, self.rng, self.tree.n_leaves)
+        bound = leaves_bound if self.grid is None else _bound_on
+        grid = self.trees if self.grid is None else self.grid
+        return bound(grid, starts, 1e9 * seconds, self.rng, self.tree.n_leaves, deadline)
 
     def bounded(self, known):
         """The tree at hand, and what no faithful tree can be smaller than."""
@@ -495,14 +499,14 @@ def _starts_anywhere(trees, rng):
     return lambda n: rng.integers(0, trees.shape, size=(n, len(trees.shape)), dtype=np.int32)
 
 
-def _bound_on(grid, starts, seconds, rng, enough=np.inf):
+def _bound_on(grid, starts, work, rng, enough=np.inf, deadline=np.inf):
     """`leaves_bound` on a labelled grid; `starts` draws from the grid of all cuts."""
     if grid.n_cells == 1:
         return 1
     forced = forced_cuts(grid.labels) + 1
     return max(
         forced,
-        leaves_bound(grid, lambda n: grid.cells_here(starts(n)), seconds, rng, enough),
+        leaves_bound(grid, lambda n: grid.cells_here(starts(n)), work, rng, enough, deadline),
     )
 
 
@@ -570,8 +574,9 @@ class Forecast:
 
 
 def forecast(problem, objective, *, max_bytes, seconds, rng):
-    """Look at a forest for a moment, and extrapolate."""
-    deadline = monotonic() + seconds
+    """Look at a forest for a moment, and extrapolate; `seconds` is inf for no limit."""
+    deadline, limit = monotonic() + seconds, seconds
+    seconds = FORECAST_SECONDS if np.isinf(limit) else limit
     grid, labels, shape = None, None, problem.trees.shape
     if problem.can_label_all(max_bytes, seconds):
         with suppress(OutOfTime):
@@ -581,15 +586,15 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
     n_states = work = float(n_regions(shape))
     if labels is not None and labels.size > 1:
         with suppress(Stopped, TooLarge):
-            layout = lay_out(labels, deadline)
+            layout = lay_out(labels, deadline, 1e9 * seconds / work)
             n_states, work = float(layout.n_states), layout.cost
     passes, width = PASSES[objective]
-    n_leaves = _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng)
+    n_leaves = _forecast_leaves(problem, objective, labels, max_bytes, limit, rng)
     starts = _starts_anywhere(problem.trees, rng)
     if grid is None:
-        bound = leaves_bound(problem.trees, starts, BOUND_SHARE * seconds, rng)
+        bound = leaves_bound(problem.trees, starts, 1e9 * BOUND_SHARE * seconds, rng)
     else:
-        bound = _bound_on(grid, starts, BOUND_SHARE * seconds, rng)
+        bound = _bound_on(grid, starts, 1e9 * BOUND_SHARE * seconds, rng)
     return Forecast(
         shape,
         n_states,
@@ -602,9 +607,9 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
 
 def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
     """Leaves of a faithful tree: of one that is found in a moment, else extrapolated."""
-    deadline = monotonic() + seconds / 2
-    if labels is None:
-        grown = problem.space.grow(seconds / 2, MAX_LEAVES)
+    deadline, limited = monotonic() + seconds / 2, np.isfinite(seconds)
+    if labels is None or not (limited or labels.size <= FORECAST_CELLS):
+        grown = problem.space.grow(seconds / 2, MAX_LEAVES if limited else FORECAST_GROWN)
         if grown is not None:
             return CellTree(grown).n_leaves
     else:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import monotonic
+from typing import Any
 
 import numpy as np
 
 from ensemble_simplify.born_again.everywhere._grid import Grid, n_cells
 from ensemble_simplify.born_again.everywhere._search import TooLarge, solve
+from ensemble_simplify.born_again.near._cheapest_prunings import Front, Prunings
 from ensemble_simplify.born_again.near._line_bounds import fooling_points
 from ensemble_simplify.born_again.near._line_trees import LineTrees
-from ensemble_simplify.born_again.near._prunings import Front, Prunings
 from ensemble_simplify.grid import FREE, Stopped
 from ensemble_simplify.proof import Neighbourhood, TreeLines, differences, n_near, walks
 
@@ -74,7 +75,7 @@ class NoTreeInTime(Exception):
 
 
 @dataclass(frozen=True)
-class Step:
+class PathTree:
     """A tree on the path from one leaf to the tree without exceptions.
 
     Attributes
@@ -157,7 +158,8 @@ class LineSearch:
         self.begin, self.max_bytes = monotonic(), max_bytes
         self.seconds = seconds
         self.rng, self.report = rng, report
-        self.nodes, self.leaves_bound = None, 1
+        self.nodes: Any = None
+        self.leaves_bound = 1
         self.fronts = None
         distinct, self.counts = np.unique(cells, axis=0, return_counts=True)
         self.n_points = n_near(len(distinct), shape, max_changes)
@@ -402,11 +404,11 @@ class LineSearch:
 
         Returns
         -------
-        list of Step
+        list of PathTree
         """
         if self.fronts is None:
             n = n_leaves(self.nodes)
-            return [Step(self.nodes, n, 0, 0, 0.0, 0.0, np.nan)]
+            return [PathTree(self.nodes, n, 0, 0, 0.0, 0.0, np.nan)]
         front = self.fronts[0]
         # what a proof may have found meanwhile
         front.add(Prunings(self.nodes, *self.trees().leaf_errors(self.nodes)))
@@ -417,7 +419,7 @@ class LineSearch:
             nodes = front.tree(m)
             n_wrong, rows_wrong, weight = trees.wrong(nodes, self.counts, before)
             steps.append(
-                Step(
+                PathTree(
                     nodes,
                     n_leaves(nodes),
                     n_wrong,

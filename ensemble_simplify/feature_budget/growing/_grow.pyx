@@ -10,11 +10,10 @@ F is a function of the (weighted) class counts n_1, ..., n_C:
     threshold pairs   sum over i != j of [[n_i - a]+ [n_j - a]+ - a^2]+
     powers            (sum n_i)^p - sum n_i^p
 
-Where purchases are shared, a split is worth the drop of the Gini impurity that it brings, summed over
-its rows, less a penalty times what these rows have yet to pay for the feature and its group. A row
-remembers what it has bought, in this tree or an earlier one, as a set of bits; or all rows together
-do.
-"""
+Where purchases are shared, a split is worth the drop of the Gini impurity that it brings, summed
+over its rows, less a penalty times what these rows have yet to pay for the feature and its group. A
+row remembers what it has bought, in this tree or an earlier one, as a set of bits; or all rows
+together do. """
 
 from libc.math cimport INFINITY, pow
 from libcpp.vector cimport vector
@@ -269,7 +268,7 @@ def grow(
     intp_t[::1] left,         # OUT (2 n_rows - 1,): the first n_nodes are used
     intp_t[::1] right,        # OUT likewise
     intp_t[::1] feature,      # OUT likewise
-    float64_t[::1] threshold, # OUT likewise
+    float64_t[::1] threshold,  # OUT likewise
 ):
     """Grow one tree, nodes in pre-order. Rows of weight zero are left out.
 

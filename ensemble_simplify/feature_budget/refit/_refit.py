@@ -31,8 +31,8 @@ from sklearn.tree import (
 
 from ensemble_simplify.base import class_index, safe_indexing
 from ensemble_simplify.feature_budget._case import has_held_out_rows, held_out_rows
-from ensemble_simplify.feature_budget.growing._forest import BudgetForestClassifier
-from ensemble_simplify.feature_budget.pruning._pruning import ROUNDING
+from ensemble_simplify.feature_budget.growing._budget_forest import BudgetForestClassifier
+from ensemble_simplify.feature_budget.pruning._choice import ROUNDING
 from ensemble_simplify.feature_budget.refit._writing import voting_trees
 from ensemble_simplify.reading import tree_estimators, widen_members
 
@@ -70,7 +70,7 @@ _FORESTS = (
 
 
 @dataclass(eq=False)
-class Candidate:
+class JudgedEnsemble:
     """An ensemble, its prunings, and how they do on rows that they have not seen.
 
     Attributes
@@ -288,7 +288,7 @@ def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
 
     Parameters
     ----------
-    case : Case
+    case : PruningCase
         Of an ensemble of bootstrapped trees, on the rows that it was fitted on, or of another one.
     keeps : list of ndarray of uint8, shape (n_nodes,)
     weight : ndarray of shape (n_rows,)
@@ -325,8 +325,8 @@ def judge_crosswise(case, halves, is_first, index, weight, held_out, *, ties, dr
 
     Parameters
     ----------
-    case : Case
-    halves : tuple of Case
+    case : PruningCase
+    halves : tuple of PruningCase
         The same with weights on the first half of the rows, and on the second.
     is_first : ndarray of bool, shape (n_rows,)
     index : ndarray of intp
@@ -363,7 +363,7 @@ def held_out_votes(case, leaf, keep, held_out, *, drop):
 
     Parameters
     ----------
-    case : Case
+    case : PruningCase
     leaf : ndarray of intp, shape (n_rows, n_trees)
     keep : ndarray of uint8, shape (n_nodes,)
     held_out : ndarray of uint8, shape (n_rows, n_trees)
@@ -420,7 +420,7 @@ class Judged:
 
     Parameters
     ----------
-    case : Case
+    case : PruningCase
     weight : ndarray of shape (n_rows,)
 
     Attributes
@@ -477,7 +477,7 @@ class CandidateSearch:
     Parameters
     ----------
     state : callable
-        ``state(estimator, X, y, weight, errors)`` returns a `Case`.
+        ``state(estimator, X, y, weight, errors)`` returns a `PruningCase`.
     prices : Prices
     X, y : ndarray
     sample_weight : array-like of shape (n_rows,) or None
@@ -532,13 +532,13 @@ class CandidateSearch:
 
         Parameters
         ----------
-        own : Case
+        own : PruningCase
             The user's ensemble, fitted on all features.
         unfitted : ensemble
 
         Returns
         -------
-        list of Candidate
+        list of JudgedEnsemble
         """
         every = np.arange(self.X.shape[1])
         if has_held_out_rows(own.estimator):
@@ -591,7 +591,7 @@ class CandidateSearch:
         """
         if not self.trials:
             return
-        points = Points([one for one, _ in self.trials], self.weight)
+        points = PruningChoices([one for one, _ in self.trials], self.weight)
         order = []
         for budget in np.linspace(0, points.costs.max(), _N_BUDGETS + 1)[:0:-1]:
             lowest = [
@@ -702,24 +702,24 @@ class CandidateSearch:
             f"{costs.max():.6g} a row, error on rows not grown on {errors.min():.4f}"
         )
         of_rows = np.array(judged.of_rows)
-        return Candidate(name, case.estimator, features, index, costs, errors, scores, of_rows)
+        return JudgedEnsemble(name, case.estimator, features, index, costs, errors, scores, of_rows)
 
     def _keep(self, candidate):
         self.found.append(candidate)
         # What no budget is spent on is remembered by its figures alone.
-        points = Points(self.found, self.weight)
+        points = PruningChoices(self.found, self.weight)
         wanted = {int(points.of[points.choice(cost)]) for cost in np.unique(points.costs)}
         for i, one in enumerate(self.found[1:], start=1):
             if i not in wanted:
                 one.estimator, one.of_rows = None, one.of_rows[:0]
 
 
-class Points:
+class PruningChoices:
     """Prunings of several candidates, and the choice among them.
 
     Parameters
     ----------
-    candidates : list of Candidate
+    candidates : list of JudgedEnsemble
         Those without an estimator are left out.
     weight : ndarray of shape (n_rows,)
     """
