@@ -291,7 +291,7 @@ def _steps(audited, may_change, scales):
     distances, values = [], []
     inside = audited.inside
     if inside is not None:
-        # ties between features decide which cells there are, not where a value lies
+        # groups and implications exclude cells, but do not change the values inside of a cell
         inside = replace(inside, clauses=frozenset())
     for a, (j, cuts) in enumerate(zip(audited.axes.features, audited.axes.cuts, strict=True)):
         own, x = int(audited.cell[0, a]), audited.row[j]

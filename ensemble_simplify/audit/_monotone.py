@@ -22,7 +22,7 @@ from ensemble_simplify.grid import FLOAT32_MAX, FREE, Axes, Domain
 from ensemble_simplify.proof import Lines, Space, points_in, prove
 from ensemble_simplify.reading import column_index
 
-# Boxes that every cut point is searched for in turn; then without limit.
+# Each cut point may take so many boxes in the first round, so many in the second; then no limit.
 ROUNDS = (4_000, 100_000, None)
 # Pairs of nodes of single trees that are compared first.
 MAX_STEPS = 500_000
@@ -329,7 +329,7 @@ class _PairSearch:
         self.cuts = cuts[np.isfinite(cuts)]
         self.n_cuts = len(self.cuts)
         if self.inside is not None:
-            # what holds of the other features where this one can be both
+            # both rows must be inside the domain: what the other features then fulfil
             tied = any(j == i for clause in self.inside.clauses for i, _ in clause)
             self.inside = self.inside.held(j, False, True) if tied else self.inside
         self.rank, self.wrong = rank, rank[:, None] > rank

@@ -260,7 +260,7 @@ def takes_missing(ensemble):
             f"{ensemble.__name__}()."
         )
     inner = None if ensemble is None else unwrap(ensemble)
-    # what a pipeline takes, its steps say when they see it
+    # a pipeline's tags do not tell: its steps refuse missing values themselves
     return inner is None or isinstance(inner, Pipeline) or get_tags(inner).input_tags.allow_nan
 
 

@@ -73,15 +73,19 @@ from ensemble_simplify.writing import write_classifier
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
-# For each tree near the training rows that is found to go into an error's advice: seconds under a
-# time limit; without one, points times trees that may be looked at, else it is not sought.
-ADVICE_SECONDS, ADVICE_POINTS = 2.0, 1e9
-# Of the effort for the share of volume, what it gets near training rows: it is not the promise.
+# An error that advises `max_changes` names the leaves of trees that are quickly found near the
+# training rows. Under a time limit, each of them gets so many seconds.
+ADVICE_SECONDS = 2.0
+# Without a time limit, trees are only searched for this advice with fewer points times trees.
+ADVICE_POINTS = 1e9
+# With `max_changes`, the share of volume is no promise: this share of the usual effort measures it.
 NEAR_EFFORT = 0.125
-# Seconds that writing a tree near training rows takes for each tree of the ensemble, most of it for
-# leaves that no row reaches; and what share of a time limit that may be.
-WRITING_SECONDS, WRITING_SHARE = 4e-3, 0.3
-# Seconds that a row and tree take when the probabilities of leaves are set.
+# Forecast of the seconds to write a tree near training rows, for each tree of the ensemble: most
+# are for the probabilities of leaves that no row reaches.
+WRITING_SECONDS = 4e-3
+# Share of a time limit that may be reserved for writing.
+WRITING_SHARE = 0.3
+# Forecast of the seconds to set the probabilities of leaves, for each row and tree.
 VOTE_SECONDS = 3e-8
 
 

@@ -7,9 +7,13 @@ import numpy as np
 from ensemble_simplify.grid import leaf_boxes, leaves_of_cells
 from ensemble_simplify.reading import Model
 
-# Points looked at in a leaf that no training row reaches: so many a leaf, so many in all if there
-# are not more leaves than that, and so many at a time.
-POINTS_PER_LEAF, POINTS, POINTS_AT_ONCE = 16, 1 << 15, 1 << 16
+# Leaves that no training row reaches get their probabilities from random points: at most so many
+# in a leaf,
+POINTS_PER_LEAF = 16
+# and about so many in all leaves, at least one in each;
+POINTS = 1 << 15
+# the ensemble is asked about so many at a time.
+POINTS_AT_ONCE = 1 << 16
 # Rows times trees that are sent to their leaves at a time.
 BATCH = 1 << 20
 
@@ -80,7 +84,7 @@ def _own_probabilities(estimator, problem):
     """
     forest, axes, trees = problem.forest, problem.axes, problem.trees
     if forest.vote.rule == "majority":
-        # where labels are counted, the same nodes hold probabilities all the same
+        # the vote counts labels here, but the nodes of the trees hold probabilities
         forest = Model.of(estimator).forest
     if not forest.vote.averages_trees:
         return None

@@ -141,7 +141,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Seconds after which nodes are no longer divided; None: no limit. A ``ConvergenceWarning``
         is given then.
     n_jobs : int or None, default=None
-        Threads that share out the features of a node when fitting and the rows when
+        Threads that share out the branches of the tree when fitting and the rows when
         predicting. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Controls the folds of ``ccp_alpha="cv"``; nothing else is random.
@@ -404,7 +404,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             align=self.align,
             # a sorted list is quicker than a histogram of mostly empty bins
             list_below=max(2, int(codes.n_codes.mean()) // 2),
-            n_threads=effective_n_jobs(self.n_jobs),
+            n_jobs=self.n_jobs,
             seconds=seconds,
         )
 

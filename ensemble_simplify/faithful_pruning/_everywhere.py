@@ -24,11 +24,11 @@ from ensemble_simplify.proof import (
     near_ties,
 )
 
-# Leads of less than this, of weights that ask for 1, count as fallen.
+# Weights are fitted to leads of at least 1; a lead below this counts as lost.
 CLEAR = 1e-6
-# Points around which is looked at once.
+# Points whose single-feature changes are searched at once: random ones if more are known.
 AROUND = 400
-# Points that a search over boxes answers with at most.
+# Points that one search over boxes lists at most.
 POINTS = 64
 
 
@@ -101,12 +101,10 @@ class Everywhere:
 
     def _around(self, weights, rng, deadline):
         """Points that differ in one feature from known ones, and are answered otherwise."""
-        known = self.known
-        if len(known) > AROUND:
-            # the latest half, and others
-            recent = known[rng.choice(len(known), AROUND, replace=False)]
-            known = recent
-        near = NearRows(self.votes, self.axes, self.outside, known, 1, deadline)
+        cells = self.known
+        if len(cells) > AROUND:
+            cells = cells[rng.choice(len(cells), AROUND, replace=False)]
+        near = NearRows(self.votes, self.axes, self.outside, cells, 1, deadline)
         return near.sample(weights, rng, deadline)[1]
 
     def _anywhere(self, weights, deadline):

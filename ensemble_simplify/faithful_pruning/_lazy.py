@@ -6,10 +6,13 @@ hundred are ever tight.
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.base import product
+from ensemble_simplify.grid import Stopped
 
 # Rows to begin with, and most rows told at a time.
 FIRST, MORE = 50, 30
@@ -61,21 +64,28 @@ class LazyProgram:
             self.is_told[new] = True
             self.told = np.append(self.told, new)
 
-    def solve(self, seconds):
+    def solve(self, deadline=np.inf):
         """Solve with all rows.
 
         Parameters
         ----------
-        seconds : callable
-            Seconds left, or None; may raise.
+        deadline : float
+            On the clock of ``time.monotonic()``.
 
         Returns
         -------
         Solution
             Its `row_dual` is about the rows told; see `multipliers`.
+
+        Raises
+        ------
+        Stopped
+            When the time is up.
         """
         while True:
-            solution = self.program.solve(seconds())
+            solution = self.program.solve(deadline - time.monotonic())
+            if solution.status == "time_limit":
+                raise Stopped
             if solution.status != "optimal":
                 return solution
             value = product(self.rows, solution.x)

@@ -583,7 +583,8 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     def _best_candidate(self, budget, deadline):
         """The pruning within a budget that does best on rows that its trees were not grown on."""
         points = PruningChoices(self._candidates, self._rows[2])
-        # The ensemble as it was given has wide steps to fill; the others stand in between.
+        # A budget inside a wide step of the given ensemble's path may allow a better pruning than
+        # those on the path. The paths of the other ensembles are not filled in this way.
         filled = self._filled(budget, deadline)
         chosen = points.choice(budget)
         i, k = int(points.of[chosen]), points.index[chosen]
@@ -607,7 +608,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     def _filled(self, budget, deadline):
         """The pruning of the given ensemble within a budget, and its out-of-bag score."""
         case = self._own_case
-        # Errors that have been used for pruning are not asked again.
+        # Out-of-bag errors judge only what was not pruned by them.
         judges = self.errors == "given" and has_held_out_rows(case.estimator)
         if self.fill == "vertex" or not judges:
             return None

@@ -156,7 +156,7 @@ class Method:
         return next(lacking, "")
 
 
-# Why a method that needs something is not tried, and how it is seen that it is there.
+# What a method can need: why it is not tried without it, and a test whether it is there.
 NEEDS = {
     "y": ("y was not given", lambda case: case.y is not None),
     "classes": ("it is for classification only", lambda case: case.is_classifier),

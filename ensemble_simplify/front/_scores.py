@@ -14,8 +14,9 @@ RARE = 0.4
 # With fewer rows of a class, a note says that the agreement on them is hardly known.
 FEW = 15
 PLAIN = ("plain_tree", "plain_tree_on_y")
-# In classification, whose tree is recommended unless another is better: the first that there is.
-# By the table of benchmarks/league_rule.py their trees agree more on new rows than plain ones.
+# In classification, the tree of the first of these methods that found one is recommended, unless
+# another tree is better. By the table of benchmarks/league_rule.py, the trees of the first two
+# agree more on new rows than plain ones.
 FAVOURITES = ("representer", "born_again_1_small", "plain_tree")
 
 
@@ -193,7 +194,7 @@ def choose(rows, max_leaves, by_class):
         return None, f"No method found a tree of at most {max_leaves} leaves.", []
     proven = [row for row in trees if row.is_proven]
     if proven:
-        # at every input is more than near some rows
+        # a promise for every input goes before one near some rows
         best = min(proven, key=lambda row: (row.name != "born_again", row.leaves))
         promise = best.promise.split(";")[0]
         reason = f"{_titled(best)} has {_leaves(best)} and a proven promise: {promise}."

@@ -49,9 +49,9 @@ _CART_SETUPS = (
 # The inducers of estimators="paper" grow bags together up to so many rows.
 _BAGGED_ROWS = 20_000
 
-# Most rows that are drawn into a bag; and that boosted trees, and those which would be fitted on
-# all rows, are fitted on: a hundred trees on a large table would take minutes.
+# Rows that are drawn into a bag at most: a hundred trees on a large table would take minutes.
 _BAG_ROWS = 5_000
+# Rows at most for boosted trees, and for trees that would be fitted on all rows.
 _WHOLE_ROWS = 20_000
 
 # Trees of the forest whose out-of-bag votes are asked, and the most rows in the bag of each.
@@ -65,7 +65,7 @@ _TRIAL_ROWS = 1_000
 _TREES_LOOKED_AT = 5
 # The bags of an ensemble are not drawn again if they hold more rows than this, all together.
 _ROWS_IN_BAGS = 20_000_000
-# They say so if rows never seen would look like it with less than this chance.
+# Rows count as seen if unseen rows would look like them with a smaller chance than this.
 _CHANCE = 1e-4
 
 

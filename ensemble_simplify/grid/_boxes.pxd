@@ -1,5 +1,6 @@
-"""Trees over axes with bounds on what they add inside a box; see `_bounded_trees.pyx`."""
+"""Trees over axes with bounds on what they add inside a box; see `_boxes.pyx`."""
 
+cimport cython
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node
@@ -19,6 +20,15 @@ cdef struct Frame:
     int32_t side        # which half is being searched: 0 left, 1 right
     int32_t half        # 0: the first, 1: the second
     intp_t n_saved      # trees saved before the first half was entered
+
+
+cdef struct Gain:
+    # What halving the box at a cut takes off the bounds, summed over the trees with this cut at
+    # their restricted root.
+    float64_t score         # the largest one chooses the cut; below 0: no tree is counted
+    float64_t left, right   # what each half takes off
+    float64_t spread        # how much the bounds leave open
+    intp_t tree             # the first of the trees
 
 
 cdef class BoundedTrees:
@@ -45,8 +55,10 @@ cdef class BoundedTrees:
     cdef vector[int32_t] saved_tree, saved_root
     cdef vector[float64_t] saved_bound
     cdef intp_t n_saved
-    # for choosing a cut: trees whose roots have different ones
+    # for choosing a cut: the gain of each, and those that are counted
+    cdef vector[Gain] gains
     cdef vector[int32_t] touched
+    cdef intp_t n_touched
 
     cdef int _weigh(self, const float64_t[:, ::1] entries) except -1
     cdef void _reach(self, int32_t node, float64_t *out) noexcept nogil
@@ -56,3 +68,17 @@ cdef class BoundedTrees:
     cdef void _undo(self, intp_t n_saved) noexcept nogil
     cdef int _enter(self, int32_t axis, int32_t cut, int32_t side) except -1 nogil
     cdef int _turn(self) except -1 nogil
+    cdef const Gain *_take_best(self) noexcept nogil
+
+    @cython.final
+    cdef inline Gain *_gain(self, intp_t tree) noexcept nogil:
+        """The gain of the cut at the root of a tree, to be added to; it begins with zeros."""
+        cdef const Node *root = &self.nodes[self.roots[tree]]
+        cdef int32_t cut = self.first_cut[root.axis] + root.cut
+        cdef Gain *gain = &self.gains[cut]
+        if gain.score < 0.0:
+            gain.score = gain.left = gain.right = gain.spread = 0.0
+            gain.tree = tree
+            self.touched[self.n_touched] = cut
+            self.n_touched += 1
+        return gain

@@ -7,6 +7,12 @@ of it beside the cut at its restricted root, which tells what halving the box th
 
 A box is halved at a cut, depth first. Only trees that split on the cut's axis are restricted
 anew; what they were is kept, and given back on the way out.
+
+A subclass decides where to halve: it adds to the `Gain` of the cut at the root of each tree that
+counts, and takes the cut with the largest.
+
+BoundedTrees
+    The trees, the box that is looked at, and the boxes around it.
 """
 
 cimport cython
@@ -59,7 +65,9 @@ cdef class BoundedTrees:
                     | self.mask[right_child(self.nodes.data(), <int32_t> i)]
                 )
         self.roots.assign(self.n_trees, 0)
+        self.gains.assign(self.n_cuts + 1, Gain(-1.0, 0.0, 0.0, 0.0, 0))
         self.touched.assign(self.n_trees + 1, 0)
+        self.n_touched = 0
         self.lo.assign(self.n_axes + 1, 0)
         self.hi.assign(self.n_axes + 1, 0)
 
@@ -191,6 +199,23 @@ cdef class BoundedTrees:
             own = self.bound.data() + t * size
             for k in range(size):
                 own[k] = kept[k]
+
+    # ------------------------------------------------------------------ choosing a cut
+
+    cdef const Gain *_take_best(self) noexcept nogil:
+        """The first gain of the largest score, NULL if none is counted; all begin anew."""
+        cdef Gain *gain
+        cdef const Gain *best = NULL
+        cdef float64_t most = 0.0
+        cdef intp_t k
+        for k in range(self.n_touched):
+            gain = &self.gains[self.touched[k]]
+            if best == NULL or gain.score > most:
+                most = gain.score
+                best = gain
+            gain.score = -1.0
+        self.n_touched = 0
+        return best
 
     # ------------------------------------------------------------------ the walk, depth first
 

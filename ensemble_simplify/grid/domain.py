@@ -346,7 +346,7 @@ class Inside:
         lo, hi = np.tile(first, (len(clauses), 1)), np.tile(last, (len(clauses), 1))
         for i, clause in enumerate(sorted(clauses, key=sorted)):
             for j, value in clause:
-                # no literal holds: 0/1 features have one cut
+                # the clause is broken where each feature has the other value; cell 0 is the value 0
                 lo[i, place[j]] = hi[i, place[j]] = not value
         return lo, hi
 

@@ -1,5 +1,6 @@
 """Proofs about tree models on boxes of cells; see `_certify.pyx`."""
 
+cimport cython
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._boxes cimport BoundedTrees
@@ -15,6 +16,8 @@ cdef enum Outcome:
     REFUTED     # two cells of different class; a cell on which the models differ
 
 
+# final: its methods are called without a look at the table of methods
+@cython.final
 cdef class Certifier(BoundedTrees):
     # One or two models, loaded once, for any number of boxes. Not for two threads at a time.
     cdef readonly intp_t n_models, n_labels
@@ -56,7 +59,8 @@ cdef class Certifier(BoundedTrees):
     cdef vector[uint8_t] alive          # (n_units, n_labels)
     cdef vector[int32_t] n_alive
     # search
-    cdef vector[float64_t] gain_left, gain_right, total
+    cdef vector[int32_t] open           # (n_units, width): entries that are still open
+    cdef vector[int32_t] n_open
     cdef int32_t next_axis, next_cut, next_side
     cdef vector[int32_t] pending
     cdef intp_t n_pending
@@ -65,6 +69,10 @@ cdef class Certifier(BoundedTrees):
     cdef void _find_possible(self, intp_t unit) noexcept nogil
     cdef void _hand_up(self, intp_t unit) noexcept nogil
     cdef int _choose(self) noexcept nogil
+    cdef intp_t _lone_tree(self) noexcept nogil
+    cdef void _find_open(self) noexcept nogil
+    cdef void _count_gains(self, bint only_different) noexcept nogil
+    cdef bint _equals_twin(self, intp_t tree) noexcept nogil
     cdef intp_t _decide(self, intp_t model) noexcept nogil
     cdef intp_t _settled(self, intp_t model) noexcept nogil
     cdef int _point_out(self, const int32_t *cell) except -1 nogil

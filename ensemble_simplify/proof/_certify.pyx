@@ -10,13 +10,17 @@ arithmetic. Time grows with the number of halvings, never with the number of cel
 
 Votes over votes (hard votes over forests) are *units*: a unit adds up its trees and, for
 every unit below it, a weight on the label this one answers; its own label goes to the unit above.
+
+Certifier
+    One or two models: proves a box, grows a tree that equals a model on a box, and samples the
+    depths of such a tree.
 """
 
 import numpy as np
 
 from libc.math cimport INFINITY
 
-from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees
+from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees, Gain, Gain
 from ensemble_simplify.grid._regions cimport Node, nodes_to_array
 from ensemble_simplify._typedefs cimport (
     float64_t, int32_t, int64_t, intp_t, next_random, now, should_stop, uint8_t, uint64_t,
@@ -28,6 +32,9 @@ cdef enum:
     MAX_NODES = 2147483646
     # Above so many labels, bounds are kept for labels instead of pairs of labels.
     MAX_PAIRED = 8
+
+# What the width of bounds counts in the choice of a cut, beside what its halves take off them.
+cdef float64_t SPREAD = 0.001
 
 cdef enum Rule:
     ASK             # only the judge knows
@@ -88,6 +95,24 @@ cdef void merge_leaves(vector[Node] &tree) noexcept nogil:
             continue
         tree[end].size = 1 + tree[end + 1].size + tree[right].size
     tree.erase(tree.begin(), tree.begin() + end)
+
+
+cdef inline void add_gain(
+    Gain *gain, const float64_t *both, intp_t width, const int32_t *entries, intp_t n_entries
+) noexcept nogil:
+    """Add what the halves at the root of a tree take off some entries of its bound."""
+    cdef const float64_t *left = both + width
+    cdef const float64_t *right = left + width
+    cdef float64_t off_left = 0.0, off_right = 0.0, spread = 0.0
+    cdef intp_t i, k
+    for i in range(n_entries):
+        k = entries[i]
+        off_left += both[k] - left[k]
+        off_right += both[k] - right[k]
+        spread += both[k]
+    gain.left += off_left
+    gain.right += off_right
+    gain.spread += spread if spread > 0.0 else 0.0
 
 
 cdef class Certifier(BoundedTrees):
@@ -177,9 +202,8 @@ cdef class Certifier(BoundedTrees):
         self.upper.assign(self.n_units * self.width, 0.0)
         self.alive.assign(self.n_units * self.n_labels, 0)
         self.n_alive.assign(self.n_units, 0)
-        self.gain_left.assign(self.n_cuts + 1, 0.0)
-        self.gain_right.assign(self.n_cuts + 1, 0.0)
-        self.total.assign(self.n_cuts + 1, -1.0)
+        self.open.assign(self.n_units * self.width, 0)
+        self.n_open.assign(self.n_units, 0)
         self.witness.assign(2 * self.n_axes + 1, 0)
         self.pending.assign(JUDGED * self.n_axes + 1, 0)
         self.sums.assign(self.n_scores, 0.0)
@@ -223,8 +247,13 @@ cdef class Certifier(BoundedTrees):
         for t in range(self.n_trees):
             upper = self.upper.data() + self.unit_of[t] * self.width
             bound = self.bound.data() + t * 3 * self.width
-            for k in range(self.width):
-                upper[k] += bound[k]
+            if self.width == 2:
+                # two labels are the usual case, and faster without a loop
+                upper[0] += bound[0]
+                upper[1] += bound[1]
+            else:
+                for k in range(self.width):
+                    upper[k] += bound[k]
         for u in range(self.n_units):
             self._find_possible(u)
             if self.parent[u] >= 0:
@@ -300,7 +329,7 @@ cdef class Certifier(BoundedTrees):
                     if alone:
                         upper[n + a] -= weight
 
-    # ----------------------------------------------------------------- exact labels of single cells
+    # ------------------------------------------------------------------ labels of single cells
 
     cdef intp_t _decide(self, intp_t model) noexcept nogil:
         """Label of a box in which every tree is one leaf, in the model's arithmetic; -1: ask."""
@@ -382,109 +411,98 @@ cdef class Certifier(BoundedTrees):
     # ------------------------------------------------------------------ the search
 
     cdef int _choose(self) noexcept nogil:
-        """Choose the cut to halve the box at; 0 if no undecided tree is left to split.
+        """Choose the cut to halve the box at; 0 if no undecided tree is left to split."""
+        cdef intp_t tree = self._lone_tree()
+        cdef intp_t k
+        cdef Gain *gain
+        cdef const Gain *best
+        self.next_side = 0
+        if tree < 0:
+            self._find_open()
+            if self.twin.size():
+                self._count_gains(True)
+            if not self.n_touched:
+                self._count_gains(False)
+            for k in range(self.n_touched):
+                gain = &self.gains[self.touched[k]]
+                gain.score = gain.left + gain.right + SPREAD * gain.spread
+            best = self._take_best()
+            if best == NULL:
+                return 0
+            tree = best.tree
+            self.next_side = best.right < best.left
+        self.next_axis = self.nodes[self.roots[tree]].axis
+        self.next_cut = self.nodes[self.roots[tree]].cut
+        return 1
 
-        Gains of a cut are what its halves take off the bounds that are still open, counted in
-        the trees whose restricted root has this cut.
-        """
-        cdef intp_t n = self.n_labels
-        cdef intp_t t, u, p, a, b, k, n_touched = 0
-        cdef Node *split
-        cdef const float64_t *both
-        cdef const float64_t *left
-        cdef const float64_t *right
-        cdef const uint8_t *alive
-        cdef float64_t off_left, off_right, spread, score
-        cdef float64_t best = -1.0
-        cdef int32_t at
-        cdef bint only_different = False
+    cdef intp_t _lone_tree(self) noexcept nogil:
+        """The tree of an undecided model of one tree, of two models; it is walked leaf by leaf."""
+        cdef intp_t model, tree
         if self.n_models == 2:
-            # a model of one tree is walked leaf by leaf
-            for k in range(2):
-                split = self.nodes.data() + self.roots[self.first_tree[k]]
+            for model in range(2):
+                tree = self.first_tree[model]
                 if (
-                    self.first_tree[k + 1] - self.first_tree[k] == 1
-                    and split.axis >= 0
-                    and self.n_alive[self.top[k]] > 1
+                    self.first_tree[model + 1] - tree == 1
+                    and self.nodes[self.roots[tree]].axis >= 0
+                    and self.n_alive[self.top[model]] > 1
                 ):
-                    self.next_axis = split.axis
-                    self.next_cut = split.cut
-                    self.next_side = 0
-                    return 1
-        if self.twin.size():
-            for t in range(self.first_tree[1]):
-                p = self.first_tree[1] + t
-                if self.twin[self.roots[t]] != self.twin[self.roots[p]] and (
-                    self.nodes[self.roots[t]].axis >= 0 or self.nodes[self.roots[p]].axis >= 0
-                ):
-                    only_different = True
-                    break
-        while True:
-            for t in range(self.n_trees):
-                split = self.nodes.data() + self.roots[t]
-                if split.axis < 0:
-                    continue
-                u = self.unit_of[t]
-                p = u
-                while p >= 0 and self.n_alive[p] > 1:
-                    p = self.parent[p]
-                if p >= 0:
-                    continue
-                if only_different:
-                    p = self.first_tree[1]
-                    p = t + p if t < p else t - p
-                    if self.twin[self.roots[t]] == self.twin[self.roots[p]]:
-                        continue
-                both = self.bound.data() + t * 3 * self.width
-                left = both + self.width
-                right = left + self.width
+                    return tree
+        return -1
+
+    cdef void _find_open(self) noexcept nogil:
+        """List the entries of bounds that can still change the label of a model, for each unit."""
+        cdef intp_t n = self.n_labels
+        cdef intp_t u, a, b
+        cdef const uint8_t *alive
+        cdef int32_t *entry
+        for u in range(self.n_units - 1, -1, -1):
+            entry = self.open.data() + u * self.width
+            if self.n_alive[u] > 1 and (self.parent[u] < 0 or self.n_open[self.parent[u]]):
                 alive = self.alive.data() + u * n
-                off_left = off_right = spread = 0.0
-                if n == 2:
-                    for k in range(2):
-                        off_left += both[k] - left[k]
-                        off_right += both[k] - right[k]
-                        spread += both[k]
-                elif self.paired:
-                    for a in range(n):
-                        if alive[a]:
-                            for b in range(n):
-                                if b != a and alive[b]:
-                                    k = a * (n - 1) + b - (b > a)
-                                    off_left += both[k] - left[k]
-                                    off_right += both[k] - right[k]
-                                    spread += both[k]
-                else:
-                    for a in range(n):
-                        if alive[a]:
-                            for b in range(2):
-                                k = a + b * n
-                                off_left += both[k] - left[k]
-                                off_right += both[k] - right[k]
-                                spread += both[k]
-                at = self.first_cut[split.axis] + split.cut
-                if self.total[at] < 0.0:
-                    self.touched[n_touched] = <int32_t> t
-                    n_touched += 1
-                    self.total[at] = self.gain_left[at] = self.gain_right[at] = 0.0
-                self.gain_left[at] += off_left
-                self.gain_right[at] += off_right
-                self.total[at] += spread if spread > 0.0 else 0.0
-            if n_touched or not only_different:
-                break
-            # what differs lies in a model that is settled; the other one is not, elsewhere
-            only_different = False
-        for k in range(n_touched):
-            split = self.nodes.data() + self.roots[self.touched[k]]
-            at = self.first_cut[split.axis] + split.cut
-            score = self.gain_left[at] + self.gain_right[at] + 0.001 * self.total[at]
-            if score > best:
-                best = score
-                self.next_axis = split.axis
-                self.next_cut = split.cut
-                self.next_side = self.gain_right[at] < self.gain_left[at]
-            self.total[at] = -1.0
-        return n_touched > 0
+                for a in range(n):
+                    if not alive[a]:
+                        continue
+                    if not self.paired:
+                        entry[0] = <int32_t> a
+                        entry[1] = <int32_t> (a + n)
+                        entry += 2
+                        continue
+                    for b in range(n):
+                        if b != a and alive[b]:
+                            entry[0] = <int32_t> (a * (n - 1) + b - (b > a))
+                            entry += 1
+            self.n_open[u] = <int32_t> (entry - (self.open.data() + u * self.width))
+
+    cdef void _count_gains(self, bint only_different) noexcept nogil:
+        """Add up what the halves at each cut take off the open entries of bounds.
+
+        `only_different` leaves out trees that equal their twin in the other model; what is left
+        may all belong to a model that is settled, and then there are no gains.
+        """
+        cdef intp_t t, unit
+        cdef const Node *nodes = self.nodes.data()
+        cdef const int32_t *roots = self.roots.data()
+        cdef const float64_t *bound
+        cdef const int32_t *entries
+        for t in range(self.n_trees):
+            unit = self.unit_of[t]
+            if nodes[roots[t]].axis < 0 or not self.n_open[unit]:
+                continue
+            if only_different and self._equals_twin(t):
+                continue
+            bound = self.bound.data() + t * 3 * self.width
+            entries = self.open.data() + unit * self.width
+            if self.width == 2:
+                # two labels again: a number known here lets the compiler leave out the loop
+                add_gain(self._gain(t), bound, 2, entries, 2)
+            else:
+                add_gain(self._gain(t), bound, self.width, entries, self.n_open[unit])
+
+    cdef inline bint _equals_twin(self, intp_t tree) noexcept nogil:
+        """Whether a tree and the one at its place in the other model are the same in the box."""
+        cdef intp_t n = self.first_tree[1]
+        cdef intp_t other = tree + n if tree < n else tree - n
+        return self.twin[self.roots[tree]] == self.twin[self.roots[other]]
 
     cdef int _look(self) except -1 nogil:
         """Look at the box: 0 settled, 1 to be halved, 2 refuted (`lo` is a cell that refutes)."""
@@ -524,7 +542,7 @@ cdef class Certifier(BoundedTrees):
             if self.twin.size():
                 same = True
                 for t in range(self.first_tree[1]):
-                    if self.twin[self.roots[t]] != self.twin[self.roots[self.first_tree[1] + t]]:
+                    if not self._equals_twin(t):
                         same = False
                         break
                 if same:

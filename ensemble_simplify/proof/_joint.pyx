@@ -9,14 +9,18 @@ either does alone, as most of their trees cancel.
 
 Boxes are halved depth first, at the cut that takes most off the form that is closest to falling
 short, until every tree is decided. What is left are single leaves of all trees, put to a judge.
+
+JointSearch
+    The trees, loaded once, and the search for points, for any forms.
 """
 
 import numpy as np
 
+cimport cython
 from libc.math cimport INFINITY
 from libcpp.vector cimport vector
 
-from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees
+from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees, Gain
 from ensemble_simplify.grid._regions cimport Node
 from ensemble_simplify._typedefs cimport (
     float64_t, int32_t, int64_t, intp_t, should_stop,
@@ -30,6 +34,7 @@ cdef enum:
 cdef float64_t OTHERS = 1e-3
 
 
+@cython.final
 cdef class JointSearch(BoundedTrees):
     """Trees on a grid of cells, ready to be searched for points of large sums.
 
@@ -61,14 +66,12 @@ cdef class JointSearch(BoundedTrees):
         bint has_judge
         object judge
         vector[float64_t] start, need, scale, upper
-        vector[float64_t] gain
         vector[int32_t] found, pending
         const int32_t[:, ::1] out_lo
         const int32_t[:, ::1] out_hi
 
     def __init__(self, shape, nodes, offsets):
         BoundedTrees.__init__(self, shape, nodes, offsets)
-        self.gain.assign(self.n_cuts + 1, -1.0)
 
     # ------------------------------------------------------------------ the search
 
@@ -98,16 +101,15 @@ cdef class JointSearch(BoundedTrees):
 
     cdef bint _choose(self, intp_t form, int32_t *axis, int32_t *cut, int *side) noexcept nogil:
         """The cut that takes most off the bounds; False if every tree is decided."""
-        cdef intp_t t, k, n_touched = 0
-        cdef Node *split
+        cdef intp_t t, k
+        cdef const Gain *best
+        cdef const Node *root
         cdef const float64_t *both
         cdef const float64_t *left
         cdef const float64_t *right
-        cdef float64_t off, others, best = -1.0
-        cdef int32_t at
+        cdef float64_t off, others
         for t in range(self.n_trees):
-            split = self.nodes.data() + self.roots[t]
-            if split.axis < 0:
+            if self.nodes[self.roots[t]].axis < 0:
                 continue
             both = self.bound.data() + t * 3 * self.width
             left = both + self.width
@@ -116,24 +118,17 @@ cdef class JointSearch(BoundedTrees):
             others = 0.0
             for k in range(self.width):
                 others += (2.0 * both[k] - left[k] - right[k]) * self.scale[k]
-            at = self.first_cut[split.axis] + split.cut
-            if self.gain[at] < 0.0:
-                self.touched[n_touched] = <int32_t> t
-                n_touched += 1
-                self.gain[at] = 0.0
-            self.gain[at] += off + OTHERS * others
-        for k in range(n_touched):
-            t = self.touched[k]
-            split = self.nodes.data() + self.roots[t]
-            at = self.first_cut[split.axis] + split.cut
-            if self.gain[at] > best:
-                best = self.gain[at]
-                axis[0] = split.axis
-                cut[0] = split.cut
-                both = self.bound.data() + t * 3 * self.width
-                side[0] = both[self.width + form] < both[2 * self.width + form]
-            self.gain[at] = -1.0
-        return n_touched > 0
+            self._gain(t).score += off + OTHERS * others
+        best = self._take_best()
+        if best == NULL:
+            return False
+        root = &self.nodes[self.roots[best.tree]]
+        axis[0] = root.axis
+        cut[0] = root.cut
+        # the half in which the form can be larger is looked at first
+        left = self.bound.data() + (best.tree * 3 + 1) * self.width
+        side[0] = left[form] < left[self.width + form]
+        return True
 
     cdef int _inside(self, int32_t *axis, int32_t *cut) noexcept nogil:
         """1: the box is inside the domain; 0: outside; -1: both, and where to cut it."""

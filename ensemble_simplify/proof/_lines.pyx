@@ -8,10 +8,14 @@ a walk through each tree for each cell.
 
 The sums are real arithmetic with a bound on its rounding. Where two classes are closer than the
 bound, the cell is `UNSURE`, and the caller asks the ensemble's own arithmetic.
+
+LineWalker
+    A sum over trees, which labels the lines of rows.
 """
 
 import numpy as np
 
+cimport cython
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node, right_child
@@ -34,89 +38,11 @@ cdef enum:
 UNSURE = <int> UNSURE_LABEL
 
 
-cdef struct Walk:
-    const Node *nodes
-    const float64_t *value
-    const float64_t *own        # votes of the leaf in which the row ends
-    intp_t n_scores
-    const int32_t *cell
-    const intp_t *first         # first position of every axis
-    float64_t *change           # (positions + 1, n_scores): change of the votes from here on
-    uint8_t *touched
-    intp_t *n_changes           # for each axis
-    const int32_t *n_cuts
+@cython.final
+cdef class LineWalker:
+    """A sum over trees that gives the cells of the lines of rows their classes.
 
-
-cdef void leave_row(Walk *w, int32_t at, int32_t axis, int32_t lo, int32_t hi) noexcept nogil:
-    """Note the leaves that the cells lo..hi of a line reach below a node."""
-    cdef:
-        intp_t s, here
-        int32_t cut
-        const float64_t *votes
-        bint same = True
-    while w.nodes[at].axis >= 0:
-        cut = w.nodes[at].cut
-        if w.nodes[at].axis != axis:
-            at = at + 1 if w.cell[w.nodes[at].axis] <= cut else right_child(w.nodes, at)
-        elif hi <= cut:
-            at += 1
-        elif lo > cut:
-            at = right_child(w.nodes, at)
-        else:
-            leave_row(w, at + 1, axis, lo, cut)
-            lo = cut + 1
-            at = right_child(w.nodes, at)
-    votes = w.value + w.nodes[at].cut * w.n_scores
-    for s in range(w.n_scores):
-        same = same and votes[s] == w.own[s]
-    if same:
-        return
-    here = w.first[axis] + lo
-    w.touched[here] = 1
-    for s in range(w.n_scores):
-        w.change[here * w.n_scores + s] += votes[s] - w.own[s]
-    w.n_changes[axis] += 1
-    if hi < w.n_cuts[axis]:
-        here = w.first[axis] + hi + 1
-        w.touched[here] = 1
-        for s in range(w.n_scores):
-            w.change[here * w.n_scores + s] -= votes[s] - w.own[s]
-        w.n_changes[axis] += 1
-
-
-cdef inline uint16_t decided(
-    const float64_t *votes, intp_t n_scores, double tolerance, bint exact, bint tie_upper
-) noexcept nogil:
-    """The class of the largest vote; `UNSURE` where another comes within the tolerance."""
-    cdef intp_t s, best = 0
-    cdef double second = -1e308
-    for s in range(1, n_scores):
-        if votes[s] > votes[best] or (tie_upper and votes[s] == votes[best]):
-            second = votes[best]
-            best = s
-        elif votes[s] > second:
-            second = votes[s]
-    if exact or n_scores == 1 or votes[best] - second > tolerance:
-        return <uint16_t> best
-    return UNSURE_LABEL
-
-
-def label_lines(
-    const int32_t[:, ::1] nodes,
-    const intp_t[::1] offsets,
-    const float64_t[:, ::1] value,
-    bint exact,
-    bint tie_upper,
-    double tolerance,
-    const int32_t[:, ::1] cells,
-    const intp_t[::1] from_axis,
-    const intp_t[::1] first,
-    const int32_t[:, ::1] outside_lo,
-    const int32_t[:, ::1] outside_hi,
-    double deadline,
-    uint16_t[:, ::1] labels,  # OUT
-):
-    """Classes of all cells of the lines of some rows.
+    Not for two threads at a time.
 
     Parameters
     ----------
@@ -130,126 +56,223 @@ def label_lines(
     tolerance : float
         Bound on the difference between one sum over the trees, in any order, and the ensemble's
         own.
-    cells : int32 array of shape (n_rows, n_axes)
-        The cells of the rows.
-    from_axis : intp array of shape (n_rows,)
-        Lines along this axis and later ones are walked; of others nothing is written.
     first : intp array of shape (n_axes + 1,)
-        Column of `labels` at which each axis begins.
-    outside_lo, outside_hi : int32 arrays of shape (n_regions, n_axes)
-        Regions whose class is free.
-    deadline : float
-        On the clock of ``time.monotonic()``; inf for none.
-    labels : uint16 array of shape (n_rows, first[n_axes])
-
-    Returns
-    -------
-    bool
-        False if the time was up first.
+        Position at which the cells of each axis begin, among those of all lines of a row.
+    outside : pair of int32 arrays of shape (n_regions, n_axes)
+        First and last cells of regions whose class is free.
     """
+
     cdef:
-        intp_t n_rows = cells.shape[0], n_axes = cells.shape[1], n_scores = value.shape[1]
-        intp_t i, t, a, p, s, k, begin, n_path, n_wrong, wrong, position
-        int32_t at, axis, cut
-        double slack
-        vector[float64_t] base, votes, change
+        const int32_t[:, ::1] node_array
+        const Node *nodes
+        const intp_t[::1] offsets
+        const float64_t[:, ::1] value
+        bint exact, tie_upper
+        double tolerance
+        const intp_t[::1] first
+        const int32_t[:, ::1] outside_lo, outside_hi
+        intp_t n_axes, n_scores
+        vector[int32_t] n_cuts          # of each axis
+        # the row: its cell, its votes, and the path and the votes of its leaf in the last tree
+        const int32_t *cell
+        vector[float64_t] base
+        vector[int32_t] path
+        const float64_t *own
+        vector[int32_t] low, high       # first and last cell of each line still on the path
+        # its lines: how the votes change from a position on, where they do, and how often
+        vector[float64_t] change        # (positions + 1, n_scores)
         vector[uint8_t] touched
-        vector[intp_t] n_changes
-        vector[int32_t] n_cuts, low, high, path
-        Walk w
-        bint stopped = False
-        uint16_t label
-    if n_rows == 0:
-        return True
-    n_cuts.resize(n_axes)
-    for a in range(n_axes):
-        n_cuts[a] = <int32_t> (first[a + 1] - first[a] - 1)
-    base.resize(n_scores)
-    votes.resize(n_scores)
-    change.resize((first[n_axes] + 1) * n_scores)
-    touched.resize(first[n_axes] + 1)
-    n_changes.resize(n_axes)
-    low.resize(n_axes)
-    high.resize(n_axes)
-    w.nodes = <const Node *> &nodes[0, 0]
-    w.value = &value[0, 0]
-    w.n_scores = n_scores
-    w.first = &first[0]
-    w.change = change.data()
-    w.touched = touched.data()
-    w.n_changes = n_changes.data()
-    w.n_cuts = n_cuts.data()
-    with nogil:
-        for a in range(n_axes):
-            high[a] = n_cuts[a]
-        for i in range(n_rows):
-            if i % POLL == 0 and should_stop(deadline):
-                stopped = True
-                break
-            w.cell = &cells[i, 0]
-            begin = from_axis[i]
-            for s in range(n_scores):
-                base[s] = 0.0
-            for a in range(n_axes):
-                n_changes[a] = 0
-            for t in range(offsets.shape[0] - 1):
-                path.clear()
-                at = <int32_t> offsets[t]
-                while w.nodes[at].axis >= 0:
-                    path.push_back(at)
-                    axis = w.nodes[at].axis
-                    cut = w.nodes[at].cut
-                    at = at + 1 if w.cell[axis] <= cut else right_child(w.nodes, at)
-                w.own = w.value + w.nodes[at].cut * n_scores
-                for s in range(n_scores):
-                    base[s] += w.own[s]
-                n_path = path.size()
-                for k in range(n_path):
-                    at = path[k]
-                    axis = w.nodes[at].axis
-                    cut = w.nodes[at].cut
-                    if axis < begin:
-                        continue
-                    if w.cell[axis] <= cut:
-                        if cut < high[axis]:
-                            leave_row(&w, right_child(w.nodes, at), axis, cut + 1, high[axis])
-                            high[axis] = cut
-                    elif cut >= low[axis]:
-                        leave_row(&w, at + 1, axis, low[axis], cut)
-                        low[axis] = cut + 1
-                for k in range(n_path):
-                    axis = w.nodes[path[k]].axis
-                    low[axis] = 0
-                    high[axis] = n_cuts[axis]
-            for a in range(begin, n_axes):
-                # the tolerance grants a rounding to every tree, a line makes some more
-                slack = tolerance * (2.0 + 2.0 * n_changes[a] / <double> (offsets.shape[0] + 15))
-                for s in range(n_scores):
-                    votes[s] = base[s]
-                label = decided(votes.data(), n_scores, slack, exact, tie_upper)
-                for p in range(first[a], first[a + 1]):
-                    if touched[p]:
-                        touched[p] = 0
-                        for s in range(n_scores):
-                            votes[s] += change[p * n_scores + s]
-                            change[p * n_scores + s] = 0.0
-                        label = decided(votes.data(), n_scores, slack, exact, tie_upper)
-                    labels[i, p] = label
-            for k in range(outside_lo.shape[0]):
-                n_wrong = 0
-                wrong = -1
-                for a in range(n_axes):
-                    if w.cell[a] < outside_lo[k, a] or w.cell[a] > outside_hi[k, a]:
-                        n_wrong += 1
-                        wrong = a
-                if n_wrong > 1:
-                    continue
-                for a in range(begin, n_axes):
-                    if n_wrong == 1 and a != wrong:
-                        continue
-                    for position in range(outside_lo[k, a], outside_hi[k, a] + 1):
-                        labels[i, first[a] + position] = FREE_LABEL
-    return not stopped
+        vector[intp_t] n_changes        # along each axis
+        vector[float64_t] votes
+
+    def __init__(self, nodes, offsets, value, *, exact, tie_upper, tolerance, first, outside):
+        cdef intp_t a
+        self.node_array, self.offsets, self.value = nodes, offsets, value
+        self.nodes = <const Node *> &self.node_array[0, 0]
+        self.exact, self.tie_upper, self.tolerance = exact, tie_upper, tolerance
+        self.first = first
+        self.outside_lo, self.outside_hi = outside
+        self.n_axes = self.first.shape[0] - 1
+        self.n_scores = self.value.shape[1]
+        for a in range(self.n_axes):
+            self.n_cuts.push_back(<int32_t> (self.first[a + 1] - self.first[a] - 1))
+        self.base.resize(self.n_scores)
+        self.votes.resize(self.n_scores)
+        self.change.resize((self.first[self.n_axes] + 1) * self.n_scores)
+        self.touched.resize(self.first[self.n_axes] + 1)
+        self.n_changes.resize(self.n_axes)
+        self.low.resize(self.n_axes)
+        self.high = self.n_cuts
+
+    def label(
+        self,
+        const int32_t[:, ::1] cells,
+        const intp_t[::1] from_axis,
+        double deadline,
+        uint16_t[:, ::1] labels,  # OUT
+    ):
+        """Classes of all cells of the lines of some rows.
+
+        Parameters
+        ----------
+        cells : int32 array of shape (n_rows, n_axes)
+            The cells of the rows.
+        from_axis : intp array of shape (n_rows,)
+            Lines along this axis and later ones are walked; of others nothing is written.
+        deadline : float
+            On the clock of ``time.monotonic()``; inf for none.
+        labels : uint16 array of shape (n_rows, first[n_axes])
+
+        Returns
+        -------
+        bool
+            False if the time was up first.
+        """
+        cdef intp_t i, t, a
+        cdef bint stopped = False
+        with nogil:
+            for i in range(cells.shape[0]):
+                if i % POLL == 0 and should_stop(deadline):
+                    stopped = True
+                    break
+                self.cell = &cells[i, 0]
+                self.base.assign(self.n_scores, 0.0)
+                self.n_changes.assign(self.n_axes, 0)
+                for t in range(self.offsets.shape[0] - 1):
+                    self._walk_tree(<int32_t> self.offsets[t], from_axis[i])
+                for a in range(from_axis[i], self.n_axes):
+                    self._label_line(a, &labels[i, 0])
+                self._free_outside(from_axis[i], &labels[i, 0])
+        return not stopped
+
+    cdef int _walk_tree(self, int32_t at, intp_t from_axis) except -1 nogil:
+        """Add the row's votes of a tree, and note where lines are voted on otherwise."""
+        cdef:
+            intp_t s, k
+            int32_t axis, cut
+        self.path.clear()
+        while self.nodes[at].axis >= 0:
+            self.path.push_back(at)
+            axis = self.nodes[at].axis
+            cut = self.nodes[at].cut
+            at = at + 1 if self.cell[axis] <= cut else right_child(self.nodes, at)
+        self.own = &self.value[self.nodes[at].cut, 0]
+        for s in range(self.n_scores):
+            self.base[s] += self.own[s]
+        # at each split of the path, the cells beyond the cut leave it
+        for k in range(<intp_t> self.path.size()):
+            at = self.path[k]
+            axis = self.nodes[at].axis
+            cut = self.nodes[at].cut
+            if axis < from_axis:
+                continue
+            if self.cell[axis] <= cut:
+                if cut < self.high[axis]:
+                    self._note(right_child(self.nodes, at), axis, cut + 1, self.high[axis])
+                    self.high[axis] = cut
+            elif cut >= self.low[axis]:
+                self._note(at + 1, axis, self.low[axis], cut)
+                self.low[axis] = cut + 1
+        for k in range(<intp_t> self.path.size()):
+            axis = self.nodes[self.path[k]].axis
+            self.low[axis] = 0
+            self.high[axis] = self.n_cuts[axis]
+        return 0
+
+    cdef void _note(self, int32_t at, int32_t axis, int32_t lo, int32_t hi) noexcept nogil:
+        """Note the leaves that the cells lo..hi of a line reach below a node."""
+        cdef:
+            intp_t s, here
+            int32_t cut
+            const float64_t *votes
+            bint same = True
+        while self.nodes[at].axis >= 0:
+            cut = self.nodes[at].cut
+            if self.nodes[at].axis != axis:
+                if self.cell[self.nodes[at].axis] <= cut:
+                    at += 1
+                else:
+                    at = right_child(self.nodes, at)
+            elif hi <= cut:
+                at += 1
+            elif lo > cut:
+                at = right_child(self.nodes, at)
+            else:
+                self._note(at + 1, axis, lo, cut)
+                lo = cut + 1
+                at = right_child(self.nodes, at)
+        votes = &self.value[self.nodes[at].cut, 0]
+        for s in range(self.n_scores):
+            same = same and votes[s] == self.own[s]
+        if same:
+            return
+        here = self.first[axis] + lo
+        self.touched[here] = 1
+        for s in range(self.n_scores):
+            self.change[here * self.n_scores + s] += votes[s] - self.own[s]
+        self.n_changes[axis] += 1
+        if hi < self.n_cuts[axis]:
+            here = self.first[axis] + hi + 1
+            self.touched[here] = 1
+            for s in range(self.n_scores):
+                self.change[here * self.n_scores + s] -= votes[s] - self.own[s]
+            self.n_changes[axis] += 1
+
+    cdef void _label_line(self, intp_t axis, uint16_t *labels) noexcept nogil:
+        """Write the classes along one line, and forget the changes."""
+        cdef:
+            intp_t p, s
+            intp_t n_trees = self.offsets.shape[0] - 1
+            uint16_t label
+            # the tolerance grants a rounding to every tree, a line makes some more
+            double slack = self.tolerance * (
+                2.0 + 2.0 * self.n_changes[axis] / <double> (n_trees + 16)
+            )
+        for s in range(self.n_scores):
+            self.votes[s] = self.base[s]
+        label = self._decided(slack)
+        for p in range(self.first[axis], self.first[axis + 1]):
+            if self.touched[p]:
+                self.touched[p] = 0
+                for s in range(self.n_scores):
+                    self.votes[s] += self.change[p * self.n_scores + s]
+                    self.change[p * self.n_scores + s] = 0.0
+                label = self._decided(slack)
+            labels[p] = label
+
+    cdef uint16_t _decided(self, double slack) noexcept nogil:
+        """The class of the largest vote; `UNSURE` where another comes within the slack."""
+        cdef const float64_t *votes = self.votes.data()
+        cdef intp_t s, best = 0
+        cdef double second = -1e308
+        for s in range(1, self.n_scores):
+            if votes[s] > votes[best] or (self.tie_upper and votes[s] == votes[best]):
+                second = votes[best]
+                best = s
+            elif votes[s] > second:
+                second = votes[s]
+        if self.exact or self.n_scores == 1 or votes[best] - second > slack:
+            return <uint16_t> best
+        return UNSURE_LABEL
+
+    cdef void _free_outside(self, intp_t from_axis, uint16_t *labels) noexcept nogil:
+        """Mark the cells of the lines that lie in regions whose class is free."""
+        cdef intp_t k, a, n_apart, apart
+        cdef int32_t position
+        for k in range(self.outside_lo.shape[0]):
+            # a line reaches a region that holds the row's cell on all other axes
+            n_apart = 0
+            apart = -1
+            for a in range(self.n_axes):
+                if not self.outside_lo[k, a] <= self.cell[a] <= self.outside_hi[k, a]:
+                    n_apart += 1
+                    apart = a
+            if n_apart > 1:
+                continue
+            for a in range(from_axis, self.n_axes):
+                if n_apart == 0 or a == apart:
+                    for position in range(self.outside_lo[k, a], self.outside_hi[k, a] + 1):
+                        labels[self.first[a] + position] = FREE_LABEL
 
 
 def find_runs(
@@ -266,7 +289,7 @@ def find_runs(
     Parameters
     ----------
     labels : uint16 array of shape (n_rows, first[n_axes])
-        From `label_lines`, walked from the first axis on.
+        From `LineWalker.label`, walked from the first axis on.
     cells : int32 array of shape (n_rows, n_axes)
     first : intp array of shape (n_axes + 1,)
     own_first, own_last : int32 arrays of shape (n_rows, n_axes)

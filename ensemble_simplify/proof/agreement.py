@@ -26,13 +26,17 @@ from ensemble_simplify.proof.forest_pair import Space
 from ensemble_simplify.reading import Model, common_table
 from ensemble_simplify.writing import percent
 
-# Points drawn from the box, and rounds of halving, without a time limit.
-SAMPLES, BOXES = 100_000, 20_000
-# Rounds after which this ends, if less than so much of the volume is settled: deep forests.
-FIRST_BOXES, LEAST_SETTLED = 1_000, 0.01
-# Boxes looked at within one certificate before it is halved.
+# Points drawn from the box without a time limit.
+SAMPLES = 100_000
+# Boxes that are proven or halved without a time limit.
+BOXES = 20_000
+# Without a time limit, proofs end after so many boxes
+FIRST_BOXES = 1_000
+# if less than this share of the volume is settled then, as with deep forests.
+LEAST_SETTLED = 0.01
+# Boxes inside of a box that its proof may look at before the box is halved.
 BOXES_OF_ONE = 200
-# Proven bounds on a volume that are less apart than this need no estimate beside them.
+# Where the proven bounds on a volume are closer than this, no estimate is drawn.
 SHARP = 0.02
 # Rows shown on which the models differ.
 SHOWN = 10

@@ -14,10 +14,10 @@ from time import monotonic
 import numpy as np
 
 from ensemble_simplify.grid import FREE, CodedTrees, Stopped, in_boxes, leaves_of_cells
-from ensemble_simplify.proof._lines import UNSURE, find_runs, label_lines
+from ensemble_simplify.proof._lines import UNSURE, LineWalker, find_runs
 from ensemble_simplify.reading import Sums
 
-# Cells whose labels are held at once, and cells times trees that are decided at once.
+# Cells whose labels are held at once; and cells, times trees, whose class is computed at once.
 BATCH_CELLS, BATCH_LEAVES = 1 << 22, 1 << 22
 # Numbers in the cells whose lines are walked at once.
 WALK_CELLS = 1 << 22
@@ -81,21 +81,19 @@ class Lines:
             # the vote is no sum: every cell is asked
             walked = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
             labels[walked >= from_axis[:, None]] = UNSURE
-        elif not label_lines(
-            self.trees.nodes,
-            self.trees.offsets,
-            self.sums.folded,
-            self.sums.is_exact,
-            self.sums.tie_upper,
-            self.sums.rounding,
-            cells,
-            from_axis,
-            self.first,
-            *self.outside,
-            deadline,
-            labels,
-        ):
-            raise Stopped
+        else:
+            walker = LineWalker(
+                self.trees.nodes,
+                self.trees.offsets,
+                self.sums.folded,
+                exact=self.sums.is_exact,
+                tie_upper=self.sums.tie_upper,
+                tolerance=self.sums.rounding,
+                first=self.first,
+                outside=self.outside,
+            )
+            if not walker.label(cells, from_axis, deadline, labels):
+                raise Stopped
         rows, positions = np.nonzero(labels == UNSURE)
         step = max(1, BATCH_LEAVES // len(self.trees))
         for i in range(0, len(rows), step):
@@ -169,8 +167,8 @@ class TreeLines(Lines):
 
 
 def n_near(n_rows, shape, max_changes):
-    """Points that differ from a row in at most so many axes, as a float; of several, for each."""
-    # the elementary symmetric polynomials of the numbers of other cells
+    """Number of points that differ from a row on at most `max_changes` axes, added up over rows."""
+    # after each axis: in how many ways 0, 1, 2, ... of the axes so far can be changed
     ways = np.zeros(max_changes + 1)
     ways[0] = 1.0
     for n in shape:
@@ -179,7 +177,7 @@ def n_near(n_rows, shape, max_changes):
 
 
 def within(cells, known, max_changes):
-    """Which cells differ from one of some known cells on at most so many axes.
+    """Which cells differ on at most `max_changes` axes from at least one of the `known` cells.
 
     O(cells * known * axes).
 
@@ -252,7 +250,7 @@ def _further(rows, cells, from_axis, shape, n):
 
 
 def differences(one, two, cells, shape, max_changes, deadline=np.inf):
-    """Points near some rows on which two models differ, each once for each row.
+    """Points near some rows on which two models differ; each is found once for each row near it.
 
     Parameters
     ----------
@@ -293,10 +291,11 @@ def differences(one, two, cells, shape, max_changes, deadline=np.inf):
             differ = _common(first, one[1]) != _common(second, two[1])
             at, position = np.nonzero(differ)
             changed = lines.cells_at(walked[part][at], position)
-            # a cell stands on each of its own lines, and on a line of a cell with a change less
+            # The walked cell itself lies on all of its lines. If it is the row's cell, it counts on
+            # the first line; else it was found before, from a cell with one change fewer.
             axis = np.searchsorted(lines.first, position, side="right") - 1
-            own = changed[np.arange(len(at)), axis] == walked[part][at, axis]
-            once = ~own | ((from_axis[part][at] == 0) & (axis == 0))
+            is_walked = changed[np.arange(len(at)), axis] == walked[part][at, axis]
+            once = ~is_walked | ((from_axis[part][at] == 0) & (axis == 0))
             yield row[part][at[once]], changed[once]
 
 

@@ -23,20 +23,28 @@ from ensemble_simplify.proof.joined_trees import JoinedPair
 from ensemble_simplify.proof.near_rows import walks
 
 _EPS = float(np.finfo(np.float64).eps)
-# Cells from which it is climbed at a time, and passes over their coordinates.
-STARTS, SWEEPS = 16, 4
-# Bars between the bound on everything and the tolerance.
+# Random cells from which the search for a large difference starts.
+STARTS = 16
+# How often each of these cells is moved along every axis.
+SWEEPS = 4
+# Differences that are excluded one after the other, down to the tolerance: each lies half as far
+# above the tolerance as the one before.
 BARS = 6
-# Boxes looked at for points within rounding of the tolerance.
+# Boxes searched at most for points whose difference is the tolerance itself, up to rounding.
 GREY_BOXES = 20_000
-# Halvings of what the largest difference lies in, boxes looked at for each, how many of them may
-# be too few, and when the difference is known.
-BISECTIONS, BRACKET_BOXES, FAILURES, CLOSE = 40, 20_000, 3, 1e-6
-# Where tangents touch, from the bar up to one.
+# Bisections, at most, of the interval that holds the largest difference.
+BISECTIONS = 40
+# Boxes searched at most in one bisection.
+BRACKET_BOXES = 20_000
+# Bisections that may run out of boxes before no more are tried.
+FAILURES = 3
+# The largest difference counts as known once its interval is this share of its upper end.
+CLOSE = 1e-6
+# Where the tangents to the set of log-odds touch it: shares of the way from the bar to one.
 TANGENTS = (0.002, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.998)
-# Numbers on lines held at once.
+# Numbers held at once while lines of cells are compared.
 LINE_NUMBERS = 1 << 22
-# Cells that are put to the models at once.
+# Cells that the models are asked about at once.
 ASKED = 4096
 
 

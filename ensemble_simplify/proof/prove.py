@@ -12,15 +12,26 @@ import numpy as np
 
 from ensemble_simplify.grid import paint_lines
 
-# Boxes looked at with bounds on each model alone, before bounds on both together; and how many
-# times more where they take turns.
-FIRST_BOXES, MORE_BOXES = 2000, 16
-# Near ties of changed models: times that every box is searched, cells at a time, passes over their
-# coordinates; share of a time limit at most.
-TIE_STARTS, TIE_CELLS, TIE_SWEEPS, TIE_SHARE = 16, 8, 3, 0.4
-# Nanoseconds of work on them at most, and what lines take: all of one move, and each line for a
-# tree and for a score of a cell.
-TIE_WORK, TIE_MOVE, TIE_TREE, TIE_SCORE = 5e9, 3e4, 250.0, 15.0
+# Boxes searched with bounds on each model alone, before the bounds on both together are tried.
+FIRST_BOXES = 2000
+# If those fail, too, the bounds on each model alone get so many times more boxes in the next turn.
+MORE_BOXES = 16
+# The search for near ties: how often every box is searched.
+TIE_STARTS = 16
+# Random cells that are moved at once in a box.
+TIE_CELLS = 8
+# How often each of these cells is moved along every axis.
+TIE_SWEEPS = 3
+# Share of a time limit that this search may take.
+TIE_SHARE = 0.4
+# Work that this search may take, in nanoseconds by forecast.
+TIE_WORK = 5e9
+# Forecast of one move of the cells along an axis: this, and for each cell
+TIE_MOVE = 3e4
+# this for each tree,
+TIE_TREE = 250.0
+# and this for each score of each cell of its line.
+TIE_SCORE = 15.0
 
 
 def prove(space, end, max_boxes, near_ties=True):

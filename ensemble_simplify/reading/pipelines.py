@@ -52,7 +52,7 @@ _IMPUTERS = (SimpleImputer, KNNImputer)
 _ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
 _KNOWN = (ColumnTransformer, SelectorMixin, *_IMPUTERS, *_ENCODERS, *_MONOTONE)
 
-# What became of a column on the way: nothing, a scaled number, a function of levels.
+# What the steps have done to a column: nothing, rescaled its numbers, or encoded its levels.
 _PLAIN, _SCALED, _ENCODED = range(3)
 
 # Numbers that are transformed at once, about.
@@ -60,25 +60,25 @@ _BATCH = 1 << 20
 
 
 class Transformers:
-    """The fitted transformers of a pipeline: of which column each one that comes out is made.
+    """The fitted transformers of a pipeline, and which input column each output column is made of.
 
     Parameters
     ----------
     steps : list of (str, transformer)
         All steps but the last.
     n_features : int
-        Number of columns that come out of them.
+        Number of output columns.
     names : ndarray of str or None
-        Names of the columns that go in.
+        Names of the input columns.
 
     Attributes
     ----------
     n_features : int
-        Number of columns of the rows that go in.
-    source : ndarray of intp, shape (number of columns that come out,)
-        The column that goes in for each that comes out.
+        Number of input columns.
+    source : ndarray of intp, shape (number of output columns,)
+        The input column that each output column is made of.
     table : Table or None
-        What goes in, if some of its columns have levels.
+        The input columns, if some of them have levels.
     filled : ndarray of bool, shape (n_features,)
         Columns of which missing values are filled in from other columns.
 
@@ -101,7 +101,7 @@ class Transformers:
             made = self._made(name, step, *made)
         self.source, state = made
         self.table = self._decoded = None
-        # an unknown level is no code for what looks at the value itself
+        # a column that is used without an encoder has no code for unknown levels: refuse these
         self._refuses[self.source[state != _ENCODED]] = True
         if any(own is not None for own in self._levels):
             unknown = tuple("refused" if refuses else "code" for refuses in self._refuses)
@@ -123,7 +123,11 @@ class Transformers:
     # ------------------------------------------------------------------ which column is whose
 
     def _made(self, name, step, source, state):
-        """Of which column that goes in, and how, each column is made that a transformer answers."""
+        """The columns that a step answers: the input column each is made of, and its state.
+
+        `source` and `state` say the same of the columns that the step is given. States are
+        `_PLAIN`, `_SCALED` and `_ENCODED`.
+        """
         step = unwrap(step)
         if isinstance(step, Pipeline):
             for inner_name, inner in step.steps:

@@ -67,7 +67,8 @@ def read(estimator, *, within=None):
     _check_width(estimator, within)
     reading = family(estimator, within)
     if reading.classes is not None:
-        # In a tree or forest alone, classes are mere names; elsewhere they are looked up.
+        # A tree or forest by itself takes classes in any order. In another ensemble, and in other
+        # kinds of ensembles, classes are looked up by bisection and must be sorted.
         alone = within is None and isinstance(estimator, _CLASSES_ARE_NAMES)
         reading.classes = _checked_classes(estimator, reading, any_order=alone)
     return reading
@@ -247,7 +248,7 @@ def keep_members(estimator, members):
     estimator.set_params(n_estimators=len(members))
     if isinstance(estimator, (BaggingClassifier, BaggingRegressor)):
         estimator.estimators_features_ = [estimator.estimators_features_[i] for i in members]
-        # From these the rows of each member are drawn again when they are asked for.
+        # scikit-learn draws the rows of each member again from its seed.
         estimator._seeds = np.asarray(estimator._seeds)[members]
 
 

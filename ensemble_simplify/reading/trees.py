@@ -10,7 +10,7 @@ from ensemble_simplify.reading.categories import as_thresholds
 from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.table import Table
 
-# Up to here float32 holds all numbers n + 1/2.
+# Codes are below this number: there, float32 represents the threshold n + 1/2 for every code n.
 MAX_CODE = 1 << 22
 # Nodes of all trees of an ensemble together.
 MAX_NODES = 1 << 26

@@ -80,7 +80,7 @@ class CopulaLaw(Law):
             self.factor = np.asarray(np.linalg.qr(self.factor, mode="r"))
 
     def correlation(self, some, others):
-        """Of the noise in some ordered coordinates with that in others."""
+        """Correlation of the noise of some ordered coordinates with that of others."""
         product = self.factor[:, some].T @ self.factor[:, others]
         return (1.0 - _OWN) * product + _OWN * (some[:, None] == others)
 

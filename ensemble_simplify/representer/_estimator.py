@@ -52,8 +52,10 @@ from ensemble_simplify.representer._grower import LEAST_SHARE, Grower, grow_one_
 from ensemble_simplify.representer._predictor import Predictor, one_hot
 from ensemble_simplify.representer._samplers import make_law
 
-# Synthetic rows of one sample, as a multiple of the training rows; and most rows of each kind.
-_ONE_SHOT, _MOST_ONE_SHOT = 40, 40_000
+# One sample for the whole tree has so many times the training rows,
+_ONE_SHOT = 40
+# but at most so many manufactured and so many training rows.
+_MOST_ONE_SHOT = 40_000
 
 # Rows a node, at most.
 _MOST_PER_NODE = 2_000
@@ -64,7 +66,7 @@ _MOST_MEASURED = 10_000
 # Training rows that a copula is fitted to, at most.
 _MOST_BASE_ROWS = 20_000
 
-# Cost in rows, of which a tree without a number of leaves has no more to gain.
+# Without `max_leaf_nodes`, a node whose cost in rows is at most this is not split.
 _LEAST_COST = 0.25
 
 # Leaves up to which "auto" is one sample.
@@ -889,7 +891,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
 
 def _least(values, among):
-    """Those of some positions at which values are least, up to rounding."""
+    """The positions in `among` whose values are least, up to rounding."""
     values = values[among]
     least = values.min()
     return among[values <= least + 1e-12 * max(abs(least), 1.0)]

@@ -24,13 +24,14 @@ _BATCH_NUMBERS = 2**22
 # A node whose answers vary less than this, relative to the root, is pure.
 _PURE = 1e-12
 
-# A node gets at most so many times its rows for its best split to take the lead.
+# A node whose best split does not lead clearly gets more rows, up to so many times its first ones.
 _MOST_ROWS = 10
 
 # Before pruning, a tree of one sample has so many times the leaves that are asked for.
 _OVERGROWN = 3
 
-# Every answer of the predictor gets this part of an equal share of one sample's rows, or more.
+# In one sample for all nodes, each answer of the predictor gets at least this part of the rows that
+# it would get if all answers had equally many.
 LEAST_SHARE = 0.5
 
 

@@ -107,7 +107,7 @@ class Law:
         return self.keep_rows * region.inside + (1.0 - self.keep_rows) * region.q
 
     def probability(self, region):
-        """Of a row of the law to fall into a region."""
+        """Probability that a synthetic row falls into a region."""
         return float(product(self.weight, self.chances(region)) / self.weight.sum())
 
     def part(self, region, split, left):

@@ -59,7 +59,8 @@ class Truth:
         rows = np.array(list(itertools.product(*with_nan)), dtype=np.float64)
         if domain is not None:
             rows = rows[read_domain(domain, n_features).contains(rows.astype(np.float32))]
-        self.rows, self.table = rows, self.forest.table
+        self.rows = rows
+        self.table = None if self.forest.table.is_plain else self.forest.table
         self.labels = self.predict(rows)
 
     def shown(self, rows):

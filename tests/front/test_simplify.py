@@ -475,6 +475,19 @@ def test_frame_with_text_categories_and_missing_values():
     assert "sex ≤" not in text
 
 
+def test_a_column_that_had_no_gaps_may_have_one_later():
+    X, y = ship()
+    found = simplify(ship_model(), X, y, methods=["representer"], time_limit=3, random_state=0)
+    new, _ = ship(seed=1)
+    new["class"] = new["class"].astype(float)
+    new.loc[::3, "class"] = np.nan
+    new.loc[::4, "sex"] = None
+    answers = found["representer"].predict(new)
+    assert set(answers) <= {"lived", "died"}
+    complete = new[["class", "sex"]].notna().all(axis=1).to_numpy()
+    np.testing.assert_array_equal(answers[complete], found["representer"].predict(new[complete]))
+
+
 def test_rules_answer_as_the_tree_does():
     """The report's lines, read by a small interpreter, against the tree's predictions."""
     X, y = ship(n=300, seed=2)

@@ -45,7 +45,7 @@ from ensemble_simplify import (
     GenesimClassifier,
     RepresenterTree,
 )
-from ensemble_simplify.reading.model import Answering
+from ensemble_simplify.reading.model import Model
 from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._grower import Grower, _Sample
 from ensemble_simplify.representer._grown_tree import GrownTree
@@ -90,7 +90,7 @@ def grow(
         decaying=False,
         seed=0,
     )
-    predictor = Predictor(Answering(function), target, "f", classes=classes)
+    predictor = Predictor(Model(function), target, "f", classes=classes)
     options = {
         "n_samples": 200,
         "reuse": False,
@@ -404,7 +404,7 @@ def sample_of(X, function, n_samples):
         decaying=False,
         seed=0,
     )
-    predictor = Predictor(Answering(function), "label", "f", classes=np.arange(2))
+    predictor = Predictor(Model(function), "label", "f", classes=np.arange(2))
     answers = predictor.answers(X)
     training = Bunch(X=X, weight=law.weight, answers=answers)
     return law, _Sample(law, predictor, training, answers, n_samples, 0, np.inf)
