@@ -10,7 +10,6 @@ from ensemble_simplify.reading.answering import (
     numeric_rows,
     on_common_table,
 )
-from ensemble_simplify.reading.categories import as_thresholds
 from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.model import Forest, LinearVotes, read_forest, tree_estimators
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
@@ -23,5 +22,5 @@ from ensemble_simplify.reading.sklearn import (
     widen_members,
 )
 from ensemble_simplify.reading.table import UNKNOWN, Columns, is_missing, is_plain
-from ensemble_simplify.reading.trees import name_of
+from ensemble_simplify.reading.trees import as_thresholds, name_of
 from ensemble_simplify.reading.units import ExactRule, Unit
