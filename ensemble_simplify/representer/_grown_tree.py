@@ -137,7 +137,7 @@ class GrownTree:
     def as_thresholds(self, is_split, levels):
         """Write splits into sets of levels as thresholds on the codes.
 
-        Thresholds stand halfway between neighbouring codes; see `_code_sets.as_thresholds`.
+        Thresholds stand halfway between neighbouring codes; see `reading.as_thresholds`.
 
         Parameters
         ----------
