@@ -50,62 +50,48 @@ class Effort:
     refine_work: float = 3e9
     # Choosing the upper splits grows so many times the leaves of the first tree.
     upper_factor: int = 60
-    # Forecast of the seconds to grow a leaf.
-    grow_seconds: float = 1e-6
+    grow_seconds: float = 1e-6  # Forecast of the seconds to grow a leaf.
     # Upper splits are chosen if that takes less than this share of a time limit, by forecast.
     upper_share: float = 0.25
     # Share of a time limit for the forecast by which ``method="auto"`` may refuse.
     forecast_share: float = 0.1
     # Without a time limit, `forecast` does work that should take so many seconds;
     forecast_seconds: float = 1.0
-    # it grows a tree of at most so many leaves,
-    forecast_grown: int = 50_000
-    # and divides grids of at most so many cells.
-    forecast_cells: int = 1 << 18
+    forecast_grown: int = 50_000  # it grows a tree of at most so many leaves,
+    forecast_cells: int = 1 << 18  # and divides grids of at most so many cells.
     # Share of the time for the first tree where the domain has groups and implications: the proof
     # that grows it knows nothing of them.
     first_tree_share: float = 0.2
-    # Forecast of the seconds to write out a leaf.
-    leaf_seconds: float = 3.5e-6
-    # By how many seconds a time limit may be passed.
-    late_seconds: float = 0.3
+    leaf_seconds: float = 3.5e-6  # Forecast of the seconds to write out a leaf.
+    late_seconds: float = 0.3  # By how many seconds a time limit may be passed.
     # Leaves of the first tree before siblings of one class are merged, for each one afterwards.
     unmerged: float = 2.0
     # Grids of more cells are not labelled as a whole unless ``method="exact"``: their tables of
     # regions would not fit either.
     table_cells: int = 1 << 24
-    # Share of a time limit that labelling a whole grid may take.
-    label_share: float = 0.2
-    # Forecast of the seconds to label a cell: this,
-    cell_seconds: float = 1.2e-8
-    # and this for each tree and score.
-    vote_seconds: float = 5e-10
+    label_share: float = 0.2  # Share of a time limit that labelling a whole grid may take.
+    cell_seconds: float = 1.2e-8  # Forecast of the seconds to label a cell: this,
+    vote_seconds: float = 5e-10  # and this for each tree and score.
     # With a time limit, grids of at most so many regions are solved exactly before there is a tree,
     direct_regions: float = 2e7
-    # if that takes less than this share of the time, by forecast.
-    direct_share: float = 0.2
-    # Forecast of the seconds for one region in one pass.
-    region_seconds: float = 2e-8
+    direct_share: float = 0.2  # if that takes less than this share of the time, by forecast.
+    region_seconds: float = 2e-8  # Forecast of the seconds for one region in one pass.
     # Share of the time that is left for an exact search where there is a tree already.
     exact_share: float = 0.5
     # Forecast of the seconds to plan an exact search, for each cell of the grid.
     plan_seconds: float = 3e-7
-    # Share of an exact search that planning it may take.
-    plan_share: float = 0.2
+    plan_share: float = 0.2  # Share of an exact search that planning it may take.
     # Without a time limit, lower bounds take so many seconds of forecast work;
     bound_seconds: float = 3.0
-    # with one, they take this share of it,
-    bound_share: float = 0.15
-    # but at most so many seconds.
-    most_bound_seconds: float = 30.0
+    bound_share: float = 0.15  # with one, they take this share of it,
+    most_bound_seconds: float = 30.0  # but at most so many seconds.
     # Forecast of the seconds to find the box of a leaf, in which cells for bounds are drawn.
     box_seconds: float = 4e-7
     # Without a time limit, an exact search that should take so many seconds is announced,
     patience: float = 10.0
     # with the size of a tree if one of at most so many leaves can be grown,
     announced_leaves: int = 100_000
-    # and a lower bound that takes so many seconds of forecast work.
-    tell_seconds: float = 0.5
+    tell_seconds: float = 0.5  # and a lower bound that takes so many seconds of forecast work.
 
 
 EFFORT = Effort()

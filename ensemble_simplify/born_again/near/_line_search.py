@@ -34,56 +34,41 @@ ASIDE = 0.2
 class Effort:
     """How much is tried: in units of work without a time limit, in shares of the time with one."""
 
-    # Splits that are followed at every node,
-    width: int = 12
-    # and those of one axis among them.
-    an_axis: int = 3
-    # Splits that are followed at every node for the first tree.
-    first_width: int = 3
+    width: int = 12  # Splits that are followed at every node,
+    an_axis: int = 3  # and those of one axis among them.
+    first_width: int = 3  # Splits that are followed at every node for the first tree.
     # Units of work, a nanosecond or two each, for looking ahead for the first tree.
     first_work: float = 3e8
     # Without a time limit: units of work for looking ahead for a small tree.
     look_work: float = 1e10
     # Searching its parts again takes so many times the work that looking ahead took,
     improve_times: float = 15.0
-    # but at least and at most so many units.
-    improve_work: tuple = (2e7, 4e9)
+    improve_work: tuple = (2e7, 4e9)  # but at least and at most so many units.
     # The same for each price on the path of exceptions: units for looking ahead,
     path_work: float = 1e9
-    # so many times as many for searching again,
-    path_times: float = 5.0
-    # at least and at most so many.
-    path_improve: tuple = (2e6, 3e8)
+    path_times: float = 5.0  # so many times as many for searching again,
+    path_improve: tuple = (2e6, 3e8)  # at least and at most so many.
     # Without a time limit: units of work for the proofs that no tree is smaller.
     proof_work: float = 5e8
-    # Points that are looked at for the lower bound.
-    bound_looks: float = 1e8
-    # Number of prices of a leaf on the path of exceptions.
-    n_prices: int = 12
+    bound_looks: float = 1e8  # Points that are looked at for the lower bound.
+    n_prices: int = 12  # Number of prices of a leaf on the path of exceptions.
     # The first and the last price, as shares of the weight of all points.
     prices: tuple = (1 / 8, 1 / 30_000)
     # Share of a time limit for the tree: half for looking ahead, half for searching again.
     tree_share: float = 0.5
-    # Share of a time limit for the path of exceptions,
-    path_share: float = 0.2
+    path_share: float = 0.2  # Share of a time limit for the path of exceptions,
     # and for the path without the rows that are held out. The rest is for bounds.
     aside_share: float = 0.1
     # Grids of at most so many cells are solved exactly by dynamic programming,
     grid_cells: int = 1 << 16
-    # if at most so many points are promised,
-    grid_points: float = 1e8
+    grid_points: float = 1e8  # if at most so many points are promised,
     # and, without a time limit, one pass takes at most so many nanoseconds by forecast.
     grid_work: float = 1e9
-    # From so many leaves on, numbers of leaves on the path grow
-    many_leaves: int = 64
-    # by this factor at least.
-    path_step: float = 1.2
-    # Cells added at a time where the tree is wrong two changes away or more.
-    max_added: int = 2000
-    # Trees that are compared on all points once there is one that is right.
-    max_tries: int = 4
-    # Without a time limit, promises about more points are refused.
-    max_points: float = 2e11
+    many_leaves: int = 64  # From so many leaves on, numbers of leaves on the path grow
+    path_step: float = 1.2  # by this factor at least.
+    max_added: int = 2000  # Cells added at a time where the tree is wrong two changes away or more.
+    max_tries: int = 4  # Trees that are compared on all points once there is one that is right.
+    max_points: float = 2e11  # Without a time limit, promises about more points are refused.
 
 
 EFFORT = Effort()
