@@ -209,11 +209,11 @@ class Closeness:
         Found
         """
         found = self.found
-        if max_changes == 0:
-            apart = self.ask(cells)
+        apart = self.ask(cells)
+        if apart.any() or max_changes == 0:
             found.outcome = not apart.any()
             found.row = int(apart.argmax()) if apart.any() else None
-            found.bound = found.largest
+            found.bound = found.largest if max_changes == 0 else self._furthest()
             return found
         # a bound on every point, until all points near the rows have been seen
         found.bound = self._furthest()
