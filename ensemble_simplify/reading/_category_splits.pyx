@@ -37,6 +37,7 @@ cdef struct Task:
     intp_t parent
     Codes codes
 
+
 @cython.final
 cdef class SetTree:
     """A tree with tests of sets of codes, to be written once.
