@@ -31,7 +31,7 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmarks._record import environment
 from ensemble_simplify import BornAgainClassifier
 from ensemble_simplify.grid.axes import Axes
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 SETS = ["iris", "wine", "wdbc", "banknote", "pima_diabetes", "heart_statlog", "seeds", "digits"]
 # Seeds that took no part in choosing defaults.

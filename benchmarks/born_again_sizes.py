@@ -27,7 +27,7 @@ from sklearn.frozen import FrozenEstimator
 from benchmarks._record import environment
 from ensemble_simplify import BornAgainClassifier, Domain
 from ensemble_simplify.grid.thresholds import cut_points
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 
 def cells():

@@ -33,7 +33,7 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmarks._record import environment
 from ensemble_simplify import FaithfulPruner
 from ensemble_simplify.grid.axes import Axes
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 NEAR = ["iris", "wine", "seeds", "heart_statlog", "ionosphere", "wdbc", "banknote", "digits"]
 MODELS = {

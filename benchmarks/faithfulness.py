@@ -40,7 +40,7 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmarks._record import environment
 from ensemble_simplify import BornAgainClassifier, FeatureBudgetPruner, merge_trees
 from ensemble_simplify.grid.thresholds import cut_points
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 

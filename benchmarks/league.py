@@ -67,7 +67,7 @@ from ensemble_simplify import (
     TimeLimitError,
     simplify,
 )
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 SETS = (
     "banknote", "blood_transfusion", "climate_model", "digits", "fico_heloc", "qsar_biodeg",

@@ -59,8 +59,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from benchmarks._record import environment
 from ensemble_simplify import RepresenterTree
-from ensemble_simplify.representer._columns import Columns as _Columns
-from ensemble_simplify.representer._law import Split as _Split
+from ensemble_simplify.representer._coordinates import Coordinates as _Coordinates
+from ensemble_simplify.representer._law import ColumnSplit as _Split
 from ensemble_simplify.representer._samplers import make_law as _make_law
 
 # The method of the paper, by parameters.
@@ -181,7 +181,7 @@ def draws(options):
     print("| set | pr(t) | conditional, rows/s | rejection, rows/s | ratio | 0.3 / pr |")
     print("|---|---|---|---|---|---|")
     for name, X, y in sets_at_hand(options):
-        columns = _Columns.resolve(None, None, X.shape[1], None)
+        columns = _Coordinates.resolve(None, None, X.shape[1], None)
         law = _make_law(
             X=X,
             weight=np.ones(len(X)),

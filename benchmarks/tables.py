@@ -27,7 +27,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from benchmarks._record import environment
 from ensemble_simplify import BornAgainClassifier, FaithfulPruner
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 PROBES, BATCH = 1_000_000, 50_000
 
@@ -110,8 +110,8 @@ def probes(forest, codes, n, rng):
     chosen = rng.integers(codes.shape[1], size=n)
     for j in range(codes.shape[1]):
         mine = np.flatnonzero(chosen == j)
-        if forest.columns is not None and forest.columns.levels[j] is not None:
-            values = np.arange(forest.columns.highest[j] + 1)
+        if forest.table is not None and forest.table.levels[j] is not None:
+            values = np.arange(forest.table.highest[j] + 1)
         else:
             cuts = forest.threshold[(forest.feature == j) & (np.abs(forest.threshold) < 1e30)]
             cuts = np.append(cuts, 0.0).astype(np.float32)
@@ -132,13 +132,13 @@ def measure(name, kind, model, frame, y, time_limit, n_probes, seed):
     begin = time.perf_counter()
     proven = simple.verify()
     check = time.perf_counter() - begin
-    codes = frame if forest.columns is None else forest.columns.encode(frame)
+    codes = frame if forest.table is None else forest.table.encode(frame)
     codes = np.asarray(codes, dtype=np.float32).astype(np.float64)
     rng, different = np.random.default_rng(seed), 0
     for _ in range(0, n_probes, BATCH):
         rows = probes(forest, codes, BATCH, rng)
         rows = pd.DataFrame(rows, columns=frame.columns)
-        rows = rows if forest.columns is None else forest.columns.decode(rows)
+        rows = rows if forest.table is None else forest.table.decode(rows)
         different += int((simple.predict(rows) != model.predict(rows)).sum())
     size = simple.n_leaves_ if kind is BornAgainClassifier else simple.n_trees_
     unit = "leaves" if kind is BornAgainClassifier else "trees"

@@ -36,6 +36,8 @@ nitpick_ignore_regex = [
 ]
 
 autosummary_generate = True
+# The parameters' sections say more.
+autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"
 # The class template lists the members; numpydoc must not do it again.
 numpydoc_show_class_members = False

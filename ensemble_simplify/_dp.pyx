@@ -12,7 +12,7 @@ from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._cells import Stopped
 from ensemble_simplify._dp_layout cimport (
-    Block, Interval, Layout, MAX_AXES, OpenBlock, Part, interval_id, interval_of, n_inner_ends,
+    Block, Interval, Layout, MAX_AXES, OpenBlock, SplitSide, interval_id, interval_of, n_inner_ends,
     n_intervals, part_row, row_map,
 )
 from ensemble_simplify.grid._regions cimport Node, nodes_to_array, set_sizes
@@ -97,8 +97,8 @@ cdef void merge_parts(
     cdef:
         value_t *block = where[our.box]
         intp_t row, n = our.block.row_size
-        const Part *one = &our.parts[0]
-        const Part *two = &our.parts[1]
+        const SplitSide *one = &our.parts[0]
+        const SplitSide *two = &our.parts[1]
         const int32_t *ia = row_map(our, one)
         const int32_t *ib = row_map(our, two)
     for row in range(our.block.n_rows):
@@ -160,8 +160,8 @@ cdef void join_outer(
     cdef:
         intp_t n = our.block.row_size
         intp_t s, row
-        const Part *one
-        const Part *two
+        const SplitSide *one
+        const SplitSide *two
         const value_t *a
         const value_t *b
         value_t *out
@@ -302,7 +302,7 @@ cdef class Solver:
             uint8_t[::1] update = result
             const uint8_t[::1] changed = below.changed
             const uint8_t[::1] splits_above = self.splits_above
-            vector[Part] parts
+            vector[SplitSide] parts
             Block block
             intp_t box, i
             int64_t entries = 0
@@ -444,7 +444,7 @@ cdef class Solver:
             bytearray result = bytearray(layout.n_boxes)
             uint8_t[::1] least = result
             intp_t ids[MAX_AXES]
-            vector[Part] parts
+            vector[SplitSide] parts
             intp_t step, box, i, n
         with nogil:
             layout.intervals_in(0, ids)
@@ -593,7 +593,7 @@ cdef class Solver:
 
 # ---------------------------------------------------------------------------- what has been found
 
-cdef struct Split:
+cdef struct GridSplit:
     intp_t axis      # in layout order, -1: none
     intp_t cut
     int64_t join     # value of its two parts together
@@ -637,7 +637,7 @@ cdef class RegionValues:
         cdef:
             intp_t a[MAX_AXES]
             intp_t b[MAX_AXES]
-            Split best
+            GridSplit best
         self.in_layout_order(lo, a)
         self.in_layout_order(hi, b)
         best = self.best_split(a, b)
@@ -666,8 +666,8 @@ cdef class RegionValues:
             Block block
             void *values
         for i in range(self.layout.n_outer):
-            box += (
-                interval_id(self.layout.size[i], lo[i], hi[i] - lo[i] + 1) * self.layout.box_stride[i])
+            box += self.layout.box_stride[i] * interval_id(
+                self.layout.size[i], lo[i], hi[i] - lo[i] + 1)
         box = self.layout.representative[box]
         self.layout.describe(box, &block)
         for j in range(self.layout.n_inner):
@@ -684,7 +684,7 @@ cdef class RegionValues:
             return (<int16_t *> values)[place]
         return (<int32_t *> values)[place]
 
-    cdef Split best_split(self, const intp_t *lo, const intp_t *hi) noexcept nogil:
+    cdef GridSplit best_split(self, const intp_t *lo, const intp_t *hi) noexcept nogil:
         """The best split of a region by the values of its parts.
 
         Of equal ones, the one whose parts are most alike (fewest splits in all where depth
@@ -696,7 +696,7 @@ cdef class RegionValues:
             intp_t a[MAX_AXES]
             intp_t b[MAX_AXES]
             int64_t one, two, join, spread, best_spread = 0
-            Split best
+            GridSplit best
         best.axis = -1
         best.cut = -1
         best.join = self.infinite()
@@ -753,7 +753,7 @@ def smallest_tree(list layers, depth):
         RegionValues pure = layers[0]
         RegionValues values
         Layout layout = pure.layout
-        Split best
+        GridSplit best
         vector[Node] nodes
         Node node
         intp_t i

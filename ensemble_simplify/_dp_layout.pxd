@@ -55,7 +55,7 @@ cdef struct Block:
     intp_t n_map                # sum of n_ids
 
 
-cdef struct Part:
+cdef struct SplitSide:
     # One side of a split on an outer axis, seen from the block that is being solved.
     intp_t box
     bint same          # its block is laid out like ours
@@ -69,21 +69,21 @@ cdef struct OpenBlock:
     intp_t box
     Block block
     intp_t first[MAX_AXES]      # first cell of its box on each outer axis
-    vector[Part] parts          # lower and upper side of each split on an outer axis
+    vector[SplitSide] parts          # lower and upper side of each split on an outer axis
     vector[intp_t] maps
     vector[int32_t] row_maps
     vector[int32_t] lead_ids    # (n_rows, n_lead): interval of each row on the axes before the rows
     vector[intp_t] cell_map     # scratch memory of `map_part`
 
 
-cdef inline const int32_t *row_map(const OpenBlock *our, const Part *part) noexcept nogil:
+cdef inline const int32_t *row_map(const OpenBlock *our, const SplitSide *part) noexcept nogil:
     """Where the entries of our rows lie in a part's rows; null: in the same order."""
     if part.same_row:
         return NULL
     return &our.row_maps[part.row]
 
 
-cdef inline intp_t part_row(const OpenBlock *our, const Part *part, intp_t row) noexcept nogil:
+cdef inline intp_t part_row(const OpenBlock *our, const SplitSide *part, intp_t row) noexcept nogil:
     """Where in a part's block the row starts that belongs to one of our rows."""
     cdef:
         intp_t j, place = 0
@@ -133,8 +133,8 @@ cdef class Layout:
     cdef bint has_cut(self, intp_t box, intp_t i, intp_t cut) noexcept nogil
     cdef intp_t cuts_below(self, intp_t box, intp_t i, intp_t cell) noexcept nogil
     cdef void describe(self, intp_t box, Block *block) noexcept nogil
-    cdef void list_parts(self, intp_t box, vector[Part] *parts) noexcept nogil
+    cdef void list_parts(self, intp_t box, vector[SplitSide] *parts) noexcept nogil
     cdef void open_block(self, intp_t box, intp_t n_splits, OpenBlock *our) noexcept nogil
-    cdef void map_part(self, OpenBlock *our, Part *part) noexcept nogil
-    cdef void map_row(self, OpenBlock *our, Part *part) noexcept nogil
+    cdef void map_part(self, OpenBlock *our, SplitSide *part) noexcept nogil
+    cdef void map_row(self, OpenBlock *our, SplitSide *part) noexcept nogil
     cdef uint16_t class_of(self, const intp_t *lo, const intp_t *hi) noexcept nogil

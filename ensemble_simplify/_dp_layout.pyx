@@ -280,13 +280,13 @@ cdef class Layout:
 
     # ------------------------------------------------------------------- a block and its parts
 
-    cdef void list_parts(self, intp_t box, vector[Part] *parts) noexcept nogil:
+    cdef void list_parts(self, intp_t box, vector[SplitSide] *parts) noexcept nogil:
         """The boxes on the two sides of each split on an outer axis, without their maps."""
         cdef:
             intp_t i, k, end
             intp_t ids[MAX_AXES]
             Interval here
-            Part part
+            SplitSide part
         parts.clear()
         self.intervals_in(box, ids)
         for i in range(self.n_outer):
@@ -329,7 +329,7 @@ cdef class Layout:
         for i in range(min(<intp_t> our.parts.size(), 2 * n_splits)):
             self.map_part(our, &our.parts[i])
 
-    cdef void map_part(self, OpenBlock *our, Part *part) noexcept nogil:
+    cdef void map_part(self, OpenBlock *our, SplitSide *part) noexcept nogil:
         """Where the regions of our block lie in the block of a part."""
         cdef:
             Block other
@@ -370,7 +370,7 @@ cdef class Layout:
         if not part.same_row:
             self.map_row(our, part)
 
-    cdef void map_row(self, OpenBlock *our, Part *part) noexcept nogil:
+    cdef void map_row(self, OpenBlock *our, SplitSide *part) noexcept nogil:
         """Where the entries of our rows lie in a part's rows: sums over the axes of a row."""
         cdef:
             Block *block = &our.block

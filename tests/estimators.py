@@ -24,7 +24,9 @@ ESTIMATORS = {
         BornAgainClassifier(FOREST, random_state=0),
         BudgetForestClassifier(n_estimators=5, max_depth=4, random_state=0),
         CultivatedForestClassifier(max_depth=4),
-        FaithfulPruner(FOREST, max_changes=1, random_state=0),
+        FaithfulPruner(
+            RandomForestClassifier(3, max_depth=3, random_state=3), max_changes=1, random_state=0
+        ),
         FeatureBudgetPruner(FOREST),
         GenesimClassifier(
             n_bootstraps=3,

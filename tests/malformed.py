@@ -29,7 +29,7 @@ from ensemble_simplify import (
     verify,
 )
 from ensemble_simplify.grid.tree_nodes import TreeNodes, preorder
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 from ensemble_simplify.writing.sklearn_tree import (
     apply_nodes,
     pruned_copy,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -19,20 +20,43 @@ from benchmarks._record import block, list_table, markers, write_block  # noqa: 
 PROGRAMS = sorted({table.program for table in benchmarks.TABLES.values()})
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_program_starts(program):
-    start = (
-        f"import runpy, sys; sys.path.append({str(ROOT)!r}); sys.argv[1:] = ['--help']; "
-        f"runpy.run_module('benchmarks.{program}', run_name='__main__', alter_sys=True)"
-    )
+# One process for all: most of the time goes into importing what they share.
+HELP = """
+import contextlib, io, json, runpy, sys, traceback
+sys.path.append(sys.argv[1])
+shown = {}
+for program in sys.argv[2:]:
+    sys.argv[:] = [program, "--help"]
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        try:
+            runpy.run_module(f"benchmarks.{program}", run_name="__main__", alter_sys=True)
+            status = 0
+        except SystemExit as end:
+            status = end.code
+        except BaseException:
+            status = traceback.format_exc()
+    shown[program] = status, text.getvalue()
+json.dump(shown, sys.stdout)
+"""
+
+
+@pytest.fixture(scope="module")
+def shown():
     run = subprocess.run(
-        [sys.executable, "-P", "-c", start],
+        [sys.executable, "-P", "-c", HELP, str(ROOT), *PROGRAMS],
         capture_output=True,
         text=True,
-        check=False,
+        check=True,
     )
-    assert run.returncode == 0, run.stderr
-    assert "usage" in run.stdout
+    return json.loads(run.stdout)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_program_starts(program, shown):
+    status, text = shown[program]
+    assert status == 0
+    assert "usage" in text
 
 
 def test_list_names_every_table():

@@ -37,7 +37,7 @@ from ensemble_simplify import (
     sufficient_box,
     verify,
 )
-from ensemble_simplify.reading.model import read_forest, tree_estimators
+from ensemble_simplify.reading.forest import read_forest, tree_estimators
 from ensemble_simplify.reading.sklearn import readable
 
 pytestmark = [

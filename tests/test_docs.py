@@ -32,12 +32,13 @@ RETURNS = {"RT01", "RT03"}
 
 
 def public_methods():
-    """Names Class.method of the public methods that the package itself defines."""
+    """Names Class.method of the public methods that the package itself defines or inherits."""
     for name in PUBLIC:
         value = getattr(ensemble_simplify, name)
         if isinstance(value, type):
-            for method, function in vars(value).items():
-                inside = getattr(function, "__module__", "").startswith("ensemble_simplify")
+            for method in dir(value):
+                function = getattr(value, method, None)  # some are not for every estimator
+                inside = str(getattr(function, "__module__", "")).startswith("ensemble_simplify")
                 if inside and not method.startswith("_") and callable(function):
                     yield f"{name}.{method}"
 
@@ -46,6 +47,42 @@ def errors(name, codes):
     validate = pytest.importorskip("numpydoc.validate").validate
     found = validate(f"ensemble_simplify.{name}")["errors"]
     return [f"{code} {text}" for code, text in found if code in codes]
+
+
+def unannotated(function):
+    """Parameters of a function without a type, and "return"."""
+    signature = inspect.signature(inspect.unwrap(function))
+    given = list(signature.parameters.values())
+    if "." in function.__qualname__:
+        given = given[1:]  # self or cls
+    missing = [p.name for p in given if p.annotation is p.empty]
+    untold = signature.return_annotation is signature.empty
+    return missing + ["return"] * (untold and function.__name__ != "__init__")
+
+
+def public_functions(value):
+    """A public function, or the functions of a public class that are public and written here."""
+    if not isinstance(value, type):
+        yield value
+        return
+    for owner in value.__mro__:
+        for name, member in vars(owner).items():
+            member = getattr(member, "fget", getattr(member, "fn", member))
+            member = getattr(member, "__func__", member)
+            inside = (getattr(member, "__module__", None) or "").startswith("ensemble_simplify")
+            if callable(member) and inside and (name == "__init__" or not name.startswith("_")):
+                yield member
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_types_are_told(name):
+    functions = list(public_functions(getattr(ensemble_simplify, name)))
+    assert [(f.__qualname__, unannotated(f)) for f in functions if unannotated(f)] == []
+    assert functions or issubclass(getattr(ensemble_simplify, name), Exception)
+
+
+def test_types_that_are_missing_are_found():
+    assert unannotated(unannotated) == ["function", "return"]
 
 
 def sections(name):

@@ -20,7 +20,7 @@ from ensemble_simplify import (
     merge_trees,
     verify,
 )
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 #: Seeds that once crashed, hung or answered wrongly: duplicate classes, a weight that is not a
 #: number, nodes that no root reaches, values that overflow, features of a nested subset, classes

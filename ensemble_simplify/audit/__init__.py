@@ -1,7 +1,7 @@
 """Questions to one fitted model, answered for every input, by proof or by a row.
 
 Is the class monotone in a feature? In which box around a row is there one class? Which smallest
-change of a row flips its class? `_model.py` reads the model, the domain and the row;
+change of a row flips its class? `_audited.py` reads the model, the domain and the row;
 `_monotone.py`, `_box.py` and `_flip.py` answer a question each.
 """
 

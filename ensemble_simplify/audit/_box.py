@@ -10,11 +10,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
-from ensemble_simplify.audit._model import Audited
+from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, check_column_names, validate_params
 from ensemble_simplify.grid import Domain, float32_floor
 from ensemble_simplify.proof import Space, certify
@@ -79,9 +81,9 @@ class SufficientBox:
     n_boxes: int
     seconds: float
     domain: Domain | dict | None
-    audited: object
+    audited: Any
 
-    def contains(self, X):
+    def contains(self, X: ArrayLike) -> np.ndarray:
         """Which rows are in the box, and in the domain.
 
         Rows of numbers that float32 does not represent are left out if rounding could take them
@@ -99,7 +101,7 @@ class SufficientBox:
         """
         audited = self.audited
         check_column_names([audited.estimator], X)
-        X = X if audited.table is None else audited.table.encode(X)
+        X = audited.table.encode(X)
         X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
         if X.shape[1] != len(self.low):
             raise ValueError(
@@ -112,13 +114,13 @@ class SufficientBox:
             known = np.where(absent, 0.0, X)
             below, above = float32_floor(known), -float32_floor(-known)
         inside = np.where(absent, self.missing, (self.low < below) & (above <= self.high))
-        found = inside.all(axis=1)
+        found: Any = inside.all(axis=1)
         if audited.inside is not None:
             found &= audited.inside.contains(X.astype(np.float32))
         return found
 
     @property
-    def conditions(self):
+    def conditions(self) -> list[str]:
         """The sides of the box in words, a line for each constrained feature."""
         audited, lines = self.audited, []
         names = list(range(len(self.low))) if audited.names is None else list(audited.names)
@@ -155,7 +157,14 @@ class SufficientBox:
     },
     prefer_skip_nested_validation=False,
 )
-def sufficient_box(model, row, *, domain=None, time_limit=None, random_state=None):
+def sufficient_box(
+    model: Any,
+    row: ArrayLike,
+    *,
+    domain: Domain | dict | None = None,
+    time_limit: float | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> SufficientBox:
     """Find feature values that are enough for a model's answer to a row, whatever the others are.
 
     The result is a box around the row in which the model provably answers one class. No side of the

@@ -10,13 +10,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ensemble_simplify.audit._model import Audited
-from ensemble_simplify.base import Interval, column_index, deadline_after, validate_params
+from ensemble_simplify.audit._audited import Audited
+from ensemble_simplify.base import Interval, deadline_after, validate_params
 from ensemble_simplify.grid import FREE, Domain, Stopped
 from ensemble_simplify.proof import Lines, points_in, walks
+from ensemble_simplify.reading import column_index
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,8 +102,15 @@ def _plain(value):
     prefer_skip_nested_validation=False,
 )
 def nearest_flip(
-    model, row, *, max_changes=1, features=None, scale=None, domain=None, time_limit=None
-):
+    model: Any,
+    row: ArrayLike,
+    *,
+    max_changes: int = 1,
+    features: ArrayLike | None = None,
+    scale: ArrayLike | Mapping | None = None,
+    domain: Domain | dict | None = None,
+    time_limit: float | None = None,
+) -> NearestFlip:
     """Find the smallest change of one feature, or of a few, that changes the class of a row.
 
     Read more in the :ref:`User Guide <audit>`.
@@ -206,7 +216,7 @@ def nearest_flip(
         predictions += (_item(after),)
         shown = audited.shown(both)
         changes = _changes(audited, cell, shown)
-        changed = shown[1] if audited.table is None else audited.shown(both[1:])
+        changed = shown[1] if audited.table.is_plain else audited.shown(both[1:])
     return NearestFlip(
         row=changed,
         changes=changes,
@@ -281,7 +291,7 @@ def _steps(audited, may_change, scales):
     distances, values = [], []
     inside = audited.inside
     if inside is not None:
-        # ties between features decide which cells there are, not where a value lies
+        # groups and implications exclude cells, but do not change the values inside of a cell
         inside = replace(inside, clauses=frozenset())
     for a, (j, cuts) in enumerate(zip(audited.axes.features, audited.axes.cuts, strict=True)):
         own, x = int(audited.cell[0, a]), audited.row[j]

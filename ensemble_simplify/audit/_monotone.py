@@ -11,15 +11,18 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ensemble_simplify.audit._model import Audited
-from ensemble_simplify.base import Interval, column_index, validate_params
+from ensemble_simplify.audit._audited import Audited
+from ensemble_simplify.base import Interval, validate_params
 from ensemble_simplify.grid import FLOAT32_MAX, FREE, Axes, Domain
 from ensemble_simplify.proof import Lines, Space, points_in, prove
+from ensemble_simplify.reading import column_index
 
-# Boxes that every cut point is searched for in turn; then without limit.
+# Each cut point may take so many boxes in the first round, so many in the second; then no limit.
 ROUNDS = (4_000, 100_000, None)
 # Pairs of nodes of single trees that are compared first.
 MAX_STEPS = 500_000
@@ -113,15 +116,15 @@ class Monotonicity:
     prefer_skip_nested_validation=False,
 )
 def is_monotone(
-    model,
-    feature,
+    model: Any,
+    feature: str | int,
     *,
-    increasing=True,
-    class_order=None,
-    positive=None,
-    domain=None,
-    time_limit=None,
-):
+    increasing: bool = True,
+    class_order: ArrayLike | None = None,
+    positive: Any = None,
+    domain: Domain | dict | None = None,
+    time_limit: float | None = None,
+) -> Monotonicity:
     """Prove that a higher value of a feature never lowers the class, or find a counterexample.
 
     Read more in the :ref:`User Guide <audit>`.
@@ -209,7 +212,7 @@ def is_monotone(
         )
     rank = _ranks(audited.forest.classes.tolist(), class_order, positive)
     rank = rank if increasing else -rank
-    search = _Search(audited, j, rank, end)
+    search = _PairSearch(audited, j, rank, end)
     rows = search.run()
     values = predictions = None
     if rows is not None:
@@ -264,19 +267,14 @@ def _ranks(classes, class_order, positive):
 
 
 def _rising_scores(forest, rank):
-    """What the leaves add, of two classes, such that the higher one wins the larger all sums are.
+    """Leaf values whose sum grows with the lead of the higher one of two classes.
 
-    None for other votes.
+    None where the vote is no such sum.
     """
-    vote = forest.vote
-    if vote.members or len(rank) != 2:
+    if forest.sums is None or len(rank) != 2:
         return None
     sign = np.sign(rank[1] - rank[0])
-    if vote.rule == "additive" and vote.n_scores == 1:
-        return forest.value[:, :1] * sign
-    if vote.rule in ("mean", "majority", "samme") and vote.n_scores == 2 and vote.scale > 0:
-        return forest.value[:, :2] * np.array([-sign, sign])
-    return None
+    return forest.sums.value * np.array([-sign, sign])
 
 
 def _tree_falls(nodes, axis, k, score):
@@ -321,7 +319,7 @@ def _tree_falls(nodes, axis, k, score):
     return False, steps
 
 
-class _Search:
+class _PairSearch:
     """The search for two rows that differ in feature j, the lower one of a higher class."""
 
     def __init__(self, audited, j, rank, end):
@@ -331,7 +329,7 @@ class _Search:
         self.cuts = cuts[np.isfinite(cuts)]
         self.n_cuts = len(self.cuts)
         if self.inside is not None:
-            # what holds of the other features where this one can be both
+            # both rows must be inside the domain: what the other features then fulfil
             tied = any(j == i for clause in self.inside.clauses for i, _ in clause)
             self.inside = self.inside.held(j, False, True) if tied else self.inside
         self.rank, self.wrong = rank, rank[:, None] > rank

@@ -1,4 +1,4 @@
-"""What the estimators share: their ensemble, rows, trees, limits and plots."""
+"""What the estimators share: their ensemble, rows, trees, limits, intervals and plots."""
 
 from ensemble_simplify.base._scikit_learn import (
     HasMethods,
@@ -18,7 +18,6 @@ from ensemble_simplify.base.ensemble import (
     finiteness,
     fit_or_unwrap,
     promised_domain,
-    read_classifier,
     warn_of_rounding,
 )
 from ensemble_simplify.base.limits import (
@@ -30,17 +29,25 @@ from ensemble_simplify.base.limits import (
     warn,
     warn_out_of_time,
 )
-from ensemble_simplify.base.plots import leaves_axis, pyplot, shares_axis
+from ensemble_simplify.base.plots import (
+    CurveDisplay,
+    Display,
+    counts_axis,
+    leaves_axis,
+    pyplot,
+    shared_text,
+    shares_axis,
+)
+from ensemble_simplify.base.products import product
 from ensemble_simplify.base.rows import (
-    binomial_interval,
     check_column_names,
     check_weights,
     class_index,
-    column_index,
     fitted_rows,
     named_rows,
     same_names,
 )
+from ensemble_simplify.base.shares import binomial_interval
 from ensemble_simplify.base.tree_mixins import (
     HoldsClassifierTree,
     HoldsTree,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -11,7 +9,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import (
-    check_array,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -32,10 +29,8 @@ from ensemble_simplify.base.rows import (
 )
 from ensemble_simplify.grid import read_domain
 from ensemble_simplify.reading import (
-    columns_of,
     is_plain,
     n_features_of,
-    read_forest,
     readable,
     unwrap,
 )
@@ -147,32 +142,6 @@ def check_readable(estimator):
         n_features_of(inner)
 
 
-def read_classifier(estimator, *, voting="estimator"):
-    """Read a fitted ensemble, and refuse regressors.
-
-    Parameters
-    ----------
-    estimator : fitted ensemble
-    voting : {"estimator", "hard"}, default="estimator"
-
-    Returns
-    -------
-    Forest
-
-    Raises
-    ------
-    TypeError
-        If the ensemble is a regressor, or of a kind that cannot be read.
-    """
-    forest = read_forest(estimator, voting=voting)
-    if forest.classes is None:
-        raise TypeError(
-            f"estimator={type(estimator).__name__}(...) is a regressor. Give an ensemble of "
-            "classification trees."
-        )
-    return forest
-
-
 def checked_table(estimator, X, y):
     """Training rows and labels, checked; rows that are not all numbers stay as they are.
 
@@ -192,31 +161,29 @@ def checked_table(estimator, X, y):
     return X, y
 
 
-def encoded(estimator, forest, rows, X):
+def encoded(estimator, model, rows, X):
     """Numbers for training rows, once the ensemble is read; its table is kept in ``_table``.
 
     Parameters
     ----------
     estimator : estimator
         With a fitted ``estimator_``.
-    forest : Forest
-        As that was read.
+    model : Model
+        What that was read as.
     rows : array or data frame
         As the ensemble was fitted on them.
     X : ndarray or data frame
         As `checked_table` answered.
     """
-    table = estimator._table = columns_of(estimator.estimator_, forest)
+    table = estimator._table = model.table
     # asked for at every prediction
     estimator._takes_missing = takes_missing(estimator.estimator)
-    if table is not None:
-        X = table.encode(rows)
-    elif is_plain(X):
+    if table.is_plain and is_plain(X):
         return X
-    return check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+    return table.read(X if table.is_plain else rows, [np.float64, np.float32])
 
 
-def promised_domain(estimator, forest, X):
+def promised_domain(estimator, model, X):
     """The domain of an estimator in terms of feature numbers, with training rows inside.
 
     It is kept in ``_inside``, and which features the rows lack in ``_seen_missing``.
@@ -225,8 +192,8 @@ def promised_domain(estimator, forest, X):
     ----------
     estimator : estimator
         With a fitted ``estimator_``.
-    forest : Forest
-        As that was read.
+    model : Model
+        What that was read as.
     X : ndarray of shape (n_rows, n_features)
         Training rows as numbers.
 
@@ -247,34 +214,33 @@ def promised_domain(estimator, forest, X):
         estimator.n_features_in_,
         names,
         estimator._seen_missing,
-        forest.highest_code,
+        model.forest.highest_code,
     )
     if inside is not None:
         inside.check_rows(X)
-        check_missing(inside, estimator.estimator_, forest)
+        check_missing(inside, model)
     return inside
 
 
-def warn_of_rounding(estimator, forest, rows, X):
+def warn_of_rounding(model, rows, X):
     """Say so if rounding training rows to float32, as trees do, changes what the ensemble answers.
 
     Parameters
     ----------
-    estimator : fitted ensemble
-    forest : Forest
-        As it was read.
+    model : Model
     rows : array or data frame
         Training rows for the ensemble.
     X : ndarray of shape (n_rows, n_features)
         The same as numbers.
     """
+    forest = model.forest
     if forest.input_dtype == "float32":
         return
     rounded = forest.classes[forest.predict_index(X)]
-    n = int((np.asarray(estimator.predict(rows)) != rounded).sum())
+    n = int((model.ask(rows) != rounded).sum())
     if n:
         warn(
-            f"{type(estimator).__name__} compares float64 numbers, and {n} of {len(X)} training "
+            f"{model.name} compares float64 numbers, and {n} of {len(X)} training "
             "rows are answered otherwise when they are rounded to float32, as scikit-learn's trees "
             "round them. What is promised holds for rows that float32 represents. Fit and predict "
             "on X.astype(numpy.float32), or on columns rounded to a few digits of float32."
@@ -294,19 +260,17 @@ def takes_missing(ensemble):
             f"{ensemble.__name__}()."
         )
     inner = None if ensemble is None else unwrap(ensemble)
-    # what a pipeline takes, its steps say when they see it
+    # a pipeline's tags do not tell: its steps refuse missing values themselves
     return inner is None or isinstance(inner, Pipeline) or get_tags(inner).input_tags.allow_nan
 
 
-def check_missing(inside, estimator, forest):
+def check_missing(inside, model):
     """Refuse a domain with missing values for an ensemble that does not take them.
 
     Parameters
     ----------
     inside : Inside or None
-    estimator : fitted ensemble
-    forest : Forest
-        As it was read.
+    model : Model
 
     Raises
     ------
@@ -316,22 +280,20 @@ def check_missing(inside, estimator, forest):
     """
     if inside is None or not inside.missing.any():
         return
-    if forest.filled is not None and (forest.filled & inside.missing).any():
+    filled = model.forest.filled
+    if filled is not None and (filled & inside.missing).any():
         raise ValueError(
-            f"The features {np.flatnonzero(forest.filled & inside.missing).tolist()} may be "
-            f"missing, but {type(estimator).__name__} fills them in from other features, which "
+            f"The features {np.flatnonzero(filled & inside.missing).tolist()} may be "
+            f"missing, but {model.name} fills them in from other features, which "
             "no tree on these columns can do. Fit on rows in which they are known, and leave them "
             "out of Domain(missing=...); or fill them in one by one (SimpleImputer)."
         )
     row = np.where(inside.missing, np.nan, np.clip(0.0, inside.low, inside.high))[None]
-    table = columns_of(estimator, forest)
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            estimator.predict(row if table is None else table.decode(row))
+        model.answers(row)
     except ValueError as error:
         raise ValueError(
             f"The features {np.flatnonzero(inside.missing).tolist()} may be missing, but "
-            f"{type(estimator).__name__}.predict does not take missing values. Leave them out of "
+            f"{model.name}.predict does not take missing values. Leave them out of "
             "Domain(missing=...), fill them in, or use an ensemble that takes them."
         ) from error

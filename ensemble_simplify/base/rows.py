@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from typing import Any
 
 import numpy as np
-from scipy.stats import beta
 from sklearn.utils.validation import (
     check_is_fitted,
     validate_data,
@@ -137,39 +136,6 @@ def class_index(y, classes):
     return index
 
 
-def column_index(key, parameter, n_features, names=None):
-    """Index of a column that a user gave by name or index.
-
-    Parameters
-    ----------
-    key : str or int
-    parameter : str
-        Where it was given, for the error.
-    n_features : int
-    names : ndarray of shape (n_features,) or None
-        Names of the columns of X.
-    """
-    if isinstance(key, str):
-        if names is None:
-            raise ValueError(
-                f"{parameter} names the column {key!r}, but X has no column names. "
-                "Pass a DataFrame, or use column indices."
-            )
-        found = np.flatnonzero(names == key)
-        if not found.size:
-            raise ValueError(
-                f"{parameter} names the column {key!r}, which X does not have. Its columns "
-                f"are {', '.join(map(str, names[:8]))}{', ...' if len(names) > 8 else ''}."
-            )
-        return int(found[0])
-    if not isinstance(key, Integral) or not 0 <= key < n_features:
-        raise ValueError(
-            f"{parameter} has the column {key!r}. Columns are names, or indices from 0 to "
-            f"{n_features - 1}."
-        )
-    return int(key)
-
-
 def fitted_rows(estimator, X, *, any_missing=False):
     """Rows to predict, as a scikit-learn tree takes them unchecked: float32, C order.
 
@@ -184,9 +150,9 @@ def fitted_rows(estimator, X, *, any_missing=False):
         If the rows do not go with those it was fitted on.
     """
     check_is_fitted(estimator)
-    known, table = getattr(estimator, "_may_miss", None), getattr(estimator, "_table", None)
-    if table is not None:
-        X = table.encode(X)
+    known: Any = getattr(estimator, "_may_miss", None)
+    table = getattr(estimator, "_table", None)
+    X = X if table is None else table.encode(X)
     allowed = "allow-nan" if any_missing or known is not None else True
     X = validate_data(
         estimator, X, reset=False, dtype=np.float32, order="C", ensure_all_finite=allowed
@@ -201,27 +167,3 @@ def fitted_rows(estimator, X, *, any_missing=False):
                 "in Domain(missing=...)."
             )
     return X
-
-
-def binomial_interval(hits, n, confidence=0.95):
-    """Clopper and Pearson's interval of a probability.
-
-    Parameters
-    ----------
-    hits : ndarray of shape (n_probabilities,) or float
-        Successes; need not be whole, if `n` is an effective number.
-    n : float
-        Trials; of none nothing is known.
-    confidence : float, default=0.95
-
-    Returns
-    -------
-    low, high : ndarrays of the shape of `hits`
-    """
-    tail = (1.0 - confidence) / 2.0
-    hits = np.asarray(hits, dtype=np.float64)
-    misses = n - hits
-    some, not_all = hits > 1e-9, misses > 1e-9
-    low = beta.ppf(tail, np.where(some, hits, 1.0), misses + 1.0)
-    high = beta.ppf(1.0 - tail, hits + 1.0, np.where(not_all, misses, 1.0))
-    return np.where(some, low, 0.0), np.where(not_all, high, 1.0)

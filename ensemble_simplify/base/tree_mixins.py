@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import (
     check_is_fitted,
 )
@@ -19,8 +24,10 @@ from ensemble_simplify.writing import NamedTree
 class TakesWhatItsEstimatorTakes:
     """Missing values are taken iff the ensemble takes them."""
 
+    estimator: Any
+
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
+        tags = super().__sklearn_tags__()  # ty: ignore[missing-attribute]
         known = vars(self).get("_takes_missing")
         tags.input_tags.allow_nan = takes_missing(self.estimator) if known is None else known
         return tags
@@ -29,7 +36,9 @@ class TakesWhatItsEstimatorTakes:
 class HoldsTree:
     """What an estimator does with the scikit-learn tree in its ``decision_tree_``."""
 
-    def predict(self, X):
+    decision_tree_: Any
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict with the tree.
 
         Parameters
@@ -46,7 +55,7 @@ class HoldsTree:
         X = fitted_rows(self, X)
         return self.decision_tree_.predict(X, check_input=False)
 
-    def get_depth(self):
+    def get_depth(self) -> int:
         """Depth of the tree: splits on the longest way from the root to a leaf.
 
         Returns
@@ -57,7 +66,7 @@ class HoldsTree:
         check_is_fitted(self)
         return int(self.decision_tree_.get_depth())
 
-    def get_n_leaves(self):
+    def get_n_leaves(self) -> int:
         """Number of leaves of the tree.
 
         Returns
@@ -68,7 +77,14 @@ class HoldsTree:
         check_is_fitted(self)
         return int(self.decision_tree_.get_n_leaves())
 
-    def export_text(self, *, feature_names=None, class_names=None, decimals=None, max_depth=None):
+    def export_text(
+        self,
+        *,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence | None = None,
+        decimals: int | None = None,
+        max_depth: int | None = None,
+    ) -> str:
         """The tree as indented text, in the columns and levels that were fitted on.
 
         Parameters
@@ -97,7 +113,14 @@ class HoldsTree:
         )
         return tree.text(decimals, max_depth)
 
-    def plot(self, *, ax=None, feature_names=None, class_names=None, **kwargs):
+    def plot(
+        self,
+        *,
+        ax: Any = None,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence | None = None,
+        **kwargs: Any,
+    ) -> list:
         """Draw the tree as `sklearn.tree.plot_tree` does, in the columns and levels fitted on.
 
         Parameters
@@ -129,7 +152,7 @@ class HoldsTree:
 class HoldsClassifierTree(HoldsTree):
     """`HoldsTree` for classifiers."""
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict class probabilities with the tree.
 
         Parameters

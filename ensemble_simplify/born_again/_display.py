@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import leaves_axis, pyplot, shares_axis
+from ensemble_simplify.base import CurveDisplay, counts_axis, leaves_axis, shares_axis
 
 
-class DepthLeavesDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class DepthLeavesDisplay(CurveDisplay):
     """Draw the fewest leaves for each depth: what a shallower tree costs.
 
     Use :meth:`from_estimator`.
@@ -22,12 +26,7 @@ class DepthLeavesDisplay:
     points : dict of str to (int, int), default=None
         Depth and leaves of other trees, by name.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        The plot.
-    figure_ : matplotlib Figure
-        Figure that holds it.
+    {attributes}
 
     See Also
     --------
@@ -36,22 +35,23 @@ class DepthLeavesDisplay:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from sklearn.ensemble import RandomForestClassifier
     >>> from ensemble_simplify import BornAgainClassifier, DepthLeavesDisplay
     >>> X, y = load_iris(return_X_y=True)
-    >>> forest = RandomForestClassifier(n_estimators=7, max_depth=3, random_state=0)
-    >>> model = BornAgainClassifier(forest).fit(X, y)
+    >>> model = BornAgainClassifier(random_state=0).fit(X, y)
     >>> display = DepthLeavesDisplay.from_estimator(model)
-    >>> display.figure_.savefig("front.png")  # doctest: +SKIP
     """
 
-    def __init__(self, *, depth, n_leaves, points=None):
-        self.depth = depth
-        self.n_leaves = n_leaves
-        self.points = points
+    depth: np.ndarray
+    n_leaves: np.ndarray
+    points: dict[str, tuple[int, int]] | None = None
+
+    # above the plot: the front takes two of its corners, other trees any of the rest
+    _legend: ClassVar = {"loc": "lower left", "bbox_to_anchor": (0, 1), "frameon": False}
 
     @classmethod
-    def from_estimator(cls, estimator, *, time_limit=None, ax=None):
+    def from_estimator(
+        cls, estimator: Any, *, time_limit: float | None = None, ax: Any = None, **kwargs: Any
+    ) -> Self:
         """Find the fewest leaves for each depth, and draw them with the estimator's own tree.
 
         Parameters
@@ -60,13 +60,7 @@ class DepthLeavesDisplay:
             Fitted.
         time_limit : float or None, default=None
             Largest time of the search in seconds; None: no limit.
-        ax : matplotlib Axes, default=None
-            None draws into a new figure.
-
-        Returns
-        -------
-        display : DepthLeavesDisplay
-            With `ax_` and `figure_`.
+        {drawing}
         """
         check_is_fitted(estimator)
         depth, n_leaves = np.array(estimator.front(time_limit=time_limit)).T
@@ -74,52 +68,25 @@ class DepthLeavesDisplay:
         points = {f"the result ({estimator.objective})": own}
         if estimator.n_leaves_ < estimator.n_leaves_unpruned_:
             points["after pruning"] = estimator.depth_, estimator.n_leaves_
-        return cls(depth=depth, n_leaves=n_leaves, points=points).plot(ax=ax)
+        return cls(depth=depth, n_leaves=n_leaves, points=points).plot(ax=ax, **kwargs)
 
-    def plot(self, *, ax=None):
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None draws into a new figure.
-
-        Returns
-        -------
-        display : DepthLeavesDisplay
-            With `ax_` and `figure_`.
-        """
-        plt = pyplot(self)
-        from matplotlib.ticker import MaxNLocator
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-        ax.plot(
-            self.depth, self.n_leaves, "o-", color="C0", ms=5, lw=1,
-            drawstyle="steps-post", label="fewest leaves at each depth",
-        )  # fmt: skip
-        for depth, n_leaves in zip(self.depth, self.n_leaves, strict=True):
-            ax.annotate(
-                f"{n_leaves}", (depth, n_leaves), (5, 5), textcoords="offset points", fontsize=8
-            )
+    def _draw(self, ax, curve):
+        label = "fewest leaves at each depth"
+        curve(self.depth, self.n_leaves, marker="o", drawstyle="steps-post", label=label)
+        for place in zip(self.depth, self.n_leaves, strict=True):
+            ax.annotate(f"{place[1]}", place, (5, 5), textcoords="offset points", fontsize=8)
         for i, (name, (depth, n_leaves)) in enumerate((self.points or {}).items()):
-            ax.plot(
-                depth, n_leaves, "os^Dv"[i % 5], color=f"C{1 + i % 6}", ms=11, mfc="none",
-                mew=1.5, label=f"{name}: depth {depth}, {n_leaves} leaves",
-            )  # fmt: skip
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+            label = f"{name}: depth {depth}, {n_leaves} leaves"
+            style = {"marker": "os^Dv"[i % 5], "color": f"C{1 + i % 6}"}
+            self._ring(ax, depth, n_leaves, label=label, **style)
+        counts_axis(ax.xaxis)
+        counts_axis(ax.yaxis)
         ax.margins(0.08)
         ax.set(xlabel="depth", ylabel="leaves")
-        ax.grid(alpha=0.3)
-        # above the plot: the front takes two of its corners, other trees any of the rest
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
-        self.ax_ = ax
-        self.figure_ = ax.figure
-        return self
 
 
-class ExceptionPathDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class ExceptionPathDisplay(CurveDisplay):
     """Draw exceptions against leaves: what a smaller tree costs in agreement.
 
     Use :meth:`from_estimator`.
@@ -139,12 +106,7 @@ class ExceptionPathDisplay:
     chosen : int or None, default=None
         Leaves of the estimator's own tree.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        The plot.
-    figure_ : matplotlib Figure
-        Figure that holds it.
+    {attributes}
 
     See Also
     --------
@@ -157,34 +119,26 @@ class ExceptionPathDisplay:
     >>> X, y = load_iris(return_X_y=True)
     >>> model = BornAgainClassifier(max_changes=1, random_state=0).fit(X, y)
     >>> display = ExceptionPathDisplay.from_estimator(model)
-    >>> display.figure_.savefig("path.png")  # doctest: +SKIP
     """
 
-    def __init__(
-        self, *, n_leaves, exceptions, row_exceptions, disagreement, max_changes, chosen=None
-    ):
-        self.n_leaves = n_leaves
-        self.exceptions = exceptions
-        self.row_exceptions = row_exceptions
-        self.disagreement = disagreement
-        self.max_changes = max_changes
-        self.chosen = chosen
+    n_leaves: np.ndarray
+    exceptions: np.ndarray
+    row_exceptions: np.ndarray
+    disagreement: np.ndarray
+    max_changes: int
+    chosen: int | None = None
+
+    _legend: ClassVar = {"fontsize": 8}
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None):
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the path of a fitted estimator.
 
         Parameters
         ----------
         estimator : BornAgainClassifier
             Fitted with ``max_changes=0`` or 1.
-        ax : matplotlib Axes, default=None
-            None draws into a new figure.
-
-        Returns
-        -------
-        display : ExceptionPathDisplay
-            With `ax_` and `figure_`.
+        {drawing}
         """
         check_is_fitted(estimator)
         if estimator.max_changes not in (0, 1):
@@ -200,48 +154,19 @@ class ExceptionPathDisplay:
             disagreement=1.0 - path.agreement,
             max_changes=estimator.max_changes,
             chosen=estimator.n_leaves_,
-        ).plot(ax=ax)
+        ).plot(ax=ax, **kwargs)
 
-    def plot(self, *, ax=None):
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None draws into a new figure.
-
-        Returns
-        -------
-        display : ExceptionPathDisplay
-            With `ax_` and `figure_`.
-        """
-        plt = pyplot(self)
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+    def _draw(self, ax, curve):
         if self.max_changes == 1:
-            ax.plot(
-                self.n_leaves, self.exceptions, "o-", color="C0", ms=4, lw=1.2,
-                label="single-feature changes of training rows",
-            )  # fmt: skip
-        ax.plot(
-            self.n_leaves, self.row_exceptions, "s-", color="C1", ms=4, lw=1.2,
-            label="training rows",
-        )  # fmt: skip
+            label = "single-feature changes of training rows"
+            curve(self.n_leaves, self.exceptions, marker="o", color="C0", label=label)
+        curve(self.n_leaves, self.row_exceptions, marker="s", color="C1", label="training rows")
         if np.isfinite(self.disagreement).any():
-            ax.plot(
-                self.n_leaves, self.disagreement, "^--", color="C2", ms=4, lw=1,
-                label="rows the tree has not seen",
-            )  # fmt: skip
+            style = {"marker": "^", "linestyle": "--", "color": "C2"}
+            curve(self.n_leaves, self.disagreement, label="rows the tree has not seen", **style)
         if self.chosen is not None:
-            ax.axvline(
-                self.chosen, color="0.4", lw=1, ls=":", label=f"the result: {self.chosen} leaves"
-            )
+            self._upright(ax, self.chosen, f"the result: {self.chosen} leaves")
         leaves_axis(ax)
         shares_axis(ax, np.concatenate([self.exceptions, self.row_exceptions, self.disagreement]))
         ax.set_ylim(top=1.0)
         ax.set(ylabel="share answered otherwise than by the ensemble")
-        ax.grid(alpha=0.3)
-        ax.legend(fontsize=8)
-        self.ax_ = ax
-        self.figure_ = ax.figure
-        return self

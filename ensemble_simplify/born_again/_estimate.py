@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array, check_random_state
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import (
@@ -14,7 +16,6 @@ from ensemble_simplify.base import (
     StrOptions,
     available_memory,
     check_column_names,
-    read_classifier,
     validate_params,
 )
 from ensemble_simplify.born_again.everywhere._grid import n_cells
@@ -26,7 +27,7 @@ from ensemble_simplify.born_again.everywhere._planner import (
 )
 from ensemble_simplify.born_again.everywhere._search import n_regions
 from ensemble_simplify.grid import Domain, read_domain
-from ensemble_simplify.reading import columns_of, unwrap
+from ensemble_simplify.reading import Model, unwrap
 
 # Leaves beyond which a tree is no longer something to read.
 READABLE = 100
@@ -100,23 +101,23 @@ class Estimate:
         "domain": [Domain, dict, None],
         "merge_thresholds": ["boolean"],
         "max_memory": [Interval(Real, 0, None, closed="neither"), None],
-        "time_limit": [Interval(Real, 0, None, closed="neither")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
     },
     prefer_skip_nested_validation=False,
 )
 def estimate(
-    estimator,
-    X=None,
+    estimator: Any,
+    X: ArrayLike | None = None,
     *,
-    objective="depth_then_leaves",
-    voting="estimator",
-    domain=None,
-    merge_thresholds=False,
-    max_memory=None,
-    time_limit=1.0,
-    random_state=0,
-):
+    objective: str = "depth_then_leaves",
+    voting: str = "estimator",
+    domain: Domain | dict | None = None,
+    merge_thresholds: bool = False,
+    max_memory: float | None = None,
+    time_limit: float | None = None,
+    random_state: int | np.random.RandomState | None = 0,
+) -> Estimate:
     """Forecast how large the born-again tree of an ensemble is, and the time and memory to find it.
 
     Ask this before :class:`BornAgainClassifier` if the ensemble is large.
@@ -138,8 +139,9 @@ def estimate(
         allow it.
     max_memory : float or None, default=None
         Bytes the search may use; None: half of what is free.
-    time_limit : float, default=1.0
-        About how many seconds the forecast may take.
+    time_limit : float or None, default=None
+        About how many seconds the forecast may take; None: an effort of about a second, counted in
+        operations, so that the result does not depend on the speed of the machine.
     random_state : int, RandomState instance or None, default=0
         Seeds the samples.
 
@@ -161,21 +163,14 @@ def estimate(
     """
     fitted = unwrap(estimator)
     check_is_fitted(fitted)
-    forest = read_classifier(fitted, voting=voting)
-    names = getattr(fitted, "feature_names_in_", None)
-    table, missing = columns_of(fitted, forest), None
+    model = Model.of(fitted, voting=voting, classifier=True)
+    forest, table, missing = model.forest, model.table, None
     if X is not None:
         check_column_names([fitted], X)
-        X = X if table is None else table.encode(X)
-        X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        X = table.read(X, [np.float64, np.float32])
         missing = np.isnan(X).any(axis=0)
-    inside = read_domain(domain, forest.n_features, names, missing, forest.highest_code)
+    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
     if X is not None:
-        if X.shape[1] != forest.n_features:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but the ensemble was fitted on "
-                f"{forest.n_features}. Pass the columns it was fitted on."
-            )
         if inside is not None:
             inside.check_rows(X)
     elif merge_thresholds:
@@ -189,7 +184,7 @@ def estimate(
         problem,
         objective,
         max_bytes=allowed,
-        seconds=time_limit,
+        seconds=np.inf if time_limit is None else time_limit,
         rng=np.random.default_rng(check_random_state(random_state).randint(1 << 31)),
     )
     n_occupied = None

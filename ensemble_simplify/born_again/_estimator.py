@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from time import monotonic
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import check_random_state
@@ -34,13 +35,12 @@ from ensemble_simplify.base import (
     fitted_rows,
     named_rows,
     promised_domain,
-    read_classifier,
     report,
     warn,
     warn_of_rounding,
     warn_out_of_time,
 )
-from ensemble_simplify.born_again._fidelity import fidelity
+from ensemble_simplify.born_again._box_fidelity import fidelity
 from ensemble_simplify.born_again._probabilities import leaf_probabilities
 from ensemble_simplify.born_again.everywhere._grid import CellTrees, n_cells
 from ensemble_simplify.born_again.everywhere._planner import (
@@ -59,7 +59,7 @@ from ensemble_simplify.born_again.near._line_search import (
     TooManyPoints,
     forecast_near,
 )
-from ensemble_simplify.born_again.near._promise import (
+from ensemble_simplify.born_again.near._near_promise import (
     Promise,
     Training,
     check_promise,
@@ -67,19 +67,25 @@ from ensemble_simplify.born_again.near._promise import (
     path_bunch,
 )
 from ensemble_simplify.grid import Axes, Domain, Splits, cell_shares, with_missing
-from ensemble_simplify.proof import Lines, verify
+from ensemble_simplify.proof import Lines, Verification, n_near, verify
+from ensemble_simplify.reading import Model
 from ensemble_simplify.writing import write_classifier
 
 # Share of the memory free at the start of fit that the search may use.
 MEMORY_SHARE = 0.5
-# Seconds for each tree near the training rows that is found to go into an error's advice.
+# An error that advises `max_changes` names the leaves of trees that are quickly found near the
+# training rows. Under a time limit, each of them gets so many seconds.
 ADVICE_SECONDS = 2.0
-# Of the effort for the share of volume, what it gets near training rows: it is not the promise.
+# Without a time limit, trees are only searched for this advice with fewer points times trees.
+ADVICE_POINTS = 1e9
+# With `max_changes`, the share of volume is no promise: this share of the usual effort measures it.
 NEAR_EFFORT = 0.125
-# Seconds that writing a tree near training rows takes for each tree of the ensemble, most of it for
-# leaves that no row reaches; and what share of a time limit that may be.
-WRITING_SECONDS, WRITING_SHARE = 4e-3, 0.3
-# Seconds that a row and tree take when the probabilities of leaves are set.
+# Forecast of the seconds to write a tree near training rows, for each tree of the ensemble: most
+# are for the probabilities of leaves that no row reaches.
+WRITING_SECONDS = 4e-3
+# Share of a time limit that may be reserved for writing.
+WRITING_SHARE = 0.3
+# Forecast of the seconds to set the probabilities of leaves, for each row and tree.
 VOTE_SECONDS = 3e-8
 
 
@@ -325,22 +331,22 @@ class BornAgainClassifier(
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        objective="auto",
-        method="auto",
-        max_changes=None,
-        tolerance=0.0,
-        max_leaf_nodes=None,
-        row_share=0.5,
-        voting="estimator",
-        post_prune=False,
-        domain=None,
-        merge_thresholds=False,
-        max_memory=None,
-        time_limit=None,
-        random_state=None,
-        verbose=0,
+        objective: str = "auto",
+        method: str = "auto",
+        max_changes: int | None = None,
+        tolerance: float = 0.0,
+        max_leaf_nodes: int | None = None,
+        row_share: float = 0.5,
+        voting: str = "estimator",
+        post_prune: bool = False,
+        domain: Domain | dict | None = None,
+        merge_thresholds: bool = False,
+        max_memory: float | None = None,
+        time_limit: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.estimator = estimator
         self.objective = objective
@@ -360,7 +366,7 @@ class BornAgainClassifier(
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the ensemble, unless it is frozen, and find the smallest tree equal to it.
 
         Parameters
@@ -392,14 +398,14 @@ class BornAgainClassifier(
             default=RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng),
         )
         begin = monotonic()
-        forest = read_classifier(self.estimator_, voting=self.voting)
-        X, table = encoded(self, forest, rows, X), rows
-        rows = rows if self._table is None else X
+        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
+        forest = model.forest
+        X = encoded(self, model, rows, X)
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
-        domain = promised_domain(self, forest, X)
+        domain = promised_domain(self, model, X)
         if self.voting == "estimator":
-            warn_of_rounding(self.estimator_, forest, table, X)
+            warn_of_rounding(model, rows, X)
         self._may_miss = None if domain is None or not domain.missing.any() else domain.missing
         counted = weight > 0
 
@@ -432,7 +438,7 @@ class BornAgainClassifier(
         )
         self._set_fidelity(changed, whole.forest, domain, tree, nodes, X[counted], rng)
         read = whole if domain is None else Problem.of(replace(forest, missing=self._may_miss))
-        self._write(read, problem.axes, tree, nodes, leaf_of_row, rows, y_index, weight, rng)
+        self._write(read, problem.axes, tree, nodes, leaf_of_row, X, y_index, weight, rng)
         self._tell()
         return self
 
@@ -525,7 +531,6 @@ class BornAgainClassifier(
             NEAR_EFFORT,
         )
         leaf_of_row = tree.apply(training.cells)
-        rows = rows if self._table is not None else _as_frame(rows, self.estimator_)
         self._write(
             problem,
             problem.axes,
@@ -654,21 +659,25 @@ class BornAgainClassifier(
             ) from error
 
     def _advice(self, problem, cells, rng):
-        """Which `max_changes` would do, with leaves of trees that were just found."""
+        """Advice for an error: values of `max_changes`, and the leaves of trees found with them."""
         ways = {
             1: "at every point that differs from a training row in a single feature",
             0: "on the training rows",
         }
         advice = []
+        limited, shape = self.time_limit is not None, problem.axes.shape
+        most = ADVICE_POINTS / problem.forest.n_trees
         for max_changes, where in ways.items():
-            n_leaves = forecast_near(
-                Lines(problem.forest, problem.axes, problem.trees.outside),
-                problem.axes.shape,
-                cells,
-                max_changes,
-                seconds=ADVICE_SECONDS,
-                rng=np.random.default_rng(rng.randint(1 << 31)),
-            )
+            n_leaves, seed = None, rng.randint(1 << 31)
+            if limited or n_near(len(cells), shape, max_changes) <= most:
+                n_leaves = forecast_near(
+                    Lines(problem.forest, problem.axes, problem.trees.outside),
+                    shape,
+                    cells,
+                    max_changes,
+                    seconds=ADVICE_SECONDS if limited else np.inf,
+                    rng=np.random.default_rng(seed),
+                )
             size = "a tree" if n_leaves is None else f"a tree of {n_leaves:,} leaves or fewer"
             advice.append(f"max_changes={max_changes} promises the same answer {where}, by {size}")
         return f"{'; '.join(advice)}."
@@ -718,7 +727,7 @@ class BornAgainClassifier(
                 f"{self.depth_lower_bound_} and {self.n_leaves_lower_bound_} leaves."
             )
 
-    def verify(self, *, time_limit=None):
+    def verify(self, *, time_limit: float | None = None) -> Verification:
         """Prove that the tree and the ensemble agree on every finite input, or in the domain.
 
         The proof does not use the search. It bounds the votes of the ensemble on the box of
@@ -739,8 +748,7 @@ class BornAgainClassifier(
         check_is_fitted(self)
         near = {}
         if self.max_changes is not None:
-            rows = self._promise.training.rows
-            rows = rows if self._table is None else self._table.decode(rows)
+            rows = self._table.shown(self._promise.training.rows)
             near = dict(X=rows, max_changes=self.max_changes)
         return verify(
             self.estimator_,
@@ -751,7 +759,7 @@ class BornAgainClassifier(
             **near,
         )
 
-    def covers(self, X):
+    def covers(self, X: ArrayLike) -> np.ndarray:
         """Which rows the promise reaches.
 
         Parameters
@@ -775,7 +783,7 @@ class BornAgainClassifier(
             inside &= self._promise.covers(X)
         return inside
 
-    def at(self, *, n_leaves=None, tolerance=None):
+    def at(self, *, n_leaves: int | None = None, tolerance: float | None = None) -> Self:
         """Take another tree of the path of exceptions, without a new search.
 
         Parameters
@@ -803,12 +811,13 @@ class BornAgainClassifier(
             raise ValueError(f"n_leaves={n_leaves!r} must be an integer of at least 1.")
         other = copy(self)
         other.set_params(tolerance=tolerance or 0.0, max_leaf_nodes=n_leaves)
-        forest = read_classifier(self.estimator_, voting=self.voting)
+        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
+        forest = model.forest
         problem = read_problem(forest, self._inside)
         other._set_step(chosen_step(self.path_, tolerance or 0.0, n_leaves), problem)
         return other
 
-    def front(self, *, time_limit=None):
+    def front(self, *, time_limit: float | None = None) -> list[tuple[int, int]]:
         """Find the fewest leaves for every depth: what a shallower tree costs.
 
         Parameters
@@ -831,7 +840,8 @@ class BornAgainClassifier(
             If the time is over first.
         """
         check_is_fitted(self)
-        forest = read_classifier(self.estimator_, voting=self.voting)
+        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
+        forest = model.forest
         whole = read_problem(forest, self._inside).forest
         problem = Problem.of(replace(whole, threshold=self._threshold), self._inside)
         allowed = self._memory()
@@ -846,16 +856,6 @@ class BornAgainClassifier(
                 f"time_limit={time_limit} seconds were over before the front was complete. "
                 "Raise time_limit, or use fewer or shallower trees."
             ) from error
-
-
-def _as_frame(rows, estimator):
-    """Rows as a frame where an estimator was fitted on one, so that it knows its columns."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return rows
-    import pandas
-
-    return pandas.DataFrame(rows, columns=names)
 
 
 def _whole(number):

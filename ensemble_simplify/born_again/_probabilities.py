@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify.base import read_classifier
 from ensemble_simplify.grid import leaf_boxes, leaves_of_cells
+from ensemble_simplify.reading import Model
 
-# Points looked at in a leaf that no training row reaches: so many a leaf, so many in all if there
-# are not more leaves than that, and so many at a time.
-POINTS_PER_LEAF, POINTS, POINTS_AT_ONCE = 16, 1 << 15, 1 << 16
+# Leaves that no training row reaches get their probabilities from random points: at most so many
+# in a leaf,
+POINTS_PER_LEAF = 16
+# and about so many in all leaves, at least one in each;
+POINTS = 1 << 15
+# the ensemble is asked about so many at a time.
+POINTS_AT_ONCE = 1 << 16
 # Rows times trees that are sent to their leaves at a time.
 BATCH = 1 << 20
 
@@ -28,12 +32,13 @@ def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight
         Its axes.
     leaf_of_row : intp array of shape (n_rows,)
         Node of each row in the tree.
-    rows : array or data frame of shape (n_rows, n_features)
-        Training rows; in leaves that none of positive weight reaches, random points count.
+    rows : array of shape (n_rows, n_features)
+        Training rows as numbers; in leaves that none of positive weight reaches, random points
+        count.
     weight : float64 array of shape (n_rows,)
     rng : RandomState
-    table : Columns or None
-        The table that the estimator takes, if `rows` are codes.
+    table : Table
+        The table that the estimator takes.
 
     Returns
     -------
@@ -42,10 +47,12 @@ def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight
     if not hasattr(estimator, "predict_proba"):
         return None
     proba_of = _own_probabilities(estimator, problem)
-    if proba_of is None and table is not None:
-        proba_of = _on_table(table, estimator.predict_proba)
-    elif proba_of is None:
-        proba_of = _as_frame_of(rows, estimator.predict_proba)
+    if proba_of is None:
+        asked = Model(estimator, table)
+
+        def proba_of(X):
+            return asked.answers(table.rounded(X), "predict_proba")
+
     position = np.searchsorted(np.flatnonzero(tree.is_leaf), leaf_of_row)
     count = np.bincount(position, weights=weight, minlength=tree.n_leaves)
     total = np.stack(
@@ -77,9 +84,9 @@ def _own_probabilities(estimator, problem):
     """
     forest, axes, trees = problem.forest, problem.axes, problem.trees
     if forest.vote.rule == "majority":
-        # where labels are counted, the same nodes hold probabilities all the same
-        forest = read_classifier(estimator, voting="estimator")
-    if not _is_mean(forest):
+        # the vote counts labels here, but the nodes of the trees hold probabilities
+        forest = Model.of(estimator).forest
+    if not forest.vote.averages_trees:
         return None
 
     def proba_of(rows):
@@ -94,34 +101,5 @@ def _own_probabilities(estimator, problem):
             for tree in leaves:
                 proba[part] += forest.value.take(tree, axis=0)
         return proba / forest.vote.scale
-
-    return proba_of
-
-
-def _is_mean(forest):
-    return forest.vote.rule == "mean" and not forest.vote.members
-
-
-def _on_table(table, predict_proba):
-    """The function on codes, those of drawn points rounded to the ones that they stand for."""
-    codes, highest = table.categorical, table.highest
-
-    def proba_of(X):
-        X = np.array(X, dtype=np.float64)
-        X[:, codes] = np.clip(np.rint(X[:, codes]), 0.0, highest[codes])
-        return predict_proba(table.decode(X))
-
-    return proba_of
-
-
-def _as_frame_of(rows, predict_proba):
-    """The function on arrays, given as frames with the column names of `rows` if it has such."""
-
-    def proba_of(X):
-        if X is not rows and hasattr(rows, "columns"):
-            names = list(rows.columns)
-            pandas = hasattr(rows, "iloc")
-            X = type(rows)(X, **({"columns": names} if pandas else {"schema": names}))
-        return predict_proba(X)
 
     return proba_of

@@ -1,6 +1,6 @@
 """Values of features as codes: ranks among the distinct values, or bins.
 
-Codes mean what they mean on `_axes.Axes` whose cut points are all observed values: ``x`` is at most
+Codes mean what they mean on `grid.Axes` whose cut points are all observed values: ``x`` is at most
 the value numbered ``c`` if and only if its code is at most ``c``. They are not computed there for
 three reasons. Here the axis itself has to be found, and the sort that finds it yields the codes,
 while searching every value again takes three times as long. Missing values need a code. And
@@ -22,7 +22,7 @@ MAX_BINS = 65535  # codes 0..65534
 VALUES_PER_TASK = 2_000_000
 
 
-class Codes(NamedTuple):
+class CodedRows(NamedTuple):
     """A training set in codes.
 
     Attributes
@@ -58,7 +58,7 @@ def encode(X, weight, max_bins, n_jobs):
 
     Returns
     -------
-    Codes
+    CodedRows
     """
     # Some columns at a time: many small ones are cheap together, large ones need memory.
     n_tasks = min(X.shape[1], max(effective_n_jobs(n_jobs), X.size // VALUES_PER_TASK))
@@ -66,7 +66,7 @@ def encode(X, weight, max_bins, n_jobs):
         delayed(_encode)(np.ascontiguousarray(X[:, part].T), weight, max_bins)
         for part in gen_even_slices(X.shape[1], n_tasks)
     )
-    return Codes(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    return CodedRows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def _encode(columns, weight, max_bins):

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import pyplot
+from ensemble_simplify.base import CurveDisplay, Display, shared_text
 
 
 def _accuracy_by_rank(score, correct):
@@ -29,7 +34,8 @@ def _divided(ax):
     return [ax.figure.add_subplot(part) for part in place.subgridspec(1, 2)]
 
 
-class AbstentionDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class AbstentionDisplay(CurveDisplay):
     """Accuracy of the predictions that remain when a classifier may abstain.
 
     The left plot leaves out the rows whose spread is above a threshold. It shows the accuracy on
@@ -50,12 +56,7 @@ class AbstentionDisplay:
     estimator_name : str, default=None
         Written above the plots.
 
-    Attributes
-    ----------
-    ax_ : ndarray of two matplotlib Axes
-        The left and the right plot.
-    figure_ : matplotlib Figure
-        Figure that holds them.
+    {attributes}
 
     See Also
     --------
@@ -68,28 +69,33 @@ class AbstentionDisplay:
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = CultivatedForestClassifier().fit(X[::2], y[::2])
     >>> display = AbstentionDisplay.from_estimator(clf, X[1::2], y[1::2])
-    >>> display.figure_.savefig("abstention.png")  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        *,
-        thresholds,
-        coverage,
-        accuracy,
-        margin_coverage,
-        margin_accuracy,
-        estimator_name=None,
-    ):
-        self.thresholds = thresholds
-        self.coverage = coverage
-        self.accuracy = accuracy
-        self.margin_coverage = margin_coverage
-        self.margin_accuracy = margin_accuracy
-        self.estimator_name = estimator_name
+    thresholds: np.ndarray
+    coverage: np.ndarray
+    accuracy: np.ndarray
+    margin_coverage: np.ndarray
+    margin_accuracy: np.ndarray
+    estimator_name: str | None = None
+
+    _texts: ClassVar = shared_text(
+        given="matplotlib Axes or sequence of two, default=None\n"
+        "    A single one must belong to a grid of subplots, and is divided into two.",
+        kept="ndarray of two matplotlib Axes\n    The left and the right plot.",
+    )
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, ax=None, name=None, min_coverage=0.1):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        min_coverage: float = 0.1,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw for a fitted classifier that has `predict_spread`, on rows it was not fitted on.
 
         Parameters
@@ -100,33 +106,36 @@ class AbstentionDisplay:
             Rows.
         y : array-like of shape (n_samples,)
             Their labels.
-        ax : matplotlib Axes or sequence of two, default=None
-            A single one, which must belong to a grid of subplots, is divided into two. None draws
-            into a new figure.
         name : str, default=None
             None means the name of the class.
         min_coverage : float, default=0.1
             Accuracies on a smaller share of the rows are mostly chance and are not drawn.
-
-        Returns
-        -------
-        display : AbstentionDisplay
-            With `ax_` and `figure_`.
+        {drawing}
         """
         return cls.from_predictions(
             y,
             estimator.predict(X),
             estimator.predict_spread(X),
             estimator.predict_proba(X),
-            ax=ax,
             name=type(estimator).__name__ if name is None else name,
             min_coverage=min_coverage,
+            ax=ax,
+            **kwargs,
         )
 
     @classmethod
     def from_predictions(
-        cls, y_true, y_pred, spread, proba, *, ax=None, name=None, min_coverage=0.1
-    ):
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        spread: ArrayLike,
+        proba: ArrayLike,
+        *,
+        name: str | None = None,
+        min_coverage: float = 0.1,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw for predictions already made, such as those of a cross-validation.
 
         Parameters
@@ -137,18 +146,11 @@ class AbstentionDisplay:
             As `predict_spread` gives it.
         proba : array-like of shape (n_samples, n_classes)
             Probabilities, for the margin; at least two classes.
-        ax : matplotlib Axes or sequence of two, default=None
-            A single one, which must belong to a grid of subplots, is divided into two. None draws
-            into a new figure.
         name : str, default=None
             Written above the plots.
         min_coverage : float, default=0.1
             Accuracies on a smaller share of the rows are mostly chance and are not drawn.
-
-        Returns
-        -------
-        display : AbstentionDisplay
-            With `ax_` and `figure_`.
+        {drawing}
         """
         correct = np.asarray(y_true) == np.asarray(y_pred)
         best_two = np.sort(np.asarray(proba), axis=1)[:, -2:]
@@ -161,64 +163,50 @@ class AbstentionDisplay:
         _, margin_coverage, margin_accuracy = _accuracy_by_rank(
             best_two[:, 0] - best_two[:, 1], correct
         )
-        display = cls(
+        return cls(
             thresholds=thresholds,
             coverage=coverage,
             accuracy=accuracy,
             margin_coverage=margin_coverage,
             margin_accuracy=margin_accuracy,
             estimator_name=name,
-        )
-        return display.plot(ax=ax, min_coverage=min_coverage)
+        ).plot(ax=ax, min_coverage=min_coverage, **kwargs)
 
-    def plot(self, *, ax=None, min_coverage=0.1):
+    def plot(self, *, min_coverage: float = 0.1, ax: Any = None, **kwargs: Any) -> Self:
         """Draw both plots.
 
         Parameters
         ----------
-        ax : matplotlib Axes or sequence of two, default=None
-            A single one, which must belong to a grid of subplots, is divided into two. None draws
-            into a new figure.
         min_coverage : float, default=0.1
             Accuracies on a smaller share of the rows are mostly chance and are not drawn.
-
-        Returns
-        -------
-        display : AbstentionDisplay
-            With `ax_` and `figure_`.
+        {drawing}
         """
-        plt = pyplot(self)
-        if ax is None:
-            _, ax = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
-        elif isinstance(ax, plt.Axes):
+        if ax is not None and not np.iterable(ax):
             ax = _divided(ax)
-        by_threshold, by_coverage = ax
+        left, right = self.ax_ = np.asarray(self._open(ax, ncols=2, figsize=(9, 3.8)))
+        on_left, on_right = self._pens(self.ax_, kwargs)
         drawn = self.coverage >= min_coverage
-        by_threshold.plot(
-            self.thresholds[drawn], self.accuracy[drawn], "C0-", label="accuracy on kept rows"
-        )
-        by_threshold.plot(self.thresholds, self.coverage, "C7--", label="share of rows kept")
-        by_threshold.set(xlabel="largest spread kept", ylabel="share", ylim=(0, 1.02))
-        by_threshold.legend(loc="lower right")
-
-        by_coverage.plot(self.coverage[drawn], self.accuracy[drawn], "C0-", label="by spread")
+        on_left(self.thresholds[drawn], self.accuracy[drawn], label="accuracy on kept rows")
+        style = {"color": "C7", "linestyle": "--", "label": "share of rows kept"}
+        on_left(self.thresholds, self.coverage, **style)
+        on_right(self.coverage[drawn], self.accuracy[drawn], label="by spread")
         drawn = self.margin_coverage >= min_coverage
-        by_coverage.plot(
-            self.margin_coverage[drawn], self.margin_accuracy[drawn], "C1-.", label="by margin"
-        )
-        by_coverage.set(xlabel="share of rows kept", ylabel="accuracy on kept rows")
-        by_coverage.invert_xaxis()
-        by_coverage.legend(loc="lower right", title="rows left out")
-        for one in ax:
+        style = {"color": "C1", "linestyle": "-.", "label": "by margin"}
+        on_right(self.margin_coverage[drawn], self.margin_accuracy[drawn], **style)
+        left.set(xlabel="largest spread kept", ylabel="share", ylim=(0, 1.02))
+        left.legend(loc="lower right")
+        right.set(xlabel="share of rows kept", ylabel="accuracy on kept rows")
+        right.invert_xaxis()
+        right.legend(loc="lower right", title="rows left out")
+        for one in self.ax_:
             one.grid(alpha=0.3)
         if self.estimator_name is not None:
-            by_threshold.set_title(self.estimator_name, loc="left")
-        self.ax_ = np.asarray(ax)
-        self.figure_ = by_threshold.figure
+            left.set_title(self.estimator_name, loc="left")
         return self
 
 
-class ModuleTreeDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class ModuleTreeDisplay(Display):
     """Drawing of a tree of modules.
 
     Each module lists its options as "x_j <= about t", below the number of options that vote. A row
@@ -238,12 +226,7 @@ class ModuleTreeDisplay:
     classes : dict of int to (int, float)
         Most frequent class and its share, for nodes drawn as leaves.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Axes with the drawing.
-    figure_ : matplotlib Figure
-        Figure that holds them.
+    {attributes}
 
     See Also
     --------
@@ -256,28 +239,26 @@ class ModuleTreeDisplay:
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = CultivatedForestClassifier(max_depth=2, max_options=2).fit(X, y)
     >>> display = ModuleTreeDisplay.from_estimator(clf)
-    >>> display.figure_.savefig("tree.png")  # doctest: +SKIP
     """
 
-    def __init__(self, *, labels, positions, edges, classes):
-        self.labels = labels
-        self.positions = positions
-        self.edges = edges
-        self.classes = classes
+    labels: dict[int, str]
+    positions: dict[int, tuple[float, float]]
+    edges: list[tuple[int, int, float]]
+    classes: dict[int, tuple[int, float]]
 
     @classmethod
     def from_estimator(
         cls,
-        estimator,
+        estimator: Any,
         *,
-        max_depth=3,
-        feature_names=None,
-        decimals=None,
-        max_options=3,
-        ranges=False,
-        fontsize=8,
-        ax=None,
-    ):
+        max_depth: int = 3,
+        feature_names: Sequence[str] | None = None,
+        decimals: int | None = None,
+        max_options: int | None = 3,
+        ranges: bool = False,
+        fontsize: float = 8,
+        ax: Any = None,
+    ) -> Self:
         """Draw a fitted classifier.
 
         Parameters
@@ -296,13 +277,7 @@ class ModuleTreeDisplay:
             Add the least and the largest of an option's thresholds.
         fontsize : float, default=8
             In points.
-        ax : matplotlib Axes, default=None
-            None draws into a new figure that is large enough.
-
-        Returns
-        -------
-        display : ModuleTreeDisplay
-            With `ax_` and `figure_`.
+        {drawing}
         """
         check_is_fitted(estimator)
         tree = estimator.modules_
@@ -345,36 +320,18 @@ class ModuleTreeDisplay:
         display = cls(labels=labels, positions=positions, edges=edges, classes=classes)
         return display.plot(fontsize=fontsize, ax=ax)
 
-    def plot(self, *, fontsize=8, ax=None):
+    def plot(self, *, fontsize: float = 8, ax: Any = None) -> Self:
         """Draw the tree.
 
         Parameters
         ----------
         fontsize : float, default=8
             In points.
-        ax : matplotlib Axes, default=None
-            None draws into a new figure that is large enough.
-
-        Returns
-        -------
-        display : ModuleTreeDisplay
-            With `ax_` and `figure_`.
+        {drawing}
         """
-        plt = pyplot(self)
-        lines = {node: label.split("\n") for node, label in self.labels.items()}
-        if ax is None:
-            inches = 0.6 * fontsize / 72  # width of a letter
-            of_leaf = max(len(line) for node in self.classes for line in lines[node])
-            of_module = max(
-                (len(line) for node in lines if node not in self.classes for line in lines[node]),
-                default=0,
-            )
-            slot = inches * max(of_leaf, of_module / 2) + 0.3
-            n_slots = 1 + max(x for x, _ in self.positions.values())
-            levels = 1 + max(level for _, level in self.positions.values())
-            height = 1.5 * fontsize / 72 * max(map(len, lines.values())) + 0.6
-            size = (n_slots * slot + 0.2, levels * height)
-            _, ax = plt.subplots(figsize=size, layout="constrained")
+        self.ax_ = ax = self._open(ax, figsize=self._size(fontsize))
+        from matplotlib.colors import to_rgb
+
         for number, (parent, child, share) in enumerate(self.edges):
             (x0, y0), (x1, y1) = self.positions[parent], self.positions[child]
             ax.plot([x0, x1], [-y0, -y1], color="0.6", linewidth=0.5 + 5 * share, zorder=1)
@@ -389,22 +346,25 @@ class ModuleTreeDisplay:
             if node in self.classes:
                 best, share = self.classes[node]
                 weight = 0.15 + 0.5 * share
-                base = np.array(plt.matplotlib.colors.to_rgb(f"C{best % 10}"))
+                base = np.array(to_rgb(f"C{best % 10}"))
                 color = tuple(1 - weight * (1 - base))  # towards white
             x, y = self.positions[node]
-            ax.text(
-                x,
-                -y,
-                label,
-                ha="center",
-                va="center",
-                fontsize=fontsize,
-                bbox={"boxstyle": "round", "facecolor": color, "edgecolor": "0.4"},
-            )
+            bbox = {"boxstyle": "round", "facecolor": color, "edgecolor": "0.4"}
+            ax.text(x, -y, label, ha="center", va="center", fontsize=fontsize, bbox=bbox)
         xs, ys = zip(*self.positions.values(), strict=True)
         ax.set_xlim(min(xs) - 0.5, max(xs) + 0.5)
         ax.set_ylim(-max(ys) - 0.5, 0.5)
         ax.axis("off")
-        self.ax_ = ax
-        self.figure_ = ax.figure
         return self
+
+    def _size(self, fontsize):
+        """Width and height in inches of a figure that is large enough."""
+        letter = 0.6 * fontsize / 72
+        lines = {node: label.split("\n") for node, label in self.labels.items()}
+        longest = {node: max(map(len, text)) for node, text in lines.items()}
+        of_leaf = max(longest[node] for node in self.classes)
+        of_module = max((n for node, n in longest.items() if node not in self.classes), default=0)
+        slot = letter * max(of_leaf, of_module / 2) + 0.3
+        slots, levels = (1 + max(places) for places in zip(*self.positions.values(), strict=True))
+        height = 1.5 * fontsize / 72 * max(map(len, lines.values())) + 0.6
+        return slots * slot + 0.2, levels * height

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable, Sequence
 from copy import copy
 from math import ceil, inf
 from numbers import Integral, Real
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold
@@ -32,9 +34,9 @@ from ensemble_simplify.base import (
 from ensemble_simplify.cultivated._codes import MAX_BINS, encode
 from ensemble_simplify.cultivated._display import ModuleTreeDisplay
 from ensemble_simplify.cultivated._grow import grow
-from ensemble_simplify.cultivated._refit import refit_leaves
+from ensemble_simplify.cultivated._leaf_refit import refit_leaves
+from ensemble_simplify.cultivated._module_tree import ModuleTree
 from ensemble_simplify.cultivated._text import TreeText
-from ensemble_simplify.cultivated._tree import ModuleTree
 
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
 ROWS_PER_TASK = 1024  # prediction is not shared out below this
@@ -139,7 +141,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Seconds after which nodes are no longer divided; None: no limit. A ``ConvergenceWarning``
         is given then.
     n_jobs : int or None, default=None
-        Threads that share out the features of a node when fitting and the rows when
+        Threads that share out the branches of the tree when fitting and the rows when
         predicting. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Controls the folds of ``ccp_alpha="cv"``; nothing else is random.
@@ -233,25 +235,25 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        option_threshold=0.3,
-        option_modules=True,
-        robust_splits=True,
-        max_options=None,
-        k="auto",
-        max_depth=14,
-        max_leaf_nodes=None,
-        ccp_alpha=0.0,
-        leaf_values="auto",
-        min_samples_split=6,
-        min_fraction=0.01,
-        trivial_threshold=True,
-        align=0.5,
-        splitter="auto",
-        max_bins=None,
-        time_limit=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
+        option_threshold: float = 0.3,
+        option_modules: bool = True,
+        robust_splits: bool = True,
+        max_options: int | None = None,
+        k: str | float | Callable = "auto",
+        max_depth: int | None = 14,
+        max_leaf_nodes: int | None = None,
+        ccp_alpha: float | str = 0.0,
+        leaf_values: str = "auto",
+        min_samples_split: float = 6,
+        min_fraction: float = 0.01,
+        trivial_threshold: bool = True,
+        align: float = 0.5,
+        splitter: str = "auto",
+        max_bins: int | None = None,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.option_threshold = option_threshold
         self.option_modules = option_modules
@@ -274,7 +276,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @classmethod
-    def preset(cls, name, **parameters):
+    def preset(cls, name: str, **parameters: Any) -> Self:
         """Return one of the four versions that the paper compares.
 
         Parameters
@@ -295,7 +297,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"name={name!r} is not one of the paper's versions; choose from {list(PRESETS)}."
             )
-        return cls(**{**PRESETS[name], "min_fraction": 0.0, **parameters})
+        options: dict[str, Any] = {**PRESETS[name], "min_fraction": 0.0, **parameters}
+        return cls(**options)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -304,7 +307,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree.
 
         Parameters
@@ -401,7 +404,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             align=self.align,
             # a sorted list is quicker than a histogram of mostly empty bins
             list_below=max(2, int(codes.n_codes.mean()) // 2),
-            n_threads=effective_n_jobs(self.n_jobs),
+            n_jobs=self.n_jobs,
             seconds=seconds,
         )
 
@@ -453,7 +456,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     def _best_alpha(self, tree, X, y, weight, deadline):
         """The price of a leaf with the best accuracy on held-out folds; 0 if there is no time."""
         alphas = np.unique(tree.pruning_path()[1])
-        # Between two trees of the path; the last one leaves only the root.
+        # For each tree of the path a price at which it is best; the last one leaves only the root.
         alphas = np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])
         if len(alphas) > CV_ALPHAS:
             alphas = alphas[np.linspace(0, len(alphas) - 1, CV_ALPHAS).astype(int)]
@@ -480,7 +483,9 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         # sums of weights that differ by rounding alone are equal
         return float(alphas[np.flatnonzero(right >= right.max() * (1 - 1e-12))[-1]])
 
-    def cost_complexity_pruning_path(self, X, y, sample_weight=None):
+    def cost_complexity_pruning_path(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Bunch:
         """The trees of minimal cost-complexity pruning of the tree that would be grown.
 
         Parameters
@@ -542,7 +547,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             delayed(method)(X[rows], *(output[rows] for output in outputs)) for rows in slices
         )
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Class probabilities: mean of the leaf values, weighted with the row's fractions.
 
         Parameters
@@ -560,7 +565,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         self._share_out("mean", X, proba)
         return np.minimum(proba, 1.0, out=proba)  # a sum of fractions can be one bit too large
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Most probable class of each row.
 
         Parameters
@@ -576,7 +581,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         proba = self.predict_proba(X)
         return self.classes_[np.argmax(proba, axis=1)]
 
-    def predict_spread(self, X):
+    def predict_spread(self, X: ArrayLike) -> np.ndarray:
         """How much the leaves that a row ends in disagree.
 
         For two classes the standard deviation, over the leaves weighted with the row's
@@ -601,7 +606,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         self._share_out("moments", X, mean, variance)
         return np.sqrt(0.5 * np.maximum(variance, 0.0).sum(axis=1))
 
-    def predict_set(self, X):
+    def predict_set(self, X: ArrayLike) -> LeafSet:
         """The set of leaves that each row ends in.
 
         Parameters
@@ -634,7 +639,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         )
         return LeafSet(weights, self.modules_.response[leaves], leaves)
 
-    def predict_margin(self, X):
+    def predict_margin(self, X: ArrayLike) -> np.ndarray:
         """How far the most probable class of each row is ahead of the second.
 
         Parameters
@@ -649,7 +654,14 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         """
         return _margin(self.predict_proba(X))
 
-    def predict_with_abstention(self, X, *, min_margin=0.5, max_spread=None, abstain_label=None):
+    def predict_with_abstention(
+        self,
+        X: ArrayLike,
+        *,
+        min_margin: float = 0.5,
+        max_spread: float | None = None,
+        abstain_label: Any = None,
+    ) -> np.ndarray:
         """Predict only rows that the tree is sure about.
 
         The margin ranks errors better than the spread does, and no combination of the two that was
@@ -697,7 +709,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         labels[unsure] = abstain_label
         return labels
 
-    def calibrate(self, X, y):
+    def calibrate(self, X: ArrayLike, y: ArrayLike) -> Self:
         """A copy of the classifier that is ready for :meth:`predict_label_set`.
 
         Parameters
@@ -730,7 +742,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         other.calibration_scores_ = np.sort(1.0 - proba[np.arange(len(y)), of_row])
         return other
 
-    def predict_label_set(self, X, *, confidence=0.9):
+    def predict_label_set(self, X: ArrayLike, *, confidence: float = 0.9) -> np.ndarray:
         """Sets of classes that hold the true one with a stated probability.
 
         Parameters
@@ -778,7 +790,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
     # -- reading the tree ---------------------------------------------------------------------
 
-    def get_depth(self):
+    def get_depth(self) -> int:
         """Depth of the tree: modules on the longest way from the root to a leaf.
 
         Returns
@@ -789,7 +801,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.depth_
 
-    def get_n_leaves(self):
+    def get_n_leaves(self) -> int:
         """Number of leaves of the tree.
 
         Returns
@@ -801,7 +813,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         return self.n_leaves_
 
     @property
-    def feature_importances_(self):
+    def feature_importances_(self) -> np.ndarray:
         check_is_fitted(self)
         return self.modules_.importances(self.n_features_in_)
 
@@ -820,8 +832,15 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         return TreeText(self.modules_, self.classes_, list(map(str, feature_names)), **how)
 
     def describe_module(
-        self, node, *, left=True, feature_names=None, decimals=None, max_options=5, ranges=False
-    ):
+        self,
+        node: int,
+        *,
+        left: bool = True,
+        feature_names: Sequence[str] | None = None,
+        decimals: int | None = None,
+        max_options: int | None = 5,
+        ranges: bool = False,
+    ) -> list[str]:
         """Decisions of a module, each read as "x_j <= about t".
 
         Parameters
@@ -851,7 +870,14 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             )
         return text.decisions(node, left=left)
 
-    def leaf_rule(self, node, *, feature_names=None, decimals=None, max_options=3):
+    def leaf_rule(
+        self,
+        node: int,
+        *,
+        feature_names: Sequence[str] | None = None,
+        decimals: int | None = None,
+        max_options: int | None = 3,
+    ) -> str:
         """The decisions that lead to a leaf (or any node), as one line.
 
         Parameters
@@ -877,7 +903,15 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             )
         return text.rule(node)
 
-    def explain(self, X, *, n_leaves=3, feature_names=None, decimals=None, max_options=3):
+    def explain(
+        self,
+        X: ArrayLike,
+        *,
+        n_leaves: int = 3,
+        feature_names: Sequence[str] | None = None,
+        decimals: int | None = None,
+        max_options: int | None = 3,
+    ) -> list[list[LeafShare]]:
         """The leaves with the largest fractions of each row, and their rules.
 
         Parameters
@@ -916,8 +950,14 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         return explanations
 
     def export_text(
-        self, *, feature_names=None, decimals=None, max_depth=10, max_options=5, ranges=False
-    ):
+        self,
+        *,
+        feature_names: Sequence[str] | None = None,
+        decimals: int | None = None,
+        max_depth: int = 10,
+        max_options: int | None = 5,
+        ranges: bool = False,
+    ) -> str:
         """The tree as text.
 
         Parameters
@@ -942,7 +982,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         text = self._text(feature_names, decimals=decimals, max_options=max_options, ranges=ranges)
         return text.whole(inf if max_depth is None else max_depth)
 
-    def plot(self, *, ax=None, **kwargs):
+    def plot(self, *, ax: Any = None, **kwargs: Any) -> ModuleTreeDisplay:
         """Draw the tree.
 
         Parameters

@@ -12,12 +12,12 @@ come from one stable filtering pass. Or as a histogram of class masses for every
 bin: since the two fractions of a row add up to what the row had, the parent's histogram minus
 the smaller child's is the larger child's.
 
-Four tasks are shared out to threads, by features or by blocks of rows: `scan_feature` (what a
-feature has to offer), `share_rows` (how much of each row goes left), `split_list` and
-`update_histogram` (what the children are searched in).
+What becomes of a node depends on its own rows alone. Once there are enough open nodes, each one's
+**branch** is grown in a thread, and the branches are put in the places of their roots.
 """
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 
 from libc.math cimport fabs, sqrt
 from libcpp.algorithm cimport sort
@@ -29,13 +29,7 @@ from ensemble_simplify._typedefs cimport (
 from ensemble_simplify.cultivated._fractions cimport (
     MISSING_BIN, filled, left_part, lower_bound, smallest_fraction, upper_bound,
 )
-
-cdef extern from "_thread_pool.h":
-    ctypedef void (*Task "es_task")(void*, intp_t, int) noexcept nogil
-    cdef cppclass ThreadPool "EsThreadPool" nogil:
-        ThreadPool(int) except +
-        void run(Task, void*, intp_t, bint) noexcept
-    bint try_resize "es_try_resize"[T](vector[T]&, size_t) noexcept nogil
+from ensemble_simplify.grid._sweep cimport TIE, gini, same_value, sort_keys
 
 cdef extern from *:
     """
@@ -79,12 +73,10 @@ cdef extern from *:
 cdef enum:
     FIRST_OF_CODE = -2147483648     # sign bit of a list entry: a new code begins here
     LOCAL_ROW = 0x7FFFFFFF          # the other bits: the row's number within the node
-    BLOCK = 2048                    # rows of one task of share_rows
-    SHORT_LIST = 200                # shorter ones are sorted by comparing
-    MIN_SHARED = 30000              # minimum work for threads: rows times features of a node
+    BLOCK = 2048                    # rows whose shares are added up together
+    MIN_SHARED = 30000              # minimum work for threads: rows times features
+    BRANCHES = 8                    # of a thread: some are longer than others
     WORK_PER_CHECK = 4000000        # the same, between two looks at the clock
-
-cdef double TIE = 1e-12             # impurities this near are equal
 
 
 cdef cppclass OpenNode:
@@ -107,7 +99,7 @@ ctypedef OpenNode* OpenNodePointer
 
 
 cdef cppclass Workspace:
-    # One thread's: the distinct codes of a feature in a node, ascending.
+    # The distinct codes of a feature in a node, ascending.
     intp_t n_codes
     vector[double] below            # mass at or below each code
     vector[double] below_class      # the same, for each class but the first
@@ -115,7 +107,7 @@ cdef cppclass Workspace:
     vector[double] impurity         # of the cut at each code, times mass
     vector[double] class_sum
     vector[uint64_t] key
-    vector[uint64_t] other_key
+    vector[uint64_t] spare_key
 
 
 cdef struct Neighbourhood:
@@ -173,7 +165,6 @@ cdef cppclass Grower:
     vector[int32_t] small_label
     vector[double] table            # of the options: share that goes left, see fill_tables
     vector[intp_t] table_start      # (n_options,), -1: too long, cuts are searched
-    bint worthwhile                 # whether threads are worth waking
     double k                        # mass of a neighbourhood, on either side
     double impurity
     vector[double] w                # (n_rows, 2) mass of each row of the node, and in class 1
@@ -185,8 +176,7 @@ cdef cppclass Grower:
     vector[double] reference        # contrast of the best feature, the higher classes positive
     vector[intp_t] option           # features that are pooled, the best first
     vector[uint8_t] flip
-    vector[Workspace] workspaces    # one of each thread
-    bint out_of_memory
+    Workspace workspace
 
 
 cdef class _Growing:
@@ -194,43 +184,46 @@ cdef class _Growing:
 
     cdef vector[intp_t] left, right, depth
     cdef vector[double] mass, value
-    cdef vector[intp_t] option_start, option_feature, option_center, cut_start, cut_code
+    cdef vector[intp_t] n_options, option_feature, option_center, option_n_cuts, cut_code
     cdef vector[uint8_t] option_flip
     cdef vector[double] option_impurity, option_missing, cut_suffix
     cdef vector[OpenNodePointer] stack
     cdef vector[vector[double]] spare   # histograms of nodes that are done
     cdef OpenNode* node             # taken from the stack
     cdef Grower g
-    cdef ThreadPool* pool
+    cdef intp_t branch_depth        # nodes of this depth are left to branches; -1: none
+    cdef vector[OpenNodePointer] branch_root
+    cdef vector[intp_t] branch_place    # numbers of nodes, options and cuts before each
+    cdef bint stopped               # out of time, or by another thread
 
     def __dealloc__(self):
         cdef size_t i
         for i in range(self.stack.size()):
             del self.stack[i]
+        for i in range(self.branch_root.size()):
+            del self.branch_root[i]
         if self.node != NULL:
             del self.node
-        if self.pool != NULL:
-            del self.pool
+
+    def run(self, double deadline):
+        """Grow all nodes that are open."""
+        with nogil:
+            grow_nodes(self, deadline)
 
 
 # ---------------------------------------------------------------------------------------------
 # Impurity
 # ---------------------------------------------------------------------------------------------
 
-cdef inline double gini_mass(double squares, double mass) noexcept nogil:
-    # Gini impurity times mass, from the sum of the squared class masses.
-    return mass - squares / mass if mass > 0.0 else 0.0
-
-
 cdef double gini_mass_of_node(const double* others, intp_t n_others, double mass) noexcept nogil:
-    # The same, from the masses of all classes but the first.
+    # Gini impurity times mass, from the masses of all classes but the first.
     cdef double first = mass
     cdef double squares = 0.0
     cdef intp_t c
     for c in range(n_others):
         first -= others[c]
         squares += others[c] * others[c]
-    return gini_mass(squares + first * first, mass)
+    return gini(squares + first * first, mass)
 
 
 cdef inline double gini_mass_of_sides(
@@ -251,8 +244,8 @@ cdef inline double gini_mass_of_sides(
         squares_left += left[c] * left[c]
         squares_right += right * right
     return (
-        gini_mass(squares_left + first_left * first_left, left_mass)
-        + gini_mass(squares_right + first_right * first_right, right_mass)
+        gini(squares_left + first_left * first_left, left_mass)
+        + gini(squares_right + first_right * first_right, right_mass)
     )
 
 
@@ -284,12 +277,24 @@ cdef inline int32_t code_of(Grower* g, intp_t feature, intp_t row) noexcept nogi
     return -1 if b == MISSING_BIN else <int32_t> b
 
 
-cdef void gather_two_classes(
-    const int32_t* entry, intp_t length, const double* w, Workspace* s
+cdef inline void write_code(
+    Workspace* s, intp_t m, intp_t member, double total, double total_one, intp_t n_others
 ) noexcept nogil:
-    cdef double* below = s.below.data()
-    cdef double* below_one = s.below_class.data()
-    cdef int32_t* member = s.member.data()
+    # The masses at or below code m. Of two classes they are at hand in registers.
+    cdef intp_t c
+    s.below[m] = total
+    s.member[m] = <int32_t> member
+    if n_others == 1:
+        s.below_class[m] = total_one
+        return
+    for c in range(n_others):
+        s.below_class[m * n_others + c] = s.class_sum[c]
+
+
+cdef inline void gather_rows(
+    const int32_t* entry, intp_t length, const double* w, const int32_t* label, intp_t n_others,
+    Workspace* s,
+) noexcept nogil:
     cdef double total = 0.0
     cdef double total_one = 0.0
     cdef intp_t m = 0
@@ -297,116 +302,64 @@ cdef void gather_two_classes(
     cdef int32_t i = entry[0] & LOCAL_ROW
     for e in range(length):
         if entry[e] < 0 and e > 0:
-            below[m] = total
-            below_one[m] = total_one
-            member[m] = i
+            write_code(s, m, i, total, total_one, n_others)
             m += 1
         i = entry[e] & LOCAL_ROW
         total += w[2 * i]
-        total_one += w[2 * i + 1]
-    below[m] = total
-    below_one[m] = total_one
-    member[m] = i
+        if n_others == 1:
+            total_one += w[2 * i + 1]
+        elif label[i]:
+            s.class_sum[label[i] - 1] += w[2 * i]
+    write_code(s, m, i, total, total_one, n_others)
     s.n_codes = m + 1
 
 
-cdef void gather_classes(
-    const int32_t* entry, intp_t length, const double* w, const int32_t* label, intp_t n_others,
-    Workspace* s,
+cdef inline void gather_bins(
+    const double* of_bin, intp_t n_bins, double negligible, intp_t n_classes, Workspace* s
 ) noexcept nogil:
-    cdef double* of_class = s.below_class.data()
-    cdef double* sums = s.class_sum.data()
-    cdef double total = 0.0
-    cdef intp_t m = 0
-    cdef intp_t e, c
-    cdef int32_t i = entry[0] & LOCAL_ROW
-    for c in range(n_others):
-        sums[c] = 0.0
-    for e in range(length):
-        if entry[e] < 0 and e > 0:
-            s.below[m] = total
-            for c in range(n_others):
-                of_class[m * n_others + c] = sums[c]
-            s.member[m] = i
-            m += 1
-        i = entry[e] & LOCAL_ROW
-        total += w[2 * i]
-        if label[i]:
-            sums[label[i] - 1] += w[2 * i]
-    s.below[m] = total
-    for c in range(n_others):
-        of_class[m * n_others + c] = sums[c]
-    s.member[m] = i
-    s.n_codes = m + 1
-
-
-cdef void gather_from_list(Grower* g, intp_t j, Workspace* s) noexcept nogil:
-    cdef OpenNode* node = g.node
-    cdef const int32_t* entry = node.lists.data() + j * (node.n_rows + 1)
-    cdef intp_t length = node.list_length[j]
-    if length == 0:
-        s.n_codes = 0
-    elif g.n_classes == 2:
-        gather_two_classes(entry, length, g.w.data(), s)
-    else:
-        gather_classes(entry, length, g.w.data(), g.label.data(), g.n_classes - 1, s)
-
-
-cdef void gather_histogram_of_two_classes(
-    const double* of_bin, intp_t n_bins, double negligible, Workspace* s
-) noexcept nogil:
-    # Without branches: a bin of no mass is overwritten by the next.
-    cdef double* below = s.below.data()
-    cdef double* below_one = s.below_class.data()
-    cdef int32_t* member = s.member.data()
+    # Without branches for two classes: a bin of no mass is overwritten by the next.
     cdef double total = 0.0
     cdef double total_one = 0.0
     cdef double mass
     cdef intp_t m = 0
-    cdef intp_t b
-    cdef bint keep
-    for b in range(n_bins):
-        mass = of_bin[2 * b] + of_bin[2 * b + 1]
-        keep = mass > negligible
-        total += mass if keep else 0.0
-        total_one += of_bin[2 * b + 1] if keep else 0.0
-        below[m] = total
-        below_one[m] = total_one
-        member[m] = <int32_t> b
-        m += keep
-    s.n_codes = m
-
-
-cdef void gather_from_histogram(Grower* g, intp_t j, Workspace* s) noexcept nogil:
-    cdef intp_t n_classes = g.n_classes
-    cdef intp_t n_others = n_classes - 1
-    cdef intp_t start = g.bin_start[j]
-    cdef intp_t n_bins = g.bin_start[j + 1] - start
-    cdef const double* of_bin = g.node.histogram.data() + start * n_classes
-    cdef double* sums = s.class_sum.data()
-    cdef double total = 0.0
-    cdef double mass
-    cdef intp_t m = 0
     cdef intp_t b, c
-    if n_classes == 2:
-        gather_histogram_of_two_classes(of_bin, n_bins, g.negligible_mass, s)
-        return
-    for c in range(n_others):
-        sums[c] = 0.0
+    cdef bint keep
     for b in range(n_bins):
         mass = 0.0
         for c in range(n_classes):
             mass += of_bin[b * n_classes + c]
-        if mass <= g.negligible_mass:
+        keep = mass > negligible
+        if n_classes == 2:
+            total_one += of_bin[2 * b + 1] if keep else 0.0
+        elif keep:
+            for c in range(1, n_classes):
+                s.class_sum[c - 1] += of_bin[b * n_classes + c]
+        else:
             continue
-        total += mass
-        s.below[m] = total
-        for c in range(n_others):
-            sums[c] += of_bin[b * n_classes + c + 1]
-            s.below_class[m * n_others + c] = sums[c]
-        s.member[m] = <int32_t> b
-        m += 1
+        total += mass if keep else 0.0
+        write_code(s, m, b, total, total_one, n_classes - 1)
+        m += keep
     s.n_codes = m
+
+
+cdef void gather(Grower* g, intp_t j, Workspace* s) noexcept nogil:
+    # The number of classes is written out where it is two, so that the compiler knows it.
+    cdef OpenNode* node = g.node
+    cdef intp_t k = g.n_classes
+    cdef const int32_t* entry = node.lists.data() + j * (node.n_rows + 1)
+    cdef const double* of_bin = node.histogram.data() + g.bin_start[j] * k
+    cdef intp_t n_bins = g.bin_start[j + 1] - g.bin_start[j]
+    s.class_sum.assign(k, 0.0)
+    if node.has_histogram and k == 2:
+        gather_bins(of_bin, n_bins, g.negligible_mass, 2, s)
+    elif node.has_histogram:
+        gather_bins(of_bin, n_bins, g.negligible_mass, k, s)
+    elif node.list_length[j] == 0:
+        s.n_codes = 0
+    elif k == 2:
+        gather_rows(entry, node.list_length[j], g.w.data(), g.label.data(), 1, s)
+    else:
+        gather_rows(entry, node.list_length[j], g.w.data(), g.label.data(), k - 1, s)
 
 
 cdef inline double mass_at(Workspace* s, intp_t q) noexcept nogil:
@@ -488,11 +441,10 @@ cdef double pool_cuts(
     return left_mass / total
 
 
-cdef void scan_feature(void* context, intp_t j, int thread) noexcept nogil:
+cdef int scan_feature(Grower* g, intp_t j) except -1 nogil:
     # The best cut of feature j, pooled with its neighbourhood.
-    cdef Grower* g = <Grower*> context
     cdef OpenNode* node = g.node
-    cdef Workspace* s = &g.workspaces[thread]
+    cdef Workspace* s = &g.workspace
     cdef Candidate* out = &g.candidates[j]
     cdef intp_t n_others = g.n_classes - 1
     cdef const double* total
@@ -500,25 +452,18 @@ cdef void scan_feature(void* context, intp_t j, int thread) noexcept nogil:
     cdef Neighbourhood near
     cdef intp_t c
     out.useful = False
-    if node.has_histogram:
-        gather_from_histogram(g, j, s)
-    else:
-        gather_from_list(g, j, s)
+    gather(g, j, s)
     if s.n_codes < 2:
         if not node.has_histogram:
             node.list_length[j] = 0
-        return
+        return 0
     mass = s.below[s.n_codes - 1]
     total = s.below_class.data() + (s.n_codes - 1) * n_others
     rate_cuts(s, n_others)
     near = neighbourhood(g, s, best_cut(s))
-    if not (
-        try_resize(out.code, near.high - near.low + 1)
-        and try_resize(out.suffix, near.high - near.low + 1)
-        and try_resize(out.contrast, g.n_classes)
-    ):
-        g.out_of_memory = True
-        return
+    out.code.resize(near.high - near.low + 1)
+    out.suffix.resize(near.high - near.low + 1)
+    out.contrast.resize(g.n_classes)
     left_mass = pool_cuts(g, j, s, near, out)
     out.left_share = left_mass / mass
     for c in range(n_others):
@@ -531,75 +476,40 @@ cdef void scan_feature(void* context, intp_t j, int thread) noexcept nogil:
             gini_mass_of_node(total, n_others, mass) - mass * out.impurity
         ) / node.mass
     out.useful = out.impurity < g.impurity - TIE
+    return 0
 
 
 # ---------------------------------------------------------------------------------------------
 # Lists, histograms and shares
 # ---------------------------------------------------------------------------------------------
 
-cdef bint sort_keys(Grower* g, intp_t j, Workspace* s) noexcept nogil:
-    # By code, rows in their order. Byte by byte, from the lowest, where that is quicker.
-    cdef intp_t n = <intp_t> s.key.size()
-    cdef intp_t n_codes = g.bin_start[j + 1] - g.bin_start[j]
-    cdef intp_t shift = 32
-    cdef intp_t i, total, count, b
-    cdef intp_t[256] first
-    if n < SHORT_LIST:
-        sort(s.key.begin(), s.key.end())
-        return True
-    if not try_resize(s.other_key, n):
-        return False
-    while n_codes > 1:
-        for b in range(256):
-            first[b] = 0
-        for i in range(n):
-            first[(s.key[i] >> shift) & 255] += 1
-        total = 0
-        for b in range(256):
-            count = first[b]
-            first[b] = total
-            total += count
-        for i in range(n):
-            b = (s.key[i] >> shift) & 255
-            s.other_key[first[b]] = s.key[i]
-            first[b] += 1
-        s.key.swap(s.other_key)
-        shift += 8
-        n_codes = (n_codes + 255) >> 8
-    return True
-
-
-cdef void sort_list(void* context, intp_t j, int thread) noexcept nogil:
+cdef int sort_list(Grower* g, intp_t j) except -1 nogil:
     # The list of feature j in g.node, straight from the codes.
-    cdef Grower* g = <Grower*> context
     cdef OpenNode* node = g.node
-    cdef vector[uint64_t]* key = &g.workspaces[thread].key
+    cdef vector[uint64_t]* key = &g.workspace.key
     cdef int32_t* entry = node.lists.data() + j * (node.n_rows + 1)
-    cdef intp_t i, length
+    cdef intp_t i
+    cdef intp_t length = 0
     cdef int32_t code
-    length = 0
-    if not try_resize(key[0], node.n_rows):
-        g.out_of_memory = True
-        return
+    key.resize(node.n_rows)
     for i in range(node.n_rows):
         code = code_of(g, j, node.rows[i])
         if code >= 0:
             key[0][length] = (<uint64_t> code << 32) | <uint64_t> i
             length += 1
-    key[0].resize(length)
-    if not sort_keys(g, j, &g.workspaces[thread]):
-        g.out_of_memory = True
-        return
+    key.resize(length)
+    g.workspace.spare_key.resize(length)
+    sort_keys(key[0], g.workspace.spare_key, g.bin_start[j + 1] - g.bin_start[j])
     for i in range(length):
         entry[i] = <int32_t> (key[0][i] & LOCAL_ROW)
-        if i == 0 or (key[0][i] >> 32) != (key[0][i - 1] >> 32):
+        if i == 0 or not same_value(key[0][i], key[0][i - 1]):
             entry[i] |= FIRST_OF_CODE
     node.list_length[j] = <int32_t> length
+    return 0
 
 
-cdef void split_list(void* context, intp_t j, int thread) noexcept nogil:
+cdef void split_list(Grower* g, intp_t j) noexcept nogil:
     # The children's lists of feature j from the parent's, in one stable pass each.
-    cdef Grower* g = <Grower*> context
     cdef OpenNode* node = g.node
     cdef OpenNode* child
     cdef const int32_t* entry = node.lists.data() + j * (node.n_rows + 1)
@@ -627,9 +537,8 @@ cdef void split_list(void* context, intp_t j, int thread) noexcept nogil:
         child.list_length[j] = <int32_t> kept
 
 
-cdef void update_histogram(void* context, intp_t j, int thread) noexcept nogil:
+cdef void update_histogram(Grower* g, intp_t j) noexcept nogil:
     # Add the rows of g.small to its histogram and take them out of g.large's, where they have one.
-    cdef Grower* g = <Grower*> context
     cdef OpenNode* small = g.small
     cdef intp_t start = g.bin_start[j] * g.n_classes
     cdef intp_t size = g.bin_start[j + 1] * g.n_classes - start
@@ -748,12 +657,9 @@ cdef void share_by_search(
         g.share[i] += 1.0 - low if flip else low
 
 
-cdef void share_rows(void* context, intp_t block, int thread) noexcept nogil:
+cdef void share_rows(Grower* g, intp_t start, intp_t stop) noexcept nogil:
     # The fraction of each row of a block that the options send left.
-    cdef Grower* g = <Grower*> context
     cdef double* share = g.share.data()
-    cdef intp_t start = block * BLOCK
-    cdef intp_t stop = min(start + BLOCK, g.node.n_rows)
     cdef intp_t n_options = <intp_t> g.option.size()
     cdef intp_t o, i, j
     cdef Candidate* chosen
@@ -893,52 +799,50 @@ cdef void weigh(Grower* g, OpenNode* node) noexcept nogil:
         node.mass += node.class_mass[c]
     node.is_leaf = (
         node.depth >= g.max_depth
-        or node.mass < g.min_mass * (1.0 - 1e-12)
+        or node.mass < g.min_mass * (1.0 - TIE)
         or gini_mass_of_node(node.class_mass.data() + 1, g.n_classes - 1, node.mass)
         <= TIE * node.mass
     )
 
 
-cdef int check_memory(Grower* g) except -1 nogil:
-    if g.out_of_memory:
-        with gil:
-            raise MemoryError("No memory left for the lists of a node.")
-    return 0
-
-
-cdef int make_lists(_Growing out, OpenNode* node) except -1 nogil:
-    cdef Grower* g = &out.g
+cdef int make_lists(Grower* g, OpenNode* node) except -1 nogil:
     cdef OpenNode* current = g.node
+    cdef intp_t j
     node.lists.resize(g.n_features * (node.n_rows + 1))
     node.list_length.resize(g.n_features)
     g.node = node
-    out.pool.run(sort_list, g, g.n_features, node.n_rows * g.n_features > MIN_SHARED)
+    for j in range(g.n_features):
+        sort_list(g, j)
     g.node = current
-    return check_memory(g)
+    return 0
 
 
-cdef int make_room(_Growing out, int n_threads) except -1 nogil:
-    cdef Grower* g = &out.g
+cdef _Growing growing(const Grower& plan, intp_t branch_depth):
+    cdef _Growing out = _Growing()
+    out.g = plan
+    out.branch_depth = branch_depth
+    return out
+
+
+cdef int make_room(Grower* g, intp_t n_rows) except -1 nogil:
+    # For nodes of at most so many rows.
+    cdef Workspace* s = &g.workspace
     cdef intp_t most_codes = 1
-    cdef intp_t i, j
+    cdef intp_t j
     for j in range(g.n_features):
         most_codes = max(most_codes, g.bin_start[j + 1] - g.bin_start[j])
+    if g.bins == NULL:
+        most_codes = min(most_codes, n_rows)
     g.candidates.resize(g.n_features)
-    g.workspaces.resize(n_threads)
-    for i in range(n_threads):
-        g.workspaces[i].below.resize(most_codes + 1)
-        g.workspaces[i].below_class.resize((most_codes + 1) * g.n_classes)
-        g.workspaces[i].member.resize(most_codes + 1)
-        g.workspaces[i].impurity.resize(most_codes + 1)
-        g.workspaces[i].class_sum.resize(g.n_classes)
-    g.w.resize(2 * g.n_samples)
-    g.label.resize(g.n_samples)
-    g.share.resize(g.n_samples)
-    g.to_left.resize(g.n_samples)
-    g.to_right.resize(g.n_samples)
-    out.pool = new ThreadPool(n_threads)
-    out.option_start.push_back(0)
-    out.cut_start.push_back(0)
+    s.below.resize(most_codes + 1)
+    s.below_class.resize((most_codes + 1) * g.n_classes)
+    s.member.resize(most_codes + 1)
+    s.impurity.resize(most_codes + 1)
+    g.w.resize(2 * n_rows)
+    g.label.resize(n_rows)
+    g.share.resize(n_rows)
+    g.to_left.resize(n_rows)
+    g.to_right.resize(n_rows)
     return 0
 
 
@@ -946,7 +850,7 @@ cdef int add_root(_Growing out) except -1 nogil:
     # All rows, whole.
     cdef Grower* g = &out.g
     cdef OpenNode* root = new OpenNode()
-    cdef intp_t i
+    cdef intp_t i, j
     out.stack.push_back(root)
     root.parent = -1
     root.side = -1
@@ -964,13 +868,14 @@ cdef int add_root(_Growing out) except -1 nogil:
     if root.is_leaf:
         return 0
     if g.bins == NULL or g.n_samples < g.list_below:
-        return make_lists(out, root)
+        return make_lists(g, root)
     root.has_histogram = True
     root.histogram.resize(g.bin_start[g.n_features] * g.n_classes)
     g.small = root
     g.large = NULL
     weigh_small(g)
-    out.pool.run(update_histogram, g, g.n_features, g.n_samples * g.n_features > MIN_SHARED)
+    for j in range(g.n_features):
+        update_histogram(g, j)
     return 0
 
 
@@ -1008,37 +913,25 @@ cdef int write_options(_Growing out) except -1 nogil:
         for i in range(chosen.code.size()):
             out.cut_code.push_back(chosen.code[i])
             out.cut_suffix.push_back(chosen.suffix[i])
-        out.cut_start.push_back(<intp_t> out.cut_code.size())
+        out.option_n_cuts.push_back(<intp_t> chosen.code.size())
     return 0
 
 
-cdef void weigh_rows(void* context, intp_t block, int thread) noexcept nogil:
-    # Labels and masses of a block of the node's rows.
-    cdef Grower* g = <Grower*> context
-    cdef OpenNode* node = g.node
-    cdef intp_t start = block * BLOCK
-    cdef intp_t stop = min(start + BLOCK, node.n_rows)
-    cdef intp_t i
-    for i in range(start, stop):
-        g.label[i] = <int32_t> g.y[node.rows[i]]
-    if node.has_histogram:  # which holds the masses
-        return
-    for i in range(start, stop):
-        g.w[2 * i] = node.fraction[i] * g.weight[node.rows[i]]
-        g.w[2 * i + 1] = g.w[2 * i] if g.label[i] == 1 else 0.0
-
-
-cdef int find_options(_Growing out) except -1 nogil:
+cdef int find_options(Grower* g) except -1 nogil:
     # Look at every feature of the node, and choose.
-    cdef Grower* g = &out.g
-    cdef OpenNode* node = out.node
-    g.node = node
-    g.worthwhile = node.n_rows * g.n_features > MIN_SHARED
+    cdef OpenNode* node = g.node
+    cdef intp_t i, j
     g.k = neighbourhood_mass(g, node.mass)
-    g.impurity = gini_mass_of_node(node.class_mass.data() + 1, g.n_classes - 1, node.mass) / node.mass
-    out.pool.run(weigh_rows, g, (node.n_rows + BLOCK - 1) // BLOCK, g.worthwhile)
-    out.pool.run(scan_feature, g, g.n_features, g.worthwhile)
-    check_memory(g)
+    g.impurity = (
+        gini_mass_of_node(node.class_mass.data() + 1, g.n_classes - 1, node.mass) / node.mass)
+    for i in range(node.n_rows):
+        g.label[i] = <int32_t> g.y[node.rows[i]]
+    if not node.has_histogram:  # which holds the masses
+        for i in range(node.n_rows):
+            g.w[2 * i] = node.fraction[i] * g.weight[node.rows[i]]
+            g.w[2 * i + 1] = g.w[2 * i] if g.label[i] == 1 else 0.0
+    for j in range(g.n_features):
+        scan_feature(g, j)
     return choose_options(g)
 
 
@@ -1087,9 +980,10 @@ cdef bint add_children(_Growing out, intp_t number) except -1 nogil:
     # Put the children on the stack, the left one on top. False: all rows go one way.
     cdef Grower* g = &out.g
     cdef OpenNode* child
-    cdef intp_t side
+    cdef intp_t side, i
     fill_tables(g)
-    out.pool.run(share_rows, g, (g.node.n_rows + BLOCK - 1) // BLOCK, g.worthwhile)
+    for i in range((g.node.n_rows + BLOCK - 1) // BLOCK):
+        share_rows(g, i * BLOCK, min((i + 1) * BLOCK, g.node.n_rows))
     for side in range(2):
         out.stack.push_back(new OpenNode())
     g.right = out.stack[out.stack.size() - 2]
@@ -1104,31 +998,31 @@ cdef bint add_children(_Growing out, intp_t number) except -1 nogil:
         weigh(g, child)
     if g.left.n_rows > 0 and g.right.n_rows > 0:
         return True
-    for side in range(2):
+    for _ in range(2):
         child = out.stack.back()
         out.stack.pop_back()
         del child
     return False
 
 
-cdef int hand_down_lists(_Growing out) except -1 nogil:
-    cdef Grower* g = &out.g
+cdef int hand_down_lists(Grower* g) except -1 nogil:
     cdef OpenNode* child
-    cdef intp_t side
-    if g.left.is_leaf and g.right.is_leaf:
-        return 0
+    cdef intp_t side, j
     for side in range(2):
         child = g.right if side else g.left
         if not child.is_leaf:
             child.lists.resize(g.n_features * (child.n_rows + 1))
             child.list_length.resize(g.n_features)
-    out.pool.run(split_list, g, g.n_features, g.worthwhile)
+    if not (g.left.is_leaf and g.right.is_leaf):
+        for j in range(g.n_features):
+            split_list(g, j)
     return 0
 
 
 cdef int hand_down_histogram(_Growing out) except -1 nogil:
     # The larger child takes over its parent's histogram; small nodes are held as lists.
     cdef Grower* g = &out.g
+    cdef intp_t j
     g.small = g.right if g.left.n_rows > g.right.n_rows else g.left
     g.large = g.left if g.left.n_rows > g.right.n_rows else g.right
     if not g.large.is_leaf and g.large.n_rows >= g.list_below:
@@ -1142,50 +1036,135 @@ cdef int hand_down_histogram(_Growing out) except -1 nogil:
         g.small.histogram.assign(g.bin_start[g.n_features] * g.n_classes, 0.0)
     if g.small.has_histogram or g.large.has_histogram:
         weigh_small(g)
-        out.pool.run(update_histogram, g, g.n_features, g.worthwhile)
+        for j in range(g.n_features):
+            update_histogram(g, j)
     if not g.small.is_leaf and not g.small.has_histogram:
-        make_lists(out, g.small)
+        make_lists(g, g.small)
     if not g.large.is_leaf and not g.large.has_histogram:
-        make_lists(out, g.large)
+        make_lists(g, g.large)
     return 0
 
 
 cdef bint split_node(_Growing out, intp_t number) except -1 nogil:
     # Whether the node has become a module.
-    find_options(out)
+    out.g.node = out.node
+    find_options(&out.g)
     if out.g.option.empty() or not add_children(out, number):
         return False
     write_options(out)
     if out.node.has_histogram:
         hand_down_histogram(out)
     else:
-        hand_down_lists(out)
+        hand_down_lists(&out.g)
     return True
 
 
-cdef bint grow_nodes(_Growing out, double deadline) except -1 nogil:
-    # Whether time was out before all nodes were split.
-    cdef intp_t work = 0
-    cdef intp_t number
-    cdef bint timed_out = False
+cdef int grow_nodes(_Growing out, double deadline) except -1 nogil:
+    # Without time, the nodes that are open become leaves. A branch looks at the clock first.
+    cdef intp_t work = WORK_PER_CHECK if out.stack.back().depth else 0
+    cdef intp_t number, n_options
+    make_room(&out.g, out.stack.back().n_rows)
     while not out.stack.empty():
         out.node = out.stack.back()
         out.stack.pop_back()
         number = write_node(out)
+        n_options = <intp_t> out.option_feature.size()
         if not out.node.is_leaf:
             work += out.node.n_rows * out.g.n_features + 1000
-            if work > WORK_PER_CHECK and not timed_out:
+            if work > WORK_PER_CHECK and not out.stopped:
                 work = 0
-                timed_out = should_stop(deadline)
-            if not timed_out:
+                out.stopped = should_stop(deadline)
+            if not out.stopped and out.node.depth == out.branch_depth:
+                out.branch_root.push_back(out.node)
+                out.branch_place.push_back(number)
+                out.branch_place.push_back(<intp_t> out.option_feature.size())
+                out.branch_place.push_back(<intp_t> out.cut_code.size())
+                out.node = NULL
+            elif not out.stopped:
                 split_node(out, number)
-        out.option_start.push_back(<intp_t> out.option_feature.size())
+        out.n_options.push_back(<intp_t> out.option_feature.size() - n_options)
+        if out.node == NULL:
+            continue
         if not out.node.histogram.empty():
             out.spare.resize(out.spare.size() + 1)
             out.spare.back().swap(out.node.histogram)
         del out.node
         out.node = NULL
-    return timed_out
+    return 0
+
+
+cdef list branches_of(_Growing top, const Grower& plan):
+    # What is still to be grown, in the order of the nodes.
+    cdef _Growing branch
+    cdef OpenNode* root
+    cdef size_t i
+    branches = []
+    for i in range(top.branch_root.size()):
+        root = top.branch_root[i]
+        branch = growing(plan, -1)
+        branch.g.negligible_mass = top.g.negligible_mass
+        root.parent = root.side = -1
+        branch.stack.push_back(root)
+        top.branch_root[i] = NULL
+        branches.append(branch)
+    return branches
+
+
+cdef int grow_branches(list branches, double deadline, n_jobs) except -1:
+    cdef _Growing branch
+    try:
+        Parallel(n_jobs=n_jobs, require="sharedmem", batch_size=1)(
+            delayed(branch.run)(deadline) for branch in branches
+        )
+    except BaseException:
+        for branch in branches:
+            branch.stopped = True
+        raise
+    return 0
+
+
+cdef dict arrays_of(_Growing out):
+    n_nodes, n_options, n_cuts = out.left.size(), out.option_flip.size(), out.cut_code.size()
+
+    def integers(n):
+        return np.empty(n, dtype=np.intp)
+
+    return {
+        "left": filled(integers(n_nodes), out.left.data()),
+        "right": filled(integers(n_nodes), out.right.data()),
+        "depth": filled(integers(n_nodes), out.depth.data()),
+        "mass": filled(np.empty(n_nodes), out.mass.data()),
+        "value": filled(np.empty(out.value.size()), out.value.data()).reshape(n_nodes, -1),
+        "n_options": filled(integers(n_nodes), out.n_options.data()),
+        "option_feature": filled(integers(n_options), out.option_feature.data()),
+        "option_flip": filled(np.empty(n_options, dtype=bool), out.option_flip.data()),
+        "option_center": filled(integers(n_options), out.option_center.data()),
+        "option_impurity": filled(np.empty(n_options), out.option_impurity.data()),
+        "option_missing": filled(np.empty(n_options), out.option_missing.data()),
+        "option_n_cuts": filled(integers(n_options), out.option_n_cuts.data()),
+        "cut_code": filled(integers(n_cuts), out.cut_code.data()),
+        "cut_suffix": filled(np.empty(n_cuts), out.cut_suffix.data()),
+    }
+
+
+def joined(top, places, branches):
+    """The tree in which branches stand in the places of some leaves of its top."""
+    size = np.ones(len(top["left"]), dtype=np.intp)
+    size[places[:, 0]] = [len(branch["left"]) for branch in branches]
+    number = np.cumsum(size) - size
+    for side in ("left", "right"):
+        top[side] = np.where(top[side] < 0, -1, number[top[side]])
+        for place, branch in zip(places[:, 0], branches):
+            branch[side][branch[side] >= 0] += number[place]
+    tree = {}
+    for name, array in top.items():
+        kind = {"option": 1, "cut": 2}.get(name.partition("_")[0], 0)
+        parts, first = [], 0
+        for place, branch in zip(places[:, kind], branches):
+            parts += [array[first:place], branch[name]]
+            first = place if kind else place + 1  # the leaf itself goes
+        tree[name] = np.concatenate([*parts, array[first:]])
+    return tree
 
 
 def grow(
@@ -1208,7 +1187,7 @@ def grow(
     bint trivial_threshold,
     double align,
     intp_t list_below,
-    int n_threads,
+    n_jobs,
     double seconds,
 ):
     """Grow a tree of modules; the order of the nodes is pre-order.
@@ -1216,11 +1195,13 @@ def grow(
     Give `codes` (exact) or `bins` (histograms) and None for the other. Returns a dict of arrays
     and ``"timed_out"``.
     """
-    cdef _Growing out = _Growing()
-    cdef Grower* g = &out.g
+    cdef Grower plan
+    cdef Grower* g = &plan
+    cdef _Growing top, branch
     cdef double deadline = now() + seconds
     cdef bint timed_out
     cdef intp_t j
+    cdef intp_t branch_depth = -1
     g.n_samples = y.shape[0]
     g.n_features = n_codes.shape[0]
     g.n_classes = n_classes
@@ -1249,30 +1230,20 @@ def grow(
     g.min_mass = min_mass
     g.smallest = smallest_fraction(min_fraction)
     g.list_below = list_below
-    g.out_of_memory = False
-    with nogil:
-        make_room(out, n_threads)
-        add_root(out)
-        timed_out = grow_nodes(out, deadline)
-    n_nodes, n_options, n_cuts = out.left.size(), out.option_flip.size(), out.cut_code.size()
-
-    def integers(n):
-        return np.empty(n, dtype=np.intp)
-
-    return {
-        "left": filled(integers(n_nodes), out.left.data()),
-        "right": filled(integers(n_nodes), out.right.data()),
-        "depth": filled(integers(n_nodes), out.depth.data()),
-        "mass": filled(np.empty(n_nodes), out.mass.data()),
-        "value": filled(np.empty(n_nodes * n_classes), out.value.data()).reshape(-1, n_classes),
-        "option_start": filled(integers(n_nodes + 1), out.option_start.data()),
-        "option_feature": filled(integers(n_options), out.option_feature.data()),
-        "option_flip": filled(np.empty(n_options, dtype=bool), out.option_flip.data()),
-        "option_center": filled(integers(n_options), out.option_center.data()),
-        "option_impurity": filled(np.empty(n_options), out.option_impurity.data()),
-        "option_missing": filled(np.empty(n_options), out.option_missing.data()),
-        "cut_start": filled(integers(n_options + 1), out.cut_start.data()),
-        "cut_code": filled(integers(n_cuts), out.cut_code.data()),
-        "cut_suffix": filled(np.empty(n_cuts), out.cut_suffix.data()),
-        "timed_out": bool(timed_out),
-    }
+    n_threads = effective_n_jobs(n_jobs)
+    if n_threads > 1 and g.n_samples * g.n_features > MIN_SHARED:
+        branch_depth = (BRANCHES * n_threads - 1).bit_length()
+    top = growing(plan, branch_depth)
+    add_root(top)
+    top.run(deadline)
+    tree, timed_out = arrays_of(top), top.stopped
+    branches = branches_of(top, plan)
+    if branches:
+        grow_branches(branches, deadline, n_jobs)
+        places = filled(np.empty(3 * len(branches), dtype=np.intp), top.branch_place.data())
+        tree = joined(tree, places.reshape(-1, 3), [arrays_of(branch) for branch in branches])
+        for branch in branches:
+            timed_out = timed_out or branch.stopped
+    for start, count in (("option_start", "n_options"), ("cut_start", "option_n_cuts")):
+        tree[start] = np.concatenate([[0], np.cumsum(tree.pop(count))])
+    return {**tree, "timed_out": bool(timed_out)}

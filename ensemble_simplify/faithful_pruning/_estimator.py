@@ -6,9 +6,10 @@ import copy
 import time
 from functools import partial
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Bunch, check_random_state
@@ -31,7 +32,6 @@ from ensemble_simplify.base import (
     fit_or_unwrap,
     named_rows,
     promised_domain,
-    read_classifier,
     report,
     safe_indexing,
     warn_out_of_time,
@@ -39,9 +39,10 @@ from ensemble_simplify.base import (
 from ensemble_simplify.faithful_pruning._everywhere import Everywhere
 from ensemble_simplify.faithful_pruning._path import Step, find_path
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
-from ensemble_simplify.faithful_pruning._weights import Search
+from ensemble_simplify.faithful_pruning._weights import WeightSearch
 from ensemble_simplify.grid import Axes, Domain, Stopped, with_missing
-from ensemble_simplify.proof import verify, within
+from ensemble_simplify.proof import Verification, verify, within
+from ensemble_simplify.reading import Model
 from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_written
 
 # Effort of method="auto": searches from other costs, and trees tried for a lower bound.
@@ -223,17 +224,17 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        max_changes=None,
-        domain=None,
-        tolerance=0.0,
-        objective="trees",
-        method="auto",
-        validation_fraction=0.0,
-        time_limit=None,
-        random_state=None,
-        verbose=0,
+        max_changes: int | None = None,
+        domain: Domain | dict | None = None,
+        tolerance: float = 0.0,
+        objective: str = "trees",
+        method: str = "auto",
+        validation_fraction: float = 0.0,
+        time_limit: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.estimator = estimator
         self.max_changes = max_changes
@@ -248,7 +249,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the ensemble, unless it is frozen, and prune it.
 
         Parameters
@@ -284,12 +285,13 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             None if sample_weight is None else weight[used],
             default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
         )
-        forest = read_classifier(self.estimator_)
-        X = encoded(self, forest, rows, X)
+        model = Model.of(self.estimator_, classifier=True)
+        forest = model.forest
+        X = encoded(self, model, rows, X)
         self.classes_ = forest.classes
         class_index(y, self.classes_)
         weights_can_be_written(self.estimator_)
-        domain = promised_domain(self, forest, X)
+        domain = promised_domain(self, model, X)
         if domain is not None:
             forest = domain.read(forest)
         deadline = deadline_after(self.time_limit)
@@ -336,7 +338,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             return [Step(np.ones(forest.n_trees), 0)]
         report(self, f"{forest.n_trees} trees, {self.n_points_:,} promised points")
         counts = self.max_changes is not None and self.n_points_ <= PATH_POINTS
-        search = Search(promise, price.astype(float), rng, deadline, lambda s: report(self, s))
+        search = WeightSearch(
+            promise, price.astype(float), rng, deadline, lambda s: report(self, s)
+        )
         in_time = self._run(search, deadline, WITH_PATH if counts else WITHOUT_PATH)
         weights = self._proven(search, promise, domain, deadline)
         self._bound, self._optimal = search.bound, search.is_optimal
@@ -369,7 +373,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _written(self, weights, domain):
         """The ensemble that has some weights, read as a forest inside the domain."""
-        pruned = read_classifier(reweighted(self.estimator_, weights))
+        pruned = Model.of(reweighted(self.estimator_, weights)).forest
         return pruned if domain is None else domain.read(pruned)
 
     def _proven(self, search, promise, domain, deadline):
@@ -432,7 +436,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         if len(X_aside):
             own = forest.predict_index(X_aside)
             for i, w in enumerate(weights):
-                pruned = read_classifier(reweighted(self.estimator_, w))
+                pruned = Model.of(reweighted(self.estimator_, w)).forest
                 agreement[i] = np.mean(pruned.predict_index(X_aside) == own)
         self.path_ = Bunch(
             n_trees=kept.sum(axis=1),
@@ -474,7 +478,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         )
         self.status_ = "optimal" if value <= least else "feasible"
 
-    def at(self, *, n_trees):
+    def at(self, *, n_trees: int) -> Self:
         """Take an ensemble of `path_` with at most `n_trees` trees, without a new search.
 
         Parameters
@@ -501,7 +505,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     # ------------------------------------------------------------------ use
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict with the pruned ensemble.
 
         Parameters
@@ -517,7 +521,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         X = self._rows(X)
         return self.pruned_estimator_.predict(X)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict class probabilities with the pruned ensemble.
 
         Only the class is promised: probabilities differ from those of the whole ensemble.
@@ -537,17 +541,16 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _rows(self, X):
         check_is_fitted(self)
-        numbers = X if self._table is None else self._table.encode(X)
         checked = validate_data(
             self,
-            numbers,
+            self._table.encode(X),
             reset=False,
             dtype=[np.float64, np.float32],
             ensure_all_finite=finiteness(self),
         )
-        return named_rows(X, checked) if self._table is None else X
+        return named_rows(X, checked) if self._table.is_plain else X
 
-    def get_depth(self):
+    def get_depth(self) -> int:
         """Depth of the deepest tree kept.
 
         Returns
@@ -558,7 +561,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         check_is_fitted(self)
         return depth_of(self.pruned_estimator_)
 
-    def get_n_leaves(self):
+    def get_n_leaves(self) -> int:
         """Number of leaves of the trees kept.
 
         Returns
@@ -569,7 +572,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         check_is_fitted(self)
         return self.n_leaves_
 
-    def covers(self, X):
+    def covers(self, X: ArrayLike) -> np.ndarray:
         """Which rows the promise reaches.
 
         Parameters
@@ -585,7 +588,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             cut points of the ensemble count as equal.
         """
         check_is_fitted(self)
-        X = X if self._table is None else self._table.encode(X)
+        X = self._table.encode(X)
         X = validate_data(self, X, reset=False, dtype=np.float32, ensure_all_finite="allow-nan")
         domain = self._inside
         covered = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
@@ -593,7 +596,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             return covered
         return covered & within(self._axes.encode_rows(X).T, self._cells, self.max_changes)
 
-    def verify(self, X=None, *, time_limit=None):
+    def verify(
+        self, X: ArrayLike | None = None, *, time_limit: float | None = None
+    ) -> Verification:
         """Prove that the pruned ensemble keeps the promise.
 
         The proof is that of :func:`verify`. It does not use what the search found: it reads both
@@ -622,7 +627,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 domain = self._inside
                 points = self._axes.points if domain is None else domain.points
                 X = points(self._cells) if domain is None else points(self._axes, self._cells)
-                X = X if self._table is None else self._table.decode(X)
+                X = self._table.shown(X)
             near = dict(X=X, max_changes=self.max_changes)
         return verify(
             self.estimator_,

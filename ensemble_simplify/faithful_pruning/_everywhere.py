@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._promise import Demands, NearRows
 from ensemble_simplify.grid import Stopped
 from ensemble_simplify.proof import (
@@ -23,11 +24,11 @@ from ensemble_simplify.proof import (
     near_ties,
 )
 
-# Leads of less than this, of weights that ask for 1, count as fallen.
+# Weights are fitted to leads of at least 1; a lead below this counts as lost.
 CLEAR = 1e-6
-# Points around which is looked at once.
+# Points whose single-feature changes are searched at once: random ones if more are known.
 AROUND = 400
-# Points that a search over boxes answers with at most.
+# Points that one search over boxes lists at most.
 POINTS = 64
 
 
@@ -50,8 +51,7 @@ class Everywhere:
         self.outside = outside
         self.rows = NearRows(votes, axes, outside, cells, 0)
         self.known = self.rows.cells
-        linear = votes.forest.linear_votes()
-        self.slack = 2.0 * linear.rounding
+        self.slack = 2.0 * votes.forest.sums.rounding
         largest = np.abs(votes.value).max(axis=1)
         self.largest = np.maximum.reduceat(largest, votes.forest.offsets[:-1])
 
@@ -83,7 +83,7 @@ class Everywhere:
         if not len(cells):
             return Demands.none(len(weights)), 0
         demands, at = self.demands(cells)
-        lead = demands.leads @ np.append(weights, 1.0)
+        lead = product(demands.leads, np.append(weights, 1.0))
         broken = np.flatnonzero(lead < self._clear(weights))
         if not broken.size:
             return Demands.none(len(weights)), 0
@@ -101,12 +101,10 @@ class Everywhere:
 
     def _around(self, weights, rng, deadline):
         """Points that differ in one feature from known ones, and are answered otherwise."""
-        known = self.known
-        if len(known) > AROUND:
-            # the latest half, and others
-            recent = known[rng.choice(len(known), AROUND, replace=False)]
-            known = recent
-        near = NearRows(self.votes, self.axes, self.outside, known, 1, deadline)
+        cells = self.known
+        if len(cells) > AROUND:
+            cells = cells[rng.choice(len(cells), AROUND, replace=False)]
+        near = NearRows(self.votes, self.axes, self.outside, cells, 1, deadline)
         return near.sample(weights, rng, deadline)[1]
 
     def _anywhere(self, weights, deadline):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
+from ensemble_simplify.base import product
+from ensemble_simplify.faithful_pruning._fit import fit
 from ensemble_simplify.grid import Stopped
 
 # Up to so many trees, each number has its ensemble; above, numbers fall by this factor.
@@ -15,6 +16,8 @@ EACH, FALL = 24, 0.9
 FITS = 2
 # Demands that a fit looks at, at most.
 LOOKED_AT = 6000
+# Sweeps of a fit over the weights at most; it ends when one gains less than this share.
+SWEEPS, GAIN = 200, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,19 +98,11 @@ def _most_influential(weights, demands, n_trees):
 def _fitted(demands, weights, allowed):
     """Weights of the allowed trees of least squared shortfall of the demands' leads from one."""
     kept = np.flatnonzero(allowed)
-    leads, start = np.ascontiguousarray(demands[:, kept]), demands[:, -1]
-
-    def shortfall(w):
-        short = np.maximum(1.0 - start - leads @ w, 0.0)
-        return short @ short, -2.0 * (short @ leads)
-
-    begin = weights[kept]
-    result = minimize(
-        shortfall, begin, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(kept)
-    )
+    leads = np.ascontiguousarray(demands[:, kept].T)
+    best = weights[kept]
+    short = 1.0 - demands[:, -1] - product(best, leads)
+    fit(leads, short, best, SWEEPS, GAIN)
     found = np.zeros(len(weights))
-    found[kept] = result.x
-    if not found.any():
-        found[kept] = begin
+    found[kept] = best if best.any() else weights[kept]
     found[found < 1e-7 * found.max()] = 0.0
     return found

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ensemble_simplify.base import product
 from ensemble_simplify.grid import FREE, leaves_of_cells
 from ensemble_simplify.proof import Lines, differences, n_near
 from ensemble_simplify.reading import Vote
@@ -83,14 +84,9 @@ class Votes:
     """
 
     def __init__(self, forest):
-        vote = forest.vote
-        is_plain = vote.rule == "hard" or (vote.rule == "mean" and not vote.members)
-        self.start = np.zeros(forest.n_classes)
-        if vote.init is not None:
-            self.start[vote.n_scores == 1 :] = vote.init[: vote.n_scores]
-            vote = replace(vote, init=np.zeros_like(vote.init))
-        self.forest = forest
-        self.value = replace(forest, vote=vote).linear_votes().value
+        sums, vote = forest.sums, forest.vote
+        is_plain = vote.rule == "hard" or vote.averages_trees
+        self.forest, self.value, self.start = forest, sums.value, sums.start
         steps = self.value / GRID
         self.on_grid = is_plain & (steps == np.rint(steps)).all(axis=1)
         leaf = forest.left < 0
@@ -380,7 +376,7 @@ class NearRows:
     def _worst_of(self, row, cells, weights, n):
         """The demands least met, those of different rows first."""
         demands, at = self.demands(cells)
-        lead = demands.leads @ np.append(weights, 1.0)
+        lead = np.round(product(demands.leads, np.append(weights, 1.0)), 9)
         # of each point, the class that comes out before the answer by most
         order = np.lexsort([lead, at])
         chosen = order[np.unique(at[order], return_index=True)[1]]
@@ -421,4 +417,5 @@ def _lowest(found, n):
     """The rows with the lowest entries in the last column, at most so many."""
     if len(found) <= n:
         return found
-    return found[np.argpartition(found[:, -1], n)[:n]]
+    # stable: partitions stand in another order on another processor
+    return found[np.argsort(found[:, -1], kind="stable")[:n]]

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._lazy import LazyProgram
-from ensemble_simplify.grid import Stopped
 
 # Leads that are zero but for rounding.
 ROUNDING = 1e-9
@@ -45,15 +45,15 @@ class Shares:
         )
         self.program.add_rows(self.leads, lower=0.0)
 
-    def least(self, cost, seconds):
+    def least(self, cost, deadline=np.inf):
         """A lower bound on the cost of all shares.
 
         Parameters
         ----------
         cost : float64 array of shape (n_trees,)
             Of each share.
-        seconds : callable
-            Seconds left, or None.
+        deadline : float
+            On the clock of ``time.monotonic()``.
 
         Returns
         -------
@@ -65,26 +65,24 @@ class Shares:
             When the time is up.
         """
         self.program.set_cost(np.append(cost, 0.0))
-        solution = self.program.solve(seconds)
-        if solution.status == "time_limit":
-            raise Stopped
+        solution = self.program.solve(deadline)
         if solution.status != "optimal":
             return -np.inf
         multipliers = np.maximum(self.program.multipliers(solution), 0.0)
-        # cost >= cost - multipliers * leads, as leads are not negative; that is least where the
-        # cheapest trees have all they can have
-        mixture = multipliers @ self.leads
+        # Leads are not negative, so cost - multipliers @ leads bounds the cost from below. That
+        # bound is least where the cheapest trees have their largest shares.
+        mixture = product(multipliers, self.leads)
         if mixture[-1] > ROUNDING:
-            # what is there without trees, of which there can be any amount, would pay
+            # the votes without trees lower this bound, and their factor has no upper limit
             return -np.inf
         cost = cost - mixture[:-1]
         order = np.flatnonzero(self.usable)
         order = order[np.argsort(cost[order], kind="stable")]
         before = np.cumsum(self.largest[order]) - self.largest[order]
         share = np.clip(1.0 - before, 0.0, self.largest[order])
-        return float(cost[order] @ share)
+        return float(product(cost[order], share))
 
-    def tighten(self, seconds):
+    def tighten(self, deadline=np.inf):
         """Find the largest share of every tree.
 
         Raises
@@ -95,10 +93,10 @@ class Shares:
         for t in np.flatnonzero(self.usable):
             cost = np.zeros(len(self.usable))
             cost[t] = -1.0
-            self.largest[t] = min(self.largest[t], -self.least(cost, seconds))
+            self.largest[t] = min(self.largest[t], -self.least(cost, deadline))
         self.program.set_upper(np.append(self.largest, np.inf))
 
-    def fewest(self, price, seconds):
+    def fewest(self, price, deadline=np.inf):
         """A lower bound on the price of all trees with a share.
 
         Raises
@@ -109,4 +107,4 @@ class Shares:
         can = self.largest > 0
         cost = np.divide(price, self.largest, out=np.zeros(len(price)), where=can)
         self.usable = self.usable & can
-        return self.least(cost, seconds)
+        return self.least(cost, deadline)

@@ -10,11 +10,14 @@ found anew. `cover_bound` proves how few trees can be enough.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from enum import Enum
 from itertools import count
 
 import numpy as np
 
 from ensemble_simplify._lp import LinearProgram
+from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._lazy import LazyProgram
 from ensemble_simplify.faithful_pruning._promise import Demands
 from ensemble_simplify.faithful_pruning._shares import Shares
@@ -27,34 +30,37 @@ LEAD = 1.0
 NO_WEIGHT = 1e-7
 # Softening of the reweighting, as a share of the largest weight.
 SOFT = 1e-2
-# Rounds of new demands for the same trees after which, and after twice as many and so on, it is
-# looked whether they are known to be the fewest.
-FIRST_LOOK = 8
-# Rounds of reweighting on the same demands.
+# Rounds of reweighting on the same demands, at most.
 REWEIGHTINGS = 6
-# New demands a round.
+# New demands a round, at most.
 BATCH = 300
-# Weights are looked for that lead everywhere by at least this share of their sum, times the largest
-# vote of a tree: with all trees, and with fewer. Rounding is some 1e-13 of it.
-LEAST_SHARE, LEAST_SHARE_OF_FEWER = 1e-7, 1e-5
+# After so many rounds of new demands for the same trees, and after twice as many and so on, it is
+# tested whether known trees are the fewest already.
+FIRST_LOOK = 8
+# The first weights lead everywhere by at least this share of their sum, times the largest vote of a
+# tree. Rounding is some 1e-13 of it.
+LEAST_SHARE = 1e-7
+# The same for weights of fewer trees.
+LEAST_SHARE_OF_FEWER = 1e-5
 # What weights add up to where leads are made large: far more than HiGHS's tolerances.
 TOTAL = 1e3
 # Shares of a mixture of demands, of the largest, that are more than rounding.
 SHARE = 1e-7
-# How far trees must fall back in a mixture of demands to be ruled out even where ties are enough;
-# and how far they may lead in one, as a share of all weight, and still not lead clearly.
-RULED_OUT, UNCLEAR = 1e-6, 1e-6
+# How far trees must fall back in a mixture of demands to be ruled out even where ties are enough.
+RULED_OUT = 1e-6
+# How far trees may lead in such a mixture, as a share of all weight, and still not lead clearly.
+UNCLEAR = 1e-6
 
 
-class Unkept(Exception):
-    """No weights meet all demands."""
+class Outcome(Enum):
+    """How a search for weights ended, other than by the time limit, which raises `Stopped`."""
+
+    KEPT = "there are weights that keep the whole promise"
+    UNKEPT = "no weights of these trees keep it"
+    ENOUGH = "known trees keep it, and no cheaper ones can"
 
 
-class Enough(Exception):
-    """No fewer trees keep the promise."""
-
-
-class Search:
+class WeightSearch:
     """Search for few trees that keep a promise.
 
     Parameters
@@ -157,60 +163,136 @@ class Search:
 
     # ------------------------------------------------------------------ weights for some trees
 
-    def _solve(self, cost, allowed=None):
-        """Weights of least cost that meet the demands found so far."""
+    # `_keep` repeats three steps until it has an `Outcome`:
+    # 1. Few trees: by linear programs, weights of few trees that meet the demands found so far
+    #    (`_solve`, `_sparse`). If there are none, step 3.
+    # 2. Central weights: of the weights of these trees, those that lead by most in the demand of
+    #    least lead are put to the promise. Points that break it become demands, and the weights are
+    #    sought again (`_try`). This ends with weights that break nothing: KEPT. Or these trees turn
+    #    out not to keep the promise: step 1 with the new demands, or step 3 if it finds no others.
+    # 3. Ties: where no weights lead in all demands, some demands may be ties that no weights break
+    #    (`_must_tie`). They are asked to tie exactly, and all begins again; if there are none such,
+    #    UNKEPT.
+    # Step 2 can also find that known trees are the fewest: ENOUGH.
+
+    def _keep(self, cost, allowed=None):
+        """Weights of few trees, at some cost of each, that keep the whole promise.
+
+        Returns
+        -------
+        outcome : Outcome
+        weights : float64 array of shape (n_trees,) or None
+        """
         allowed = self.usable if allowed is None else allowed
+        tied = self.tied
+        outcome, weights = self._keep_by_leads(cost, allowed)
+        while outcome is Outcome.UNKEPT and self._must_tie(allowed):
+            outcome, weights = self._keep_by_leads(cost, allowed)
+        if outcome is Outcome.UNKEPT:
+            self._tie(np.append(tied, np.zeros(len(self.tied) - len(tied), dtype=bool)))
+        return outcome, weights
+
+    def _keep_by_leads(self, cost, allowed):
+        """`_keep` with the present ties: steps 1 and 2 in turn."""
+        failed = np.zeros(len(self.price), dtype=bool)
+        weights = self._solve(cost, allowed)
+        while weights is not None:
+            weights = self._sparse(weights, allowed)
+            if weights is None or not (weights > 0)[~failed].any():
+                # no weights, or those of trees that lead by next to nothing
+                break
+            outcome, found = self._try(weights > 0)
+            if outcome is not Outcome.UNKEPT:
+                return outcome, found
+            failed = weights > 0
+            weights = self._solve(self._reweighted(weights), allowed)
+        return Outcome.UNKEPT, None
+
+    def _solve(self, cost, allowed):
+        """Weights of least cost that meet the demands found so far, or None."""
         self.program.set_upper(np.where(allowed, np.inf, 0.0))
         self.program.set_cost(cost)
-        solution = self.program.solve(self._seconds)
-        if solution.status == "time_limit":
-            raise Stopped
-        if solution.status != "optimal":
-            raise Unkept
-        weights = solution.x.copy()
-        weights[weights < NO_WEIGHT * weights.max()] = 0.0
-        return weights
+        solution = self.program.solve(self.deadline)
+        return _without_specks(solution.x) if solution.status == "optimal" else None
 
-    def _seconds(self):
-        if not np.isfinite(self.deadline):
-            return None
-        seconds = self.deadline - time.monotonic()
-        if seconds <= 0:
-            raise Stopped
-        return seconds
+    def _reweighted(self, weights):
+        """Costs that make small weights dear, so that the next program has fewer."""
+        return self.price / (weights / weights.max() + SOFT)
 
-    def _sparse(self, weights, allowed=None):
-        """Reweight until no more trees go, on the demands found so far."""
+    def _sparse(self, weights, allowed):
+        """Reweight until no more trees go, on the demands found so far; may be None."""
         cost = self.cost_of(weights)
         for _ in range(REWEIGHTINGS):
-            found = self._solve(self.price / (weights / weights.max() + SOFT), allowed)
-            if self.cost_of(found) >= cost:
-                return found if self.cost_of(found) == cost else weights
+            found = self._solve(self._reweighted(weights), allowed)
+            if found is None or self.cost_of(found) == cost:
+                return found
+            if self.cost_of(found) > cost:
+                return weights
             weights, cost = found, self.cost_of(found)
         return weights
 
-    def _broken(self, weights):
-        """Demands that weights do not meet, now asked for; how many points were broken."""
-        demands, n_broken = self.promise.worst(weights, BATCH, self.rng, self.deadline)
-        self.add(demands)
-        return n_broken
+    def _try(self, allowed):
+        """Put the most central weights of some trees to the promise until they keep it.
 
-    def _kept(self, cost, allowed=None):
-        """Weights of few trees, at some cost of each, that keep the whole promise.
-
-        Raises
-        ------
-        Unkept
-            If no weights of the allowed trees do.
+        Returns
+        -------
+        outcome : Outcome
+        weights : float64 array of shape (n_trees,) or None
         """
-        before = self.tied
-        while True:
-            try:
-                return self._led(self._solve(cost, allowed), allowed)
-            except Unkept:
-                if not self._must_tie(self.usable if allowed is None else allowed):
-                    self._tie(np.append(before, np.zeros(len(self.tied) - len(before), dtype=bool)))
-                    raise
+        for n_rounds in count():
+            looks = n_rounds >= FIRST_LOOK and n_rounds & (n_rounds - 1) == 0
+            if looks and self._is_enough(allowed):
+                return Outcome.ENOUGH, None
+            weights, lead = self._central(allowed)
+            if weights is None:
+                return Outcome.UNKEPT, None
+            n_demands = len(self.demands)
+            broken, n_broken = self.promise.worst(weights, BATCH, self.rng, self.deadline)
+            if not n_broken:
+                return Outcome.KEPT, weights
+            self.add(broken)
+            if len(self.demands) == n_demands:
+                # nothing new: rounding breaks what these weights meet
+                return Outcome.UNKEPT, None
+            self.tell(
+                f"{np.count_nonzero(weights)} trees for {len(self.demands)} demands, lead "
+                f"{lead / TOTAL:.2g}; {n_broken} points were broken"
+            )
+
+    def _central(self, allowed):
+        """Weights of some trees that lead by most, and by how much; None if they hardly lead.
+
+        Of the weights that meet the demands so far, they are the likeliest to meet the others.
+        """
+        least = LEAST_SHARE_OF_FEWER if self.is_found else LEAST_SHARE
+        solution, lead = self._most_central(allowed)
+        if solution.status != "optimal" or lead <= least * TOTAL * self.largest:
+            return None, lead
+        weights = solution.x[:-2] * (LEAD / lead)
+        if self.has_start:
+            # a scale of nothing is raised by so much that half of the lead stays
+            start = np.abs(self.demands.leads[:, -1]).max()
+            weights = solution.x[:-2] / max(solution.x[-2], 0.5 * lead / start)
+        weights = _without_specks(weights)
+        if self.tied.any():
+            weights = on_grid(weights, self.demands.leads[self.tied, :-1])
+        return weights, lead
+
+    def _most_central(self, allowed):
+        """Weights of some trees that lead by most, as HiGHS has them, and by how much."""
+        self.centre.set_upper(np.append(np.where(allowed, np.inf, 0.0), [np.inf, np.inf]))
+        solution = self.centre.solve(self.deadline)
+        return solution, solution.x[-1]
+
+    def _is_enough(self, allowed):
+        """Whether trees that were merely merged are known to keep the promise, and all needed.
+
+        Clear leads, which take long to find where the least are tiny, are not needed then.
+        """
+        if self.is_found or self.cost > self.cost_of(allowed):
+            return False
+        self._largest_shares()
+        return self.is_optimal
 
     def _must_tie(self, allowed):
         """Ask for ties where no weights of some trees lead; whether there are new ones.
@@ -249,74 +331,6 @@ class Search:
             self.tied = tied
             self._build()
 
-    def _led(self, weights, allowed):
-        """Weights, of few trees, that keep the whole promise; begins with some."""
-        failed = np.zeros(len(self.price), dtype=bool)
-        while True:
-            weights = self._sparse(weights, allowed)
-            if not (weights > 0)[~failed].any():
-                # they lead by next to nothing
-                raise Unkept
-            found = self._central(weights > 0)
-            if found is not None:
-                return found
-            failed = weights > 0
-            weights = self._solve(self.price / (weights / weights.max() + SOFT), allowed)
-
-    def _central(self, allowed):
-        """Weights of some trees that keep the whole promise; None if there are none.
-
-        Among the weights that meet the demands so far, those that lead by most are the likeliest
-        to meet the others.
-        """
-        least = LEAST_SHARE_OF_FEWER if self.is_found else LEAST_SHARE
-        for n_rounds in count():
-            if n_rounds >= FIRST_LOOK and n_rounds & (n_rounds - 1) == 0:
-                self._look_whether_enough(allowed)
-            solution, lead = self._most_central(allowed)
-            scale = solution.x[-2]
-            if solution.status != "optimal" or lead <= least * TOTAL * self.largest:
-                return None
-            weights = solution.x[:-2] * (LEAD / lead)
-            if self.has_start:
-                # a scale of nothing is raised by so much that half of the lead stays
-                start = np.abs(self.demands.leads[:, -1]).max()
-                weights = solution.x[:-2] / max(scale, 0.5 * lead / start)
-            weights[weights < NO_WEIGHT * weights.max()] = 0.0
-            if self.tied.any():
-                weights = on_grid(weights, self.demands.leads[self.tied, :-1])
-                if weights is None:
-                    return None
-            n_known = len(self.demands)
-            n_broken = self._broken(weights)
-            if not n_broken:
-                return weights
-            if len(self.demands) == n_known:
-                # all of them are met, but for rounding
-                return None
-            self.tell(
-                f"{np.count_nonzero(weights)} trees for {len(self.demands)} demands, lead "
-                f"{lead / TOTAL:.2g}; {n_broken} points were broken"
-            )
-
-    def _look_whether_enough(self, allowed):
-        """Whether trees that were merely merged are known to keep the promise, and all needed.
-
-        Clear leads, which take long to find where the least are tiny, are not needed then.
-        """
-        if not self.is_found and self.cost <= self.cost_of(allowed):
-            self._largest_shares()
-            if self.is_optimal:
-                raise Enough
-
-    def _most_central(self, allowed):
-        """Weights of some trees that lead by most, as HiGHS has them, and by how much."""
-        self.centre.set_upper(np.append(np.where(allowed, np.inf, 0.0), [np.inf, np.inf]))
-        solution = self.centre.solve(self._seconds)
-        if solution.status == "time_limit":
-            raise Stopped
-        return solution, solution.x[-1]
-
     # ------------------------------------------------------------------ few trees
 
     def run(self):
@@ -330,19 +344,16 @@ class Search:
         self.add(self.promise.own)
         if self.usable.sum() < len(self.price) and self.promise.is_same(self.same, self.deadline):
             self._better(self.same)
-        try:
-            weights = self._kept(self.price)
-        except Unkept:
+        outcome, weights = self._keep(self.price)
+        if outcome is Outcome.KEPT:
+            self.is_found = True
+            self._better(self._fewer(weights))
+            self.is_done = True
+        elif outcome is Outcome.UNKEPT:
             # ties that cannot be kept exactly, or next to it: begin with what is known to keep them
             self.tell("no weights lead clearly at every point")
             self.needs_ties = True
             self._fewer(self.weights)
-            return
-        except Enough:
-            return
-        self.is_found = True
-        self._better(self._fewer(weights))
-        self.is_done = True
 
     def again(self, n_starts):
         """Search from other costs of trees.
@@ -357,11 +368,11 @@ class Search:
                 break
             self._tie(np.zeros(len(self.demands), dtype=bool))
             cost = self.price * self.rng.exponential(size=len(self.price))
-            try:
-                self._better(self._fewer(self._kept(cost)))
-            except Unkept:
+            outcome, weights = self._keep(cost)
+            if outcome is not Outcome.KEPT:
                 # what leads anywhere leads by less than is asked of fewer trees
                 break
+            self._better(self._fewer(weights))
 
     def _better(self, weights):
         if self.cost_of(weights) < self.cost:
@@ -381,32 +392,25 @@ class Search:
             tried[t] = True
             allowed = weights > 0
             allowed[t] = False
-            try:
-                found = self._kept(self.price, allowed)
-            except Unkept:
-                continue
-            weights, rank = found, self._rank(found)
-            self._better(weights)
+            outcome, found = self._keep(self.price, allowed)
+            if outcome is Outcome.KEPT:
+                weights, rank = found, self._rank(found)
+                self._better(weights)
 
     def _rank(self, weights):
         """Weights, for their price, of the same trees in a program that wants few of them."""
-        try:
-            least = self._solve(self.price / (weights / weights.max() + SOFT), weights > 0)
-        except Unkept:
-            least = weights
-        return (least + 1e-9 * weights) / self.price
+        least = self._solve(self._reweighted(weights), weights > 0)
+        return ((weights if least is None else least) + 1e-9 * weights) / self.price
 
     def mend(self, demands):
         """Find weights for the same trees that meet further demands as well, or give them up."""
         allowed = self.weights > 0
         self.weights = np.ones(len(self.price))
         self.add(demands)
-        try:
-            found = self._central(allowed)
-        except Stopped:
-            return
-        if found is not None:
-            self.weights = found
+        with suppress(Stopped):
+            outcome, found = self._try(allowed)
+            if outcome is Outcome.KEPT:
+                self.weights = found
 
     # ------------------------------------------------------------------ how few can be enough
 
@@ -450,7 +454,7 @@ class Search:
                 upper=self.usable.astype(float),
                 integer=True,
             )
-            solution = cover.solve(self._seconds())
+            solution = cover.solve(self.deadline - time.monotonic())
             if solution.status != "optimal":
                 raise Stopped
             # prices are whole numbers
@@ -459,8 +463,8 @@ class Search:
             clause = self._clause(chosen)
             if clause is None:
                 # weights for them meet all demands so far: try them on the promise
-                weights = self._central(chosen)
-                if weights is not None:
+                outcome, weights = self._try(chosen)
+                if outcome is Outcome.KEPT:
                     self._better(weights)
                     continue
                 clause = self._clause(chosen)
@@ -471,20 +475,14 @@ class Search:
     def _largest_shares(self):
         """How large a part of all weight each tree can have; raises `bound`."""
         shares = Shares(self.demands.leads, self.usable)
-        end = self.deadline
-        if np.isfinite(end):
-            # the other half of the time is for covering
-            self.deadline = (time.monotonic() + end) / 2
-        try:
-            shares.tighten(self._seconds)
-            fewest = shares.fewest(self.price, self._seconds)
+        # the other half of the time is for covering
+        deadline = (time.monotonic() + self.deadline) / 2
+        with suppress(Stopped):
+            shares.tighten(deadline)
+            fewest = shares.fewest(self.price, deadline)
             # prices are whole numbers
             self.bound = max(self.bound, float(np.ceil(fewest - 1e-6)))
             self.tell(f"no less than {self.bound:g} by the largest shares of trees")
-        except Stopped:
-            pass
-        finally:
-            self.deadline = end
         return shares.largest
 
     def _is_ruled_out(self, chosen):
@@ -497,7 +495,7 @@ class Search:
         shares = np.maximum(self.centre.multipliers(solution), 0.0)
         if solution.status != "optimal" or not shares.any():
             return False
-        leads = shares @ self.demands.leads / (shares.sum() * self.largest)
+        leads = product(shares, self.demands.leads) / (shares.sum() * self.largest)
         return bool((leads[np.append(chosen, self.has_start)] <= UNCLEAR).all())
 
     def _clause(self, chosen):
@@ -537,9 +535,14 @@ class Search:
         upper[0] = lower[0] = 1.0
         cost = np.concatenate([np.zeros(n_demands), np.ones(len(others))])
         program = LinearProgram(cost, A, row_lower=lower, row_upper=upper)
-        solution = program.solve(self._seconds())
+        solution = program.solve(self.deadline - time.monotonic())
         if solution.status == "time_limit":
             raise Stopped
         if solution.status != "optimal":
             return None
-        return np.maximum(solution.x[:n_demands], 0.0) @ demands
+        return product(np.maximum(solution.x[:n_demands], 0.0), demands)
+
+
+def _without_specks(weights):
+    """Weights with zeros for those that are next to nothing."""
+    return np.where(weights < NO_WEIGHT * weights.max(), 0.0, weights)

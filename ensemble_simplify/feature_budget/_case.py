@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ensemble_simplify.base import class_index
+from ensemble_simplify.feature_budget.pruning._budget_path import BudgetPath, find_path
 from ensemble_simplify.feature_budget.pruning._loss import node_losses
-from ensemble_simplify.feature_budget.pruning._path import BudgetPath, find_path
 from ensemble_simplify.feature_budget.pruning._problem import PruningProblem
-from ensemble_simplify.reading import Forest, read_forest, tree_estimators
+from ensemble_simplify.reading import Forest, Model, tree_estimators
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class PruningCase:
     """An ensemble and all its prunings.
 
     Attributes
@@ -77,17 +77,17 @@ def state_case(
         Whether trees share what they buy.
     deadline : float
     with_path : bool, default=True
-    like : Case or None, default=None
+    like : PruningCase or None, default=None
         The same ensemble on the same rows with other weights, if it has been read before.
     held_out : ndarray of uint8, shape (n_rows, n_trees), or None
         For ``errors="oob"``, if it is known which rows each tree was not grown on.
 
     Returns
     -------
-    Case
+    PruningCase
     """
-    forest = read_forest(estimator) if like is None else like.read
-    if forest.vote.rule != "mean" or forest.vote.members:
+    forest = Model.of(estimator).forest if like is None else like.read
+    if not forest.vote.averages_trees:
         raise TypeError(
             f"estimator={type(estimator).__name__}(...) does not average single trees, "
             "so their mean error says nothing about it. Use a forest, or bagging of trees."
@@ -115,7 +115,7 @@ def state_case(
         resources=prices.resources,
     )
     path = find_path(problem, shared=shared, deadline=deadline) if with_path else None
-    return Case(estimator, replace(forest, value=value), forest, problem, target, path)
+    return PruningCase(estimator, replace(forest, value=value), forest, problem, target, path)
 
 
 def has_held_out_rows(estimator):

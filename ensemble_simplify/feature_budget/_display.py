@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_regressor
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import pyplot
+from ensemble_simplify.base import CurveDisplay, pyplot
 
 # Half the width of an interval, in standard errors.
 _WIDTH = 1.96
@@ -16,7 +20,8 @@ _WIDTH = 1.96
 _MAX_NAMES = 9
 
 
-class BudgetPathDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class BudgetPathDisplay(CurveDisplay):
     """Draw error against cost for all optimal prunings of an ensemble.
 
     Use :meth:`from_estimator` to create it.
@@ -39,12 +44,7 @@ class BudgetPathDisplay:
         ``costs`` and ``errors`` of the prunings of all ensembles that were fitted, and their lower
         ``envelope``, as in `FeatureBudgetPruner.candidates_`.
 
-    Attributes
-    ----------
-    lines_ : list of matplotlib Line2D
-        One per curve.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    {attributes}
 
     See Also
     --------
@@ -63,27 +63,25 @@ class BudgetPathDisplay:
     2
     """
 
-    def __init__(
-        self,
-        *,
-        curves,
-        unpruned=None,
-        chosen=None,
-        error_name="Error of the pruned ensemble",
-        budget=None,
-        candidates=None,
-    ):
-        self.curves = curves
-        self.unpruned = unpruned
-        self.chosen = chosen
-        self.error_name = error_name
-        self.budget = budget
-        self.candidates = candidates
+    curves: dict[str, Bunch]
+    unpruned: tuple[float, float] | None = None
+    chosen: tuple[float, float] | None = None
+    error_name: str = "Error of the pruned ensemble"
+    budget: float | None = None
+    candidates: Bunch | None = None
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, y, *, sample_weight=None, individual=True, ax=None, **kwargs
-    ):
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        individual: bool = True,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Measure every pruning on the path of a fitted pruner, and draw the result.
 
         Parameters
@@ -98,15 +96,7 @@ class BudgetPathDisplay:
             Weights of the rows.
         individual : bool, default=True
             Whether to show the trees pruned one by one, too.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None: a new figure.
-        **kwargs : dict
-            Passed to ``ax.plot`` for both curves.
-
-        Returns
-        -------
-        display : BudgetPathDisplay
-            The display.
+        {drawing}
         """
         check_is_fitted(estimator, "pruned_estimator_")
         names = {"ensemble": "pruned as an ensemble"}
@@ -114,123 +104,70 @@ class BudgetPathDisplay:
             names["tree"] = "pruned tree by tree"
         curves, unpruned = {}, None
         for sharing, name in names.items():
-            scores = estimator.path_scores(X, y, sample_weight, sharing=sharing)
-            curves[name] = Bunch(
-                costs=scores.costs,
-                errors=scores.errors,
-                standard_errors=scores.standard_errors,
-                costs_by_name=scores.costs_by_name,
-            )
+            scores = curves[name] = estimator.path_scores(X, y, sample_weight, sharing=sharing)
             unpruned = scores.unpruned_cost, scores.unpruned_error
-        cost = float(np.average(estimator.feature_cost(X), weights=sample_weight))
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        cost = float(np.average(estimator.feature_cost(X), weights=weight))
         answer, y = estimator.predict(X), np.asarray(y)
         wrong = (answer - y) ** 2 if is_regressor(estimator) else answer != y
-        error = float(np.average(wrong, weights=sample_weight))
+        error = float(np.average(wrong, weights=weight))
         kind = "Mean squared error" if is_regressor(estimator) else "Error"
-        display = cls(
+        return cls(
             curves=curves,
             unpruned=unpruned,
             chosen=(cost, error),
             error_name=f"{kind} of the pruned ensemble",
             budget=estimator.budget_,
             candidates=estimator.candidates_,
-        )
-        return display.plot(ax=ax, **kwargs)
+        ).plot(ax=ax, **kwargs)
 
-    def plot(self, *, ax=None, **kwargs):
-        """Draw the curves, the first with its 95 % interval.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            None: a new figure.
-        **kwargs : dict
-            Passed to ``ax.plot`` for every curve.
-
-        Returns
-        -------
-        display : BudgetPathDisplay
-            The display.
-        """
-        plt = pyplot(self)
-        if ax is None:
-            _, ax = plt.subplots()
-        self.ax_, self.figure_ = ax, ax.figure
+    def _draw(self, ax, curve):
         if self.candidates is not None:
-            self._draw_candidates(ax)
+            self._draw_candidates(ax, self.candidates)
         styles = ({"color": "tab:blue"}, {"color": "tab:orange", "linestyle": "--"})
-        self.lines_ = []
-        for k, (name, curve) in enumerate(self.curves.items()):
-            style = {"marker": ".", "label": name, **styles[k % len(styles)], **kwargs}
-            (line,) = ax.plot(curve.costs, curve.errors, **style)
-            self.lines_.append(line)
-            if k == 0 and "standard_errors" in curve:
-                half = _WIDTH * curve.standard_errors
-                ax.fill_between(
-                    curve.costs,
-                    np.maximum(curve.errors - half, 0),
-                    curve.errors + half,
-                    color=line.get_color(),
-                    alpha=0.15,
-                    linewidth=0,
-                    label="its 95 % interval",
-                )
+        for k, (name, found) in enumerate(self.curves.items()):
+            style = {"marker": ".", "markersize": 6, **styles[k % len(styles)]}
+            line = curve(found.costs, found.errors, label=name, **style)
+            if k == 0 and "standard_errors" in found:
+                half = _WIDTH * found.standard_errors
+                low, high = np.maximum(found.errors - half, 0), found.errors + half
+                self._band(ax, line, low, high, "its 95 % interval")
         if self.unpruned is not None:
             ax.plot(*self.unpruned, "ks", label="not pruned", zorder=3)
         if self.chosen is not None:
-            ax.plot(
-                *self.chosen,
-                "o",
-                markersize=10,
-                markerfacecolor="none",
-                color="tab:red",
-                label="chosen",
-                zorder=3,
-            )
+            self._ring(ax, *self.chosen, color="tab:red", label="chosen")
+        self._costs_axis(ax)
+        ax.set(ylabel=self.error_name)
+
+    def _costs_axis(self, ax):
         if self.budget is not None:
-            ax.axvline(self.budget, color="0.4", linestyle=":", label="budget")
-        ax.set_xlabel("Mean cost of a row")
-        ax.set_ylabel(self.error_name)
+            self._upright(ax, self.budget, "budget")
+        ax.set(xlabel="Mean cost of a row")
         ax.set_xlim(left=0)
-        ax.legend()
-        return self
 
-    def _draw_candidates(self, ax):
+    @staticmethod
+    def _draw_candidates(ax, found):
         """The prunings of all ensembles that were fitted, by rows that they had not seen."""
-        found = self.candidates
-        ax.plot(
-            np.concatenate(found.costs),
-            np.concatenate(found.errors),
-            ".",
-            color="0.75",
-            markersize=3,
-            label="candidates, out of bag",
-        )
-        ax.plot(
-            found.envelope.costs,
-            found.envelope.errors,
-            drawstyle="steps-post",
-            color="0.45",
-            label="their lower envelope",
-        )
+        costs, errors = np.concatenate(found.costs), np.concatenate(found.errors)
+        ax.plot(costs, errors, ".", color="0.75", markersize=3, label="candidates, out of bag")
+        style = {"drawstyle": "steps-post", "color": "0.45", "label": "their lower envelope"}
+        ax.plot(found.envelope.costs, found.envelope.errors, **style)
 
-    def plot_costs(self, *, ax=None):
+    def plot_costs(self, *, ax: Any = None) -> Self:
         """Draw what the rows pay for each feature and each group, along the first curve.
 
         Parameters
         ----------
-        ax : matplotlib Axes or None, default=None
-            None: a new figure.
+        ax : matplotlib Axes, default=None
+            None draws into a new figure.
 
         Returns
         -------
         display : BudgetPathDisplay
-            The display.
+            The display, with `ax_` and `figure_`.
         """
         plt = pyplot(self)
-        if ax is None:
-            _, ax = plt.subplots()
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax = self._open(ax)
         curve = next(iter(self.curves.values()))
         spent = {name: part for name, part in curve.costs_by_name.items() if part.any()}
         ranked = sorted(spent, key=lambda name: -spent[name].sum())
@@ -244,11 +181,8 @@ class BudgetPathDisplay:
         colors = plt.get_cmap("tab10")(np.arange(len(parts)))
         stacked = [part[order] for part in parts]
         ax.stackplot(curve.costs[order], *stacked, labels=shown, colors=colors, alpha=0.8)
-        if self.budget is not None:
-            ax.axvline(self.budget, color="0.2", linestyle=":", label="budget")
-        ax.set_xlabel("Mean cost of a row")
-        ax.set_ylabel("Part of it for each feature")
-        ax.set_xlim(left=0)
+        self._costs_axis(ax)
+        ax.set(ylabel="Part of it for each feature")
         ax.set_ylim(bottom=0)
         handles, labels = ax.get_legend_handles_labels()
         ax.legend(handles[::-1], labels[::-1], loc="upper left", fontsize="small")

@@ -8,7 +8,8 @@ from numbers import Real
 
 import numpy as np
 
-from ensemble_simplify.base import column_index
+from ensemble_simplify.base import product
+from ensemble_simplify.reading import column_index
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +125,7 @@ class Prices:
         -------
         ndarray of float64, shape (n_rows,)
         """
-        return self.bought(acquired) @ self.price
+        return product(self.bought(acquired).astype(float), self.price)
 
     def bought(self, acquired):
         """Which resources each row pays for, a mask of shape (n_rows, n_resources)."""

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ensemble_simplify.front._simplify import simplify
-from ensemble_simplify.reading import columns_of
+from ensemble_simplify.reading import table_of
 
 
 class CannotRead(Exception):
@@ -67,7 +67,7 @@ def _parser():
     parser.add_argument("--target", help="column that holds the true labels or values")
     parser.add_argument("--max-leaves", type=int, default=8, help="leaves to read (default: 8)")
     parser.add_argument(
-        "--time-limit", type=float, default=30.0, help="seconds in all (default: 30)"
+        "--time-limit", type=float, default=None, help="seconds in all (default: none)"
     )
     parser.add_argument("--html", type=Path, help="where to write a page with the tree drawn")
     parser.add_argument("--random-state", type=int, default=0, help="seed (default: 0)")
@@ -144,12 +144,10 @@ def _rows(path, target, model):
 def _typed(table, model):
     """The table with pandas' categories where the model wants such."""
     try:
-        columns = columns_of(model)
+        known = table_of(model)
     except (TypeError, ValueError, ImportError):
         return table
-    if columns is None or not columns.as_category:
-        return table
-    return columns.decode(columns.encode(table))
+    return known.decode(known.encode(table)) if known.as_category else table
 
 
 def _some(names):

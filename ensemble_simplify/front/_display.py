@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
 import numpy as np
 
-from ensemble_simplify.base import leaves_axis, pyplot
+from ensemble_simplify.base import Display, leaves_axis, shared_text
 
 _COLORS = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#e69f00",
-    "#56b4e9",
-    "#8a5aa8",
-    "#555555",
-    "#8c510a",
-    "#7f8c00",
-    "#1b4f72",
-    "#b8475f",
-)
+    "#0072b2 #d55e00 #009e73 #cc79a7 #e69f00 #56b4e9 "
+    "#8a5aa8 #555555 #8c510a #7f8c00 #1b4f72 #b8475f"
+).split()
 _MARKERS = "osD^vP*Xph<>"
 # Results of equal size are drawn so many doublings of the size apart.
 _APART = 0.14
 
 
-class SimplificationDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class SimplificationDisplay(Display):
     """Size of each result against its agreement with the model and its accuracy.
 
     Use :meth:`from_simplification` or :meth:`Simplification.plot`.
@@ -49,12 +43,7 @@ class SimplificationDisplay:
     is_classifier : bool, default=True
         Whether shares of rows are drawn, or coefficients of determination.
 
-    Attributes
-    ----------
-    axes_ : list of matplotlib Axes
-        One for agreement and, if it is known, one for accuracy.
-    figure_ : matplotlib Figure
-        Figure that holds them.
+    {attributes}
 
     See Also
     --------
@@ -69,45 +58,33 @@ class SimplificationDisplay:
     >>> model = RandomForestClassifier(5, max_depth=2, random_state=0).fit(X, y)
     >>> outcome = simplify(model, X, y, methods=["born_again"], random_state=0)
     >>> display = SimplificationDisplay.from_simplification(outcome)
-    >>> display.figure_.savefig("sizes.png")  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        *,
-        titles,
-        leaves,
-        agreement,
-        intervals,
-        accuracy,
-        best=None,
-        model_accuracy=np.nan,
-        is_classifier=True,
-    ):
-        self.titles = titles
-        self.leaves = leaves
-        self.agreement = agreement
-        self.intervals = intervals
-        self.accuracy = accuracy
-        self.best = best
-        self.model_accuracy = model_accuracy
-        self.is_classifier = is_classifier
+    titles: list[str]
+    leaves: np.ndarray
+    agreement: np.ndarray
+    intervals: np.ndarray
+    accuracy: np.ndarray
+    best: int | None = None
+    model_accuracy: float = np.nan
+    is_classifier: bool = True
+
+    _texts: ClassVar = shared_text(
+        "axes",
+        given="array-like of two matplotlib Axes, default=None",
+        kept="list of matplotlib Axes\n    One for agreement, and one for accuracy if it is known.",
+        curves=False,
+    )
 
     @classmethod
-    def from_simplification(cls, simplification, *, axes=None):
+    def from_simplification(cls, simplification: Any, *, axes: Any = None) -> Self:
         """Draw what was found.
 
         Parameters
         ----------
         simplification : Simplification
             Result of :func:`simplify`.
-        axes : array-like of two matplotlib Axes, default=None
-            None draws into a new figure.
-
-        Returns
-        -------
-        display : SimplificationDisplay
-            With `axes_` and `figure_`.
+        {drawing}
         """
         model, *rows = simplification.table
         rows = [row for row in rows if row.is_measured]
@@ -123,49 +100,32 @@ class SimplificationDisplay:
             is_classifier=simplification.is_classifier,
         ).plot(axes=axes)
 
-    def plot(self, *, axes=None):
+    def plot(self, *, axes: Any = None) -> Self:
         """Draw.
 
         Parameters
         ----------
-        axes : array-like of two matplotlib Axes, default=None
-            None draws into a new figure.
-
-        Returns
-        -------
-        display : SimplificationDisplay
-            With `axes_` and `figure_`.
+        {drawing}
         """
-        plt = pyplot(self)
         known = bool(np.isfinite(self.accuracy).any())
-        if axes is None:
-            _, axes = plt.subplots(
-                1, 1 + known, figsize=(9 if known else 6, 4.6), squeeze=False, layout="constrained"
-            )
-        axes = list(np.ravel(axes))
+        figsize = 9 if known else 6, 4.6
+        self.axes_ = axes = list(np.ravel(self._open(axes, ncols=1 + known, figsize=figsize)))
         share, accuracy = "agreement with the model", "accuracy"
         if not self.is_classifier:
             share, accuracy = f"{share} (R²)", "R² of y"
         self._panel(axes[0], self.agreement, self.intervals)
         axes[0].set_title(f"{share}, with intervals of 95 %", fontsize=10, loc="left")
         if known:
-            self._panel(axes[1], self.accuracy, None)
-            axes[1].axhline(self.model_accuracy, color="#555555", lw=1, ls=":", zorder=1)
-            axes[1].text(
-                0.99,
-                self.model_accuracy,
-                "the model",
-                fontsize=8,
-                color="#555555",
-                ha="right",
-                va="bottom",
-                transform=axes[1].get_yaxis_transform(),
-            )
-            axes[1].set_title(accuracy, fontsize=10, loc="left")
-        self.axes_, self.figure_ = axes, axes[0].figure
-        handles, labels = axes[0].get_legend_handles_labels()
+            right, height = axes[1], self.model_accuracy
+            self._panel(right, self.accuracy, None)
+            right.axhline(height, color="#555555", lw=1, ls=":", zorder=1)
+            style = {"fontsize": 8, "color": "#555555", "ha": "right", "va": "bottom"}
+            place = right.get_yaxis_transform()
+            right.text(0.99, height, "the model", transform=place, **style)
+            right.set_title(accuracy, fontsize=10, loc="left")
+        legend = {"loc": "outside lower center", "ncols": 2 + known}
         self.figure_.legend(
-            handles, labels, loc="outside lower center", ncols=3, fontsize=8, frameon=False
+            *axes[0].get_legend_handles_labels(), fontsize=8, frameon=False, **legend
         )
         return self
 
@@ -177,37 +137,14 @@ class SimplificationDisplay:
             color, marker = _COLORS[i % len(_COLORS)], _MARKERS[i % len(_MARKERS)]
             if intervals is not None:
                 ax.plot([places[i]] * 2, intervals[i], color=color, lw=1, alpha=0.6)
-            ax.plot(
-                places[i],
-                heights[i],
-                marker,
-                color=color,
-                ms=7,
-                label=title,
-                ls="none",
-                zorder=3,
-            )
+            ax.plot(places[i], heights[i], marker, color=color, ms=7, label=title, zorder=3)
             if i == self.best:
-                ax.plot(
-                    places[i],
-                    heights[i],
-                    "o",
-                    ms=15,
-                    mfc="none",
-                    mec="#22272e",
-                    label="recommended",
-                    ls="none",
-                )
+                style = {"ms": 15, "mfc": "none", "mec": "#22272e", "label": "recommended"}
+                ax.plot(places[i], heights[i], "o", **style)
         front = pareto(self.leaves, heights)
-        ax.plot(
-            places[front],
-            np.asarray(heights)[front],
-            color="#9aa4ae",
-            lw=1.2,
-            drawstyle="steps-post",
-            zorder=1,
-            label="Pareto front: none is smaller and better",
-        )
+        style = {"color": "#9aa4ae", "lw": 1.2, "drawstyle": "steps-post", "zorder": 1}
+        label = "Pareto front: none is smaller and better"
+        ax.plot(places[front], np.asarray(heights)[front], label=label, **style)
         leaves_axis(ax)
         ax.set_xlabel("leaves of all trees")
         ax.grid(alpha=0.3)

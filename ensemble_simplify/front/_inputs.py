@@ -8,8 +8,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import read_classifier, safe_indexing
-from ensemble_simplify.reading import read_forest
+from ensemble_simplify.base import safe_indexing
+from ensemble_simplify.reading import Model
 
 # Most entries of the table, and most rows, that are looked at.
 MOST_ENTRIES, MOST_ROWS = 4_000_000, 50_000
@@ -43,7 +43,7 @@ def checked_rows(model, X, y, random_state):
         part = check_random_state(random_state).permutation(n_rows)[:most]
         X, y = safe_indexing(X, np.sort(part)), None if y is None else y[np.sort(part)]
         notes.append(f"Of the {n_rows:,} rows, {most:,} were drawn at random and used.")
-    answers = np.asarray(model.predict(X))
+    answers = Model(model).ask(X)
     if answers.ndim == 2 and answers.shape[1] == 1:
         answers = answers[:, 0]
     if answers.ndim != 1:
@@ -69,20 +69,20 @@ def _check_labels(model, y, answers):
 def read_trees(model):
     """The model's trees, or None and why they cannot be read."""
     try:
-        forest = read_classifier(model) if is_classifier(model) else read_forest(model)
+        forest = Model.of(model, classifier=is_classifier(model)).forest
     except (TypeError, ValueError, ImportError) as error:
         return None, f"its trees cannot be read: {short(error)}"
     return forest, ""
 
 
 def size_of(model, forest=None):
-    """Leaves and trees of an ensemble as it is; `forest`: as the model was read, if it was.
+    """Numbers of leaves and of trees of an ensemble; `forest`: what was read of it, or None.
 
     A pipeline's trees are read over the columns of the table, where a split can become several.
     """
     if isinstance(model, Pipeline):
         model, forest = model[-1], None
-    forest = read_forest(model) if forest is None else forest
+    forest = Model.of(model).forest if forest is None else forest
     return int((forest.left < 0).sum()), forest.n_trees
 
 

@@ -18,15 +18,18 @@ from ensemble_simplify.cultivated import CultivatedForestClassifier
 from ensemble_simplify.faithful_pruning import FaithfulPruner
 from ensemble_simplify.feature_budget import FeatureBudgetPruner
 from ensemble_simplify.front._inputs import size_of
-from ensemble_simplify.front._tables import AnsweringCodes, Table
+from ensemble_simplify.front._tables import AnsweringCodes, TableCodes
 from ensemble_simplify.genesim import GenesimClassifier
-from ensemble_simplify.reading import Forest
+from ensemble_simplify.reading import Forest, Table
 from ensemble_simplify.representer import RepresenterTree
+from ensemble_simplify.writing import percent
 
 # Leaves beyond which a tree is no longer something to read.
 READABLE = 100
 # Seconds of the forecast of a born-again tree, at most.
 FORECAST_SECONDS = 1.0
+# Without a time limit, exact searches that are forecast to take longer are not begun.
+EXACT_SECONDS = 5.0
 # Share of the unpruned cost that feature-budget pruning may spend.
 BUDGET = "50%"
 
@@ -40,7 +43,7 @@ class NotTried(Exception):
     """A method does not go with the model, the data or the time; the text says why."""
 
 
-class Found(NamedTuple):
+class MethodResult(NamedTuple):
     """One result of a method.
 
     Attributes
@@ -65,7 +68,7 @@ class Found(NamedTuple):
 
 
 @dataclass
-class Case:
+class ModelAndRows:
     """A fitted model, and the rows to learn from.
 
     Attributes
@@ -101,6 +104,11 @@ class Case:
     def __post_init__(self):
         self.numbers = self.table.encode(self.X)
 
+    @property
+    def has_missing(self):
+        """Whether a row to learn from, or one kept aside, lacks a number."""
+        return bool(self.table.gaps.seen.any())
+
     def near(self):
         """Rows near which answers are promised, the model's answers to them, and their name."""
         n_rows = len(self.answers)
@@ -110,9 +118,14 @@ class Case:
         whose = f"one of {NEAR_ROWS:,} training rows"
         return safe_indexing(self.X, drawn), self.answers[drawn], whose
 
+    def codes(self, *, fill=False):
+        """What makes numbers of the table; None if it would change nothing."""
+        fill = fill and self.has_missing
+        return None if self.table.is_plain and not fill else TableCodes(self.table, fill)
+
     def on_table(self, fitted, *, fill=False):
         """What was fitted on numbers, behind the step that makes numbers of a table."""
-        codes = self.table.codes(fill=fill)
+        codes = self.codes(fill=fill)
         return fitted if codes is None else make_pipeline(codes, fitted)
 
 
@@ -127,7 +140,7 @@ class Method:
     share : float
         Its part of the time, to be compared with those of the others.
     attempt : callable
-        Given a case and seconds, it returns a list of results or raises an error.
+        Given a case and seconds (None: no limit), it returns a list of results or raises an error.
     needs : str
         What it needs, from `NEEDS`, the first that is lacking being the reason not to try it.
     """
@@ -143,7 +156,7 @@ class Method:
         return next(lacking, "")
 
 
-# Why a method that needs something is not tried, and how it is seen that it is there.
+# What a method can need: why it is not tried without it, and a test whether it is there.
 NEEDS = {
     "y": ("y was not given", lambda case: case.y is not None),
     "classes": ("it is for classification only", lambda case: case.is_classifier),
@@ -160,7 +173,7 @@ NEEDS = {
     ),
     "complete": (
         "it takes no missing values, and X has some",
-        lambda case: not case.table.has_missing,
+        lambda case: not case.has_missing,
     ),
 }
 
@@ -172,7 +185,7 @@ def _plain(case, labels, name):
     kind = DecisionTreeClassifier if case.is_classifier else DecisionTreeRegressor
     tree = kind(max_leaf_nodes=case.max_leaves, random_state=case.seed)
     tree.fit(case.numbers, labels)
-    return [Found(name, case.on_table(tree), (int(tree.get_n_leaves()), 1))]
+    return [MethodResult(name, case.on_table(tree), (int(tree.get_n_leaves()), 1))]
 
 
 def plain_tree(case, seconds):
@@ -191,9 +204,9 @@ def plain_tree_on_y(case, seconds):
 def representer(case, seconds):
     """A tree grown on synthetic rows, too."""
     model, rows = case.model, case.X
-    codes = case.table.codes(fill=True)
+    codes = case.codes(fill=True)
     if codes is not None:
-        model, rows = AnsweringCodes(case.model, case.table, codes), codes.transform(case.X)
+        model, rows = AnsweringCodes(case.model, codes), codes.transform(case.X)
     fitted = RepresenterTree(
         FrozenEstimator(model),
         max_leaf_nodes=case.max_leaves,
@@ -202,15 +215,14 @@ def representer(case, seconds):
         random_state=case.seed,
     ).fit(rows)
     size = (int(fitted.get_n_leaves()), 1)
-    return [Found("representer", case.on_table(fitted, fill=True), size)]
+    return [MethodResult("representer", case.on_table(fitted, fill=True), size)]
 
 
 def born_again(case, seconds):
     """The tree with the model's function at every input, where one can be read."""
     begin = time.monotonic()
-    forecast = estimate(
-        case.model, time_limit=min(FORECAST_SECONDS, seconds / 4), random_state=case.seed
-    )
+    limit = None if seconds is None else min(FORECAST_SECONDS, seconds / 4)
+    forecast = estimate(case.model, time_limit=limit, random_state=case.seed)
     if forecast.n_leaves_lower_bound > READABLE or not forecast.n_leaves <= 2 * READABLE:
         raise NotTried(
             f"a tree that answers alike at every input is expected to have {_many(forecast)} "
@@ -218,6 +230,7 @@ def born_again(case, seconds):
         )
     fitted = BornAgainClassifier(
         FrozenEstimator(case.model),
+        method="heuristic" if seconds is None and forecast.seconds > EXACT_SECONDS else "auto",
         time_limit=_left(begin, seconds),
         random_state=case.seed,
     ).fit(case.X, case.answers)
@@ -225,11 +238,11 @@ def born_again(case, seconds):
     if fitted.status_ == "optimal":
         promise += "; no tree of its depth has fewer leaves, and none is less deep"
     size = (int(fitted.n_leaves_), 1)
-    return [Found("born_again", fitted, size, promise, is_proven=True)]
+    return [MethodResult("born_again", fitted, size, promise, is_proven=True)]
 
 
 def _left(begin, seconds):
-    return max(seconds - (time.monotonic() - begin), 1e-3)
+    return None if seconds is None else max(seconds - (time.monotonic() - begin), 1e-3)
 
 
 def _many(forecast):
@@ -260,7 +273,7 @@ def _near(case, X, answers, seconds, max_changes, where):
     ).fit(X, answers)
     name = f"born_again_{max_changes}"
     found = [
-        Found(
+        MethodResult(
             name,
             fitted,
             (int(fitted.n_leaves_), 1),
@@ -270,15 +283,13 @@ def _near(case, X, answers, seconds, max_changes, where):
     ]
     if fitted.n_leaves_ > case.max_leaves:
         small = fitted.at(n_leaves=case.max_leaves)
-        share = 100 * (1 - small.n_exceptions_ / small.n_points_)
-        # what is not all is not rounded to it
-        share = "more than 99.9" if 99.95 <= share < 100 else f"{share:.1f}"
+        share = percent(1 - small.n_exceptions_ / small.n_points_)
         promise = (
-            f"the model's answer at {share} % of the {small.n_points_:,} points {where}, counted"
+            f"the model's answer at {share} of the {small.n_points_:,} points {where}, counted"
         )
         if max_changes == 0:
-            promise = f"the model's answer on {share} % of the training rows, counted"
-        found.append(Found(f"{name}_small", small, (int(small.n_leaves_), 1), promise))
+            promise = f"the model's answer on {share} of the training rows, counted"
+        found.append(MethodResult(f"{name}_small", small, (int(small.n_leaves_), 1), promise))
     return found
 
 
@@ -290,7 +301,7 @@ def genesim(case, seconds):
         time_limit=seconds,
         random_state=case.seed,
     ).fit(case.X, case.answers)
-    return [Found("genesim", fitted, (int(fitted.n_leaves_), 1))]
+    return [MethodResult("genesim", fitted, (int(fitted.n_leaves_), 1))]
 
 
 def cultivated(case, seconds):
@@ -301,7 +312,7 @@ def cultivated(case, seconds):
         time_limit=seconds,
         random_state=case.seed,
     ).fit(case.numbers, case.answers)
-    return [Found("cultivated", case.on_table(fitted), (int(fitted.n_leaves_), 1))]
+    return [MethodResult("cultivated", case.on_table(fitted), (int(fitted.n_leaves_), 1))]
 
 
 # ------------------------------------------------------------------- smaller ensembles
@@ -315,6 +326,7 @@ def faithful(case, seconds):
     fitted = FaithfulPruner(
         FrozenEstimator(case.model),
         max_changes=None if stumps else 1,
+        method="heuristic" if seconds is None else "auto",
         time_limit=seconds,
         random_state=case.seed,
     ).fit(X, answers)
@@ -329,7 +341,7 @@ def faithful(case, seconds):
     if fitted.n_trees_ == case.forest.n_trees:
         short = fitted.status_ != "optimal"
         note = f"no tree could be dropped{' in this time' if short else ''}"
-    return [Found("faithful", fitted, size, promise, is_proven=True, note=note)]
+    return [MethodResult("faithful", fitted, size, promise, is_proven=True, note=note)]
 
 
 def _points(fitted):
@@ -352,7 +364,7 @@ def feature_budget(case, seconds):
     if fitted.is_budget_optimal_:
         promise += "; no pruning of its trees within that price has a lower error on the rows used"
     size = size_of(fitted.pruned_estimator_)
-    return [Found("feature_budget", fitted, size, promise)]
+    return [MethodResult("feature_budget", fitted, size, promise)]
 
 
 # In the order of their turns.

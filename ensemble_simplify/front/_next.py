@@ -6,8 +6,8 @@ import copy
 
 from sklearn.pipeline import Pipeline
 
-from ensemble_simplify.base import read_classifier
 from ensemble_simplify.front._rules import tree_of
+from ensemble_simplify.reading import Model
 
 
 def told_tree(found, name):
@@ -27,7 +27,7 @@ def told_tree(found, name):
     if name == "model" or not isinstance(fitted, Pipeline):
         return fitted
     codes, tree = fitted[0], tree_of(fitted)
-    if codes.fill is not None:
+    if codes.fill:
         raise ValueError(
             f"The tree of {name!r} reads missing values as numbers, which cannot be written. "
             "Export another row of the table, such as result='plain_tree'."
@@ -35,7 +35,7 @@ def told_tree(found, name):
     if tree is None:
         return fitted
     tree = copy.copy(tree)
-    tree._table = codes.columns
+    tree._table = codes.table
     return tree
 
 
@@ -56,7 +56,7 @@ def next_steps(found):
     steps = [("outcome.refit(X)", "the same method, learned from all rows")]
     fitted = found.best_model
     codes = fitted[0] if isinstance(fitted, Pipeline) else None
-    if codes is None or codes.fill is None:
+    if codes is None or not codes.fill:
         steps.append(('outcome.export("sql")', "the tree in SQL; also in C, Python, JSON or rules"))
     feature = _asked(found) if found.is_classifier and codes is None else None
     if feature is not None:
@@ -79,12 +79,12 @@ def _asked(found):
     """A feature of numbers that the tree splits on first, by name or index; None if it has none."""
     fitted = found.best_model
     try:
-        read_classifier(fitted)
+        Model.of(fitted, classifier=True)
     except (TypeError, ValueError):
         return None
     nodes = tree_of(fitted).tree_
-    columns = getattr(fitted, "_table", None)
+    table = getattr(fitted, "_table", None)
     for j in nodes.feature[nodes.children_left >= 0].tolist():
-        if columns is None or columns.levels[j] is None:
+        if table is None or table.levels[j] is None:
             return found.feature_names[j] if hasattr(fitted, "feature_names_in_") else j
     return None

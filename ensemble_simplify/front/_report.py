@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from ensemble_simplify.front._next import next_steps
 from ensemble_simplify.front._rules import MOST_DRAWN, in_words, lines, svg, tree_of
 from ensemble_simplify.front._scores import is_uneven
-from ensemble_simplify.writing import NamedTree
+from ensemble_simplify.writing import NamedTree, percent
 
 # Classes up to which the agreement is shown for each.
 _MOST_CLASSES = 4
@@ -41,19 +42,10 @@ white-space:pre-wrap}
 # ------------------------------------------------------------------- cells
 
 
-def _percent(share):
-    if not np.isfinite(share):
-        return ""
-    text = f"{100 * share:.1f}"
-    if text == "100.0":
-        return "100 %" if share == 1 else "> 99.9 %"
-    return f"{text} %"
-
-
 def _number(share, by_class):
-    if not np.isfinite(share):
-        return ""
-    return _percent(share) if by_class else f"{share:.3f}"
+    if by_class:
+        return percent(share, brief=True)
+    return f"{share:.3f}" if np.isfinite(share) else ""
 
 
 def _size(row):
@@ -74,7 +66,9 @@ def _interval(row, by_class):
 def _classes(row):
     if row.name == "model" or not 1 < len(row.class_agreement) <= _MOST_CLASSES:
         return ""
-    return ", ".join(f"{label}: {_percent(share)}" for label, share in row.class_agreement.items())
+    return ", ".join(
+        f"{label}: {percent(share, brief=True)}" for label, share in row.class_agreement.items()
+    )
 
 
 def _columns(found):
@@ -85,7 +79,9 @@ def _columns(found):
         head = "accuracy" if by_class else "R² of y"
         columns.append((head, True, lambda row: _number(row.accuracy, by_class)))
         if is_uneven(rows):
-            columns.append(("balanced accuracy", True, lambda row: _percent(row.balanced_accuracy)))
+            columns.append(
+                ("balanced accuracy", True, lambda row: _number(row.balanced_accuracy, True))
+            )
     head = "agreement" if by_class else "agreement (R²)"
     columns += [
         (head, True, lambda row: "" if row.name == "model" else _number(row.agreement, by_class)),
@@ -120,13 +116,12 @@ def _root(found):
     tree = tree_of(fitted)
     if tree is None or tree.get_n_leaves() > MOST_DRAWN:
         return None
-    rows = found.table_of_rows
-    columns = getattr(fitted, "_table", None) or rows.columns
-    step = fitted[0] if isinstance(fitted, Pipeline) else None
-    filled = getattr(step, "fill", None) is not None
-    fill, low = (rows.fill, rows.low) if filled else (None, None)
-    named = NamedTree.of(tree)
-    return in_words(named.of_table(found.feature_names, rows.missing, columns, fill, low))
+    table = found.table_of_rows
+    own = getattr(fitted, "_table", None)
+    if own is not None and not own.is_plain:
+        table = replace(own, gaps=table.gaps)
+    filled = isinstance(fitted, Pipeline) and getattr(fitted[0], "fill", False)
+    return in_words(NamedTree.of(tree).of_table(found.feature_names, table, filled))
 
 
 # ------------------------------------------------------------------- text

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
 
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._inputs import checked_rows, read_trees
-from ensemble_simplify.front._methods import METHODS, SMALL, Case, NotTried
+from ensemble_simplify.front._methods import METHODS, SMALL, ModelAndRows, NotTried
 from ensemble_simplify.front._next import told_tree
 from ensemble_simplify.front._report import as_fragment, as_page, as_text
-from ensemble_simplify.front._tables import Table
+from ensemble_simplify.reading import Table
 from ensemble_simplify.writing import export_tree
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,11 +113,11 @@ class Simplification:
         return as_fragment(self)
 
     @property
-    def best_model(self):
+    def best_model(self) -> Any:
         """The fitted object that is recommended."""
         return None if self.best is None else self.fitted[self.best]
 
-    def to_frame(self):
+    def to_frame(self) -> pandas.DataFrame:
         """The table as a data frame.
 
         Returns
@@ -124,7 +131,7 @@ class Simplification:
         rows = [{key: row[key] for key in row if key not in hidden} for row in self.table]
         return pd.DataFrame(rows).set_index("name")
 
-    def report(self, path=None):
+    def report(self, path: str | PathLike | None = None) -> str:
         """The table, the recommendation and the recommended tree.
 
         Parameters
@@ -141,7 +148,14 @@ class Simplification:
             Path(path).write_text(as_page(self), encoding="utf-8")
         return as_text(self, with_tree=True)
 
-    def refit(self, X, y=None, *, name=None, time_limit=30.0):
+    def refit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        name: str | None = None,
+        time_limit: float | None = None,
+    ) -> Any:
         """Fit one of the methods again, to more rows: the recommended one if none is named.
 
         What :func:`simplify` found learned from part of its rows; the others were kept aside to
@@ -157,8 +171,8 @@ class Simplification:
             True labels or values, which "plain_tree_on_y" alone needs.
         name : str or None, default=None
             A row of the table; None: `best`.
-        time_limit : float, default=30.0
-            Seconds that the method may take.
+        time_limit : float or None, default=None
+            Seconds that the method may take; None: as in :func:`simplify`.
 
         Returns
         -------
@@ -193,12 +207,12 @@ class Simplification:
         model, method = self.fitted["model"], METHODS[name.removesuffix(SMALL)]
         X, y, answers, _ = checked_rows(model, X, y, self.seed)
         forest, unreadable = read_trees(model)
-        case = Case(
+        case = ModelAndRows(
             model=model,
             is_classifier=self.is_classifier,
             forest=forest,
             unreadable=unreadable,
-            table=Table(X),
+            table=Table.of_rows(X),
             X=X,
             y=y,
             answers=answers,
@@ -215,7 +229,7 @@ class Simplification:
         # where the whole tree is small enough there is no smaller one
         return found.get(name, found.get(name.removesuffix(SMALL)))
 
-    def export(self, language="rules", *, result=None, **options):
+    def export(self, language: str = "rules", *, result: str | None = None, **options: Any) -> str:
         """Write the recommended tree as rules, SQL, C, Python or JSON.
 
         Parameters
@@ -263,7 +277,7 @@ class Simplification:
         name = self.best if result is None else result
         return export_tree(told_tree(self, name), language, **options)
 
-    def plot(self, *, axes=None):
+    def plot(self, *, axes: Any = None) -> SimplificationDisplay:
         """Draw size against agreement and accuracy.
 
         Parameters

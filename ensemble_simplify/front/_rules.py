@@ -8,6 +8,8 @@ from html import escape
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
 
+from ensemble_simplify.writing import percent
+
 # Leaves up to which a tree is written and drawn.
 MOST_DRAWN = 40
 # Colours of classes that people with any kind of colour vision tell apart (Okabe and Ito).
@@ -17,7 +19,7 @@ _LONGEST = 44  # letters of a condition that are drawn
 
 
 @dataclass
-class Node:
+class DrawnNode:
     """A split or a leaf.
 
     Attributes
@@ -28,7 +30,7 @@ class Node:
         Part of the weight of the rows that the tree was grown on.
     place : int
         Of the answer among the classes; -1 for splits and in regression.
-    children : tuple of Node
+    children : tuple of DrawnNode
         Where the condition holds, and where it does not.
     """
 
@@ -59,13 +61,13 @@ def in_words(tree):
         share = float(tree.weight[node] / tree.weight[0])
         left, right = int(tree.nodes.left[node]), int(tree.nodes.right[node])
         if left >= 0:
-            made[node] = Node(
+            made[node] = DrawnNode(
                 tree.question(node, spans), share, -1, (made.pop(left), made.pop(right))
             )
         elif tree.classes is None:
-            made[node] = Node(f"{tree.label(node):.4g}", share)
+            made[node] = DrawnNode(f"{tree.label(node):.4g}", share)
         else:
-            made[node] = Node(str(tree.label(node)), share, int(tree.value[node].argmax()))
+            made[node] = DrawnNode(str(tree.label(node)), share, int(tree.value[node].argmax()))
     return made[0]
 
 
@@ -74,7 +76,7 @@ def lines(node, indent=""):
 
     Parameters
     ----------
-    node : Node
+    node : DrawnNode
     indent : str
 
     Returns
@@ -98,7 +100,7 @@ def svg(node, title):
 
     Parameters
     ----------
-    node : Node
+    node : DrawnNode
     title : str
         What it shows, for those who cannot see it.
 
@@ -124,11 +126,7 @@ def svg(node, title):
 
 def _shown(node):
     text = node.text if len(node.text) <= _LONGEST else f"{node.text[: _LONGEST - 1]}…"
-    return text if node.children else f"{text}  ({_percent(node.share)})"
-
-
-def _percent(share):
-    return "< 1 %" if share < 0.005 else f"{100 * share:.0f} %"
+    return text if node.children else f"{text}  ({percent(node.share, digits=0, brief=True)})"
 
 
 def _widths(node, depth, widths):

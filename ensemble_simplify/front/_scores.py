@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_simplify.base import binomial_interval
+from ensemble_simplify.writing import percent
 
 # Bootstrap samples for the interval of a coefficient of determination.
 _SAMPLES = 500
 # Rows of a class are rare below this part of an even share.
 RARE = 0.4
-# Rows of a class of which fewer tell little.
+# With fewer rows of a class, a note says that the agreement on them is hardly known.
 FEW = 15
 PLAIN = ("plain_tree", "plain_tree_on_y")
-# In classification, whose tree is recommended unless another is better: the first that there is.
-# By the table of benchmarks/league_rule.py their trees agree more on new rows than plain ones.
+# In classification, the tree of the first of these methods that found one is recommended, unless
+# another tree is better. By the table of benchmarks/league_rule.py, the trees of the first two
+# agree more on new rows than plain ones.
 FAVOURITES = ("representer", "born_again_1_small", "plain_tree")
 
 
@@ -192,7 +194,7 @@ def choose(rows, max_leaves, by_class):
         return None, f"No method found a tree of at most {max_leaves} leaves.", []
     proven = [row for row in trees if row.is_proven]
     if proven:
-        # at every input is more than near some rows
+        # a promise for every input goes before one near some rows
         best = min(proven, key=lambda row: (row.name != "born_again", row.leaves))
         promise = best.promise.split(";")[0]
         reason = f"{_titled(best)} has {_leaves(best)} and a proven promise: {promise}."
@@ -215,21 +217,28 @@ def choose(rows, max_leaves, by_class):
                 f"it is the smallest tree that does at least as well as {_lower(better)} with "
                 f"{_leaves(better)}{where}."
             )
-    return best.name, reason, _more(rows, trees, best, by_class)
+    more = [
+        *_smaller_or_plain(rows, trees, best),
+        *_rare_classes(rows, best),
+        *_lost_classes(best),
+        *_closer_results(rows, best),
+    ]
+    return best.name, reason, more
 
 
 def _why(best, by_class, even):
-    share = _share(best.agreement, by_class)
+    share = percent(best.agreement)
     agrees = f"agrees with the model on {share} of the held-out rows"
     if by_class and not even:
-        average = _share(balanced(best), by_class)
+        average = percent(balanced(best))
         agrees += f" ({average} as the average of the classes, since one is rare)"
     if not by_class:
         agrees = f"explains {share} of the model's variance on the held-out rows"
     return f"{_titled(best)} has {_leaves(best)} and {agrees}"
 
 
-def _more(rows, trees, best, by_class):
+def _smaller_or_plain(rows, trees, best):
+    """Notes on a smaller tree, and on the plain tree, that may be as good as the best one."""
     notes = []
     plain = next((r for r in rows if r.name == "plain_tree" and r.is_measured), None)
     smaller = [row for row in trees if row.leaves < best.leaves and may_be_as_good(row, best)]
@@ -237,42 +246,54 @@ def _more(rows, trees, best, by_class):
         row = min(smaller, key=lambda row: (row.leaves, -row.agreement))
         notes.append(
             f"Smaller, and perhaps as good, for the difference is within one standard error: "
-            f"{row.title}, {_leaves(row)}, agreement {_share(row.agreement, by_class)}."
+            f"{row.title}, {_leaves(row)}, agreement {percent(row.agreement)}."
         )
         plain = None if row is plain else plain
     if plain is not None and best.name not in PLAIN and may_be_as_good(plain, best):
         notes.append(
             f"The plain tree on the model's answers, with {_leaves(plain)}, is as good as far as "
-            f"these rows can tell: {_share(plain.agreement, by_class)}."
+            f"these rows can tell: {percent(plain.agreement)}."
         )
-    for label, n_rows in rows[0].class_rows.items():
-        if n_rows < FEW and label in best.class_agreement:
-            notes.append(
-                f"The model answers {label} to {n_rows} of the held-out rows only, so little is "
-                "known about the agreement there. Give more rows, or raise validation_fraction."
-            )
-    lost = [label for label, share in best.class_agreement.items() if share < 0.5]
-    for label in lost:
-        notes.append(
-            f"Of the rows to which the model answers {label}, the recommended tree gives that "
-            f"answer to {_share(best.class_agreement[label], True)} only."
-        )
-    closer = [
-        row
-        for row in rows
-        if row.is_measured
-        and row.name not in ("model", best.name)
-        and best.leaves <= row.leaves < (rows[0].leaves or np.inf)
-        and row.agreement >= best.agreement
-        and (row.agreement > best.agreement_high or (row.is_proven and not best.is_proven))
+    return notes
+
+
+def _rare_classes(rows, best):
+    """Notes on the classes of which there are too few rows to measure the agreement."""
+    return [
+        f"The model answers {label} to {n_rows} of the held-out rows only, so little is "
+        "known about the agreement there. Give more rows, or raise validation_fraction."
+        for label, n_rows in rows[0].class_rows.items()
+        if n_rows < FEW and label in best.class_agreement
     ]
-    for row in closer:
+
+
+def _lost_classes(best):
+    """Notes on the classes that the best tree gives to less than half of the model's rows."""
+    return [
+        f"Of the rows to which the model answers {label}, the recommended tree gives that "
+        f"answer to {percent(share)} only."
+        for label, share in best.class_agreement.items()
+        if share < 0.5
+    ]
+
+
+def _closer_results(rows, best):
+    """Notes on the larger results that agree clearly more, or are proven while the tree is not."""
+    notes = []
+    measured = [row for row in rows if row.is_measured and row.name not in ("model", best.name)]
+    for row in measured:
+        is_between = best.leaves <= row.leaves < (rows[0].leaves or np.inf)
+        is_clear = row.agreement > best.agreement_high
+        if not is_between or row.agreement < best.agreement:
+            continue
+        if not is_clear and (best.is_proven or not row.is_proven):
+            continue
         size = _leaves(row) if row.trees == 1 else f"{row.trees} trees"
         what = "with soft splits" if row.trees == 1 and not row.is_tree else "and larger"
         promise = f"; promised: {row.promise.split(';')[0]}" if row.is_proven else ""
         notes.append(
             f"Closer to the model, {what}: {row.title}, {size}, agreement "
-            f"{_share(row.agreement, by_class)}{promise}."
+            f"{percent(row.agreement)}{promise}."
         )
     return notes
 
@@ -294,11 +315,3 @@ def _lower(row):
 
 def _leaves(row):
     return "1 leaf" if row.leaves == 1 else f"{row.leaves:,} leaves"
-
-
-def _share(share, by_class):
-    """A share in per cent; what is not all is never rounded to it."""
-    text = f"{100 * share:.1f}".removesuffix(".0")
-    if text == "100" and share < 1:
-        text = "more than 99.9"
-    return f"{text} %"

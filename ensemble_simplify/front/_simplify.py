@@ -1,12 +1,14 @@
-"""Try every method on a fitted model within a time limit, and compare them on held-out rows."""
+"""Try every method on a fitted model, and compare them on held-out rows."""
 
 from __future__ import annotations
 
 import time
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.utils import Bunch, check_random_state
 
@@ -19,15 +21,14 @@ from ensemble_simplify.base import (
     validate_params,
 )
 from ensemble_simplify.front._inputs import checked_rows, read_trees, short, size_of
-from ensemble_simplify.front._methods import ALWAYS, METHODS, Case, NotTried, title_of
+from ensemble_simplify.front._methods import ALWAYS, METHODS, ModelAndRows, NotTried, title_of
 from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._result import Simplification
 from ensemble_simplify.front._rules import tree_of
 from ensemble_simplify.front._scores import choose, score
-from ensemble_simplify.front._tables import Table
-from ensemble_simplify.reading import unwrap
+from ensemble_simplify.reading import Table, unwrap
 
-# What methods raise by their documentation, and a predictor's failure under synthetic rows.
+# Errors that methods raise by their documentation, or a predictor when it is given synthetic rows.
 EXPECTED = (ValueError, ImportError, TimeLimitError, MemoryError, RuntimeError)
 # A method that would get fewer seconds is not begun.
 LEAST_SECONDS = 0.05
@@ -42,7 +43,7 @@ RESERVE = 0.05
         "y": ["array-like", None],
         "max_leaves": [Interval(Integral, 2, None, closed="left")],
         "methods": [StrOptions({"auto"}), list, tuple],
-        "time_limit": [Interval(Real, 0, None, closed="neither")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "feature_costs": ["array-like", dict, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "random_state": ["random_state"],
@@ -51,18 +52,18 @@ RESERVE = 0.05
     prefer_skip_nested_validation=False,
 )
 def simplify(
-    model,
-    X,
-    y=None,
+    model: Any,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
     *,
-    max_leaves=8,
-    methods="auto",
-    time_limit=30.0,
-    feature_costs=None,
-    validation_fraction=0.25,
-    random_state=None,
-    verbose=0,
-):
+    max_leaves: int = 8,
+    methods: str | list[str] = "auto",
+    time_limit: float | None = None,
+    feature_costs: ArrayLike | dict | None = None,
+    validation_fraction: float = 0.25,
+    random_state: int | np.random.RandomState | None = None,
+    verbose: int = 0,
+) -> Simplification:
     """Try what a fitted model can become, and compare the results.
 
     The model is asked for its answers to `X`, and never fitted again or changed. Every method that
@@ -91,10 +92,12 @@ def simplify(
         Methods to try besides the plain trees: "representer", "born_again", "born_again_1",
         "born_again_0", "faithful", "cultivated", "feature_budget" and "genesim". "auto": all that
         go with the model.
-    time_limit : float, default=30.0
-        Seconds in all. Methods get a share of what is left, one after the other; those that get
-        no turn are listed as not tried. Asking the model and fitting plain trees is not limited,
-        and a method may need a second or two to stop.
+    time_limit : float or None, default=None
+        Seconds in all. None: every method ends by itself, after an effort that is counted in
+        operations, so that the result depends neither on the speed of the machine nor on its
+        load; a large model can take minutes. With a limit, methods get a share of what is left,
+        one after the other; those that get no turn are listed as not tried. Asking the model and
+        fitting plain trees is not limited, and a method may need a second or two to stop.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Price of each feature, as for :class:`FeatureBudgetPruner`, which is tried if they are
         given, with half of what the model's features cost.
@@ -173,8 +176,8 @@ def simplify(
     rng = check_random_state(random_state)
     learn, aside = _divided(answers, y, is_classifier(model), validation_fraction, rng)
     forest, unreadable = read_trees(model)
-    table = Table(X)
-    case = Case(
+    table = Table.of_rows(X)
+    case = ModelAndRows(
         model=model,
         is_classifier=is_classifier(model),
         forest=forest,
@@ -192,7 +195,7 @@ def simplify(
     )
     rows = [_model_row(case, held)]
     fitted = {"model": model}
-    deadline = begin + (1.0 - RESERVE) * time_limit
+    deadline = None if time_limit is None else begin + (1.0 - RESERVE) * time_limit
     lacking = {name: METHODS[name].lacks(case) for name in chosen}
     left = sum(METHODS[name].share for name in chosen if not lacking[name])
     with Progress(verbose, len(chosen)) as progress:
@@ -201,8 +204,10 @@ def simplify(
             if lacking[name]:
                 new, results = [_empty_row(name, f"not tried: {lacking[name]}")], {}
             else:
-                share = METHODS[name].share
-                seconds = max(deadline - time.monotonic(), 0.0) * share / left if share else 0.0
+                share, seconds = METHODS[name].share, None
+                if deadline is not None:
+                    seconds = max(deadline - time.monotonic(), 0.0) * share / max(left, 1.0)
+                    seconds = float(f"{seconds:.3g}")
                 new, results = _tried(name, case, held, seconds)
                 left -= share
             rows += new
@@ -266,9 +271,9 @@ def _names(table, model):
     if table.names is not None:
         return [str(name) for name in table.names]
     names = getattr(model, "feature_names_in_", None)
-    if names is not None and len(names) == table.n_columns:
+    if names is not None and len(names) == len(table):
         return [str(name) for name in names]
-    return [f"x{j}" for j in range(table.n_columns)]
+    return [f"x{j}" for j in range(len(table))]
 
 
 # ------------------------------------------------------------------- trying
@@ -276,8 +281,8 @@ def _names(table, model):
 
 def _tried(name, case, held, seconds):
     """Rows of the table for one method, and what it found by name."""
-    begin, seconds = time.monotonic(), float(f"{seconds:.3g}")
-    if name not in ALWAYS and seconds < LEAST_SECONDS:
+    begin = time.monotonic()
+    if name not in ALWAYS and seconds is not None and seconds < LEAST_SECONDS:
         return [_empty_row(name, "not tried: time_limit was used up")], {}
     row = _empty_row(name)
     rows, results, told = [], {}, []

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import leaves_axis, pyplot
+from ensemble_simplify.base import CurveDisplay, leaves_axis
 
 
-class ParetoFrontDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class ParetoFrontDisplay(CurveDisplay):
     """Accuracy against size for the bred trees, with other models beside them.
 
     Use :meth:`from_estimator`.
@@ -28,12 +33,7 @@ class ParetoFrontDisplay:
     score_name : str, default="score"
         Written on the vertical axis.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        The plot.
-    figure_ : matplotlib Figure
-        Figure that holds it.
+    {attributes}
 
     See Also
     --------
@@ -46,19 +46,28 @@ class ParetoFrontDisplay:
     >>> X, y = load_iris(return_X_y=True)
     >>> model = GenesimClassifier(n_bootstraps=5, random_state=0).fit(X[::2], y[::2])
     >>> display = ParetoFrontDisplay.from_estimator(model, X[1::2], y[1::2])
-    >>> display.figure_.savefig("front.png")  # doctest: +SKIP
     """
 
-    def __init__(self, *, n_leaves, score, chosen, points=None, lines=None, score_name="score"):
-        self.n_leaves = n_leaves
-        self.score = score
-        self.chosen = chosen
-        self.points = points
-        self.lines = lines
-        self.score_name = score_name
+    n_leaves: np.ndarray
+    score: np.ndarray
+    chosen: int
+    points: dict[str, tuple[int, float]] | None = None
+    lines: dict[str, float] | None = None
+    score_name: str = "score"
+
+    _legend: ClassVar = {"loc": "lower right"}
 
     @classmethod
-    def from_estimator(cls, estimator, X=None, y=None, *, others=None, ax=None):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        others: dict | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the front of a fitted estimator.
 
         Parameters
@@ -73,13 +82,7 @@ class ParetoFrontDisplay:
         others : dict of str to estimator, default=None
             Other fitted classifiers to draw, by name; needs `X` and `y`. Trees become points
             at their number of leaves, other models horizontal lines.
-        ax : matplotlib Axes, default=None
-            None draws into a new figure.
-
-        Returns
-        -------
-        display : ParetoFrontDisplay
-            With `ax_` and `figure_`.
+        {drawing}
         """
         check_is_fitted(estimator)
         if (X is None) != (y is None):
@@ -103,54 +106,24 @@ class ParetoFrontDisplay:
                 points[name] = (int(tree.get_n_leaves()), float(model.score(X, y)))
             else:
                 lines[name] = float(model.score(X, y))
-        display = cls(
+        return cls(
             n_leaves=front.n_leaves,
             score=score,
             chosen=chosen,
             points=points,
             lines=lines,
             score_name=score_name,
-        )
-        return display.plot(ax=ax)
+        ).plot(ax=ax, **kwargs)
 
-    def plot(self, *, ax=None):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None draws into a new figure.
-
-        Returns
-        -------
-        display : ParetoFrontDisplay
-            With `ax_` and `figure_`.
-        """
-        plt = pyplot(self)
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-        ax.plot(self.n_leaves, self.score, "o-", color="C0", ms=4, lw=1, label="bred trees")
-        ax.plot(
-            self.n_leaves[self.chosen],
-            self.score[self.chosen],
-            "o",
-            color="C0",
-            ms=11,
-            mfc="none",
-            mew=1.5,
-            label=f"the result: {self.n_leaves[self.chosen]} leaves",
-        )
+    def _draw(self, ax, curve):
+        curve(self.n_leaves, self.score, marker="o", color="C0", label="bred trees")
+        n_leaves = self.n_leaves[self.chosen]
+        label = f"the result: {n_leaves} leaves"
+        self._ring(ax, n_leaves, self.score[self.chosen], color="C0", label=label)
         for i, (name, (n_leaves, score)) in enumerate((self.points or {}).items()):
-            ax.plot(
-                n_leaves, score, "sDv^P*X"[i % 7], color=f"C{1 + i % 6}", ms=7,
-                label=f"{name}: {n_leaves} leaves",
-            )  # fmt: skip
+            style = {"marker": "sDv^P*X"[i % 7], "color": f"C{1 + i % 6}", "ls": "none"}
+            ax.plot(n_leaves, score, ms=7, label=f"{name}: {n_leaves} leaves", **style)
         for i, (name, score) in enumerate((self.lines or {}).items()):
             ax.axhline(score, color="0.35", ls=["--", ":", "-."][i % 3], lw=1.2, label=name)
         leaves_axis(ax)
         ax.set(ylabel=self.score_name)
-        ax.grid(alpha=0.3)
-        ax.legend(loc="lower right")
-        self.ax_ = ax
-        self.figure_ = ax.figure
-        return self

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from copy import copy
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
 from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch, check_random_state
@@ -26,6 +28,7 @@ from ensemble_simplify.base import (
     deadline_after,
     fit_context,
     named_rows,
+    product,
     warn_out_of_time,
 )
 from ensemble_simplify.genesim._first_trees import (
@@ -241,30 +244,30 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimators="auto",
+        estimators: Any = "auto",
         *,
-        n_bootstraps=25,
-        boosting=True,
-        population_size=150,
-        n_iter=15,
-        n_crossovers=30,
-        n_parents=2,
-        tournament_size=10,
-        mutation_prob=0.25,
-        fitness="holdout",
-        training_weight=0.3,
-        validation_fraction=0.5,
-        scoring="accuracy",
-        merge_order="random",
-        prune="ccp",
-        min_samples_leaf=3,
-        max_leaf_nodes=None,
-        selection="auto",
-        n_iter_no_change=None,
-        time_limit=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
+        n_bootstraps: int = 25,
+        boosting: bool = True,
+        population_size: int = 150,
+        n_iter: int = 15,
+        n_crossovers: int = 30,
+        n_parents: int = 2,
+        tournament_size: int = 10,
+        mutation_prob: float = 0.25,
+        fitness: str = "holdout",
+        training_weight: float = 0.3,
+        validation_fraction: float = 0.5,
+        scoring: str | Callable = "accuracy",
+        merge_order: str = "random",
+        prune: str | None = "ccp",
+        min_samples_leaf: int = 3,
+        max_leaf_nodes: int | None = None,
+        selection: str = "auto",
+        n_iter_no_change: int | None = None,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.estimators = estimators
         self.n_bootstraps = n_bootstraps
@@ -292,7 +295,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Breed a tree.
 
         Parameters
@@ -361,7 +364,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self._choose(population, scorer)
         return self
 
-    def at(self, *, n_leaves):
+    def at(self, *, n_leaves: int) -> Self:
         """The same classifier with the best tree of at most this many leaves.
 
         Nothing is fitted again.
@@ -569,7 +572,7 @@ def _merits(trees, X, y_index, weight, rows):
     for tree in trees:
         leaf = tree.tree_.apply(X)
         label = tree.tree_.value[:, 0].argmax(axis=1)[leaf]
-        voted = of_known @ votes[np.arange(len(label)), label]
-        right = share @ (label == y_index)
+        voted = product(of_known, votes[np.arange(len(label)), label])
+        right = product(share, (label == y_index).astype(float))
         merits.append(0.5 * (voted + right - tree.get_n_leaves() / weight.sum()))
     return np.array(merits)

@@ -35,7 +35,7 @@ from ensemble_simplify.genesim.inducers._inducers import (
     splits_of_bags,
 )
 from ensemble_simplify.genesim.population._evolution import in_threads
-from ensemble_simplify.reading import read_forest, tree_estimators, unwrap
+from ensemble_simplify.reading import Model, tree_estimators, unwrap
 from ensemble_simplify.writing import read_nodes
 
 # The CART set-ups that are bagged for estimators="auto".
@@ -49,9 +49,9 @@ _CART_SETUPS = (
 # The inducers of estimators="paper" grow bags together up to so many rows.
 _BAGGED_ROWS = 20_000
 
-# Most rows that are drawn into a bag; and that boosted trees, and those which would be fitted on
-# all rows, are fitted on: a hundred trees on a large table would take minutes.
+# Rows that are drawn into a bag at most: a hundred trees on a large table would take minutes.
 _BAG_ROWS = 5_000
+# Rows at most for boosted trees, and for trees that would be fitted on all rows.
 _WHOLE_ROWS = 20_000
 
 # Trees of the forest whose out-of-bag votes are asked, and the most rows in the bag of each.
@@ -65,7 +65,7 @@ _TRIAL_ROWS = 1_000
 _TREES_LOOKED_AT = 5
 # The bags of an ensemble are not drawn again if they hold more rows than this, all together.
 _ROWS_IN_BAGS = 20_000_000
-# They say so if rows never seen would look like it with less than this chance.
+# Rows count as seen if unseen rows would look like them with a smaller chance than this.
 _CHANCE = 1e-4
 
 
@@ -196,7 +196,7 @@ def _fit_task(task, X, y, deadline, longest):
     if 2 * np.count_nonzero(used) < len(X):
         X, y, bags = X[used], y[used], [bag[used] for bag in bags]
     if isinstance(model, DecisionTreeClassifier):
-        forests = [read_forest(_fit_cart(model, X, y, bag)) for bag in bags]
+        forests = [Model.of(_fit_cart(model, X, y, bag)).forest for bag in bags]
     else:
         forests = [splits_of_bags(model, X, y, np.array(bags))]
     longest[0] = max(longest[0], time.monotonic() - start)
@@ -243,7 +243,7 @@ def _boost(X, y, weight, n_trees, seed, deadline):
         tree = _fit_cart(model, X, y, weight)
         wrong = tree.predict(X, check_input=False) != labels[index]
         error = weight[wrong].sum()
-        trees.append(read_forest(tree))
+        trees.append(Model.of(tree).forest)
         longest = max(longest, time.monotonic() - start)
         if error <= 0.0 or error >= 1.0 - 1.0 / len(labels):
             break
@@ -375,7 +375,7 @@ def _read_model(name, estimator, X, y, weight, train, names):
         name=name,
     )
     try:
-        return read_forest(fitted)
+        return Model.of(fitted).forest
     except TypeError as error:
         raise TypeError(f"{name}: {error}") from error
 
@@ -435,9 +435,9 @@ def _bags_of(model):
 
 
 def _log_chance(trees, rows):
-    """Log of the chance that rows which none of the trees saw fill their leaves as these do.
+    """Log of the chance that rows that the trees have not seen spread over their leaves like these.
 
-    None if a leaf holds fewer rows than it saw.
+    None if a leaf holds fewer of these rows than it was grown on.
     """
     least = 0.0
     for (tree, columns), X in zip(trees, rows, strict=True):

@@ -5,19 +5,27 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_regressor
+from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify.base import TimeLimitError, deadline_after
 from ensemble_simplify.grid import Axes, TreeNodes, overlay, with_sizes
-from ensemble_simplify.reading import read_forest, tree_estimators, unwrap
+from ensemble_simplify.reading import Model, tree_estimators, unwrap
 from ensemble_simplify.writing import gini, missing_directions, read_nodes, write_tree
 
 
 def merge_trees(
-    estimators, *, weights=None, max_leaf_nodes=100_000, allow_nan=False, time_limit=None
-):
+    estimators: Any,
+    *,
+    weights: ArrayLike | None = None,
+    max_leaf_nodes: int = 100_000,
+    allow_nan: bool = False,
+    time_limit: float | None = None,
+) -> DecisionTreeClassifier:
     """Turn several fitted trees into one tree that is exactly their average.
 
     For every finite row, the result gives the weighted mean of the class probabilities of the given
@@ -229,8 +237,8 @@ def _read_for_merge(i, model):
     name = f"estimators[{i}]={type(model).__name__}(...)"
     if is_regressor(model):
         raise TypeError(f"{name} is a regressor. merge_trees averages class probabilities.")
-    forest = read_forest(model)
-    if forest.vote.rule != "mean" or forest.vote.members:
+    forest = Model.of(model).forest
+    if not forest.vote.averages_trees:
         raise TypeError(
             f"{name} does not answer the mean of its trees' class probabilities. Give decision "
             "trees, random forests, extra trees or bagged trees."

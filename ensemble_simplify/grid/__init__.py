@@ -22,7 +22,7 @@ from ensemble_simplify.grid._regions import (
     with_sizes,
 )
 from ensemble_simplify.grid.axes import Axes, CodedTrees, Splits, cell_shares, children
-from ensemble_simplify.grid.domain import Domain, read_domain, with_missing
+from ensemble_simplify.grid.domain import Domain, in_boxes, read_domain, with_missing
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
     float32_below,

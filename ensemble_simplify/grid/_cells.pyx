@@ -169,8 +169,8 @@ def paint(
 
 
 cdef void add_to_line(
-        const Node *nodes, int32_t node, const int32_t *cell, intp_t axis, intp_t first, intp_t last,
-        const float64_t *value, intp_t n_scores, float64_t *sums) noexcept nogil:
+        const Node *nodes, int32_t node, const int32_t *cell, intp_t axis, intp_t first,
+        intp_t last, const float64_t *value, intp_t n_scores, float64_t *sums) noexcept nogil:
     """Add a tree's votes to the cells first..last of the line along `axis` through a cell."""
     while nodes[node].axis >= 0:
         if nodes[node].axis != axis:

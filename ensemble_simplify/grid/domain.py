@@ -7,7 +7,7 @@ tie features together, become boxes of cells outside the domain.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import combinations, pairwise
 from numbers import Integral
@@ -18,7 +18,7 @@ from scipy import sparse
 from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.grid.axes import Axes
 
-# Up to here float32 holds all numbers n + 1/2.
+# Below this number float32 represents n + 1/2 for every whole number n.
 HALVES = float(1 << 22)
 # Clauses about single features that are handled at most.
 MAX_CLAUSES = 20_000
@@ -60,11 +60,11 @@ class Domain:
     """
 
     bounds: Mapping = field(default_factory=dict)
-    integers: list | str = ()
-    one_hot: list = ()
-    at_most_one: list = ()
-    implies: list = ()
-    missing: list | str | None = None
+    integers: Sequence | str = ()
+    one_hot: Sequence = ()
+    at_most_one: Sequence = ()
+    implies: Sequence = ()
+    missing: Sequence | str | None = None
 
 
 def read_domain(domain, n_features, names=None, missing=None, categorical=None):
@@ -86,91 +86,133 @@ def read_domain(domain, n_features, names=None, missing=None, categorical=None):
     ValueError
         If a feature is unknown, an entry has the wrong form, or no input is in the domain.
     """
-    if domain is None:
-        if categorical is None and (missing is None or not missing.any()):
-            return None
-        domain = Domain()
-    if not isinstance(domain, Domain):
-        known = {f.name for f in fields(Domain)}
-        unknown = set(domain) - known
-        if unknown:
-            raise ValueError(
-                f"domain has the entry {min(unknown, key=str)!r}. Its entries are {sorted(known)}."
-            )
-        domain = Domain(**domain)
-    places = {} if names is None else {name: j for j, name in enumerate(names)}
+    if domain is None and categorical is None and (missing is None or not missing.any()):
+        return None
+    domain = _as_domain(domain)
+    reader = _DomainReader(n_features, names)
+    reader.read_integers(domain.integers, categorical)
+    reader.read_missing(domain.missing, missing)
+    reader.read_one_hot(domain.one_hot)
+    reader.read_at_most_one(domain.at_most_one)
+    reader.read_implies(domain.implies)
+    reader.read_bounds(domain.bounds)
+    return reader.inside()
 
-    def number(feature):
+
+def _as_domain(domain):
+    if isinstance(domain, Domain):
+        return domain
+    entries = {} if domain is None else domain
+    names = {f.name for f in fields(Domain)}
+    unknown = set(entries) - names
+    if unknown:
+        raise ValueError(
+            f"domain has the entry {min(unknown, key=str)!r}. Its entries are {sorted(names)}."
+        )
+    return Domain(**entries)
+
+
+class _DomainReader:
+    """The entries of a domain, read one after the other; `inside` checks that they go together."""
+
+    def __init__(self, n_features, names):
+        self.n_features = n_features
+        self.numbers = {} if names is None else {name: j for j, name in enumerate(names)}
+        self.low, self.high = np.full(n_features, -np.inf), np.full(n_features, np.inf)
+        self.binary, self.clauses = set(), set()
+
+    def read_integers(self, entry, categorical):
+        self.integer = self._mask("integers", entry)
+        if categorical is not None:
+            coded = categorical >= 0
+            self.integer |= coded
+            self.low[coded], self.high[coded] = 0.0, categorical[coded]
+
+    def read_missing(self, entry, otherwise):
+        if entry is not None:
+            self.missing = self._mask("missing", entry)
+        elif otherwise is not None:
+            self.missing = otherwise
+        else:
+            self.missing = np.zeros(self.n_features, dtype=bool)
+
+    def read_one_hot(self, entry):
+        for group in self._groups("one_hot", entry):
+            self._forbid_two(group)
+            self.clauses.add(frozenset((j, True) for j in group))
+
+    def read_at_most_one(self, entry):
+        for group in self._groups("at_most_one", entry):
+            self._forbid_two(group)
+
+    def read_implies(self, entry):
+        for chain in self._groups("implies", entry):
+            self.clauses |= {frozenset({(a, False), (b, True)}) for a, b in pairwise(chain)}
+
+    def read_bounds(self, entry):
+        for j in self.binary:
+            self.integer[j], self.low[j], self.high[j] = True, 0.0, 1.0
+            if self.missing[j]:
+                raise ValueError(
+                    f"domain has the feature {j} in a group or implication, but it may be missing. "
+                    "Leave it out of one of the two: name in missing what can be missing."
+                )
+        for feature, (first, last) in entry.items():
+            j = self._number(feature)
+            self.low[j] = max(self.low[j], -np.inf if first is None else float(first))
+            self.high[j] = min(self.high[j], np.inf if last is None else float(last))
+
+    def inside(self):
+        """What was read, as an `Inside`, if some input is in it."""
+        low, high, integer = self.low, self.high, self.integer
+        low[integer], high[integer] = np.ceil(low[integer]), np.floor(high[integer])
+        empty = np.flatnonzero(~(low <= high))
+        if empty.size:
+            raise ValueError(f"domain leaves no value to feature {empty[0]}. Widen its bounds.")
+        clauses = {c for c in self.clauses if not _is_tautology(c)}
+        for j in sorted(self.binary):
+            if low[j] == high[j]:
+                clauses.add(frozenset({(j, bool(low[j]))}))
+        if _assignment(clauses) is None:
+            raise ValueError("domain is empty: its groups and implications contradict one another.")
+        return Inside(low, high, integer, frozenset(clauses), self.missing)
+
+    def _number(self, feature):
+        n_features = self.n_features
         if isinstance(feature, Integral) and -n_features <= feature < n_features:
             return int(feature) % n_features
-        if isinstance(feature, str) and feature in places:
-            return places[feature]
+        if isinstance(feature, str) and feature in self.numbers:
+            return self.numbers[feature]
         raise ValueError(
             f"domain names the feature {feature!r}, but the data has {n_features} features"
-            f"{', named otherwise' if places else ' without names'}. Name features by index, or "
-            "by name where X has names."
+            f"{', named otherwise' if self.numbers else ' without names'}. Name features by "
+            "index, or by name where X has names."
         )
 
-    low, high = np.full(n_features, -np.inf), np.full(n_features, np.inf)
-
-    def mask(name, entry):
-        chosen = np.zeros(n_features, dtype=bool)
+    def _mask(self, name, entry):
+        """Of every feature, whether an entry of the domain names it."""
+        chosen = np.zeros(self.n_features, dtype=bool)
         if isinstance(entry, str):
             if entry != "all":
                 raise ValueError(f"{name}={entry!r} in domain must be a list or 'all'.")
             chosen[:] = True
         else:
-            chosen[[number(feature) for feature in entry]] = True
+            chosen[[self._number(feature) for feature in entry]] = True
         return chosen
 
-    integer = mask("integers", domain.integers)
-    if categorical is not None:
-        coded = categorical >= 0
-        integer |= coded
-        low[coded], high[coded] = 0.0, categorical[coded]
-    if domain.missing is not None:
-        missing = mask("missing", domain.missing)
-    elif missing is None:
-        missing = np.zeros(n_features, dtype=bool)
-    clauses = set()
-    binary = set()
-    for name in ("one_hot", "at_most_one", "implies"):
-        for entry in getattr(domain, name):
-            if isinstance(entry, str) or not np.iterable(entry):
+    def _groups(self, name, entry):
+        """The groups of an entry of the domain, whose features are then known to be 0 or 1."""
+        for group in entry:
+            if isinstance(group, str) or not np.iterable(group):
                 raise ValueError(
-                    f"{name} in domain holds {entry!r}. It must be a list of lists of features."
+                    f"{name} in domain holds {group!r}. It must be a list of lists of features."
                 )
-            group = [number(feature) for feature in entry]
-            binary.update(group)
-            if name == "implies":
-                clauses |= {frozenset({(a, False), (b, True)}) for a, b in pairwise(group)}
-                continue
-            clauses |= {frozenset({(a, False), (b, False)}) for a, b in combinations(group, 2)}
-            if name == "one_hot":
-                clauses.add(frozenset((a, True) for a in group))
-    for j in binary:
-        integer[j], low[j], high[j] = True, 0.0, 1.0
-        if missing[j]:
-            raise ValueError(
-                f"domain has the feature {j} in a group or implication, but it may be missing. "
-                "Leave it out of one of the two: name in missing what can be missing."
-            )
-    for feature, ends in domain.bounds.items():
-        j = number(feature)
-        first, last = ends
-        low[j] = max(low[j], -np.inf if first is None else float(first))
-        high[j] = min(high[j], np.inf if last is None else float(last))
-    low[integer], high[integer] = np.ceil(low[integer]), np.floor(high[integer])
-    empty = np.flatnonzero(~(low <= high))
-    if empty.size:
-        raise ValueError(f"domain leaves no value to feature {empty[0]}. Widen its bounds.")
-    clauses = {c for c in clauses if not _is_tautology(c)}
-    for j in sorted(binary):
-        if low[j] == high[j]:
-            clauses.add(frozenset({(j, bool(low[j]))}))
-    if _assignment(clauses) is None:
-        raise ValueError("domain is empty: its groups and implications contradict one another.")
-    return Inside(low, high, integer, frozenset(clauses), missing)
+            numbers = [self._number(feature) for feature in group]
+            self.binary.update(numbers)
+            yield numbers
+
+    def _forbid_two(self, group):
+        self.clauses |= {frozenset({(a, False), (b, False)}) for a, b in combinations(group, 2)}
 
 
 def with_missing(domain, missing):
@@ -304,7 +346,7 @@ class Inside:
         lo, hi = np.tile(first, (len(clauses), 1)), np.tile(last, (len(clauses), 1))
         for i, clause in enumerate(sorted(clauses, key=sorted)):
             for j, value in clause:
-                # no literal holds: 0/1 features have one cut
+                # the clause is broken where each feature has the other value; cell 0 is the value 0
                 lo[i, place[j]] = hi[i, place[j]] = not value
         return lo, hi
 
@@ -379,6 +421,14 @@ class Inside:
 # ------------------------------------------------------------------- clauses over 0/1 features
 
 
+def in_boxes(cells, boxes):
+    """Which cells, int of shape (n, n_axes), lie in one of some boxes: pairs of arrays, or None."""
+    inside = np.zeros(len(cells), dtype=bool)
+    for first, last in zip(*boxes or ((), ()), strict=True):
+        inside |= ((first <= cells) & (cells <= last)).all(axis=1)
+    return inside
+
+
 def _is_tautology(clause):
     return any((j, not value) in clause for j, value in clause)
 
@@ -430,7 +480,7 @@ def _assignment(clauses):
 def _easy_assignment(clauses):
     """Values that satisfy clauses that only ask for a few ones, else None: groups mostly do."""
     values = {j: False for clause in clauses for j, _ in clause}
-    for clause in sorted(clauses, key=len):
+    for clause in sorted(clauses, key=lambda clause: len(clause)):
         if all(values[j] != value for j, value in clause):
             values[max(clause)[0]] = True
     held = all(any(values[j] == value for j, value in clause) for clause in clauses)

@@ -127,7 +127,7 @@ def cut_points(feature, threshold, n_features, missing=None):
         end in infinity, above which there is nothing but missing values.
     """
     feature = np.asarray(feature)
-    tested = None if missing is None else np.isin(np.arange(n_features), feature)
+    tested = np.isin(np.arange(n_features), feature)
     floor = float32_floor(threshold)
     splits = (feature >= 0) & (floor >= -FLOAT32_MAX) & (floor < FLOAT32_MAX)
     feature, floor = feature[splits], floor[splits]
@@ -136,7 +136,7 @@ def cut_points(feature, threshold, n_features, missing=None):
     if not n_features:
         return []
     points = [np.unique(part) for part in np.split(floor[order], ends[:-1])]
-    for j in [] if tested is None else np.flatnonzero(missing & tested):
+    for j in [] if missing is None else np.flatnonzero(missing & tested):
         points[j] = np.append(points[j], np.inf)
     return points
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -45,6 +45,7 @@ class TreeNodes:
     right: np.ndarray
     feature: np.ndarray
     threshold: np.ndarray
+    node_depth: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self):
         left, right, feature, threshold = _check_node_arrays(

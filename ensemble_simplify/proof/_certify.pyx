@@ -132,11 +132,11 @@ cdef class Certifier(BoundedTrees):
     unit_of : intp array of shape (n_trees,)
         Unit of each tree, not falling.
     units : list of Unit
-        Those below a unit come before it.
+        With the labels as in `value`; each after those below it, those of the first model first.
     judge : callable
         ``judge(model, cells)``: the exact labels of rows of cells.
-    exact : list of ExactRule
-        One for each model: how its label follows from `scores`; rule "ask" asks the judge.
+    exact : list of ExactRule, one a model
+        How the exact label follows from ``scores``.
     scores : float64 array of shape (n_leaf_numbers, n_scores)
         What the leaves add to the scores of their model.
     twin : intp array of shape (n_nodes,) or None
@@ -753,12 +753,8 @@ cdef class Certifier(BoundedTrees):
         return nodes_to_array(tree) if done else None
 
     def sample_depths(
-        self,
-        const int32_t[::1] lo,
-        const int32_t[::1] hi,
-        intp_t n,
-        uint64_t seed,
-        seconds=INFINITY,
+        self, const int32_t[::1] lo, const int32_t[::1] hi, intp_t n, uint64_t seed,
+        seconds=INFINITY, double max_boxes=INFINITY,
     ):
         """Depths of random leaves of the tree that `grow` would grow, before leaves are merged.
 
@@ -775,6 +771,8 @@ cdef class Certifier(BoundedTrees):
         seed : int
         seconds : float
             Time limit; at least one leaf is looked at.
+        max_boxes : float
+            About how many boxes to look at, at most.
 
         Returns
         -------
@@ -784,7 +782,7 @@ cdef class Certifier(BoundedTrees):
         cdef const int32_t *last = &hi[0]
         cdef float64_t deadline = now() + <float64_t> seconds
         cdef uint64_t random = seed
-        cdef intp_t i, a, done = 0
+        cdef intp_t i, a, done = 0, n_boxes = 0
         self._check(lo, hi)
         if self.n_models != 1:
             raise ValueError("a tree is grown for one model, but two are loaded")
@@ -799,7 +797,8 @@ cdef class Certifier(BoundedTrees):
                 for a in range(self.n_axes):
                     self.lo[a] = lo[a]
                     self.hi[a] = hi[a]
-                if should_stop(deadline):
+                n_boxes += depths_[i] + 1
+                if n_boxes >= max_boxes or should_stop(deadline):
                     break
         return depths[:done]
 

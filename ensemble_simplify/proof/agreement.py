@@ -5,10 +5,13 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,26 +19,33 @@ from ensemble_simplify.base import (
     Interval,
     binomial_interval,
     check_column_names,
-    read_classifier,
     validate_params,
 )
 from ensemble_simplify.grid import Domain, cell_shares, read_domain
 from ensemble_simplify.proof.forest_pair import Space
-from ensemble_simplify.reading import highest_codes, names_of, numeric_rows, on_common_table, unwrap
+from ensemble_simplify.reading import Model, common_table
+from ensemble_simplify.writing import percent
 
-# Points drawn from the box, and rounds of halving, without a time limit.
-SAMPLES, BOXES = 100_000, 20_000
-# Rounds after which this ends, if less than so much of the volume is settled: deep forests.
-FIRST_BOXES, LEAST_SETTLED = 1_000, 0.01
-# Boxes looked at within one certificate before it is halved.
+# Points drawn from the box without a time limit.
+SAMPLES = 100_000
+# Boxes that are proven or halved without a time limit.
+BOXES = 20_000
+# Without a time limit, proofs end after so many boxes
+FIRST_BOXES = 1_000
+# if less than this share of the volume is settled then, as with deep forests.
+LEAST_SETTLED = 0.01
+# Boxes inside of a box that its proof may look at before the box is halved.
 BOXES_OF_ONE = 200
-# Proven bounds on a volume that are less apart than this need no estimate beside them.
+# Where the proven bounds on a volume are closer than this, no estimate is drawn.
 SHARP = 0.02
 # Rows shown on which the models differ.
 SHOWN = 10
 # Points predicted at once.
 BATCH = 10_000
 _COUNT = itertools.count()
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,7 +80,7 @@ class Agreement:
         Whether both models could be read, so that the bounds on volume are proven.
     seconds : float
         Time taken.
-    table : Columns or None
+    table : Table
         What the numbers of `counterexamples` stand for, where the models take tables of text or
         categories; see `to_frame`.
 
@@ -103,9 +113,9 @@ class Agreement:
     confidence: float
     is_read: bool
     seconds: float
-    table: object = None
+    table: Any = None
 
-    def to_frame(self, feature_names=None):
+    def to_frame(self, feature_names: Sequence[str] | None = None) -> pandas.DataFrame:
         """The counterexamples as a data frame, with what the models answer.
 
         Parameters
@@ -139,10 +149,10 @@ class Agreement:
         parts = []
         if self.n_rows:
             parts.append(
-                f"the same answer on {_percent(self.share)} of {self.n_rows} rows "
+                f"the same answer on {percent(self.share)} of {self.n_rows} rows "
                 f"(probability {_range(self.interval)} at confidence {self.confidence:g})"
             )
-        about, volume = _percent(self.volume_estimate), _range(self.volume)
+        about, volume = percent(self.volume_estimate), _range(self.volume)
         if not self.is_read:
             volume = f"{volume} of the volume (at confidence {self.confidence:g})"
         elif self.volume[1] - self.volume[0] < SHARP:
@@ -153,18 +163,8 @@ class Agreement:
         return f"Agreement({', '.join(parts)}, {self.seconds:.3g} s)"
 
 
-def _percent(share):
-    """A share in per cent; what is not all, or not none, is never rounded to it."""
-    text = f"{100.0 * share:.1f}".removesuffix(".0")
-    if text == "100" and share < 1.0:
-        return "more than 99.9 %"
-    if text == "0" and share > 0.0:
-        return "less than 0.1 %"
-    return f"{text} %"
-
-
 def _range(ends):
-    low, high = (_percent(end) for end in ends)
+    low, high = (percent(end) for end in ends)
     return low if low == high else f"{low} to {high}"
 
 
@@ -179,8 +179,15 @@ def _range(ends):
     prefer_skip_nested_validation=False,
 )
 def agreement(
-    model_a, model_b, X=None, *, domain=None, confidence=0.95, time_limit=None, random_state=None
-):
+    model_a: Any,
+    model_b: Any,
+    X: ArrayLike | None = None,
+    *,
+    domain: Domain | dict | None = None,
+    confidence: float = 0.95,
+    time_limit: float | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> Agreement:
     """Measure how often, and where, two classifiers agree.
 
     The agreement is measured on the rows `X`, and on the volume of a box of possible inputs.
@@ -255,22 +262,19 @@ def agreement(
     begin = time.perf_counter()
     end = np.inf if time_limit is None else begin + time_limit
     rng = check_random_state(random_state)
-    models = [unwrap(model) for model in (model_a, model_b)]
-    forests = _read_both(models)
-    n_features = _n_features(models, forests)
-    check_column_names(models, X)
-    answering, table = on_common_table(models, forests)
-    if X is not None and table is not None:
-        X = table.encode(X)
-    rows = np.empty((0, n_features)) if X is None else numeric_rows(X, n_features)
+    models, forests = _read_both(model_a, model_b)
+    n_features = _n_features(models)
+    check_column_names([model.estimator for model in models], X)
+    table = common_table(models, X)
+    rows = np.empty((0, n_features)) if X is None else table.read(X)
     missing = np.isnan(rows).any(axis=0)
-    inside = read_domain(domain, n_features, names_of(models), missing, highest_codes(forests))
+    inside = read_domain(domain, n_features, table.names, missing, table.highest_code)
     if inside is not None and inside.clauses:
         raise ValueError(
             "domain has groups or implications, which agreement does not support. Leave them out, "
             "or give their features integers and bounds."
         )
-    answers, models = None, answering
+    answers = None
     if X is not None:
         if inside is not None:
             inside.check_rows(rows)
@@ -313,21 +317,23 @@ def agreement(
     )
 
 
-def _read_both(models):
-    """Both models as forests, or None if one cannot be read."""
+def _read_both(*fitted):
+    """Two models and their forests; None, and models that can be asked, if one cannot be read."""
     try:
-        return [read_classifier(model) for model in models]
+        models = [Model.of(model, classifier=True) for model in fitted]
+        return models, [model.forest for model in models]
     except (TypeError, ImportError):
+        models = [Model.unread(model) for model in fitted]
         for model in models:
-            check_is_fitted(model)
-        return None
+            check_is_fitted(model.estimator)
+        return models, None
 
 
-def _n_features(models, forests):
-    if forests is None:
-        numbers = [int(model.n_features_in_) for model in models]
-    else:
-        numbers = [forest.n_features for forest in forests]
+def _n_features(models):
+    numbers = [
+        int(model.estimator.n_features_in_) if model.forest is None else model.forest.n_features
+        for model in models
+    ]
     if numbers[0] != numbers[1]:
         raise ValueError(
             f"model_a was fitted on {numbers[0]} features, but model_b on {numbers[1]}. Compare "

@@ -10,20 +10,19 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from ensemble_simplify.grid import Axes, Stopped
 from ensemble_simplify.proof.changed_boxes import same_vote
 from ensemble_simplify.proof.forest_pair import Space, common_labels, points_in
 from ensemble_simplify.proof.near_rows import Lines, differences
-from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, Found, Scores
+from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, Found
 from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
-from ensemble_simplify.reading import numeric_rows, readable
 
 
-def compare_labels(models, forests, inside, voting, X, max_changes, end, max_boxes):
+def compare_labels(models, inside, voting, X, max_changes, end, max_boxes):
     """Compare what two classifiers predict."""
+    forests = [model.forest for model in models]
     n_boxes, row_of = 0, None
     if max_changes is None:
         space = Space(forests, domain=inside)
@@ -51,9 +50,10 @@ def compare_labels(models, forests, inside, voting, X, max_changes, end, max_box
     return Verification(True, None, None, n_boxes, 0.0)
 
 
-def compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max_boxes):
+def compare_numbers(models, inside, tolerance, X, max_changes, end, max_boxes):
     """Compare the values of two regressors, or the probabilities of two classifiers."""
-    kind, scores, last = _scores_of(models, forests, tolerance)
+    forests = [model.forest for model in models]
+    kind, sums, last = _sums_of(models, forests, tolerance)
     columns = [np.zeros(1, dtype=np.intp)] * 2
     if forests[0].classes is not None:
         _, columns = common_labels(forests)
@@ -73,7 +73,7 @@ def compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max
 
     outside = None if inside is None else inside.outside(axes)
     closeness = kind(
-        scores,
+        sums,
         columns if kind is Closeness else [np.zeros(1, dtype=np.intp)] * 2,
         trees,
         axes,
@@ -118,17 +118,14 @@ def compare_numbers(models, forests, inside, tolerance, X, max_changes, end, max
     )
 
 
-def _scores_of(models, forests, tolerance):
+def _sums_of(models, forests, tolerance):
     """How numbers are compared: a class, the sums of both models, and its last argument."""
-    scores = [Scores.of(forest) for forest in forests]
-    if all(part is not None for part in scores):
-        return Closeness, scores, tolerance[1]
-    odds = [
-        Scores.of_margin(forest, _slope(model.estimator))
-        for model, forest in zip(models, forests, strict=True)
-    ]
+    sums = [forest.number_sums for forest in forests]
+    if all(part is not None for part in sums):
+        return Closeness, sums, tolerance[1]
+    odds = [forest.odds_sums for forest in forests]
     if any(part is None for part in odds) or tolerance[1] > 0:
-        at = [part is None for part in scores].index(True)
+        at = [part is None for part in sums].index(True)
         raise TypeError(
             f"atol and rtol compare probabilities, but those of {models[at].name}(...) "
             "are no means of what its trees say. They are supported for two regressors; for "
@@ -143,15 +140,6 @@ def _scores_of(models, forests, tolerance):
         )
     dtypes = [forest.vote.dtype for forest in forests]
     return CloseOdds, odds, "float32" if "float32" in dtypes else "float64"
-
-
-def _slope(model):
-    """What a boosted classifier multiplies its sum by before the sigmoid."""
-    model = readable(model)
-    while isinstance(model, Pipeline):
-        model = readable(model.steps[-1][1])
-    # gradient boosting of scikit-learn with the loss of AdaBoost
-    return 2.0 if getattr(model, "loss", None) == "exponential" else 1.0
 
 
 def _own_numbers(model, X):
@@ -175,11 +163,6 @@ def _is_copy(forests, trees):
         return False
     values = [f.value[t.nodes[leaf, 1]] for f, t in zip(forests, trees, strict=True)]
     return np.array_equal(*values)
-
-
-def rows_near(X, n_features):
-    """The rows near which models are compared, as plain numbers that float32 represents."""
-    return numeric_rows(X, n_features, np.float32).astype(np.float64)
 
 
 def _compare_near(forests, inside, X, max_changes, end):

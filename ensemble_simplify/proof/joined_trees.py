@@ -1,73 +1,19 @@
-"""Points at which one ensemble answers a class and another ensemble another one.
+"""The trees of one or two models joined to fewer trees that add up the same.
 
-Both votes add up over trees. With h the first ensemble's lead of class a over class b, and g the
-second's lead of b over a, a point where the first answers a and the second b has ``h >= 0`` and
-``g >= 0``; so, for every ``m >= 0``, ``m h + g >= 0``: one sum again, in which most of the trees
-of two alike ensembles cancel. For that, trees are joined first: those of the same splits, and
-those of one feature, become one tree whose leaves add up theirs.
-
-Boxes are searched for such points (`_joint`); where every tree is one of a single feature, tables
-of its values tell more (`stump_sums`). All bounds are of real numbers, with margins for every
-rounding: points within the margins are decided by the ensembles' own ``predict``.
+Trees of the same splits, and those of one feature, become one tree whose leaves add up theirs: of
+two models that are much alike, most of them cancel.
 """
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ensemble_simplify.grid import CodedTrees, Stopped, overlay
-from ensemble_simplify.proof._joint import JointSearch
-from ensemble_simplify.proof.stump_sums import TooMany, both_lead, near_ties
+from ensemble_simplify.grid import CodedTrees, overlay
 
-_EPS = float(np.finfo(np.float64).eps)
-# Exact votes are multiples of 2^-20: a lead is at least that, or none.
-HALF_STEP = 2.0**-21
 # Leaves times trees in a tree that stands for several.
 MAX_JOINED = 1 << 24
-# Weights of the first lead, as powers of two around the best one.
-MIXTURES = 2.0 ** np.array([-2.0, -1.25, -0.75, -0.35, 0.0, 0.35, 0.75, 1.25, 2.0])
-# Leads that differ by less than this share, but for a factor, are the same.
-SAME = 1e-9
-# Cells that are put to the forests at once.
-ASKED = 1 << 14
-# Boxes that every pair of classes is searched for in turn; then without limit.
-ROUNDS = (256, 16_384, None)
-
-
-class Sums(NamedTuple):
-    """A vote as sums of leaf vectors, in real arithmetic; see `Forest.linear_votes`."""
-
-    value: np.ndarray
-    start: np.ndarray
-    tie_upper: bool
-    is_exact: bool
-    rounding: float
-    magnitude: float
-
-    @classmethod
-    def of(cls, forest):
-        """The sums of a forest of classifiers, or None if its vote is none of sums."""
-        vote = forest.vote
-        linear = forest.linear_votes()
-        if linear is None:
-            return None
-        start, value = np.zeros(forest.n_classes), linear.value
-        if vote.init is not None:
-            start[vote.n_scores == 1 :] = vote.init[: vote.n_scores]
-            without = replace(vote, init=np.zeros_like(vote.init))
-            value = replace(forest, vote=without).linear_votes().value
-        magnitude = _magnitude(forest, value) + np.abs(start).max()
-        return cls(value, start, linear.tie_upper, linear.is_exact, linear.rounding, magnitude)
-
-
-def _magnitude(forest, value):
-    """The largest absolute sum that trees can come to."""
-    largest = np.where(forest.left < 0, np.abs(value).max(axis=1), 0.0)
-    return float(np.maximum.reduceat(largest, forest.offsets[:-1]).sum())
 
 
 class JoinedTrees:
@@ -104,7 +50,7 @@ class JoinedTrees:
         leaf = self.nodes[:, 0] < 0
         self.nodes[leaf, 1] = np.arange(leaf.sum())
         used = [np.unique(nodes[nodes[:, 0] >= 0, 0]) for nodes, _ in groups]
-        self.axis_of = [int(own[0]) for own in used if len(own) == 1]
+        self.axis_of: Any = [int(own[0]) for own in used if len(own) == 1]
         if len(self.axis_of) < len(groups) or len(set(self.axis_of)) < len(groups):
             self.axis_of = None
 
@@ -171,6 +117,44 @@ class JoinedTrees:
         return tables
 
 
+class JoinedPair:
+    """The sums of two models over the same joined trees.
+
+    Parameters
+    ----------
+    sums : pair of Sums
+    columns : pair of int arrays
+        The places of each model's columns among all.
+    trees : pair of CodedTrees
+        The numbers of their leaves are nodes of their forests.
+    axes : Axes
+
+    Attributes
+    ----------
+    trees : JoinedTrees
+    leaves : list of float64 arrays of shape (n_leaves, n_columns)
+        What the leaves add for each model.
+    start : list of float64 arrays of shape (n_columns,)
+    """
+
+    def __init__(self, sums, columns, trees, axes):
+        n_first = len(sums[0].value)
+        second = trees[1].nodes.copy()
+        second[second[:, 0] < 0, 1] += n_first
+        self.trees = JoinedTrees(axes, [trees[0], CodedTrees(second, trees[1].offsets)])
+        n_columns = 1 + max(int(own.max()) for own in columns)
+        n_rows = n_first + len(sums[1].value)
+        self.leaves, self.start = [], []
+        for part, own, rows in zip(
+            sums, columns, (slice(n_first), slice(n_first, n_rows)), strict=True
+        ):
+            value, start = np.zeros((n_rows, n_columns)), np.zeros(n_columns)
+            value[rows, own] = part.value
+            start[own] = part.start
+            self.leaves.append(self.trees.leaf_sums(value))
+            self.start.append(start)
+
+
 def _same_splits(trees):
     """Join trees of the same splits: pairs of nodes and the rows of their leaves.
 
@@ -184,230 +168,3 @@ def _same_splits(trees):
         nodes[leaf, 1] = np.arange(len(rows))
         kinds.setdefault(nodes.tobytes(), (nodes, []))[1].append(rows)
     return [(nodes, np.column_stack(rows)) for nodes, rows in kinds.values()]
-
-
-def forms_of(trees, lead, classes, a, b, rounding):
-    """What a point needs at which one vote answers a class, and another vote another class.
-
-    Parameters
-    ----------
-    trees : JoinedTrees
-    lead : callable
-        ``lead(vote, a, b)``: the lead of a class over another in one of the two votes: of the
-        leaves, at the start, and the least that counts.
-    classes : pair of int arrays
-        Of the votes.
-    a, b : int
-        What the first and the second answer.
-    rounding : callable
-        ``rounding(m)``: largest error of a sum of `m` times the first lead and the second one.
-
-    Returns
-    -------
-    forms, start, need : float64 arrays
-        See ``JointSearch.find``.
-    """
-    first, second = classes
-    forms = [(*lead(0, a, k), rounding(1.0)) for k in first.tolist() if k != a]
-    forms += [(*lead(1, b, k), rounding(1.0)) for k in second.tolist() if k != b]
-    if b in first and a in second:
-        one, two = lead(0, a, b), lead(1, b, a)
-        for m in _mixtures(trees, one, two):
-            mixed = [m * x + y for x, y in zip(one, two, strict=True)]
-            forms.append((*mixed, rounding(m)))
-    leaves, start, least, error = zip(*forms, strict=True)
-    need = np.array(least) - np.array(error)
-    return np.ascontiguousarray(np.column_stack(leaves)), np.array(start), need
-
-
-def _mixtures(trees, one, two):
-    """Weights of the first lead for which the bound on both together is small."""
-    spread = [float(trees.most(x) + trees.most(-x)) for x, _, _ in (one, two)]
-    scale = spread[1] / spread[0] if min(spread) > 0 else 1.0
-    tried = scale * 2.0 ** np.arange(-12.0, 12.01, 0.5)
-    own = _factor(one[0], two[0])
-    if own > 0:
-        tried = np.append(tried, own)
-    bounds = [trees.most(m * one[0] + two[0]) + m * one[1] + two[1] for m in tried]
-    return tried[int(np.argmin(bounds))] * MIXTURES
-
-
-def _factor(one, two):
-    """What a lead is multiplied by to be the other one's negative, as nearly as can be."""
-    square = float(one @ one)
-    return -float(one @ two) / square if square > 0 else 0.0
-
-
-class PairOfVotes:
-    """Two forests that add up votes, over common axes.
-
-    Parameters
-    ----------
-    sums : pair of Sums
-    columns : pair of int arrays
-        The places of each forest's classes among all labels.
-    trees : pair of CodedTrees
-        The numbers of their leaves are nodes of their forests.
-    axes : Axes
-    outside : pair of int32 arrays or None
-        Regions outside the domain.
-    differ : callable
-        ``differ(cells)``: at which of some cells the forests' own answers are wrong.
-    wrong : bool array of shape (n_labels, n_labels) or None
-        Which pairs of answers are wrong; None: those that differ.
-    """
-
-    def __init__(self, sums, columns, trees, axes, outside, differ, wrong=None):
-        self.axes, self.outside, self.differ = axes, outside, differ
-        self.sums, self.columns, self.wrong = sums, columns, wrong
-        n_first = len(sums[0].value)
-        second = trees[1].nodes.copy()
-        second[second[:, 0] < 0, 1] += n_first
-        self.trees = JoinedTrees(axes, [trees[0], CodedTrees(second, trees[1].offsets)])
-        n_labels = 1 + max(int(own.max()) for own in columns)
-        n_rows = n_first + len(sums[1].value)
-        self.votes, self.start, self.wins = [], [], []
-        for part, own, rows in zip(
-            sums, columns, (slice(n_first), slice(n_first, n_rows)), strict=True
-        ):
-            value, start = np.zeros((n_rows, n_labels)), np.zeros(n_labels)
-            value[rows, own] = part.value
-            start[own] = part.start
-            leaves, constant = self.trees.centred(self.trees.leaf_sums(value))
-            self.votes.append(leaves)
-            self.start.append(start + constant)
-            rank = np.zeros(n_labels, dtype=np.intp)
-            rank[own] = -np.arange(len(own)) if part.tie_upper else np.arange(len(own))
-            self.wins.append(rank)
-        self.search = JointSearch(axes.shape, self.trees.nodes, self.trees.offsets)
-        self.n_boxes = 0
-
-    def rounding(self, m):
-        """Largest error of a sum of `m` times the first votes and the second ones."""
-        terms = self.trees.n_members + 16
-        return 16.0 * terms * _EPS * (m * self.sums[0].magnitude + self.sums[1].magnitude)
-
-    def _lead(self, model, a, b):
-        """Lead of a label over another: of leaves, at the start, and the least that counts."""
-        sums, votes, start = self.sums[model], self.votes[model], self.start[model]
-        if sums.is_exact:
-            rank = self.wins[model]
-            least = 0.0 if rank[a] < rank[b] else HALF_STEP
-        else:
-            least = -2.0 * sums.rounding
-        return votes[:, a] - votes[:, b], start[a] - start[b], least
-
-    def case(self, a, b):
-        """What a point needs at which the first forest answers a label, the second another."""
-        return forms_of(self.trees, self._lead, self.columns, a, b, self.rounding)
-
-    def refute(self, box=None, deadline=np.inf, max_boxes=None):
-        """Look for a cell on which the forests' own answers differ, or are wrong.
-
-        Parameters
-        ----------
-        box : pair of int32 arrays or None
-            Where to look; None: everywhere.
-        deadline : float
-            On the clock of ``time.monotonic()``.
-        max_boxes : int or None
-
-        Returns
-        -------
-        equal : bool or None
-            None: a limit came first.
-        cells : int32 array of shape (0 or 1, n_axes)
-            Where they differ.
-        """
-        self.n_boxes = 0
-        first, second = self.columns
-        pairs = [(a, b) for a in first.tolist() for b in second.tolist() if a != b]
-        if self.wrong is not None:
-            pairs = [pair for pair in pairs if self.wrong[pair]]
-        none = np.empty((0, len(self.axes.shape)), dtype=np.int32)
-        for limit in ROUNDS:
-            left = []
-            for a, b in pairs:
-                room = None if max_boxes is None else max_boxes - self.n_boxes
-                if time.monotonic() >= deadline or (room is not None and room <= 0):
-                    return None, none
-                if limit is not None:
-                    room = limit if room is None else min(room, limit)
-                cells = self.search.find(
-                    *self.case(a, b),
-                    box=box,
-                    outside=self.outside,
-                    judge=self.differ,
-                    deadline=deadline,
-                    max_boxes=room,
-                )
-                self.n_boxes += self.search.n_boxes
-                if len(cells):
-                    return False, cells[:1]
-                if self.search.stopped:
-                    left.append((a, b))
-            pairs = left
-            if not pairs:
-                return True, none
-            if limit == ROUNDS[0] and box is None:
-                try:
-                    pairs, cells = self._separable(pairs, deadline)
-                except Stopped:
-                    return None, none
-                if len(cells) or not pairs:
-                    return not len(cells), cells[:1]
-        return None, none
-
-    def _separable(self, pairs, deadline):
-        """Pairs of classes that sums of functions of one feature leave open, and refuting cells."""
-        none = np.empty((0, len(self.axes.shape)), dtype=np.int32)
-        if self.trees.axis_of is None or self.outside is not None:
-            return pairs, none
-        first, second = self.columns
-        two_classes = len(first) == len(second) == 2
-        left, listed = [], set()
-        for a, b in pairs:
-            if frozenset((a, b)) in listed:
-                continue
-            if b not in first or a not in second:
-                left.append((a, b))
-                continue
-            one, two = self._lead(0, a, b), self._lead(1, b, a)
-            tables = [self.trees.tables(leaves) for leaves, _, _ in (one, two)]
-            error = self.rounding(1.0)
-            slack = error - one[2], error - two[2]
-            m = _factor(one[0], two[0])
-            apart = self.trees.most(np.abs(m * one[0] + two[0])) + abs(m * one[1] + two[1])
-            magnitude = m * self.sums[0].magnitude + self.sums[1].magnitude
-            is_same = m > 0 and apart <= SAME * magnitude
-            cells = none
-            try:
-                if is_same:
-                    # the same but for a factor: one says a and the other b only where both are tied
-                    most = max(*slack, (max(slack) + float(apart)) / m) + error
-                    cells = near_ties(tables[0], one[1], most, deadline)
-                    listed.add(frozenset((a, b)))
-                elif two_classes:
-                    cells = both_lead(*tables, (one[1], two[1]), slack, deadline)
-                    if len(cells):
-                        left.append((a, b))
-                else:
-                    left.append((a, b))
-            except TooMany:
-                left.append((a, b))
-                continue
-            found = self._refuting(cells, deadline)
-            if len(found):
-                return left, found
-        return left, none
-
-    def _refuting(self, cells, deadline):
-        """The first of some cells on which the forests' own answers differ, if there is one."""
-        for i in range(0, len(cells), ASKED):
-            if time.monotonic() >= deadline:
-                raise Stopped
-            part = cells[i : i + ASKED]
-            differ = self.differ(part)
-            if differ.any():
-                return part[differ][:1]
-        return cells[:0]

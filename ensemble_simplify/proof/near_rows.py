@@ -13,11 +13,11 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.grid import FREE, CodedTrees, Stopped, leaves_of_cells
+from ensemble_simplify.grid import FREE, CodedTrees, Stopped, in_boxes, leaves_of_cells
 from ensemble_simplify.proof._lines import UNSURE, LineWalker, find_runs
-from ensemble_simplify.reading import LinearVotes
+from ensemble_simplify.reading import Sums
 
-# Cells whose labels are held at once, and cells times trees that are decided at once.
+# Cells whose labels are held at once; and cells, times trees, whose class is computed at once.
 BATCH_CELLS, BATCH_LEAVES = 1 << 22, 1 << 22
 # Numbers in the cells whose lines are walked at once.
 WALK_CELLS = 1 << 22
@@ -46,7 +46,7 @@ class Lines:
         self.first = np.concatenate([[0], np.cumsum(axes.shape)]).astype(np.intp)
         none = np.empty((0, len(axes.shape)), dtype=np.int32)
         self.outside = (none, none) if outside is None else outside
-        self.linear = forest.linear_votes()
+        self.sums = forest.sums
 
     @property
     def n_positions(self):
@@ -77,7 +77,7 @@ class Lines:
         labels = np.full((len(cells), self.n_positions), FREE, dtype=np.uint16)
         if from_axis is None:
             from_axis = np.zeros(len(cells), dtype=np.intp)
-        if self.linear is None:
+        if self.sums is None:
             # the vote is no sum: every cell is asked
             walked = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
             labels[walked >= from_axis[:, None]] = UNSURE
@@ -85,10 +85,10 @@ class Lines:
             walker = LineWalker(
                 self.trees.nodes,
                 self.trees.offsets,
-                self.linear.value,
-                exact=self.linear.is_exact,
-                tie_upper=self.linear.tie_upper,
-                tolerance=self.linear.rounding,
+                self.sums.folded,
+                exact=self.sums.is_exact,
+                tie_upper=self.sums.tie_upper,
+                tolerance=self.sums.rounding,
                 first=self.first,
                 outside=self.outside,
             )
@@ -140,8 +140,7 @@ class Lines:
         leaves = np.empty((len(self.trees), len(cells)), dtype=np.intp)
         leaves_of_cells(self.trees.nodes, self.trees.offsets, cells, leaves)
         labels = self.decide(leaves)
-        for first, last in zip(*self.outside, strict=True):
-            labels[((first <= cells) & (cells <= last)).all(axis=1)] = FREE
+        labels[in_boxes(cells, self.outside)] = FREE
         return labels
 
 
@@ -160,7 +159,7 @@ class TreeLines(Lines):
     def __init__(self, nodes, n_classes, lines):
         self.trees = CodedTrees(nodes, np.array([0, len(nodes)], dtype=np.intp))
         self.n_classes, self.first, self.outside = n_classes, lines.first, lines.outside
-        self.linear = LinearVotes(np.eye(n_classes), False, 0.0, True, 0.0)
+        self.sums = Sums(np.eye(n_classes), np.zeros(n_classes), 1.0, 0.0, is_exact=True)
 
     def decide(self, leaves):
         """The class of a leaf is its number."""
@@ -168,8 +167,8 @@ class TreeLines(Lines):
 
 
 def n_near(n_rows, shape, max_changes):
-    """Points that differ from a row in at most so many axes, as a float; of several, for each."""
-    # the elementary symmetric polynomials of the numbers of other cells
+    """Number of points that differ from a row on at most `max_changes` axes, added up over rows."""
+    # after each axis: in how many ways 0, 1, 2, ... of the axes so far can be changed
     ways = np.zeros(max_changes + 1)
     ways[0] = 1.0
     for n in shape:
@@ -178,7 +177,7 @@ def n_near(n_rows, shape, max_changes):
 
 
 def within(cells, known, max_changes):
-    """Which cells differ from one of some known cells on at most so many axes.
+    """Which cells differ on at most `max_changes` axes from at least one of the `known` cells.
 
     O(cells * known * axes).
 
@@ -251,7 +250,7 @@ def _further(rows, cells, from_axis, shape, n):
 
 
 def differences(one, two, cells, shape, max_changes, deadline=np.inf):
-    """Points near some rows on which two models differ, each once for each row.
+    """Points near some rows on which two models differ; each is found once for each row near it.
 
     Parameters
     ----------
@@ -292,10 +291,11 @@ def differences(one, two, cells, shape, max_changes, deadline=np.inf):
             differ = _common(first, one[1]) != _common(second, two[1])
             at, position = np.nonzero(differ)
             changed = lines.cells_at(walked[part][at], position)
-            # a cell stands on each of its own lines, and on a line of a cell with a change less
+            # The walked cell itself lies on all of its lines. If it is the row's cell, it counts on
+            # the first line; else it was found before, from a cell with one change fewer.
             axis = np.searchsorted(lines.first, position, side="right") - 1
-            own = changed[np.arange(len(at)), axis] == walked[part][at, axis]
-            once = ~own | ((from_axis[part][at] == 0) & (axis == 0))
+            is_walked = changed[np.arange(len(at)), axis] == walked[part][at, axis]
+            once = ~is_walked | ((from_axis[part][at] == 0) & (axis == 0))
             yield row[part][at[once]], changed[once]
 
 

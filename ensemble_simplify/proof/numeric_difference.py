@@ -17,127 +17,35 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit
 
-from ensemble_simplify.grid import CodedTrees, leaves_of_cells, paint_lines
+from ensemble_simplify.grid import in_boxes, leaves_of_cells, paint_lines
 from ensemble_simplify.proof._joint import JointSearch
-from ensemble_simplify.proof.joined_trees import JoinedTrees
+from ensemble_simplify.proof.joined_trees import JoinedPair
 from ensemble_simplify.proof.near_rows import walks
 
 _EPS = float(np.finfo(np.float64).eps)
-# Cells from which it is climbed at a time, and passes over their coordinates.
-STARTS, SWEEPS = 16, 4
-# Bars between the bound on everything and the tolerance.
+# Random cells from which the search for a large difference starts.
+STARTS = 16
+# How often each of these cells is moved along every axis.
+SWEEPS = 4
+# Differences that are excluded one after the other, down to the tolerance: each lies half as far
+# above the tolerance as the one before.
 BARS = 6
-# Boxes looked at for points within rounding of the tolerance.
+# Boxes searched at most for points whose difference is the tolerance itself, up to rounding.
 GREY_BOXES = 20_000
-# Halvings of what the largest difference lies in, boxes looked at for each, how many of them may
-# be too few, and when the difference is known.
-BISECTIONS, BRACKET_BOXES, FAILURES, CLOSE = 40, 20_000, 3, 1e-6
-# Where tangents touch, from the bar up to one.
+# Bisections, at most, of the interval that holds the largest difference.
+BISECTIONS = 40
+# Boxes searched at most in one bisection.
+BRACKET_BOXES = 20_000
+# Bisections that may run out of boxes before no more are tried.
+FAILURES = 3
+# The largest difference counts as known once its interval is this share of its upper end.
+CLOSE = 1e-6
+# Where the tangents to the set of log-odds touch it: shares of the way from the bar to one.
 TANGENTS = (0.002, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.998)
-# Numbers on lines held at once.
+# Numbers held at once while lines of cells are compared.
 LINE_NUMBERS = 1 << 22
-# Cells that are put to the models at once.
+# Cells that the models are asked about at once.
 ASKED = 4096
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """What a model answers as sums of leaf vectors, in real arithmetic.
-
-    Attributes
-    ----------
-    value : float64 array of shape (n_nodes, n_outputs)
-    start : float64 array of shape (n_outputs,)
-    magnitude : float
-        The largest sum of absolute values.
-    rounding : float
-        The model's own answer is no further from the sum.
-    """
-
-    value: np.ndarray
-    start: np.ndarray
-    magnitude: float
-    rounding: float
-
-    @classmethod
-    def of(cls, forest):
-        """The answers of a forest: values of a regressor, probabilities of a classifier.
-
-        Returns
-        -------
-        Scores or None
-            None where they are no sums of what leaves add.
-        """
-        n_outputs = max(forest.n_classes, 1)
-        value, start = np.zeros((forest.n_nodes, n_outputs)), np.zeros(n_outputs)
-        is_regressor = forest.classes is None
-        if not _add(forest, forest.vote, np.arange(n_outputs), 1.0, value, start, is_regressor):
-            return None
-        largest = np.where(forest.left < 0, np.abs(value).max(axis=1), 0.0)
-        magnitude = float(np.maximum.reduceat(largest, forest.offsets[:-1]).sum())
-        magnitude += float(np.abs(start).max())
-        eps = float(np.finfo(forest.vote.dtype).eps)
-        return cls(value, start, magnitude, 8.0 * (forest.n_trees + 16) * eps * magnitude)
-
-    @classmethod
-    def of_margin(cls, forest, slope):
-        """The log-odds of the upper of two classes, for boosting; None where there is no such.
-
-        Parameters
-        ----------
-        forest : Forest
-        slope : float
-            What the sum is multiplied by before the sigmoid.
-        """
-        vote = forest.vote
-        value, start = np.zeros((forest.n_nodes, 1)), np.zeros(1)
-        if forest.n_classes != 2 or vote.members:
-            return None
-        if vote.rule == "additive" and vote.n_scores == 1:
-            # LightGBM has a slope of its own
-            value[:, 0] = forest.value[:, 0] * slope * vote.scale
-            start += vote.init[:1] * slope * vote.scale
-        elif vote.rule == "samme":
-            value[:, 0] = (forest.value[:, 1] - forest.value[:, 0]) / vote.scale * slope
-        else:
-            return None
-        largest = np.where(forest.left < 0, np.abs(value[:, 0]), 0.0)
-        magnitude = float(np.maximum.reduceat(largest, forest.offsets[:-1]).sum())
-        magnitude += float(np.abs(start).max())
-        eps = float(np.finfo(vote.dtype).eps)
-        return cls(value, start, magnitude, 16.0 * (forest.n_trees + 16) * eps * magnitude)
-
-
-def _add(forest, vote, columns, factor, value, start, is_regressor):
-    """Add `factor` times the answers of a vote; False if they are no sums."""
-    if vote.link is not None or vote.rule in ("samme", "hard", "majority"):
-        return False
-    if vote.rule == "additive" and not is_regressor:
-        return False
-    if vote.members:
-        if vote.rule == "mean":
-            shares = np.full(len(vote.members), 1.0 / vote.scale)
-        else:
-            weights = np.ones(len(vote.members)) if vote.weights is None else vote.weights
-            shares = weights / weights.sum()
-        return all(
-            _add(
-                forest,
-                member,
-                columns if member.columns is None else columns[member.columns],
-                factor * share,
-                value,
-                start,
-                is_regressor,
-            )
-            for member, share in zip(vote.members, shares, strict=True)
-        )
-    nodes = slice(forest.offsets[vote.start], forest.offsets[vote.stop])
-    share = factor / vote.scale if vote.rule == "mean" else factor
-    value[nodes, columns] = forest.value[nodes, : vote.n_scores] * share
-    if vote.init is not None:
-        start[columns] += vote.init[: vote.n_scores] * factor
-    return True
 
 
 @dataclass(eq=False)
@@ -173,7 +81,8 @@ class Closeness:
 
     Parameters
     ----------
-    scores : pair of Scores
+    sums : pair of Sums
+        Of values or probabilities.
     columns : pair of int arrays
         The places of each model's outputs among all.
     trees : pair of CodedTrees
@@ -187,28 +96,15 @@ class Closeness:
         Answers a and b are close where ``abs(a - b) <= atol + rtol * abs(b)``.
     """
 
-    def __init__(self, scores, columns, trees, axes, outside, answers, atol, rtol):
+    def __init__(self, sums, columns, trees, axes, outside, answers, atol, rtol):
         self.axes, self.outside, self.answers = axes, outside, answers
         self.atol, self.rtol = atol, rtol
-        n_first = len(scores[0].value)
-        second = trees[1].nodes.copy()
-        second[second[:, 0] < 0, 1] += n_first
-        self.trees = JoinedTrees(axes, [trees[0], CodedTrees(second, trees[1].offsets)])
-        n_outputs = 1 + max(int(own.max()) for own in columns)
-        n_rows = n_first + len(scores[1].value)
-        self.leaves, self.start = [], []
-        for part, own, rows in zip(
-            scores, columns, (slice(n_first), slice(n_first, n_rows)), strict=True
-        ):
-            value, start = np.zeros((n_rows, n_outputs)), np.zeros(n_outputs)
-            value[rows, own] = part.value
-            start[own] = part.start
-            self.leaves.append(self.trees.leaf_sums(value))
-            self.start.append(start)
-        self.n_outputs = n_outputs
+        pair = JoinedPair(sums, columns, trees, axes)
+        self.trees, self.leaves, self.start = pair.trees, pair.leaves, pair.start
+        self.n_outputs = len(pair.start[0])
         # sums here, and those of the models, are no further from real ones than this
-        magnitude = scores[0].magnitude + (1.0 + rtol) * scores[1].magnitude
-        own = scores[0].rounding + (1.0 + rtol) * scores[1].rounding
+        magnitude = sums[0].magnitude + (1.0 + rtol) * sums[1].magnitude
+        own = sums[0].rounding + (1.0 + rtol) * sums[1].rounding
         terms = self.trees.n_members + len(self.trees.first) + 16
         # the comparison itself rounds, too
         self.margin = 2.0 * own + 16.0 * terms * _EPS * magnitude + 8.0 * _EPS * atol
@@ -241,13 +137,7 @@ class Closeness:
         return apart
 
     def _is_inside(self, cells):
-        if self.outside is None:
-            return np.ones(len(cells), dtype=bool)
-        first, last = self.outside
-        inside = np.ones(len(cells), dtype=bool)
-        for lo, hi in zip(first, last, strict=True):
-            inside &= ~((lo <= cells) & (cells <= hi)).all(axis=1)
-        return inside
+        return ~in_boxes(cells, self.outside)
 
     # ------------------------------------------------------------------ lines
 
@@ -509,8 +399,8 @@ class CloseOdds(Closeness):
     are a convex set: its tangents are demands on sums.
     """
 
-    def __init__(self, scores, columns, trees, axes, outside, answers, atol, dtype):
-        super().__init__(scores, columns, trees, axes, outside, answers, atol, 0.0)
+    def __init__(self, sums, columns, trees, axes, outside, answers, atol, dtype):
+        super().__init__(sums, columns, trees, axes, outside, answers, atol, 0.0)
         # the margin so far is one of log-odds; the sigmoid is no steeper than a quarter
         self.of_sums = self.margin
         self.margin = 0.25 * self.margin + 32.0 * float(np.finfo(dtype).eps)

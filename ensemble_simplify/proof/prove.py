@@ -12,16 +12,32 @@ import numpy as np
 
 from ensemble_simplify.grid import paint_lines
 
-# Boxes looked at with bounds on each model alone, before bounds on both together; and how many
-# times more where they take turns.
-FIRST_BOXES, MORE_BOXES = 2000, 16
-# Near ties of changed models: times that every box is searched, cells at a time, passes over their
-# coordinates; seconds at most, and the share of a time limit.
-TIE_STARTS, TIE_CELLS, TIE_SWEEPS, TIE_SECONDS, TIE_SHARE = 16, 8, 3, 5.0, 0.4
+# Boxes searched with bounds on each model alone, before the bounds on both together are tried.
+FIRST_BOXES = 2000
+# If those fail, too, the bounds on each model alone get so many times more boxes in the next turn.
+MORE_BOXES = 16
+# The search for near ties: how often every box is searched.
+TIE_STARTS = 16
+# Random cells that are moved at once in a box.
+TIE_CELLS = 8
+# How often each of these cells is moved along every axis.
+TIE_SWEEPS = 3
+# Share of a time limit that this search may take.
+TIE_SHARE = 0.4
+# Work that this search may take, in nanoseconds by forecast.
+TIE_WORK = 5e9
+# Forecast of one move of the cells along an axis: this, and for each cell
+TIE_MOVE = 3e4
+# this for each tree,
+TIE_TREE = 250.0
+# and this for each score of each cell of its line.
+TIE_SCORE = 15.0
 
 
 def prove(space, end, max_boxes, near_ties=True):
-    """Prove that two models are equal inside the domain, or no pair of their answers wrong.
+    """Prove that no cell of the domain has two wrong answers, or find such a cell.
+
+    Two different answers are wrong, unless the space says which pairs are.
 
     Parameters
     ----------
@@ -128,8 +144,9 @@ def _search_ties(space, end):
     """
     rng = np.random.default_rng(0)
     begin = time.perf_counter()
-    end = begin + min(TIE_SECONDS, TIE_SHARE * (end - begin))
-    n_boxes = 0
+    end = begin + TIE_SHARE * (end - begin) if end < np.inf else end
+    n_boxes, work = 0, 0.0
+    forest, shape = space.forests[0], space.axes.shape
     for _ in range(TIE_STARTS):
         for lo, hi in space.changed:
             n_boxes += 1
@@ -140,8 +157,10 @@ def _search_ties(space, end):
                     if space.outside is None or _box_around(cells[at], *space.outside) is None:
                         return n_boxes, cells[at : at + 1]
                 for axis in rng.permutation(np.flatnonzero(lo < hi)):
-                    if time.perf_counter() >= end:
+                    if time.perf_counter() >= end or work >= TIE_WORK:
                         return n_boxes, None
+                    a_line = TIE_TREE * forest.n_trees + TIE_SCORE * forest.n_scores * shape[axis]
+                    work += TIE_MOVE + TIE_CELLS * a_line
                     _move_to_ties(space, cells, axis, lo[axis], hi[axis], rng)
     return n_boxes, None
 
@@ -149,16 +168,13 @@ def _search_ties(space, end):
 def _move_to_ties(space, cells, axis, first, last, rng):
     """Move cells along an axis, in first..last, to where the first model is closest to a tie."""
     trees, forest, length = space.trees[0], space.forests[0], space.axes.shape[axis]
-    scores = np.zeros((len(cells) * length, forest.n_scores))
-    if forest.vote.init is not None:
-        scores += forest.vote.init[: forest.n_scores]
-    paint_lines(trees.nodes, trees.offsets[:-1], forest.value, cells, axis, length, scores)
+    sums = forest.sums
+    value = forest.value if sums is None else sums.folded
+    scores = np.zeros((len(cells) * length, value.shape[1]))
+    paint_lines(trees.nodes, trees.offsets[:-1], value, cells, axis, length, scores)
     scores = scores.reshape(len(cells), length, -1)[:, first : last + 1]
-    if scores.shape[2] == 1:
-        gap = np.abs(scores[:, :, 0])
-    else:
-        scores = np.partition(scores, -2, axis=2)
-        gap = scores[:, :, -1] - scores[:, :, -2]
+    scores = np.partition(scores, -2, axis=2)
+    gap = scores[:, :, -1] - scores[:, :, -2]
     # any of those that are closest
     closest = gap <= gap.min(axis=1, keepdims=True)
     cells[:, axis] = first + (closest * rng.random(gap.shape)).argmax(axis=1)

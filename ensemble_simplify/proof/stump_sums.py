@@ -3,8 +3,9 @@
 Boosted stumps, and trees of a single feature, add up to such sums: each axis chooses a cell, and
 with it a pair of numbers, its part of one ensemble's lead of a class and its part of another one's
 lead of another class. Whether both leads can be there at once is a knapsack with multiple choices.
-Axis after axis, the pairs of partial sums are listed; those that another pair beats in both, or
-whose best completion falls short for some mixture of the two leads (Lagrange), are left out.
+`both_lead` lists the pairs of partial sums, axis after axis, and leaves those out that another
+pair beats in both numbers, or whose best completion falls short for some weighted sum of the two
+leads (Lagrange). `near_ties` finds the points at which one such sum is zero but for rounding.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ensemble_simplify.grid import Stopped
 MIXTURES = 2.0 ** np.array(sorted(np.arange(-4.0, 4.01, 0.25), key=abs))
 # Pairs of sums that are listed at most.
 MAX_SUMS = 1 << 21
-# Up to so many sums, their places are sorted with them.
+# With more sums in both halves, the few that are in pairs are picked out first.
 FEW = 1 << 12
 
 
@@ -60,8 +61,7 @@ def both_lead(one, two, start, slack, deadline=np.inf):
     f, g = np.array([start[0]]), np.array([start[1]])
     history = []
     for step, a in enumerate(order):
-        if time.monotonic() >= deadline:
-            raise Stopped
+        _stop_after(deadline)
         choices = _undominated(one[a], two[a])
         parent = np.repeat(np.arange(len(f)), len(choices))
         cell = np.tile(choices, len(f))
@@ -87,12 +87,14 @@ def both_lead(one, two, start, slack, deadline=np.inf):
 def near_ties(parts, start, slack, deadline=np.inf):
     """Points at which a sum of functions of one feature each is all but zero.
 
-    The sums of one half of the axes, sorted, are looked up for each sum of the other half.
+    The two halves of the axes meet in the middle: all sums of each half are listed, and then the
+    pairs of a sum of one half with a sum of the other that all but cancels it.
 
     Parameters
     ----------
     parts : list of float64 arrays of shape (n_cells of the axis,)
     start : float
+        Where the sum begins.
     slack : float
         Largest size of a sum that counts.
     deadline : float
@@ -106,56 +108,72 @@ def near_ties(parts, start, slack, deadline=np.inf):
     ------
     TooMany, Stopped
     """
-    halves, sizes = ([], []), [1.0, 1.0]
-    for a in sorted(range(len(parts)), key=lambda a: -len(parts[a])):
-        smaller = int(sizes[1] < sizes[0])
-        halves[smaller].append(a)
-        sizes[smaller] *= len(parts[a])
-    if max(sizes) > MAX_SUMS * 4:
-        raise TooMany
-    sums = []
-    for half in halves:
-        total = np.zeros(1)
-        for a in half:
-            total = np.add.outer(total, parts[a]).ravel()
-        sums.append(total)
-    asked = -sums[1] - start
-    near = [np.arange(len(half)) for half in sums]
-    if min(len(half) for half in sums) > FEW:
-        # sorting numbers is much faster than sorting with their places: first, which come close
-        rising, looked_up = np.sort(sums[0]), np.sort(asked)
-        if time.monotonic() >= deadline:
-            raise Stopped
-        least = np.searchsorted(rising, looked_up - slack, side="left")
-        some = np.searchsorted(rising, looked_up + slack, side="right") > least
-        if time.monotonic() >= deadline:
-            raise Stopped
-        near[1] = np.flatnonzero(_among(asked, looked_up[some]))
-        close = np.concatenate([looked_up[some] - slack, looked_up[some] + slack])
-        near[0] = np.flatnonzero(_within(sums[0], *np.split(close, 2)))
-    near[0] = near[0][np.argsort(sums[0][near[0]])]
-    asked = asked[near[1]]
-    ascending = sums[0][near[0]]
-    least = np.searchsorted(ascending, asked - slack, side="left")
-    most = np.searchsorted(ascending, asked + slack, side="right")
-    n_near = (most - least).sum()
-    if n_near > MAX_SUMS:
-        raise TooMany
-    second = near[1][np.repeat(np.arange(len(asked)), most - least)]
-    begin = np.repeat(least - np.concatenate([[0], np.cumsum(most - least)[:-1]]), most - least)
-    first = near[0][np.arange(n_near) + begin]
-    cells = np.zeros((n_near, len(parts)), dtype=np.int32)
-    for half, numbers in zip(halves, (first, second), strict=True):
+    halves = _even_halves([len(part) for part in parts])
+    sums, others = (_all_sums([parts[a] for a in half]) for half in halves)
+    pairs = _close_pairs(sums, -others - start, slack, deadline)
+    cells = np.zeros((len(pairs[0]), len(parts)), dtype=np.int32)
+    for half, places in zip(halves, pairs, strict=True):
         if half:
-            cells[:, half] = np.column_stack(
-                np.unravel_index(numbers, [len(parts[a]) for a in half])
-            )
+            shape = [len(parts[a]) for a in half]
+            cells[:, half] = np.column_stack(np.unravel_index(places, shape))
     return cells
 
 
-def _among(numbers, rising):
-    """Which numbers are among some others, in rising order."""
-    return _within(numbers, rising, rising)
+def _even_halves(n_cells):
+    """The axes in two lists with about equally many cells, those with most cells first."""
+    halves, sizes = ([], []), [1.0, 1.0]
+    for a in sorted(range(len(n_cells)), key=lambda a: -n_cells[a]):
+        smaller = int(sizes[1] < sizes[0])
+        halves[smaller].append(a)
+        sizes[smaller] *= n_cells[a]
+    if max(sizes) > MAX_SUMS * 4:
+        raise TooMany
+    return halves
+
+
+def _all_sums(parts):
+    """The sums for all choices of a cell on every axis, in the order of the cells."""
+    total = np.zeros(1)
+    for part in parts:
+        total = np.add.outer(total, part).ravel()
+    return total
+
+
+def _close_pairs(sums, wanted, slack, deadline):
+    """Places of sums and of wanted numbers: all pairs that differ by at most `slack`."""
+    i, j = np.arange(len(sums)), np.arange(len(wanted))
+    if min(len(sums), len(wanted)) > FEW:
+        i, j = _those_in_pairs(sums, wanted, slack, deadline)
+    i = i[np.argsort(sums[i])]
+    rising, wanted = sums[i], wanted[j]
+    # the sums that are close to a wanted number follow one another
+    begin = np.searchsorted(rising, wanted - slack, side="left")
+    count = np.searchsorted(rising, wanted + slack, side="right") - begin
+    n_pairs = count.sum()
+    if n_pairs > MAX_SUMS:
+        raise TooMany
+    n_before = np.cumsum(count) - count
+    return i[np.arange(n_pairs) + np.repeat(begin - n_before, count)], np.repeat(j, count)
+
+
+def _those_in_pairs(sums, wanted, slack, deadline):
+    """Places of the sums and of the wanted numbers that are in some pair; most are in none.
+
+    Numbers alone are sorted much faster than numbers with their places. So the wanted numbers in
+    pairs are found without their places, and only then the places of these few.
+    """
+    rising, close = np.sort(sums), np.sort(wanted)
+    _stop_after(deadline)
+    begin = np.searchsorted(rising, close - slack, side="left")
+    close = close[np.searchsorted(rising, close + slack, side="right") > begin]
+    _stop_after(deadline)
+    in_pair = _within(sums, close - slack, close + slack), _within(wanted, close, close)
+    return [np.flatnonzero(mask) for mask in in_pair]
+
+
+def _stop_after(deadline):
+    if time.monotonic() >= deadline:
+        raise Stopped
 
 
 def _within(numbers, least, most):

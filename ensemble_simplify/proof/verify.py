@@ -9,8 +9,10 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ensemble_simplify.base import (
     Interval,
@@ -20,8 +22,9 @@ from ensemble_simplify.base import (
     validate_params,
 )
 from ensemble_simplify.grid import Domain, read_domain
-from ensemble_simplify.proof.compare import compare_labels, compare_numbers, rows_near
-from ensemble_simplify.reading import highest_codes, names_of, on_common_table, read_forest, unwrap
+from ensemble_simplify.proof.compare import compare_labels, compare_numbers
+from ensemble_simplify.proof.outcome import Verification
+from ensemble_simplify.reading import Model, common_table
 
 
 @validate_params(
@@ -38,18 +41,18 @@ from ensemble_simplify.reading import highest_codes, names_of, on_common_table, 
     prefer_skip_nested_validation=False,
 )
 def verify(
-    model_a,
-    model_b,
+    model_a: Any,
+    model_b: Any,
     *,
-    voting="estimator",
-    domain=None,
-    X=None,
-    max_changes=None,
-    atol=None,
-    rtol=None,
-    time_limit=None,
-    max_boxes=None,
-):
+    voting: str = "estimator",
+    domain: Domain | dict | None = None,
+    X: ArrayLike | None = None,
+    max_changes: int | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    time_limit: float | None = None,
+    max_boxes: int | None = None,
+) -> Verification:
     """Prove that two tree models give the same answers, or find a row on which they differ.
 
     Two classifiers are compared by their labels or, with `atol`, by their probabilities. Two
@@ -172,42 +175,40 @@ def verify(
     True
     """
     begin = time.perf_counter()
-    models = [unwrap(model) for model in (model_a, model_b)]
-    forests = [read_forest(model, voting=voting) for model in models]
+    models = [Model.of(model, voting=voting) for model in (model_a, model_b)]
+    forests = [model.forest for model in models]
     if forests[0].n_features != forests[1].n_features:
         raise ValueError(
             f"model_a was fitted on {forests[0].n_features} features, but model_b on "
             f"{forests[1].n_features}. Compare models of the same columns."
         )
-    tolerance = _tolerance(models, forests, voting, atol, rtol)
+    tolerance = _tolerance(models, voting, atol, rtol)
     if (X is None) != (max_changes is None):
         raise ValueError(
             f"max_changes={max_changes} {'needs' if X is None else 'was given with'} the rows X. "
             "Give both, or neither to compare the models everywhere."
         )
-    check_column_names(models, X)
-    answering, table = on_common_table(models, forests)
+    check_column_names([model.estimator for model in models], X)
+    table = common_table(models)
     missing = None
     if X is not None:
-        X = rows_near(X if table is None else table.encode(X), forests[0].n_features)
+        # the rows near which models are compared are such as float32 represents
+        X = table.read(X, np.float32).astype(np.float64)
         missing = np.isnan(X).any(axis=0)
-    codes = highest_codes(forests)
-    inside = read_domain(domain, forests[0].n_features, names_of(models), missing, codes)
+    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
     if inside is not None and X is not None:
         inside.check_rows(X)
-    for model, forest in zip(models, forests, strict=True):
-        check_missing(inside, model, forest)
+    for model in models:
+        check_missing(inside, model)
     end = np.inf if time_limit is None else begin + time_limit
     if tolerance is not None:
-        outcome = compare_numbers(
-            answering, forests, inside, tolerance, X, max_changes, end, max_boxes
-        )
+        outcome = compare_numbers(models, inside, tolerance, X, max_changes, end, max_boxes)
     else:
-        outcome = compare_labels(answering, forests, inside, voting, X, max_changes, end, max_boxes)
+        outcome = compare_labels(models, inside, voting, X, max_changes, end, max_boxes)
     row = outcome.counterexample
     return replace(
         outcome,
-        counterexample=row if row is None or table is None else table.decode(row[None]),
+        counterexample=row if row is None or table.is_plain else table.decode(row[None]),
         seconds=time.perf_counter() - begin,
         domain=domain,
         max_changes=max_changes,
@@ -215,11 +216,11 @@ def verify(
     )
 
 
-def _tolerance(models, forests, voting, atol, rtol):
+def _tolerance(models, voting, atol, rtol):
     """How far apart numbers may be; None where labels are compared."""
-    kinds = [forest.classes is None for forest in forests]
+    kinds = [model.forest.classes is None for model in models]
     if kinds[0] != kinds[1]:
-        names = [type(model).__name__ for model in models]
+        names = [model.name for model in models]
         raise TypeError(
             f"{names[kinds.index(True)]}(...) is a regressor, {names[kinds.index(False)]}(...) a "
             "classifier. Give two of a kind."

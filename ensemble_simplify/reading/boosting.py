@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
 from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
-from ensemble_simplify.reading.decision import Vote
-from ensemble_simplify.reading.table import Columns, plain_levels
+from ensemble_simplify.reading.decision import Vote, link_of
+from ensemble_simplify.reading.table import Table, plain_levels
 from ensemble_simplify.reading.trees import MAX_CODE, Reading, Tree, Trees, name_of, set_of, spread
 
 # ------------------------------------------------------------------- HistGradientBoosting
@@ -61,7 +61,7 @@ def read_hist_gradient_boosting(estimator, within):
             f"{name_of(estimator)} has iterations without one tree for each of its {n_scores} "
             "scores, or none. Fit it again."
         )
-    codes, categorical, columns = _codes_of_hist(estimator, seen, categories)
+    codes, table = _codes_of_hist(estimator, seen, categories)
     trees = Trees(estimator)
     for stage in stages:
         for score, predictor in enumerate(stage):
@@ -69,8 +69,9 @@ def read_hist_gradient_boosting(estimator, within):
             tree.value = spread(tree.value, [score], n_scores)
             tree.columns = seen
             trees.add(tree, sets)
-    vote = Vote("additive", 0, len(trees), n_scores, init=init)
-    return Reading(trees, vote, classes, categorical, columns)
+    link = None if classes is None else link_of(n_scores)
+    vote = Vote("additive", 0, len(trees), n_scores, init=init, link=link)
+    return Reading(trees, vote, classes, table)
 
 
 def _unknown_layout(estimator):
@@ -114,21 +115,21 @@ def _codes_of_hist(estimator, seen, categories):
     -------
     codes : list of ndarray of int64
         For each of the first columns that the trees see, the code of each position.
-    categorical, columns
+    table
         See `Reading`.
     """
     if seen is None:
-        return [], None, None
+        return [], None
     categorical = np.zeros(len(seen), dtype=bool)
     categorical[seen[: len(categories)]] = True
+    names = getattr(estimator, "feature_names_in_", None)
     if all(_are_codes(own) for own in categories):
-        return [own.astype(np.int64) for own in categories], categorical, None
+        return [own.astype(np.int64) for own in categories], Table.of_codes(categorical, names)
     levels = [None] * len(seen)
     for column, own in zip(seen, categories, strict=False):
         levels[column] = own
-    names = getattr(estimator, "feature_names_in_", None)
-    columns = Columns(names, tuple(levels), ("missing",) * len(seen))
-    return [np.arange(len(own)) for own in categories], categorical, columns
+    table = Table(names, tuple(levels), ("missing",) * len(seen), codes=categorical)
+    return [np.arange(len(own)) for own in categories], table
 
 
 def _are_codes(categories):
@@ -250,14 +251,18 @@ def read_xgboost(estimator, within):
         n_first = int(model["gbtree_model_param"].get("num_parallel_tree", 1))
         init = _base_margin(booster, trees, init[0], n_first, estimator)
     init = init.astype(np.float64)
-    vote = Vote("additive", 0, n_trees, n_scores, init=init, link=link, dtype="float32")
-    return Reading(
-        trees,
-        vote,
-        classes,
-        categorical if categorical.any() else None,
-        _columns_of_xgboost(estimator, learner, model, categorical),
+    vote = Vote(
+        "additive",
+        0,
+        n_trees,
+        n_scores,
+        init=init,
+        link=link,
+        by_probability=link is not None,
+        dtype="float32",
     )
+    table = _table_of_xgboost(estimator, learner, model, categorical)
+    return Reading(trees, vote, classes, table)
 
 
 def _link_of_xgboost(estimator, learner, classes):
@@ -273,7 +278,7 @@ def _link_of_xgboost(estimator, learner, classes):
     else:
         n_scores = 1 if len(classes) == 2 else len(classes)
         link = _XGBOOST_LINKS.get(objective)
-        if link != ("sigmoid" if n_scores == 1 else "softmax"):
+        if link != link_of(n_scores):
             raise ValueError(
                 f"{name_of(estimator)} has {len(classes)} classes and objective={objective!r}, "
                 "which is not supported. Fit it on at least two classes with its default objective."
@@ -337,7 +342,7 @@ def _damaged(estimator):
     )
 
 
-def _columns_of_xgboost(estimator, learner, model, categorical):
+def _table_of_xgboost(estimator, learner, model, categorical):
     """The table of a model that encodes categories itself (XGBoost from 3.1); see `Reading`."""
     levels = [None] * len(categorical)
     for feature, saved in enumerate(model.get("cats", {}).get("enc", [])[: len(categorical)]):
@@ -350,16 +355,17 @@ def _columns_of_xgboost(estimator, learner, model, categorical):
             levels[feature] = np.array(own, dtype=object)
         else:
             levels[feature] = np.array(values)
-    return _table(estimator, levels, "refused", learner.get("feature_names"))
+    return _table(estimator, categorical, levels, "refused", learner.get("feature_names"))
 
 
-def _table(estimator, levels, unknown, names):
-    """Columns for levels given as pandas' categories; None if there are none."""
+def _table(estimator, categorical, levels, unknown, names):
+    """The table for levels given as pandas' categories; None if there are no codes at all."""
     if all(own is None for own in levels):
-        return None
+        return Table.of_codes(categorical, getattr(estimator, "feature_names_in_", None))
     names = getattr(estimator, "feature_names_in_", names)
     names = np.asarray(names, dtype=object) if names is not None and len(names) else None
-    return Columns(names, tuple(levels), (unknown,) * len(levels), as_category=True)
+    unknown = (unknown,) * len(levels)
+    return Table(names, tuple(levels), unknown, as_category=True, codes=categorical)
 
 
 def _margins(booster, rows, trees, start=None):
@@ -374,33 +380,36 @@ def _margins(booster, rows, trees, start=None):
 def _weigh(booster, trees, shares, init, estimator):
     """Scale the leaves of a DART model by the shares of their trees, in place; return the start.
 
-    XGBoost adds the start to a leaf and takes it away again, in float32, before it scales; from
-    rows of one kind to those of another, or from version to version, it may do without. What
-    reproduces its own margins is the arithmetic that it uses.
+    XGBoost adds the start to a leaf and subtracts it again, in float32, before it scales the leaf;
+    some versions, for some kinds of rows, do not. The start itself may have been rounded when it
+    was saved. All of this is tried, and what reproduces XGBoost's own margins is taken.
     """
     rows = _rows_of_leaves(trees[:200])
     rows = np.concatenate([rows, _mixed(rows)])
     truth = _margins(booster, rows, (0, 0)).reshape(len(rows), len(init))
     leaves = [_leaves_of(tree, rows) for tree in trees]
-    around = (init, *(np.nextafter(init, np.float32(end)) for end in (-np.inf, np.inf)))
-    for start in around if len(init) == 1 else (init,):
-        for back_and_forth in (True, False):
-            total = np.tile(start, (len(rows), 1))
-            scaled = []
-            for tree, share, leaf in zip(trees, shares, leaves, strict=True):
-                value = tree.value.astype(np.float32)
-                if back_and_forth:
-                    value = np.where(value != 0, value + start - start, value)
-                scaled.append(value * share)
-                total += scaled[-1][leaf]
-            if np.array_equal(total, truth):
-                for tree, value in zip(trees, scaled, strict=True):
-                    tree.value = value.astype(np.float64)
-                return start
+    starts = _with_neighbours(init) if len(init) == 1 else (init,)
+    for start, back_and_forth in product(starts, (True, False)):
+        values = [tree.value.astype(np.float32) for tree in trees]
+        if back_and_forth:
+            values = [np.where(value != 0, value + start - start, value) for value in values]
+        values = [value * share for value, share in zip(values, shares, strict=True)]
+        total = np.tile(start, (len(rows), 1))
+        for value, leaf in zip(values, leaves, strict=True):
+            total += value[leaf]
+        if np.array_equal(total, truth):
+            for tree, value in zip(trees, values, strict=True):
+                tree.value = value.astype(np.float64)
+            return start
     raise ValueError(
         f"The margins of {name_of(estimator)} with booster='dart' could not be reproduced from its "
         "trees. Fit it with booster='gbtree', or move it to the CPU (set_params(device='cpu'))."
     )
+
+
+def _with_neighbours(number):
+    """A float32 number, the next one below it and the next one above."""
+    return number, *(np.nextafter(number, np.float32(end)) for end in (-np.inf, np.inf))
 
 
 def _leaves_of(tree, rows):
@@ -417,43 +426,49 @@ def _leaves_of(tree, rows):
 def _base_margin(booster, trees, guess, n_first, estimator):
     """Where XGBoost starts its sums: the float32 that reproduces the margins it predicts.
 
-    A margin never falls when its start rises, so the starts that answer a margin are a range of
-    float32 numbers, and bisection finds its ends. Only the first tree sees the start itself: with
-    one tree an iteration, rows for all its leaves leave none but starts of the same function. With
-    several, rows for many combinations of leaves do.
+    Only the first tree is added to the start itself. With one tree an iteration, rows for all its
+    leaves tell apart all starts that make a difference; with several trees an iteration, rows for
+    many combinations of their leaves do.
     """
     rows = _rows_of_leaves(trees[:20])
     if n_first > 1:
         rows = np.concatenate([rows, _mixed(rows)])
-    # one iteration, all of them
-    truth = {part: _margins(booster, rows, part) for part in ((0, 1), (0, 0))}
+    # the margins after the first iteration, and after all
+    truth = {iterations: _margins(booster, rows, iterations) for iterations in ((0, 1), (0, 0))}
 
     def fits(start):
         return all(
-            np.array_equal(_margins(booster, rows, part, start), answer)
-            for part, answer in truth.items()
+            np.array_equal(_margins(booster, rows, iterations, start), margins)
+            for iterations, margins in truth.items()
         )
 
-    near = (guess, *(np.nextafter(guess, np.float32(end)) for end in (-np.inf, np.inf)))
-    start = next((start for start in near if fits(start)), None)
-    if start is not None:
-        return np.array([start], dtype=np.float32)
-    least, most = -np.inf, np.inf
-    for part, answer in truth.items():
-        below = last_float32(
-            lambda x, p=part, a=answer: _margins(booster, rows, p, x) < a, len(rows)
-        )
-        up_to = last_float32(
-            lambda x, p=part, a=answer: _margins(booster, rows, p, x) <= a, len(rows)
-        )
-        least, most = max(least, below.max()), min(most, up_to.min())
-    start = np.clip(guess, np.nextafter(np.float32(least), np.float32(np.inf)), np.float32(most))
-    if not fits(start):
-        raise ValueError(
-            f"The base score of {name_of(estimator)} could not be found from its predictions. "
-            "Move it to the CPU (set_params(device='cpu')) or fit it with base_score=0.5."
-        )
+    start = next(filter(fits, _with_neighbours(guess)), None)
+    if start is None:
+        ends = [_ends_of_start(booster, rows, *item) for item in truth.items()]
+        start = np.clip(guess, max(least for least, _ in ends), min(most for _, most in ends))
+        if not fits(start):
+            raise ValueError(
+                f"The base score of {name_of(estimator)} could not be found from its predictions. "
+                "Move it to the CPU (set_params(device='cpu')) or fit it with base_score=0.5."
+            )
     return np.array([start], dtype=np.float32)
+
+
+def _ends_of_start(booster, rows, iterations, margins):
+    """The least and the greatest start from which some iterations may lead to these margins.
+
+    A margin never falls when its start rises, so bisection finds both ends.
+    """
+
+    def below(start):
+        return _margins(booster, rows, iterations, start) < margins
+
+    def up_to(start):
+        return _margins(booster, rows, iterations, start) <= margins
+
+    too_low = last_float32(below, len(rows)).max()
+    least = np.nextafter(np.float32(too_low), np.float32(np.inf))
+    return least, np.float32(last_float32(up_to, len(rows)).min())
 
 
 def _logit32(share):
@@ -538,18 +553,18 @@ def read_lightgbm(estimator, within):
         n_scores,
         init=np.zeros(n_scores),
         link=link,
-        scale=slope,
+        slope=slope,
+        by_probability=link is not None,
         divisor=len(trees) // n_scores if averaged else 1,
     )
-    columns = _columns_of_lightgbm(estimator, categorical)
-    return Reading(trees, vote, classes, categorical if categorical.any() else None, columns)
+    return Reading(trees, vote, classes, _table_of_lightgbm(estimator, categorical))
 
 
-def _columns_of_lightgbm(estimator, categorical):
+def _table_of_lightgbm(estimator, categorical):
     """The table of a model that was fitted on a frame with categories; see `Reading`."""
     saved = getattr(estimator.booster_, "pandas_categorical", None) or []
     if not saved:
-        return None
+        return Table.of_codes(categorical, getattr(estimator, "feature_names_in_", None))
     if len(saved) != categorical.sum():
         raise ValueError(
             f"{name_of(estimator)} was fitted on a frame with {len(saved)} columns of categories, "
@@ -559,7 +574,7 @@ def _columns_of_lightgbm(estimator, categorical):
     levels = [None] * len(categorical)
     for column, own in zip(np.flatnonzero(categorical), saved, strict=True):
         levels[column] = np.array(own, dtype=object if isinstance(own[0], str) else None)
-    return _table(estimator, levels, "missing", estimator.booster_.feature_name())
+    return _table(estimator, categorical, levels, "missing", estimator.booster_.feature_name())
 
 
 def _check_lightgbm(estimator, text):
@@ -597,7 +612,7 @@ def _link_of_lightgbm(estimator, objective, classes):
         "cross_entropy": "sigmoid",
         "multiclass": "softmax",
     }.get(kind)
-    if link != ("sigmoid" if n_scores == 1 else "softmax"):
+    if link != link_of(n_scores):
         kind = {"multiclassova": "multiclass_ova"}.get(kind, kind)
         raise ValueError(
             f"{name_of(estimator)} has {len(classes)} classes and the objective {kind!r}, which is "

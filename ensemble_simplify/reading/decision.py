@@ -1,14 +1,15 @@
-"""How an ensemble counts: leaf values become scores, and scores a class.
+"""How an ensemble decides: leaf values become scores, and scores a class or a number.
 
-A `Vote` says which sums of leaf values are formed and what decides between them; `labels_of` and
-`scores_of` follow it with the NumPy expressions of the ensembles' own ``predict``, in their order,
-so that every rounding is theirs.
+A `Vote` says which sums of leaf values are formed, what decides between them, and what turns them
+into probabilities; `labels_of` and `scores_of` follow it with the NumPy expressions of the
+ensembles' own ``predict``, in their order, so that every rounding is theirs.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,7 @@ class Vote:
         ``"majority"``: counts of tree labels, first argmax;
         ``"samme"``: AdaBoost; sums divided by `scale`, the sum of the weights;
         ``"additive"``: boosting, sums from `init`; with one score, class 1 iff
-        it is above zero, or at zero if `tie_upper`, else first argmax; after `link` if given;
+        it is above `above`, or at it if `tie_upper`, else first argmax;
         ``"soft"`` and ``"hard"``: a `VotingClassifier` over `members`.
     start, stop : int
         Its trees are ``start, ..., stop - 1``.
@@ -38,13 +39,18 @@ class Vote:
     init : ndarray of shape (n_scores of the forest,) or None
         Where the sums start.
     scale : float
-        Divisor of ``"mean"`` and ``"samme"``; slope of the sigmoid.
+        Divisor of ``"mean"`` and ``"samme"``.
     tie_upper : bool
         Whether the upper of two classes wins a tie.
     columns : ndarray of int or None
         Of a member: the class index, in the vote around it, of each of its classes.
-    link : {None, "sigmoid", "softmax"}
-        What turns the sums of ``"additive"`` into the probabilities that are compared.
+    link : {None, "sigmoid", "softmax", "unknown"}
+        What turns sums into probabilities; None: they are the probabilities, or the values. Of
+        ``"samme"``, the sums are the leads of the upper class.
+    slope : float
+        What a sum is multiplied by before the sigmoid.
+    by_probability : bool
+        Whether the probabilities are compared, with the roundings of `link`, and not the sums.
     dtype : {"float64", "float32"}
         Type in which the sums of ``"additive"`` are rounded, tree after tree (float32: XGBoost).
     divisor : int
@@ -66,6 +72,8 @@ class Vote:
     tie_upper: bool = False
     columns: np.ndarray | None = None
     link: str | None = None
+    slope: float = 1.0
+    by_probability: bool = False
     dtype: str = "float64"
     divisor: int = 1
     offset: np.ndarray | None = None
@@ -85,9 +93,61 @@ class Vote:
         return replace(self, members=members, init=init)
 
     @property
+    def trees(self):
+        """Its trees, as a range."""
+        return range(self.start, self.stop)
+
+    @property
+    def n_trees(self):
+        """Number of its trees."""
+        return self.stop - self.start
+
+    @property
+    def has_one_score(self):
+        """Whether one sum decides between two classes, or is the value."""
+        return self.rule == "additive" and self.n_scores == 1
+
+    @property
+    def n_classes(self):
+        """Number of classes that it can answer."""
+        return 2 if self.has_one_score else self.n_scores
+
+    @property
+    def averages_trees(self):
+        """Whether it answers the mean of what its trees say."""
+        return self.rule == "mean" and not self.members
+
+    @property
     def is_one_tree(self):
         """Whether it answers what a single tree does."""
-        return self.rule == "mean" and not self.members and self.stop - self.start == 1
+        return self.averages_trees and self.n_trees == 1
+
+    @property
+    def counts_trees(self):
+        """Whether it counts labels of single trees, none with a negative weight."""
+        trees = all(member.is_one_tree for member in self.members)
+        return self.rule == "hard" and trees and not (self.member_weights < 0).any()
+
+    @property
+    def member_weights(self):
+        """Weights of its members, as an array."""
+        return np.ones(len(self.members)) if self.weights is None else np.asarray(self.weights)
+
+    @property
+    def moved_by(self):
+        """What its sums of leaves are moved by before they are divided by `divisor`."""
+        moved = np.zeros(self.n_scores)
+        if self.init is not None:
+            moved += self.init[: self.n_scores]
+        if self.offset is not None:
+            moved += self.divisor * self.offset
+        return moved
+
+    @property
+    def coarsest(self):
+        """Rounding unit of the coarsest type in which it, or a member, adds up."""
+        own = float(np.finfo(self.dtype).eps)
+        return max([own, *(member.coarsest for member in self.members)])
 
     @property
     def is_boosted(self):
@@ -103,6 +163,47 @@ class Vote:
         if self.offset is not None:
             own += self.divisor * np.abs(self.offset).max()
         return max([own, *(member.largest_start for member in self.members)])
+
+
+class Part(NamedTuple):
+    """A vote without members inside of another one, its columns there, and its factor."""
+
+    vote: Vote
+    columns: np.ndarray
+    factor: float
+
+
+def parts_of(vote, columns, factor=1.0, *, through_labels=False):
+    """The votes without members of which a mean of means is made.
+
+    Parameters
+    ----------
+    vote : Vote
+    columns : ndarray of int
+        The column, in the whole, of each of its classes.
+    factor : float
+        What it is multiplied by in the whole.
+    through_labels : bool
+        Whether members count that are asked for their labels.
+
+    Returns
+    -------
+    list of Part, or None where a member is asked for its label
+    """
+    if not vote.members:
+        return [Part(vote, columns, factor)]
+    if vote.rule == "samme" or (vote.rule == "hard" and not through_labels):
+        return None
+    weights = vote.member_weights
+    total = vote.scale if vote.rule == "mean" else weights.sum()
+    found = []
+    for member, weight in zip(vote.members, weights, strict=True):
+        own = columns if member.columns is None else columns[member.columns]
+        below = parts_of(member, own, factor * weight / total, through_labels=through_labels)
+        if below is None:
+            return None
+        found += below
+    return found
 
 
 def scores_of(vote, sums):
@@ -167,10 +268,9 @@ def _first_largest(scores):
 
 def _hard_labels(vote, sums):
     labels = np.stack([m.columns[labels_of(m, sums)] for m in vote.members], axis=1)
-    weights = np.ones(len(vote.members)) if vote.weights is None else vote.weights
     counts = np.zeros((labels.shape[0], vote.n_scores))
     rows = np.arange(labels.shape[0])
-    for member, weight in enumerate(weights):
+    for member, weight in enumerate(vote.member_weights):
         counts[rows, labels[:, member]] += weight
     # np.bincount ends at the largest label: classes beyond it cannot win, whatever the weights.
     counts[np.arange(vote.n_scores) > labels.max(axis=1)[:, None]] = -np.inf
@@ -196,23 +296,28 @@ def _boosted_labels(vote, sums):
     if vote.n_scores == 1:
         scores = scores[:, 0]
         label = (scores >= vote.above if vote.tie_upper else scores > vote.above).astype(np.intp)
-        if vote.link is not None:
+        if vote.by_probability:
             close = np.abs(scores) < link_margin(vote)
-            upper = _sigmoid(scores[close], vote.scale)
+            upper = _sigmoid(scores[close], vote.slope)
             # LightGBM's test; XGBoost's, above one half, is the same.
             label[close] = upper > 1 - upper
         return label
     label = _first_largest(scores)
-    if vote.link is not None:
+    if vote.by_probability:
         first_two = np.partition(scores, -2, axis=1)[:, -2:]
         close = first_two[:, 1] - first_two[:, 0] < link_margin(vote)
         label[close] = _softmax(scores[close]).argmax(axis=1)
     return label
 
 
+def link_of(n_scores):
+    """What turns so many scores into probabilities, in boosting."""
+    return "sigmoid" if n_scores == 1 else "softmax"
+
+
 def link_margin(vote):
     """Scores that differ by more keep their order through the sigmoid or softmax."""
-    return 64.0 * float(np.finfo(vote.dtype).eps) / abs(vote.scale)
+    return 64.0 * float(np.finfo(vote.dtype).eps) / abs(vote.slope)
 
 
 def _exp(x):

@@ -1,546 +1,147 @@
-"""Forest: a fitted ensemble as plain node arrays and a vote rule.
-
-`read_forest` answers with a `Forest`: the nodes of all trees one after the
-other, what each leaf adds to the score vector, and a `Vote` that turns the
-sums into a class with the arithmetic of the ensemble's own ``predict``
-(``n_jobs=None``), bit for bit.
-"""
+"""What a fitted model means: `Model.of` is the way in."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+import copy
+import warnings
 
 import numpy as np
-from sklearn.utils import check_array
+from joblib import effective_n_jobs
+from sklearn.pipeline import Pipeline
+from sklearn.utils import gen_even_slices
+from sklearn.utils.parallel import Parallel, delayed
 
-from ensemble_simplify.grid import float32_floor
-from ensemble_simplify.reading.decision import Vote, labels_of, link_margin, one_hot, scores_of
+from ensemble_simplify.reading.forest import read_forest
 from ensemble_simplify.reading.pipelines import unwrap
-from ensemble_simplify.reading.sklearn import (
-    columns_of,
-    keep_members,
-    n_features_of,
-    read,
-    readable,
-    widen_members,
-)
-from ensemble_simplify.reading.table import Columns
-from ensemble_simplify.reading.trees import name_of
+from ensemble_simplify.reading.sklearn import table_of
+from ensemble_simplify.reading.table import Table
 
-__all__ = [
-    "Forest",
-    "LinearVotes",
-    "Vote",
-    "columns_of",
-    "keep_members",
-    "read_forest",
-    "readable",
-    "tree_estimators",
-    "unwrap",
-    "widen_members",
-]
-
-# Rows times trees that `predict_index` routes at once.
-_BATCH = 1 << 20
+# Rows that are worth a thread.
+_ROWS_PER_TASK = 4096
 
 
-class LinearVotes(NamedTuple):
-    """Real-arithmetic view of a vote; see `Forest.linear_votes`."""
+class Model:
+    """A fitted model: what its trees add up to, how it decides, its table, and its own answers.
 
-    value: np.ndarray
-    tie_upper: bool
-    error_bound: float
-    is_exact: bool
-    rounding: float
-
-
-@dataclass(frozen=True, eq=False)
-class Forest:
-    """A fitted tree ensemble as plain arrays.
-
-    Attributes
-    ----------
-    n_features : int
-    classes : ndarray of shape (n_classes,) or None
-        Original labels; None for regression.
-    offsets : ndarray of intp, shape (n_trees + 1,)
-        Nodes of tree ``t`` are ``offsets[t], ..., offsets[t + 1] - 1``; the first is its root.
-    left, right : ndarray of intp, shape (n_nodes,)
-        Children, numbered over the whole forest; -1 in leaves.
-    feature : ndarray of intp, shape (n_nodes,)
-        Index into all `n_features`; -1 in leaves.
-    threshold : ndarray of float64, shape (n_nodes,)
-        Float32-exact: a row goes left iff ``float32(x) <= threshold``.
-    value : ndarray of float64, shape (n_nodes, n_scores)
-        What the tree adds to the scores of a row that ends in the node.
-    vote : Vote
-    input_dtype : {"float32", "float64"}
-        Type in which the ensemble compares. ``"float64"``: this forest is
-        faithful for rows that float32 can represent.
-    missing_left : ndarray of bool, shape (n_nodes,), or None
-        Splits that send missing values (NaN) left; the others send them right. None: all do.
-    missing : ndarray of bool, shape (n_features,), or None
-        Features that may be missing in the inputs that count; None: none may.
-    categorical : ndarray of bool, shape (n_features,), or None
-        Features that hold codes of categories: for them the forest is faithful on whole numbers
-        from 0. None: there are none.
-    columns : Columns or None
-        The table whose columns the features encode; None: rows are numbers as they are.
-    filled : ndarray of bool, shape (n_features,), or None
-        Features whose missing values are filled in from other features: where they are missing,
-        the forest is not the ensemble. None: there are none.
-    """
-
-    n_features: int
-    classes: np.ndarray | None
-    offsets: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    feature: np.ndarray
-    threshold: np.ndarray
-    value: np.ndarray
-    vote: Vote
-    input_dtype: str = "float32"
-    missing_left: np.ndarray | None = None
-    missing: np.ndarray | None = None
-    categorical: np.ndarray | None = None
-    columns: Columns | None = None
-    filled: np.ndarray | None = None
-
-    @property
-    def highest_code(self):
-        """Highest code of every feature, -1 for those of numbers; None if there are no codes."""
-        if self.categorical is None:
-            return None
-        highest = np.inf if self.columns is None else self.columns.highest
-        return np.where(self.categorical, highest, -1.0)
-
-    @property
-    def n_trees(self):
-        """Number of trees."""
-        return self.offsets.shape[0] - 1
-
-    @property
-    def n_nodes(self):
-        """Number of nodes in all trees."""
-        return self.left.shape[0]
-
-    @property
-    def n_scores(self):
-        """Number of score columns."""
-        return self.value.shape[1]
-
-    @property
-    def n_classes(self):
-        """Number of classes; 0 for regression."""
-        return 0 if self.classes is None else self.classes.shape[0]
-
-    def apply(self, X):
-        """Return the leaf in which each row ends, in every tree.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            Finite rows, or with missing values; cast to float32.
-
-        Returns
-        -------
-        ndarray of intp, shape (n_rows, n_trees)
-            Node numbers over the whole forest.
-        """
-        return np.ascontiguousarray(self._route(_rows_of_float32(X)).T)
-
-    def _route(self, X):
-        """Leaves of float32 rows, of shape (n_trees, n_rows)."""
-        if X.shape[1] != self.n_features:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but the ensemble was fitted on "
-                f"{self.n_features}. Pass the columns it was fitted on."
-            )
-        n_rows = X.shape[0]
-        entries, threshold = X.ravel(), self.threshold.astype(np.float32)
-        children = np.stack([self.right, self.left], axis=1).ravel()
-        leaves = np.repeat(self.offsets[:-1], n_rows)
-        missing = np.isnan(entries) if self.missing_left is not None else None
-        if missing is not None and not missing.any():
-            missing = None
-        active = np.flatnonzero(self.left[leaves] >= 0)
-        node, row = leaves[active], active % n_rows * self.n_features
-        while active.size:
-            at = row + self.feature.take(node)
-            goes_left = entries.take(at) <= threshold.take(node)
-            if missing is not None:
-                goes_left |= missing.take(at) & self.missing_left.take(node)
-            node = children.take(2 * node + goes_left)
-            inner = self.left.take(node) >= 0
-            leaves[active[~inner]] = node[~inner]
-            active, node, row = active[inner], node[inner], row[inner]
-        return leaves.reshape(self.n_trees, n_rows)
-
-    def decide(self, sums):
-        """Turn sums of leaf votes into classes, as the ensemble itself does.
-
-        Parameters
-        ----------
-        sums : callable
-            ``sums(start, stop, init)`` returns a float64 array of shape (n_rows,
-            n_scores): `init` (None: zeros) plus the leaf votes of trees ``start,
-            ..., stop - 1``, added one tree after the other in float64. May be called
-            several times: once for each member, or (XGBoost) for each tree.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Class indices (intp); for regression, the predicted values (float64).
-        """
-        if self.classes is None:
-            return scores_of(self.vote, sums)[:, 0]
-        return labels_of(self.vote, sums)
-
-    def predict_index(self, X):
-        """Predict rows: class indices, or values for regression.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        X = _rows_of_float32(X)
-        step = max(1, _BATCH // max(1, self.n_trees))
-        parts = [self.decide_at(self._route(X[i : i + step])) for i in range(0, X.shape[0], step)]
-        return np.concatenate(parts)
-
-    def decide_at(self, nodes):
-        """Turn the nodes where rows end into classes, or values for regression.
-
-        Parameters
-        ----------
-        nodes : ndarray of intp, shape (n_trees, n_rows)
-            Node numbers over the whole forest, of every tree.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-
-        def sums(start, stop, init):
-            total = np.zeros((nodes.shape[1], self.n_scores))
-            if init is not None:
-                total += init
-            for tree in range(start, stop):
-                total += self.value[nodes[tree]]
-            return total
-
-        return self.decide(sums)
-
-    def linear_votes(self):
-        """View the vote as a sum of leaf vectors in real arithmetic.
-
-        Returns
-        -------
-        LinearVotes or None
-            ``value`` of shape (n_nodes, n_classes), ``tie_upper`` and
-            ``error_bound``. Where the sum of ``value`` over the leaves of a row
-            is larger for one class than for every other by more than
-            ``error_bound``, `decide` answers that class. A bound of zero means that the
-            sums in the order of the trees are exact: ties go to the first class, or to the last
-            if ``tie_upper``. ``is_exact``: sums in any order are. ``rounding``: where they are
-            not, sums of floats in any order, each vote added once, tell the class by more than
-            this. None where the vote is not additive: hard votes over forests, and regression.
-        """
-        if self.classes is None:
-            return None
-        value = np.zeros((self.n_nodes, self.n_classes))
-        if not self._add_linear(self.vote, np.arange(self.n_classes), None, value):
-            return None
-        leaves = np.where(self.left[:, None] < 0, value, 0.0)
-        magnitude = np.maximum.reduceat(np.abs(leaves).max(axis=1), self.offsets[:-1]).sum()
-        vote = self.vote
-        if vote.init is not None:
-            magnitude += 2.0 * np.abs(vote.init).max()
-        if vote.offset is not None:
-            magnitude += 2.0 * vote.divisor * np.abs(vote.offset).max()
-        magnitude += vote.divisor * abs(vote.above)
-        plain = vote.rule in ("majority", "hard") or (vote.rule == "mean" and not vote.members)
-        is_exact = plain and _sums_are_exact(leaves, magnitude)
-        eps = float(np.finfo(vote.dtype).eps)
-        rounding = 8.0 * (self.n_trees + 16) * eps * float(magnitude)
-        if vote.link is not None:
-            rounding += link_margin(vote) * vote.divisor
-        bound = 0.0 if is_exact or (plain and self.n_trees == 1) else rounding
-        return LinearVotes(value, vote.tie_upper, bound, is_exact, rounding)
-
-    def _add_linear(self, vote, columns, factor, out):
-        """Add `factor` times the leaf vectors of `vote` to `out`; False if there are none."""
-        nodes = slice(self.offsets[vote.start], self.offsets[vote.stop])
-        if vote.rule == "additive":
-            out[nodes, vote.n_scores == 1 :] = self.value[nodes, : vote.n_scores]
-            shift = np.zeros(vote.n_scores)
-            if vote.init is not None:
-                shift += vote.init[: vote.n_scores]
-            if vote.offset is not None:
-                shift += vote.divisor * vote.offset
-            shift -= vote.divisor * vote.above
-            if shift.any():
-                first = slice(self.offsets[vote.start], self.offsets[vote.start + 1])
-                out[first, vote.n_scores == 1 :] += shift
-            return True
-        if vote.rule == "hard":
-            if not all(member.is_one_tree for member in vote.members):
-                return False
-            weights = np.ones(len(vote.members)) if vote.weights is None else vote.weights
-            if (weights < 0).any():
-                return False
-            for member, weight in zip(vote.members, weights, strict=True):
-                part = slice(self.offsets[member.start], self.offsets[member.stop])
-                label = member.columns[self.value[part, : member.n_scores].argmax(axis=1)]
-                out[np.arange(part.start, part.stop), columns[label]] = weight
-            return True
-        if not vote.members:
-            # Without `factor`, the vote is the whole forest, and dividing cannot change its argmax.
-            share = 1.0 if factor is None else factor / vote.scale
-            out[nodes, columns] = self.value[nodes, : vote.n_scores] * share
-            return True
-        if vote.rule == "samme":
-            return False
-        if vote.rule == "mean":
-            shares = np.full(len(vote.members), 1.0 / vote.scale)
-        else:
-            weights = np.ones(len(vote.members)) if vote.weights is None else vote.weights
-            shares = weights / weights.sum()
-        outer = 1.0 if factor is None else factor
-        return all(
-            m.rule != "hard" and self._add_linear(m, columns[m.columns], outer * share, out)
-            for m, share in zip(vote.members, shares, strict=True)
-        )
-
-
-def _rows_of_float32(X):
-    # The quick test for infinity adds up all entries: the largest float32 numbers overflow in it.
-    with np.errstate(over="ignore", invalid="ignore"):
-        return check_array(X, dtype=np.float32, order="C", ensure_all_finite="allow-nan")
-
-
-def _sums_are_exact(value, magnitude):
-    """Whether sums of rows of `value` cannot round, nor meet when divided by a count."""
-    scaled = np.ldexp(value, 20)
-    return magnitude < 2.0**20 and bool((scaled == np.rint(scaled)).all())
-
-
-def read_forest(estimator, *, voting="estimator"):
-    """Read a fitted ensemble.
+    `Model.of` reads one. It is the one place where models are asked: their trees are added up in
+    their order, whatever ``n_jobs`` says (where it is set, the rows are shared out among threads),
+    and what a model says of names of columns is not passed on.
 
     Parameters
     ----------
-    estimator : estimator
-        A fitted ensemble of trees; an estimator of this package that holds a tree or an
-        ensemble; a ``Pipeline`` that ends in one of these after scalers, imputers and selectors
-        of columns; or a ``FrozenEstimator`` around one. It is left as it is.
-    voting : {"estimator", "hard"}, default="estimator"
-        ``"estimator"``: the forest decides exactly as ``estimator.predict``
-        (with ``n_jobs=None``). ``"hard"``: majority of the trees' labels, each
-        tree with the same weight, ties to the smaller class index; not for boosting.
+    estimator : fitted estimator or function
+    table : Table or None
+        What rows of numbers stand for: codes become levels, and arrays frames if it has names;
+        None: the model takes the numbers as they are.
+    forest : Forest or None
+        Its trees, and the vote over them; None: they were not read, and it can only be asked.
+    """
+
+    def __init__(self, estimator, table=None, forest=None):
+        self.estimator, self.name = estimator, type(estimator).__name__
+        self.is_classifier = hasattr(estimator, "classes_")
+        self.table, self.forest = table, forest
+        self._asked, self._n_jobs = _in_order(estimator)
+
+    @classmethod
+    def of(cls, fitted, *, voting="estimator", classifier=False):
+        """Read a fitted model; see `read_forest`.
+
+        Parameters
+        ----------
+        fitted : estimator
+        voting : {"estimator", "hard"}, default="estimator"
+        classifier : bool, default=False
+            Whether to refuse regressors.
+
+        Raises
+        ------
+        TypeError
+            If it is a regressor, or of a kind that cannot be read.
+        """
+        estimator = unwrap(fitted)
+        forest = read_forest(estimator, voting=voting)
+        if classifier and forest.classes is None:
+            raise TypeError(
+                f"estimator={type(estimator).__name__}(...) is a regressor. Give an ensemble of "
+                "classification trees."
+            )
+        return cls(estimator, table_of(estimator, forest), forest)
+
+    @classmethod
+    def unread(cls, fitted):
+        """A model that can only be asked, with the table that it takes."""
+        estimator = unwrap(fitted)
+        return cls(estimator, table_of(estimator))
+
+    @property
+    def decision(self):
+        """The vote that turns sums into a class or a number."""
+        return self.forest.vote
+
+    @property
+    def sums(self):
+        """The sums whose largest column is the class; None where there are none."""
+        return self.forest.sums
+
+    def answers(self, rows, method="predict"):
+        """What a method of the model answers to rows of numbers."""
+        return self.ask(rows if self.table is None else self.table.decode(rows), method)
+
+    def ask(self, X, method="predict"):
+        """What it answers to rows of a user's, as they are; ``__call__`` asks a function."""
+        function = getattr(self._asked, method)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X (does not|has).* feature names")
+            n_tasks = 1
+            if self._n_jobs not in (None, 1):
+                n_tasks = min(effective_n_jobs(self._n_jobs), X.shape[0] // _ROWS_PER_TASK)
+            if n_tasks <= 1:
+                return np.asarray(function(X))
+            return np.concatenate(
+                Parallel(n_jobs=self._n_jobs, require="sharedmem")(
+                    delayed(function)(X[part]) for part in gen_even_slices(X.shape[0], n_tasks)
+                )
+            )
+
+
+def common_table(models, X=None):
+    """The table whose rows of numbers two models are put; each is asked in its own words.
+
+    Parameters
+    ----------
+    models : list of two Model
+    X : frame or array-like or None
+        Rows of the user's: the models are asked in their dtypes.
 
     Returns
     -------
-    Forest
+    Table
 
     Raises
     ------
-    TypeError
-        If the ensemble, a member of it or a step of a pipeline is of a type that is not supported.
     ValueError
-        If it has several outputs, `voting` does not fit it, or its node arrays are no trees.
-    NotFittedError
-        If it is not fitted.
-
-    Notes
-    -----
-    Leaf values of GradientBoosting are scaled before they are added; a build of
-    scikit-learn that fuses the two steps (not on x86-64) may round differently.
-    Sums of XGBoost and LightGBM are reproduced bit for bit; the exponential of their sigmoid or
-    softmax is the C library's, so for scores within 1e-5 (XGBoost) or 1e-13 (LightGBM) of a tie
-    the label relies on the package using the same one.
-    HistGradientBoosting and LightGBM compare float64 rows, and pipelines transform them: for them
-    the forest is faithful on rows of float64 that float32 can represent. Columns that boosting
-    splits as categories hold codes, whole numbers from 0: see `Forest.categorical`.
+        If they take tables of different levels.
     """
-    if voting not in ("estimator", "hard"):
-        raise ValueError(f"voting={voting!r} is not one of 'estimator', 'hard'.")
-    estimator = readable(estimator)
-    reading = read(estimator)
-    if voting == "hard":
-        _count_labels(reading, estimator)
-    return _assemble(reading, n_features_of(estimator), estimator)
+    table = Table.common([model.table for model in models])
+    if X is not None:
+        for model in models:
+            model.table = model.table.like(X)
+    return table
 
 
-def tree_estimators(estimator):
-    """List the fitted scikit-learn trees of an ensemble, in the order of `read_forest`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        As for `read_forest`, but for pipelines, whose trees split transformed columns.
-
-    Returns
-    -------
-    list of (DecisionTreeClassifier or DecisionTreeRegressor, ndarray or None)
-        Each tree with the indices of the features it was fitted on (None: all of them).
-    """
-    trees = read(estimator).trees
-    if any(tree.estimator is None for tree in trees):
-        raise TypeError(
-            f"{name_of(unwrap(estimator))} does not hold scikit-learn trees (it is or holds a "
-            "HistGradientBoosting, XGBoost or LightGBM ensemble). Use another ensemble."
-        )
-    if any(tree.folded for tree in trees):
-        raise TypeError(
-            f"{name_of(unwrap(estimator))} is or holds a Pipeline, and its trees themselves, which "
-            "are asked for here, split transformed columns. Pass the last step of the pipeline, "
-            "and transformed rows."
-        )
-    return [(tree.estimator, tree.columns) for tree in trees]
-
-
-def _count_labels(reading, estimator):
-    """Let every tree vote for its label, as one."""
-    trees, classes = reading.trees, reading.classes
-    if classes is None:
-        raise ValueError(
-            f"voting='hard' needs a classifier, but {name_of(estimator)} is a regressor. "
-            "Use voting='estimator'."
-        )
-
-    def count(vote, columns):
-        if vote.rule in ("samme", "additive"):
-            raise ValueError(
-                "voting='hard' is not defined for boosting, and "
-                f"{name_of(estimator)} is or holds a boosted ensemble. Use voting='estimator'."
-            )
-        for member in vote.members:
-            count(member, columns[member.columns])
-        if not vote.members:
-            for tree in trees[vote.start : vote.stop]:
-                label = columns[tree.value[:, : vote.n_scores].argmax(axis=1)]
-                tree.value = one_hot(label, len(classes))
-
-    count(reading.vote, np.arange(len(classes)))
-    reading.vote = Vote("majority", 0, len(trees), len(classes))
-
-
-def _assemble(reading, n_features, estimator):
-    """Join trees to a `Forest`, after checking that they are trees."""
-    nodes = _Nodes(reading.trees, n_features, estimator)
-    nodes.check_tests()
-    nodes.check_structure()
-    nodes.check_values(reading.vote)
-    offsets, tree_of, inner = nodes.offsets, nodes.tree_of, nodes.inner
-    all_float32 = all(tree.dtype == "float32" and not tree.folded for tree in reading.trees)
-    return Forest(
-        n_features=n_features,
-        classes=None if reading.classes is None else np.asarray(reading.classes),
-        offsets=offsets,
-        left=np.where(inner, nodes.left + offsets[tree_of], -1),
-        right=np.where(inner, nodes.right + offsets[tree_of], -1),
-        feature=np.where(inner, nodes.feature, -1),
-        threshold=np.where(inner, float32_floor(nodes.threshold), -2.0),
-        value=nodes.value,
-        vote=reading.vote.widened(nodes.value.shape[1]),
-        input_dtype="float32" if all_float32 else "float64",
-        missing_left=nodes.missing_left & inner if nodes.missing_left.any() else None,
-        categorical=reading.categorical,
-        columns=reading.columns,
-        filled=reading.filled,
-    )
-
-
-class _Nodes:
-    """The nodes of several trees one after the other, and checks that they are trees."""
-
-    def __init__(self, trees, n_features, estimator):
-        self.trees = trees
-        self.n_features = n_features
-        self.name = name_of(estimator)
-        self.sizes = np.array([tree.left.shape[0] for tree in trees], dtype=np.intp)
-        if (self.sizes == 0).any():
-            raise ValueError(f"{self.name} holds a tree without nodes. Fit it again.")
-        self.offsets = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.intp)
-        self.tree_of = np.repeat(np.arange(len(trees)), self.sizes)
-        self.left = np.concatenate([tree.left for tree in trees]).astype(np.intp)
-        self.right = np.concatenate([tree.right for tree in trees]).astype(np.intp)
-        self.feature = np.concatenate([tree.feature for tree in trees]).astype(np.intp)
-        self.threshold = np.concatenate([tree.threshold for tree in trees]).astype(np.float64)
-        n_scores = max(tree.value.shape[1] for tree in trees)
-        self.value = np.concatenate([_padded(tree.value, n_scores) for tree in trees])
-        self.inner = self.left != -1
-        self.missing_left = np.concatenate(
-            [
-                np.zeros(size, dtype=bool) if tree.missing_left is None else tree.missing_left
-                for tree, size in zip(trees, self.sizes, strict=True)
-            ]
-        )
-
-    def _check(self, bad, what):
-        if bad.size:
-            node, tree = int(bad[0]), int(self.tree_of[bad[0]])
-            raise ValueError(
-                f"{self.name} holds a damaged tree: in tree {tree} ({self.trees[tree].name}), "
-                f"node {node - self.offsets[tree]} {what}. Fit it again."
-            )
-
-    def check_tests(self):
-        """Check children, features and thresholds; number features as the ensemble does."""
-        inner, tree_of = self.inner, self.tree_of
-        for child, side in ((self.left, "left"), (self.right, "right")):
-            wrong = inner & ((child < 0) | (child >= self.sizes[tree_of]))
-            self._check(np.flatnonzero(wrong), f"has no valid {side} child")
-        width = np.array([tree.n_features for tree in self.trees])
-        wrong = inner & ((self.feature < 0) | (self.feature >= width[tree_of]))
-        self._check(np.flatnonzero(wrong), "splits on an unknown feature")
-        wrong = np.flatnonzero(inner & np.isnan(self.threshold))
-        self._check(wrong, "has a threshold that is not a number")
-        for tree, begin, end in zip(self.trees, self.offsets[:-1], self.offsets[1:], strict=True):
-            if tree.columns is not None:
-                part = slice(begin, end)
-                self.feature[part] = tree.columns[np.where(inner[part], self.feature[part], 0)]
-        wrong = np.flatnonzero(inner & (self.feature >= self.n_features))
-        self._check(wrong, "splits on an unknown feature")
-
-    def check_structure(self):
-        """Check that no node has two parents; what no path reaches (by hand) becomes a leaf."""
-        reached = np.zeros(self.left.shape[0], dtype=bool)
-        level = self.offsets[:-1]
-        while level.size:
-            level = np.sort(level)
-            again = reached[level]
-            again[1:] |= level[1:] == level[:-1]
-            self._check(level[again], "has two parents")
-            reached[level] = True
-            split = level[self.inner[level]]
-            begin = self.offsets[self.tree_of[split]]
-            level = np.concatenate([self.left[split] + begin, self.right[split] + begin])
-        self.leaf = reached & ~self.inner
-        self.inner &= reached
-
-    def check_values(self, vote):
-        """Check that leaf values, and their sums, are finite."""
-        leaves, largest = np.flatnonzero(self.leaf), np.zeros(len(self.leaf))
-        largest[leaves] = np.abs(self.value[leaves]).max(axis=1)
-        self._check(leaves[~np.isfinite(largest[leaves])], "has a value that is not finite")
-        with np.errstate(over="ignore"):
-            total = np.maximum.reduceat(largest, self.offsets[:-1]).sum() + vote.largest_start
-        if not np.isfinite(total):
-            raise ValueError(
-                f"{self.name} has values whose sums are not finite. Scale the target, or fit "
-                "it again."
-            )
-
-
-def _padded(value, n_scores):
-    if value.shape[1] == n_scores:
-        return value
-    return np.pad(value, ((0, 0), (0, n_scores - value.shape[1])))
+def _in_order(model):
+    """A model whose threads do not add up its trees in the order in which they end; its n_jobs."""
+    if isinstance(model, Pipeline):
+        last, n_jobs = _in_order(model.steps[-1][1])
+        if n_jobs is not None:
+            model = copy.copy(model)
+            model.steps = [*model.steps[:-1], (model.steps[-1][0], last)]
+        return model, n_jobs
+    n_jobs = getattr(model, "n_jobs", None)
+    # boosting adds up the trees of a row in one thread
+    if n_jobs in (None, 1) or not hasattr(model, "estimators_"):
+        return model, None
+    model = copy.copy(model)
+    model.n_jobs = None
+    return model, n_jobs

@@ -8,16 +8,22 @@ at the end, and what decides between classes.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ensemble_simplify.grid import float32_below
 from ensemble_simplify.reading.decision import Vote
+from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, Trees, name_of, set_of, spread
 
 
 class _ExchangeModel:
     """What `OnnxModel` and `TreeliteModel` share: they are fitted, and keep no parameters."""
+
+    n_features_in_: int
 
     def __sklearn_is_fitted__(self):
         return True
@@ -77,7 +83,7 @@ class TreeliteModel(_ExchangeModel):
     True
     """
 
-    def __init__(self, model, classes=None):
+    def __init__(self, model: Any, classes: ArrayLike | None = None):
         self.model = model
         self._header = header = model.get_header_accessor()
         self.n_features_in_ = int(model.num_feature)
@@ -95,7 +101,7 @@ class TreeliteModel(_ExchangeModel):
                     f"classes={classes!r}, but the model has {n_classes} classes. Name these."
                 )
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict rows.
 
         Parameters
@@ -115,7 +121,7 @@ class TreeliteModel(_ExchangeModel):
             return self.classes_[(scores[:, 0] > 0).astype(np.intp)]
         return self.classes_[scores.argmax(axis=1)]
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probabilities of the classes, as GTIL answers them.
 
         Parameters
@@ -167,8 +173,10 @@ class TreeliteModel(_ExchangeModel):
             dtype=dtype,
             divisor=divisor,
             offset=base if base.any() else None,
+            link=link if link in ("sigmoid", "softmax") else None,
+            slope=float(header.get_field("sigmoid_alpha")[0]),
         )
-        return Reading(trees, vote, classes, categorical if categorical.any() else None)
+        return Reading(trees, vote, classes, Table.of_codes(categorical))
 
     def _tree(self, index, dtype):
         """One tree, and the tests of its splits of categories. Treelite frees arrays: copy them."""
@@ -273,7 +281,7 @@ class OnnxModel(_ExchangeModel):
     Verification(equal=True: proven for every finite input; ...)
     """
 
-    def __init__(self, model):
+    def __init__(self, model: Any):
         try:
             import onnx
         except ImportError as error:
@@ -313,7 +321,8 @@ class OnnxModel(_ExchangeModel):
         self._in_type = _ONNX_TYPES[inputs[0].type.tensor_type.elem_type]
         # the type of the rows that reach the trees
         makers = {name: maker for maker in graph.node for name in maker.output}
-        name, self._dtype = node.input[0], None
+        name = node.input[0]
+        self._dtype: Any = None
         while name != self._input:
             maker = makers.get(name)
             if maker is None or maker.op_type not in ("Cast", "Identity"):
@@ -344,7 +353,7 @@ class OnnxModel(_ExchangeModel):
         features = self._array("nodes_featureids")
         self.n_features_in_ = known or int(features.max(initial=0)) + 1
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict rows with onnxruntime.
 
         Parameters
@@ -360,7 +369,7 @@ class OnnxModel(_ExchangeModel):
         answer = self._run(X, self._answer)
         return np.asarray(answer).ravel()
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probabilities of the classes with onnxruntime.
 
         Parameters
@@ -454,11 +463,11 @@ class OnnxModel(_ExchangeModel):
             raise self._refused(
                 f"no tree has a weight for class {(~filled).argmax()} in all leaves"
             )
-        vote = Vote(**{**vars(vote), "stop": len(trees)})
+        vote = replace(vote, stop=len(trees))
         if regression and self._attributes.get("aggregate_function", b"SUM") == b"AVERAGE":
-            vote = Vote(**{**vars(vote), "divisor": len(trees)})
+            vote = replace(vote, divisor=len(trees))
         classes = None if regression else self.classes_
-        return Reading(trees, vote, classes, categorical if categorical.any() else None)
+        return Reading(trees, vote, classes, Table.of_codes(categorical))
 
     def _vote_of_regressor(self, base):
         """The vote, whose trees are not counted yet, and the score of each target."""
@@ -478,7 +487,8 @@ class OnnxModel(_ExchangeModel):
         n_classes = len(self.classes_)
         if ids.size and not 0 <= ids.min() <= ids.max() < n_classes:
             raise self._refused("it has weights for a class that it does not name")
-        common = dict(rule="additive", start=0, stop=0, dtype=self._dtype)
+        common: dict[str, Any] = dict(rule="additive", start=0, stop=0, dtype=self._dtype)
+        common["link"] = self._link()
         if n_classes > 2:
             if len(base) not in (0, n_classes):
                 raise self._refused(f"it has {len(base)} base values for {n_classes} classes")
@@ -501,6 +511,20 @@ class OnnxModel(_ExchangeModel):
             )
         vote = Vote(**common, n_scores=1, init=np.zeros(1), offset=offset, above=above)
         return vote, columns
+
+    def _link(self):
+        """What turns scores into the probabilities that the graph answers."""
+        transform = self._attributes.get("post_transform", b"NONE")
+        if transform != b"NONE":
+            return {b"LOGISTIC": "sigmoid", b"SOFTMAX": "softmax"}.get(transform, "unknown")
+        made_of = {out: node for node in self.model.graph.node for out in node.output}
+        for output in self.model.graph.output:
+            name = output.name
+            while name in made_of and made_of[name].op_type in ("Cast", "Identity", "ZipMap"):
+                name = made_of[name].input[0]
+            if name == self._node.output[1]:
+                return None
+        return "unknown"
 
     def _places(self, ids, kind):
         """The node of each weight, among those of all trees."""

@@ -37,7 +37,7 @@ from sklearn.preprocessing import (
 )
 
 from ensemble_simplify.grid import FLOAT32_MAX, last_float32
-from ensemble_simplify.reading.table import Columns, is_missing, plain_levels
+from ensemble_simplify.reading.table import Table, is_missing, plain_levels
 
 # Each column is transformed alone, by a function that never decreases (or never increases).
 _MONOTONE = (
@@ -52,7 +52,7 @@ _IMPUTERS = (SimpleImputer, KNNImputer)
 _ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
 _KNOWN = (ColumnTransformer, SelectorMixin, *_IMPUTERS, *_ENCODERS, *_MONOTONE)
 
-# What became of a column on the way: nothing, a scaled number, a function of levels.
+# What the steps have done to a column: nothing, rescaled its numbers, or encoded its levels.
 _PLAIN, _SCALED, _ENCODED = range(3)
 
 # Numbers that are transformed at once, about.
@@ -60,25 +60,25 @@ _BATCH = 1 << 20
 
 
 class Transformers:
-    """The fitted transformers of a pipeline: of which column each one that comes out is made.
+    """The fitted transformers of a pipeline, and which input column each output column is made of.
 
     Parameters
     ----------
     steps : list of (str, transformer)
         All steps but the last.
     n_features : int
-        Number of columns that come out of them.
+        Number of output columns.
     names : ndarray of str or None
-        Names of the columns that go in.
+        Names of the input columns.
 
     Attributes
     ----------
     n_features : int
-        Number of columns of the rows that go in.
-    source : ndarray of intp, shape (number of columns that come out,)
-        The column that goes in for each that comes out.
-    columns : Columns or None
-        The columns that go in, if some of them have levels.
+        Number of input columns.
+    source : ndarray of intp, shape (number of output columns,)
+        The input column that each output column is made of.
+    table : Table or None
+        The input columns, if some of them have levels.
     filled : ndarray of bool, shape (n_features,)
         Columns of which missing values are filled in from other columns.
 
@@ -100,12 +100,12 @@ class Transformers:
         for name, step in self._steps:
             made = self._made(name, step, *made)
         self.source, state = made
-        self.columns = self._table = None
-        # an unknown level is no code for what looks at the value itself
+        self.table = self._decoded = None
+        # a column that is used without an encoder has no code for unknown levels: refuse these
         self._refuses[self.source[state != _ENCODED]] = True
         if any(own is not None for own in self._levels):
             unknown = tuple("refused" if refuses else "code" for refuses in self._refuses)
-            self.columns = Columns(
+            self.table = Table(
                 names,
                 tuple(self._levels),
                 unknown,
@@ -113,10 +113,9 @@ class Transformers:
                 as_nan=frozenset(self._as_nan),
             )
         if names is not None and any(isinstance(s, ColumnTransformer) for _, s in self._steps):
-            plain = Columns(names, (None,) * self.n_features, ("refused",) * self.n_features)
-            self._table = self.columns or plain
-        elif self.columns is not None:
-            self._table = self.columns
+            self._decoded = self.table or Table.of_numbers(self.n_features, names)
+        elif self.table is not None:
+            self._decoded = self.table
         else:
             # without names of columns: a transformer that knows them warns of arrays
             self._steps = [(name, _without_names(step)) for name, step in self._steps]
@@ -124,7 +123,11 @@ class Transformers:
     # ------------------------------------------------------------------ which column is whose
 
     def _made(self, name, step, source, state):
-        """Of which column that goes in, and how, each column is made that a transformer answers."""
+        """The columns that a step answers: the input column each is made of, and its state.
+
+        `source` and `state` say the same of the columns that the step is given. States are
+        `_PLAIN`, `_SCALED` and `_ENCODED`.
+        """
         step = unwrap(step)
         if isinstance(step, Pipeline):
             for inner_name, inner in step.steps:
@@ -211,7 +214,7 @@ class Transformers:
 
         If they are `finite`, what comes out of each step has to be a number.
         """
-        X = X.copy() if self._table is None else self._table.decode(X)
+        X = X.copy() if self._decoded is None else self._decoded.decode(X)
         for name, step in self._steps:
             try:
                 with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -220,17 +223,17 @@ class Transformers:
                     X = step.transform(X)
             except ValueError as error:
                 raise refused(name, step, f"does not take every finite row ({error})") from error
-            if finite and self.columns is None and np.isnan(_numbers(X)).any():
+            if finite and self.table is None and np.isnan(_numbers(X)).any():
                 raise refused(name, step, "answers NaN to finite rows")
         return _numbers(X)
 
     def fold(self, feature, threshold, single):
-        """Find the tests of the rows that go in which decide as tests of those that come out.
+        """Turn tests of output columns into tests of the input columns that decide alike.
 
         Parameters
         ----------
         feature : ndarray of intp, shape (n_tests,)
-            Column of each test, among those that come out.
+            Output column of each test.
         threshold : ndarray of float64, shape (n_tests,)
             Values that are at most this pass.
         single : ndarray of bool, shape (n_tests,)
@@ -243,12 +246,12 @@ class Transformers:
         """
         n_tests, source = len(feature), self.source[feature]
         numbers = np.ones(n_tests, dtype=bool)
-        if self.columns is not None:
-            numbers = ~self.columns.categorical[source]
+        if self.table is not None:
+            numbers = ~self.table.categorical[source]
         sets = self._sets(np.flatnonzero(~numbers), feature, threshold, single)
         ends = np.outer([-FLOAT32_MAX, FLOAT32_MAX], np.ones(self.n_features))
-        if self.columns is not None:
-            ends[:, self.columns.categorical] = 0.0
+        if self.table is not None:
+            ends[:, self.table.categorical] = 0.0
         ends = self.transform(ends)
         falls = (ends[0] > ends[1])[feature] & numbers
         folded = np.full(n_tests, np.inf)
@@ -269,7 +272,7 @@ class Transformers:
         """For each test of a column with levels: which codes pass, which come out as NaN."""
         values = {}
         for j in np.unique(self.source[feature[tests]]):
-            rows = np.zeros((int(self.columns.highest[j]) + 1, self.n_features))
+            rows = np.zeros((int(self.table.highest[j]) + 1, self.n_features))
             rows[:, j] = np.arange(len(rows))
             values[j] = self.transform(rows)
         sets = {}
@@ -279,7 +282,7 @@ class Transformers:
         return sets
 
     def _at_missing(self, feature, threshold, single):
-        """Which tests a missing value passes, and where it stays missing until the test."""
+        """Which tests a missing value passes, and which tests see it as missing."""
         passes, stays = np.zeros(len(feature), dtype=bool), np.zeros(len(feature), dtype=bool)
         source = self.source[feature]
         for j in np.unique(source[~self.filled[source]]):
@@ -347,7 +350,7 @@ def _is_identity(step):
 
 
 def _places(name, step, chosen, n):
-    """Places of the columns that a part of a ColumnTransformer is given."""
+    """Positions of the columns that a transformer of a ColumnTransformer gets."""
     names = list(getattr(step, "feature_names_in_", ()))
     if isinstance(chosen, slice):
         ends = [chosen.start, chosen.stop]
@@ -375,7 +378,7 @@ def _without_names(step):
 
 
 def _answers(step, n):
-    """Names of the columns that come out if those that go in are called c0, c1, ..."""
+    """Names of the output columns if the input columns are called c0, c1, ..."""
     return _without_names(step).get_feature_names_out([f"c{j}" for j in range(n)]).tolist()
 
 

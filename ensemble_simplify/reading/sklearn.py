@@ -36,9 +36,10 @@ from ensemble_simplify.reading.boosting import (
     read_lightgbm,
     read_xgboost,
 )
-from ensemble_simplify.reading.decision import Vote, samme_votes
+from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
 from ensemble_simplify.reading.pipelines import Transformers, owner_of, unwrap
+from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import Reading, Tree, as_thresholds, name_of, spread
 
 # What this package's estimators wrap: their ``predict`` is the predict of one of these.
@@ -65,7 +66,8 @@ def read(estimator, *, within=None):
     _check_width(estimator, within)
     reading = family(estimator, within)
     if reading.classes is not None:
-        # In a tree or forest alone, classes are mere names; elsewhere they are looked up.
+        # A tree or forest by itself takes classes in any order. In another ensemble, and in other
+        # kinds of ensembles, classes are looked up by bisection and must be sorted.
         alone = within is None and isinstance(estimator, _CLASSES_ARE_NAMES)
         reading.classes = _checked_classes(estimator, reading, any_order=alone)
     return reading
@@ -105,8 +107,8 @@ def n_features_of(estimator):
     return int(estimator.n_features_in_)
 
 
-def columns_of(estimator, forest=None):
-    """The columns of the tables that a fitted model takes; None if its rows are numbers.
+def table_of(estimator, forest=None):
+    """The tables that a fitted model takes.
 
     Parameters
     ----------
@@ -116,18 +118,21 @@ def columns_of(estimator, forest=None):
 
     Returns
     -------
-    Columns or None
+    Table
     """
     estimator = unwrap(estimator)
     own = vars(estimator).get("_table") if _is_ours(type(estimator)) else None
     if own is not None:
         return own
     if forest is not None:
-        return forest.columns
-    estimator = readable(estimator)
+        return forest.table
+    estimator, table = readable(estimator), None
     if isinstance(estimator, Pipeline):
-        return _transformers(estimator)[0].columns
-    return read(estimator).columns if _encodes_categories(type(estimator)) else None
+        table = _transformers(estimator)[0].table
+    elif _encodes_categories(type(estimator)):
+        table = read(estimator).table
+    names = getattr(estimator, "feature_names_in_", None)
+    return table or Table.of_numbers(getattr(estimator, "n_features_in_", 0), names)
 
 
 # ------------------------------------------------------------------- checks, and parts of readers
@@ -190,7 +195,7 @@ def _index_of(labels, classes, estimator):
 
 def _joined(readings, estimator):
     """The trees of several readings in one list, and their votes over that list."""
-    if any(reading.categorical is not None for reading in readings):
+    if any(reading.table is not None for reading in readings):
         raise TypeError(
             f"{name_of(estimator)} holds members with categories of their own, which is not "
             "supported. Encode the categories before the ensemble, in a Pipeline around it."
@@ -242,7 +247,7 @@ def keep_members(estimator, members):
     estimator.set_params(n_estimators=len(members))
     if isinstance(estimator, (BaggingClassifier, BaggingRegressor)):
         estimator.estimators_features_ = [estimator.estimators_features_[i] for i in members]
-        # From these the rows of each member are drawn again when they are asked for.
+        # scikit-learn draws the rows of each member again from its seed.
         estimator._seeds = np.asarray(estimator._seeds)[members]
 
 
@@ -382,7 +387,7 @@ def _read_adaboost(estimator, within):
         index = _index_of(reading.classes, classes, estimator)
         reading.vote = replace(reading.vote, columns=index)
     trees, votes = _joined(readings, estimator)
-    vote = Vote("samme", 0, len(trees), n_classes, scale=scale)
+    vote = Vote("samme", 0, len(trees), n_classes, scale=scale, link=link_of(n_classes - 1))
     if not all(member.is_one_tree for member in votes):
         return Reading(trees, replace(vote, members=tuple(votes), weights=weights), classes)
     for tree, member, weight in zip(trees, votes, weights, strict=True):
@@ -413,6 +418,7 @@ def _read_gradient_boosting(estimator, within):
             tree.value = spread(estimator.learning_rate * tree.value, [k], n_scores)
             trees.append(tree)
     row = np.zeros((1, width), dtype=np.float32)
+    classes = getattr(estimator, "classes_", None)
     vote = Vote(
         "additive",
         0,
@@ -420,8 +426,10 @@ def _read_gradient_boosting(estimator, within):
         n_scores,
         init=estimator._raw_predict_init(row)[0],
         tie_upper=n_scores == 1,
+        link=None if classes is None else link_of(n_scores),
+        slope=2.0 if estimator.loss == "exponential" else 1.0,
     )
-    return Reading(trees, vote, getattr(estimator, "classes_", None))
+    return Reading(trees, vote, classes)
 
 
 def _read_voting(estimator, within):
@@ -523,7 +531,7 @@ def _read_pipeline(estimator, within):
             f"{name_of(estimator)} is not supported: it ends in an ensemble that holds pipelines. "
             "Give the transformed rows to that ensemble."
         )
-    if reading.categorical is not None:
+    if reading.table is not None:
         raise TypeError(
             f"{name_of(estimator)} is not supported: its last step has categorical splits of "
             "transformed columns. Leave the categories to the last step, without the pipeline."
@@ -543,9 +551,7 @@ def _read_pipeline(estimator, within):
         columns = np.arange(tree.n_features) if tree.columns is None else tree.columns
         tree.columns = transformers.source[columns]
         _fold_tests(tree, nodes, folded, end - len(nodes))
-    table = transformers.columns
-    if table is not None:
-        reading.categorical, reading.columns = table.categorical, table
+    reading.table = transformers.table
     reading.filled = transformers.filled if transformers.filled.any() else None
     return reading
 

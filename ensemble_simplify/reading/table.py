@@ -1,22 +1,26 @@
-"""Columns: how the rows of a user's table become numbers, and numbers rows of that table.
+"""Tables: how a user's rows become numbers, and numbers rows that a model takes.
 
-Models that take tables of text and categories know the levels of each such column. The code of a
-level is its place among them; the columns of a tree over codes are the user's own, and a missing
-value is NaN in both.
+A `Table` says what the columns are called, in which dtype and kind of frame they come, which levels
+they have, and what a level that nobody knows and a gap mean. The code of a level is its place among
+the levels; a missing value is NaN in rows of numbers. Whatever names columns, codes levels, fills
+gaps or builds frames does so here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
+from sklearn.utils import check_array
 
 # What stands for a level that a model never saw, where it takes such.
 UNKNOWN = "<unknown>"
+_NARROW = {"float32": np.float32, "float16": np.float16}
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class Table:
     """The columns of a table.
 
     Attributes
@@ -34,6 +38,17 @@ class Columns:
         and None is taken for one unless the model knows a level NaN, which is not None to it.
     as_nan : frozenset of int
         Columns with levels of which the model knows NaN as a level or fills it in.
+    codes : ndarray of bool, shape (n_columns,), or None
+        Columns of numbers that are codes of categories themselves, whole and from 0; None: none.
+    frame : type or None
+        The type of frames; None: pandas'.
+    dtypes : tuple or None
+        What `decode` makes of each column: the dtype of a column with levels, a narrow float of a
+        column of numbers; None: what comes of itself.
+    as_objects : bool
+        Whether entries come as objects, which are looked at one by one even if all are numbers.
+    gaps : Gaps or None
+        What the table lacked when it was seen.
     """
 
     names: np.ndarray | None
@@ -42,9 +57,73 @@ class Columns:
     as_category: bool = False
     as_none: frozenset = frozenset()
     as_nan: frozenset = frozenset()
+    codes: np.ndarray | None = None
+    frame: type | None = None
+    dtypes: tuple | None = None
+    as_objects: bool = False
+    gaps: Gaps | None = None
+
+    @classmethod
+    def of_numbers(cls, n_columns, names=None, codes=None):
+        """A table without levels."""
+        names = None if names is None else np.asarray(names, dtype=object)
+        return cls(names, (None,) * n_columns, ("refused",) * n_columns, codes=codes)
+
+    @classmethod
+    def of_codes(cls, categorical, names=None):
+        """A table in which some columns hold codes that stand for themselves; None if none does."""
+        return cls.of_numbers(len(categorical), names, categorical) if categorical.any() else None
+
+    @classmethod
+    def of_rows(cls, X):
+        """What an array or a frame of rows holds; a level that it lacks gets a code of its own."""
+        named = hasattr(X, "columns")
+        names = np.array(list(X.columns), dtype=object) if named else None
+        n_columns = X.shape[1]
+        levels, as_objects = (None,) * n_columns, not is_plain(X)
+        if as_objects:
+            levels = tuple(map(_levels, [X[name] for name in names] if named else X.T))
+        table = cls(names, levels, ("code",) * n_columns, as_objects=as_objects).like(X)
+        return replace(table, gaps=Gaps.of(np.asarray(table.encode(X), dtype=np.float64)))
+
+    def like(self, X):
+        """The same columns in the dtypes, and the kind of frame, in which some rows come."""
+        if hasattr(X, "columns"):
+            frame, kinds = type(X), list(X.dtypes)
+        else:
+            frame, kinds = self.frame, [getattr(X, "dtype", None)] * len(self)
+        dtypes = tuple(
+            _NARROW.get(str(kind).lower()) if own is None else kind
+            for own, kind in zip(self.levels, kinds, strict=True)
+        )
+        return replace(self, frame=frame, dtypes=dtypes if any(dtypes) else None)
+
+    @classmethod
+    def common(cls, tables):
+        """The table whose rows two models are put, each in its own words.
+
+        Raises
+        ------
+        ValueError
+            If they have different levels.
+        """
+        with_levels = [table for table in tables if not table.is_plain]
+        if with_levels and not with_levels[0].same_levels(with_levels[-1]):
+            raise ValueError(
+                "model_a and model_b were fitted on different levels of some column, or keep them "
+                "in another order. Fit them on the same table."
+            )
+        named = [table for table in tables if table.names is not None]
+        first = [*with_levels, *named, *tables][0]
+        return replace(first, codes=np.any([table.categorical for table in tables], axis=0))
 
     def __len__(self):
         return len(self.levels)
+
+    @property
+    def is_plain(self):
+        """Whether it holds numbers alone."""
+        return not self.as_objects and all(own is None for own in self.levels)
 
     @property
     def highest(self):
@@ -58,18 +137,29 @@ class Columns:
 
     @property
     def categorical(self):
-        """Which columns have levels, as a bool array."""
-        return np.array([own is not None for own in self.levels])
+        """Which columns hold codes of categories, as a bool array."""
+        with_levels = np.array([own is not None for own in self.levels], dtype=bool)
+        return with_levels if self.codes is None else with_levels | self.codes
+
+    @property
+    def highest_code(self):
+        """Highest code of each column, -1 in columns of numbers; None if there are no codes."""
+        categorical = self.categorical
+        return np.where(categorical, self.highest, -1.0) if categorical.any() else None
 
     def same_levels(self, other):
-        """Whether other columns have the same codes for the same levels."""
+        """Whether another table has the same codes for the same levels."""
+        if len(self) != len(other):
+            return False
         pairs = zip(self.levels, other.levels, strict=True)
-        return len(self) == len(other) and all(
+        return all(
             (a is None) == (b is None) and (a is None or a.tolist() == b.tolist()) for a, b in pairs
         )
 
+    # ------------------------------------------------------------------ rows to numbers
+
     def encode(self, X):
-        """Numbers for a table.
+        """Numbers for a table; one of numbers alone stays as it is.
 
         Parameters
         ----------
@@ -86,16 +176,14 @@ class Columns:
             If the number of columns is another, or a level is not known and the model refuses
             such, or an entry of a column of numbers is none.
         """
+        if self.is_plain:
+            return X
         named = hasattr(X, "columns")
         table = X if named else np.asarray(X, dtype=object)
         if table.ndim != 2 if not named else False:
             raise ValueError(f"X has {table.ndim} dimensions instead of 2. Give rows.")
         given = list(X.columns) if named else list(range(table.shape[1]))
-        if len(given) != len(self):
-            raise ValueError(
-                f"X has {len(given)} features, but the ensemble was fitted on {len(self)}. Pass "
-                "the columns it was fitted on."
-            )
+        self._check_width(len(given), "X")
         columns = {}
         for j, name in enumerate(given):
             values = X[name] if named else table[:, j]
@@ -104,39 +192,27 @@ class Columns:
             return type(X)(columns)
         return np.column_stack(list(columns.values())) if columns else np.empty(table.shape)
 
-    def decode(self, rows):
-        """Rows of the table for rows of numbers: a frame where there are names.
+    def read(self, X, dtype=np.float64, name="X"):
+        """A checked array of numbers for rows of the table, NaN where they lack one.
 
         Parameters
         ----------
-        rows : array-like of shape (n_rows, n_columns)
-            Codes, in columns with levels.
+        X : frame or array-like of shape (n_rows, n_columns)
+        dtype : dtype or list of dtype, default=float64
+            As for `check_array`.
+        name : str
+            What errors call the rows.
         """
-        rows = np.asarray(rows, dtype=np.float64)
-        values = [self._entries(j, rows[:, j]) for j in range(len(self))]
-        if self.names is None:
-            table = np.empty(rows.shape, dtype=object)
-            for j, column in enumerate(values):
-                table[:, j] = column
-            return table
-        import pandas
+        X = check_array(self.encode(X), dtype=dtype, ensure_all_finite="allow-nan")
+        self._check_width(X.shape[1], name)
+        return X
 
-        if self.as_category:
-            values = [
-                column if own is None else pandas.Categorical(column, categories=own)
-                for column, own in zip(values, self.levels, strict=True)
-            ]
-        # text stays as it is, whatever pandas would make of it
-        values = [
-            pandas.Series(column, dtype=object) if column.dtype == object else column
-            for column in values
-        ]
-        return pandas.DataFrame(dict(zip(self.names, values, strict=True)))
-
-    def level(self, j, code):
-        """The level of a code of column j, as text."""
-        own = self.levels[j]
-        return str(own[code]) if code < len(own) else UNKNOWN
+    def _check_width(self, given, name):
+        if given != len(self):
+            raise ValueError(
+                f"{name} has {given} features, but the ensemble was fitted on {len(self)}. Pass "
+                "the columns it was fitted on."
+            )
 
     def _numbers(self, j, name, values):
         levels = self.levels[j]
@@ -174,6 +250,82 @@ class Columns:
             return j not in self.as_nan
         return j not in self.as_none
 
+    # ------------------------------------------------------------------ numbers to rows
+
+    def decode(self, rows):
+        """Rows of the table for rows of numbers: a frame where there are names.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n_rows, n_columns)
+            Codes, in columns with levels.
+        """
+        rows = np.asarray(rows)
+        if self.is_plain and (self.names is None or not self._builds_frames()):
+            kinds = set(self.dtypes or (None,))
+            return rows if len(kinds) > 1 else rows.astype(kinds.pop() or rows.dtype, copy=False)
+        if self.is_plain and self.dtypes is None and self._builds_pandas():
+            return self._frame()(rows, columns=self.names)
+        kinds = self.dtypes or (None,) * len(self)
+        values = [self._entries(j, rows[:, j]) for j in range(len(self))]
+        values = [
+            column.astype(kind) if own is None and kind is not None else column
+            for column, own, kind in zip(values, self.levels, kinds, strict=True)
+        ]
+        if self.names is None:
+            table = np.empty(rows.shape, dtype=object)
+            for j, column in enumerate(values):
+                table[:, j] = column
+            return table
+        if not self._builds_pandas():
+            # a list: other frames make columns of text of it, with gaps where there is None
+            values = [
+                column
+                if own is None
+                else [None if is_missing(entry) else entry for entry in column.tolist()]
+                for column, own in zip(values, self.levels, strict=True)
+            ]
+            return self._frame()(dict(zip(self.names, values, strict=True)))
+        import pandas
+
+        if self.as_category:
+            values = [
+                column if own is None else pandas.Categorical(column, categories=own)
+                for column, own in zip(values, self.levels, strict=True)
+            ]
+        # text stays as it is, whatever pandas would make of it
+        values = [
+            pandas.Series(column, dtype=object) if column.dtype == object else column
+            for column in values
+        ]
+        frame = self._frame()(dict(enumerate(values)))
+        given = {
+            j: kind
+            for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
+            if own is not None and kind is not None
+        }
+        frame = frame.astype(given) if given else frame
+        frame.columns = self.names
+        return frame
+
+    def shown(self, rows):
+        """Rows of numbers as a user knows them: numbers, unless some column has levels."""
+        return rows if self.is_plain else self.decode(rows)
+
+    def rounded(self, rows):
+        """Rows with the codes that drawn numbers are next to, in columns with levels."""
+        if self.is_plain:
+            return rows
+        coded = np.array([own is not None for own in self.levels], dtype=bool)
+        rows = np.array(rows, dtype=np.float64)
+        rows[:, coded] = np.clip(np.rint(rows[:, coded]), 0.0, self.highest[coded])
+        return rows
+
+    def level(self, j, code):
+        """The level of a code of column j, as text."""
+        own = self.levels[j]
+        return str(own[code]) if code < len(own) else UNKNOWN
+
     def _entries(self, j, codes):
         levels = self.levels[j]
         if levels is None:
@@ -185,6 +337,71 @@ class Columns:
         table[:] = [*levels.tolist(), other, absent]
         place = np.where(np.isnan(codes), len(levels) + 1, np.nan_to_num(codes)).astype(np.intp)
         return table[place] if text else table[place].astype(np.float64)
+
+    def _builds_pandas(self):
+        return self.frame is None or hasattr(self.frame, "iloc")
+
+    def _builds_frames(self):
+        """Whether frames can be had: a model that was fitted on one may be used without pandas."""
+        if self.frame is not None:
+            return True
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            return False
+        return True
+
+    def _frame(self):
+        if self.frame is not None:
+            return self.frame
+        import pandas
+
+        return pandas.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """What rows lack, and what can stand for it where numbers are needed.
+
+    Attributes
+    ----------
+    seen : ndarray of bool, shape (n_columns,)
+        Columns in which some row lacks a number.
+    low : ndarray of shape (n_columns,)
+        The least number of each column; infinity where there is none.
+    stand_in : ndarray of float32, shape (n_columns,)
+        A number below all those of a column, for a gap in it.
+    """
+
+    seen: np.ndarray
+    low: np.ndarray
+    stand_in: np.ndarray
+
+    @classmethod
+    def of(cls, numbers):
+        """The gaps of some rows of numbers."""
+        missing = np.isnan(numbers)
+        low = np.where(missing, np.inf, numbers).min(axis=0, initial=np.inf)
+        high = np.where(missing, -np.inf, numbers).max(axis=0, initial=-np.inf)
+        # below all values, at a distance that float32 keeps
+        room = np.maximum(high - low, np.maximum(np.abs(low) * 1e-3, 1.0))
+        below = np.where(np.isfinite(low), low - room, -1.0)
+        stand_in = np.maximum(below, np.finfo(np.float32).min).astype(np.float32)
+        return cls(missing.any(axis=0), low, stand_in)
+
+    def fill(self, rows):
+        """Rows of numbers without gaps; a frame stays a frame."""
+        numbers = np.asarray(rows, dtype=np.float64)
+        numbers = np.where(np.isnan(numbers), self.stand_in, numbers)
+        if not hasattr(rows, "columns"):
+            return numbers
+        return type(rows)(dict(zip(rows.columns, numbers.T, strict=True)))
+
+    def restore(self, numbers):
+        """Rows of numbers with gaps where a column that had some holds what stands for one."""
+        numbers = np.array(numbers, dtype=np.float64)
+        numbers[(numbers <= self.stand_in) & self.seen] = np.nan
+        return numbers
 
 
 def is_missing(value):
@@ -208,13 +425,85 @@ def plain_levels(levels):
 def is_plain(X):
     """Whether a table holds numbers alone, as far as its types tell."""
     if hasattr(X, "dtypes") and hasattr(X, "columns"):
-        kinds = [getattr(kind, "kind", None) for kind in list(X.dtypes)]
+        kinds: list = [getattr(kind, "kind", None) for kind in list(X.dtypes)]
         if None in kinds:  # polars
             return all(kind.is_numeric() or str(kind) == "Boolean" for kind in X.dtypes)
         return all(kind in "biuf" for kind in kinds)
     if hasattr(X, "dtype"):
         return getattr(X.dtype, "kind", "f") in "biufc"
     return True
+
+
+def column_index(key, parameter, n_features, names=None):
+    """Index of a column that a user gave by name or index.
+
+    Parameters
+    ----------
+    key : str or int
+    parameter : str
+        Where it was given, for the error.
+    n_features : int
+    names : ndarray of shape (n_features,) or None
+        Names of the columns of X.
+    """
+    if isinstance(key, str):
+        if names is None:
+            raise ValueError(
+                f"{parameter} names the column {key!r}, but X has no column names. "
+                "Pass a DataFrame, or use column indices."
+            )
+        found = np.flatnonzero(names == key)
+        if not found.size:
+            raise ValueError(
+                f"{parameter} names the column {key!r}, which X does not have. Its columns "
+                f"are {', '.join(map(str, names[:8]))}{', ...' if len(names) > 8 else ''}."
+            )
+        return int(found[0])
+    if not isinstance(key, Integral) or not 0 <= key < n_features:
+        raise ValueError(
+            f"{parameter} has the column {key!r}. Columns are names, or indices from 0 to "
+            f"{n_features - 1}."
+        )
+    return int(key)
+
+
+def column_indices(columns, parameter, n_features, names=None):
+    """Distinct indices of columns that a user gave by names, indices or a mask, ascending."""
+    columns = np.atleast_1d(np.asarray(columns))
+    if columns.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if columns.ndim != 1:
+        raise ValueError(f"{parameter} has shape {columns.shape}. Give a flat list of columns.")
+    if columns.dtype.kind == "b":
+        if columns.size != n_features:
+            raise ValueError(
+                f"{parameter} is a mask of {columns.size} columns, but X has {n_features}."
+            )
+        return np.flatnonzero(columns)
+    numbers = [column_index(column, parameter, n_features, names) for column in columns.tolist()]
+    return np.unique(np.array(numbers, dtype=np.intp))
+
+
+def _levels(column):
+    """Distinct entries of a column that does not hold numbers; None for one that does."""
+    kind = getattr(column, "dtype", None)
+    categories = getattr(kind, "categories", None)
+    if categories is not None:
+        return np.asarray(categories)
+    if getattr(kind, "kind", "O") in "biuf":
+        return None
+    entries = [entry for entry in np.asarray(column, dtype=object) if not is_missing(entry)]
+    if not any(isinstance(entry, str) for entry in entries):
+        try:
+            np.asarray(entries, dtype=np.float64)
+        except (TypeError, ValueError):
+            pass
+        else:
+            return None
+    distinct = list(dict.fromkeys(entries))
+    levels = np.empty(len(distinct), dtype=object)
+    levels[:] = sorted(distinct, key=lambda entry: (type(entry).__name__, entry))
+    return levels
 
 
 def _with_nan(values):

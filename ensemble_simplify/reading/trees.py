@@ -8,9 +8,9 @@ import numpy as np
 
 from ensemble_simplify.reading._category_splits import SetTree
 from ensemble_simplify.reading.decision import Vote
-from ensemble_simplify.reading.table import Columns
+from ensemble_simplify.reading.table import Table
 
-# Up to here float32 holds all numbers n + 1/2.
+# Codes are below this number: there, float32 represents the threshold n + 1/2 for every code n.
 MAX_CODE = 1 << 22
 # Nodes of one tree, and of all trees of an ensemble together, with sets of codes as thresholds.
 MAX_TREE_NODES = 1 << 24
@@ -46,19 +46,15 @@ class Tree:
 class Reading:
     """What was read of an ensemble: trees, the vote over them, classes (None for regression).
 
-    `categorical`: which features hold codes of categories, whole numbers from 0 (None: none). Tests
-    of sets of codes are written as thresholds between codes.
-
-    `columns`: the table of a model that was fitted on categories that are no whole numbers (None:
-    rows are numbers, and codes stand for themselves). `filled`: features whose missing values are
-    filled in from other features (None: none are).
+    `table`: what the features are, where some hold codes of categories, whole numbers from 0 (None:
+    none do). Tests of sets of codes are written as thresholds between codes. `filled`: features
+    whose missing values are filled in from other features (None: none are).
     """
 
     trees: list[Tree]
     vote: Vote
     classes: np.ndarray | None
-    categorical: np.ndarray | None = None
-    columns: Columns | None = None
+    table: Table | None = None
     filled: np.ndarray | None = None
 
 

@@ -1,19 +1,19 @@
 """The best split of a node's rows.
 
-Every column is sorted, by value and then row, as 64-bit keys. Answers are centred, so that the
-decrease of the variance follows from the sums of the left side alone. A split may be asked to
-leave some *base rows*, the training rows in the node, on either side: they are sorted too, and a
-pointer into them follows the thresholds.
+Every column is sorted and swept. Answers are centred, so that the decrease of the variance follows
+from the sums of the left side alone. A split may be asked to leave some *base rows*, the training
+rows in the node, on either side: they are sorted too, and a pointer into them follows the
+thresholds.
 """
 
-from libc.string cimport memcpy
 from libcpp.algorithm cimport lower_bound, sort, upper_bound
 from libcpp.utility cimport pair
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float32_t, float64_t, int64_t, intp_t, uint8_t, uint32_t, uint64_t,
+    float32_t, float64_t, int64_t, intp_t, uint8_t, uint64_t,
 )
+from ensemble_simplify.grid._sweep cimport middle, place_of, same_value, sort_column, value_of
 
 
 cdef struct Best:
@@ -27,19 +27,6 @@ cdef struct Bases:
     # Training rows in the node, of one column at a time.
     intp_t at_least         # on either side of a split; 0: any split is allowed
     vector[float32_t] values
-
-
-cdef inline uint64_t key_of(float32_t x, uint32_t m) noexcept nogil:
-    """A number that sorts like x, then m."""
-    cdef uint32_t bits
-    x += <float32_t>0.0  # -0.0 and 0.0 are one value
-    memcpy(&bits, &x, sizeof(uint32_t))
-    bits = ~bits if bits >> 31 else bits | <uint32_t>0x80000000
-    return (<uint64_t>bits << 32) | m
-
-
-cdef inline bint same_value(uint64_t a, uint64_t b) noexcept nogil:
-    return a >> 32 == b >> 32
 
 
 cdef double score_of(
@@ -67,7 +54,6 @@ cdef void centre(const float64_t[:, ::1] answers, vector[float64_t] &centred) no
 
 
 cdef void scan_thresholds(
-    const float64_t[:, ::1] X,
     intp_t column,
     const vector[uint64_t] &keys,
     const vector[float64_t] &centred,
@@ -76,22 +62,19 @@ cdef void scan_thresholds(
     Best *best,
 ) noexcept nogil:
     """Try a threshold between any two values; `left` is working room, one number an output."""
-    cdef intp_t n_rows = X.shape[0], n_outputs = left.size(), n_left, k, m
+    cdef intp_t n_rows = keys.size(), n_outputs = left.size(), n_left, k, m
     cdef intp_t n_bases = bases.values.size(), n_bases_left = 0
     cdef double score, threshold
-    cdef float32_t low, high
     left.assign(n_outputs, 0.0)
     for n_left in range(1, n_rows):
-        m = <uint32_t>keys[n_left - 1]
+        m = place_of(keys[n_left - 1])
         for k in range(n_outputs):
             left[k] += centred[m * n_outputs + k]
         if same_value(keys[n_left - 1], keys[n_left]):
             continue
         score = score_of(left, n_left, n_rows)
         if score > best.score:
-            low = <float32_t>X[m, column]
-            high = <float32_t>X[<uint32_t>keys[n_left], column]
-            threshold = <double>low / 2.0 + <double>high / 2.0
+            threshold = middle(keys[n_left - 1], keys[n_left])
             if bases.at_least > 0:
                 while n_bases_left < n_bases and bases.values[n_bases_left] <= threshold:
                     n_bases_left += 1
@@ -102,7 +85,6 @@ cdef void scan_thresholds(
 
 
 cdef void scan_levels(
-    const float64_t[:, ::1] X,
     intp_t column,
     const vector[uint64_t] &keys,
     const vector[float64_t] &centred,
@@ -115,7 +97,7 @@ cdef void scan_levels(
 
     Base rows of levels that no row has are not counted: they may go to either side.
     """
-    cdef intp_t n_rows = X.shape[0], n_outputs = left.size()
+    cdef intp_t n_rows = keys.size(), n_outputs = left.size()
     cdef intp_t n_orders = 1 if n_outputs <= 2 else n_outputs  # of two, one is the other reversed
     cdef intp_t n_levels, level, order, n_left, n_bases_left, n_bases = 0, k, m, r
     cdef double score, mean
@@ -134,10 +116,10 @@ cdef void scan_levels(
     sums.assign(n_levels * n_outputs, 0.0)
     for level in range(n_levels):
         for r in range(start[level], start[level + 1]):
-            m = <uint32_t>keys[r]
+            m = place_of(keys[r])
             for k in range(n_outputs):
                 sums[level * n_outputs + k] += centred[m * n_outputs + k]
-        value = <float32_t>X[<uint32_t>keys[start[level]], column]
+        value = value_of(keys[start[level]])
         based.push_back(
             upper_bound(base_values, bases_end, value)
             - lower_bound(base_values, bases_end, value)
@@ -163,8 +145,7 @@ cdef void scan_levels(
             if score > best.score:
                 best.score, best.column, best.n_values = score, column, r + 1
                 for k in range(r + 1):
-                    m = <uint32_t>keys[start[ordered[k].second]]
-                    values[k] = <float32_t>X[m, column]
+                    values[k] = value_of(keys[start[ordered[k].second]])
 
 
 cdef Best find_best(
@@ -179,20 +160,17 @@ cdef Best find_best(
 ) noexcept nogil:
     cdef intp_t n_rows = X.shape[0], j, m
     cdef vector[float64_t] centred, left
-    cdef vector[uint64_t] keys
+    cdef vector[uint64_t] keys, spare
     cdef Best best, of_column
     cdef Bases bases
     best.score, best.column, best.n_values, best.threshold = 0.0, -1, 0, 0.0
     bases.at_least = at_least
     centre(answers, centred)
     left.resize(answers.shape[1])
-    keys.resize(n_rows)
     for j in range(X.shape[1]):
         if by_column.shape[0]:
             by_column[j, 0] = by_column[j, 1] = 0.0
-        for m in range(n_rows):
-            keys[m] = key_of(<float32_t>X[m, j], <uint32_t>m)
-        sort(keys.begin(), keys.end())
+        sort_column(&X[0, j], X.shape[1], NULL, n_rows, keys, spare)
         if same_value(keys[0], keys[n_rows - 1]):
             continue
         if at_least > 0:
@@ -201,13 +179,13 @@ cdef Best find_best(
                 bases.values[m] = <float32_t>base_rows[members[m], j]
             sort(bases.values.begin(), bases.values.end())
         if categorical[j]:
-            scan_levels(X, j, keys, centred, bases, left, &best, values)
+            scan_levels(j, keys, centred, bases, left, &best, values)
             continue
         if not by_column.shape[0]:
-            scan_thresholds(X, j, keys, centred, bases, left, &best)
+            scan_thresholds(j, keys, centred, bases, left, &best)
             continue
-        of_column.score, of_column.column = 0.0, -1
-        scan_thresholds(X, j, keys, centred, bases, left, &of_column)
+        of_column.score, of_column.column, of_column.threshold = 0.0, -1, 0.0
+        scan_thresholds(j, keys, centred, bases, left, &of_column)
         by_column[j, 0], by_column[j, 1] = of_column.score / n_rows, of_column.threshold
         if of_column.score > best.score:
             best = of_column
@@ -264,4 +242,3 @@ def best_split(
             X, answers, categorical, base_rows, members, at_least, values, by_column
         )
     return best.column, best.n_values, best.threshold, best.score / X.shape[0]
-

@@ -77,10 +77,10 @@ class CopulaLaw(Law):
         # factor.T @ factor is the correlation, which would be large where columns are many
         self.factor = np.sqrt(self.weight / total)[:, None] * (centred / deviation)
         if n_rows > n_ordered > 0:
-            self.factor = np.linalg.qr(self.factor, mode="r")
+            self.factor = np.asarray(np.linalg.qr(self.factor, mode="r"))
 
     def correlation(self, some, others):
-        """Of the noise in some ordered coordinates with that in others."""
+        """Correlation of the noise of some ordered coordinates with that of others."""
         product = self.factor[:, some].T @ self.factor[:, others]
         return (1.0 - _OWN) * product + _OWN * (some[:, None] == others)
 
@@ -136,7 +136,10 @@ class CopulaLaw(Law):
         return total * path.weights(base, random)[1].mean()
 
     def _base_masses(self, path, allowed):
-        """Mass of each base row's copies, by the nominal and the tightest ordered coordinate."""
+        """Weight times the chance to fall into the region, of each base row's copies.
+
+        Only the nominal coordinates and the tightest ordered one are counted.
+        """
         whole = self.everywhere()
         q = whole.q
         for i in np.flatnonzero(self.nominal):

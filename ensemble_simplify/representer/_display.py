@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import leaves_axis, pyplot
+from ensemble_simplify.base import CurveDisplay, leaves_axis
 
 
-class PruningPathDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class PruningPathDisplay(CurveDisplay):
     """Error against size for the trees on the pruning path.
 
     Use :meth:`from_estimator`.
@@ -26,12 +30,7 @@ class PruningPathDisplay:
     bands : dict of str to pair of ndarray of shape (n_trees,), default=None
         Lower and upper ends of intervals of some of the errors.
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        The plot.
-    figure_ : matplotlib Figure
-        Figure that holds it.
+    {attributes}
 
     See Also
     --------
@@ -44,18 +43,18 @@ class PruningPathDisplay:
     >>> X, y = load_iris(return_X_y=True)
     >>> representer = RepresenterTree(random_state=0).fit(X, y)
     >>> display = PruningPathDisplay.from_estimator(representer)
-    >>> display.figure_.savefig("path.png")  # doctest: +SKIP
     """
 
-    def __init__(self, *, n_leaves, errors, selected, error_name="error", bands=None):
-        self.n_leaves = n_leaves
-        self.errors = errors
-        self.selected = selected
-        self.error_name = error_name
-        self.bands = bands
+    n_leaves: np.ndarray
+    errors: dict[str, np.ndarray]
+    selected: int
+    error_name: str = "error"
+    bands: dict[str, tuple[np.ndarray, np.ndarray]] | None = None
+
+    _legend: ClassVar = {"loc": "upper right"}  # errors fall with size
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None):
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the path of a fitted estimator.
 
         There are up to three curves. The first is the disagreement with the predictor on the rows
@@ -68,13 +67,7 @@ class PruningPathDisplay:
         ----------
         estimator : RepresenterTree
             Fitted.
-        ax : matplotlib Axes, default=None
-            None draws into a new figure.
-
-        Returns
-        -------
-        display : PruningPathDisplay
-            With `ax_` and `figure_`.
+        {drawing}
         """
         check_is_fitted(estimator)
         path = estimator.path_
@@ -87,53 +80,25 @@ class PruningPathDisplay:
             bands[name] = 1.0 - path.fidelity_high, 1.0 - path.fidelity_low
         else:
             errors["held-out rows"] = path.held_out_errors
-        display = cls(
+        return cls(
             n_leaves=path.n_leaves,
             errors={name: e for name, e in errors.items() if not np.isnan(e).any()},
             selected=path.selected,
             error_name=_ERROR_NAMES[estimator._predictor.target],
             bands=bands,
-        )
-        return display.plot(ax=ax)
+        ).plot(ax=ax, **kwargs)
 
-    def plot(self, *, ax=None):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None draws into a new figure.
-
-        Returns
-        -------
-        display : PruningPathDisplay
-            With `ax_` and `figure_`.
-        """
-        plt = pyplot(self)
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+    def _draw(self, ax, curve):
         for i, (name, errors) in enumerate(self.errors.items()):
-            ax.plot(
-                self.n_leaves,
-                errors,
-                marker="o^sDv"[i % 5],
-                color=f"C{i}",
-                ms=3.5,
-                lw=1.2,
-                label=name,
-            )
+            style = {"marker": "o^sDv"[i % 5], "color": f"C{i}"}
+            line = curve(self.n_leaves, errors, label=name, **style)
             if self.bands and name in self.bands:
-                ax.fill_between(self.n_leaves, *self.bands[name], color=f"C{i}", alpha=0.15, lw=0)
+                self._band(ax, line, *self.bands[name])
         selected = self.n_leaves[self.selected]
-        ax.axvline(selected, color="0.35", ls="--", lw=1.0, label=f"selected: {selected} leaves")
+        self._upright(ax, selected, f"selected: {selected} leaves")
         leaves_axis(ax)
         ax.set_ylim(bottom=0.0)
         ax.set(ylabel=self.error_name)
-        ax.grid(alpha=0.3)
-        ax.legend(loc="upper right")  # errors fall with size
-        self.ax_ = ax
-        self.figure_ = ax.figure
-        return self
 
 
 _ERROR_NAMES = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -37,7 +39,8 @@ from ensemble_simplify.base import (
     safe_indexing,
     warn_out_of_time,
 )
-from ensemble_simplify.representer._columns import Columns
+from ensemble_simplify.reading import Model, Table
+from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._fidelity import (
     RowsAside,
     agreement,
@@ -46,11 +49,13 @@ from ensemble_simplify.representer._fidelity import (
     warn_of_lost_classes,
 )
 from ensemble_simplify.representer._grower import LEAST_SHARE, Grower, grow_one_shot
-from ensemble_simplify.representer._predictor import Predictor, as_frame, one_hot
+from ensemble_simplify.representer._predictor import Predictor, one_hot
 from ensemble_simplify.representer._samplers import make_law
 
-# Synthetic rows of one sample, as a multiple of the training rows; and most rows of each kind.
-_ONE_SHOT, _MOST_ONE_SHOT = 40, 40_000
+# One sample for the whole tree has so many times the training rows,
+_ONE_SHOT = 40
+# but at most so many manufactured and so many training rows.
+_MOST_ONE_SHOT = 40_000
 
 # Rows a node, at most.
 _MOST_PER_NODE = 2_000
@@ -61,7 +66,7 @@ _MOST_MEASURED = 10_000
 # Training rows that a copula is fitted to, at most.
 _MOST_BASE_ROWS = 20_000
 
-# Cost in rows, of which a tree without a number of leaves has no more to gain.
+# Without `max_leaf_nodes`, a node whose cost in rows is at most this is not split.
 _LEAST_COST = 0.25
 
 # Leaves up to which "auto" is one sample.
@@ -314,33 +319,33 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        target="auto",
-        sampler="copula",
-        smearing=0.25,
-        keep_rows=0.5,
-        n_neighbors=20,
-        neighbor_weights="uniform",
-        sampling="auto",
-        n_samples=None,
-        batch_size=2**16,
-        reuse=False,
-        select="fidelity",
-        max_depth=None,
-        max_leaf_nodes=None,
-        min_train_samples=None,
-        forbidden_splits="next_best",
-        split_confidence=None,
-        min_cost=None,
-        categorical_features=None,
-        feature_groups=None,
-        validation_fraction=0.1,
-        n_stability=0,
-        time_limit=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
+        target: str = "auto",
+        sampler: str = "copula",
+        smearing: float = 0.25,
+        keep_rows: float = 0.5,
+        n_neighbors: int = 20,
+        neighbor_weights: str = "uniform",
+        sampling: str = "auto",
+        n_samples: int | None = None,
+        batch_size: int = 2**16,
+        reuse: bool = False,
+        select: str | None = "fidelity",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_train_samples: int | None = None,
+        forbidden_splits: str = "next_best",
+        split_confidence: float | None = None,
+        min_cost: float | None = None,
+        categorical_features: ArrayLike | None = None,
+        feature_groups: list | None = None,
+        validation_fraction: float = 0.1,
+        n_stability: int = 0,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.estimator = estimator
         self.target = target
@@ -432,7 +437,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit the predictor, unless it is fitted, and grow the tree that represents it.
 
         Parameters
@@ -456,7 +463,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         X, y = self._check_rows(X, y, target)
         weight = check_weights(sample_weight, X)
         names = getattr(self, "feature_names_in_", None)
-        columns = Columns.resolve(self.categorical_features, self.feature_groups, X.shape[1], names)
+        columns = Coordinates.resolve(
+            self.categorical_features, self.feature_groups, X.shape[1], names
+        )
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=4).tolist()
         # drawn apart, so that the others are what they were before there was a fifth
@@ -465,7 +474,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         kept = ~held_out & (weight > 0)
 
         rows = named_rows(given, X)
-        self._frame_type = None if rows is X else type(rows)
+        self._table = Table.of_numbers(X.shape[1], names).like(given)
         self.estimator_ = self._fit_estimator(
             rows, y, None if sample_weight is None else weight, ~held_out, random
         )
@@ -605,13 +614,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         without_names = isinstance(self.estimator, FrozenEstimator) and not hasattr(
             model, "feature_names_in_"
         )
+        table = replace(self._table, names=None) if without_names else self._table
         return Predictor(
-            model,
-            target,
-            name=_name_of(model),
-            frame_type=None if without_names else self._frame_type,
-            feature_names=getattr(self, "feature_names_in_", None),
-            batch_size=self.batch_size,
+            Model(model, table), target, name=_name_of(model), batch_size=self.batch_size
         )
 
     def _base_rows(self, training, seed):
@@ -633,7 +638,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     def _grow(self, law, columns, training, base_answers, seeds):
         n_rows = law.X.shape[0]
-        common = {
+        common: dict[str, Any] = {
             "law": law,
             "predictor": self._predictor,
             "deadline": deadline_after(self.time_limit),
@@ -799,7 +804,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     # ------------------------------------------------------------------ use
 
-    def fidelity(self, X, sample_weight=None):
+    def fidelity(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """How well the tree agrees with the predictor.
 
         Parameters
@@ -821,7 +826,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             sample_weight = check_weights(sample_weight, X)
         return self._agreement(X, sample_weight)
 
-    def sample(self, n_samples, random_state=None):
+    def sample(
+        self, n_samples: int, random_state: int | np.random.RandomState | None = None
+    ) -> Any:
         """Manufacture rows like those that the tree is grown on.
 
         Parameters
@@ -844,10 +851,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         law = make_law(**self._law_arguments)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         X = law.manufacture(law.everywhere(), n_samples, int(seed))
-        return as_frame(X, self._frame_type, getattr(self, "feature_names_in_", None))
+        return self._table.decode(X)
 
     @available_if(lambda self: self._type() == "classifier")
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Class probabilities: the predictor's answers to synthetic rows in the same leaf.
 
         Parameters
@@ -862,7 +869,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         """
         return HoldsClassifierTree.predict_proba(self, X)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of the tree for a classifier, coefficient of determination for a regressor.
 
         Parameters
@@ -884,7 +891,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
 
 def _least(values, among):
-    """Those of some positions at which values are least, up to rounding."""
+    """The positions in `among` whose values are least, up to rounding."""
     values = values[among]
     least = values.min()
     return among[values <= least + 1e-12 * max(abs(least), 1.0)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
@@ -22,8 +23,8 @@ class RowsAside:
     weight: np.ndarray
     target: str
     truth: np.ndarray | None = None  # of `y`, or of the predictor without one, as answers
-    decisions: np.ndarray | None = None  # of the predictor
-    encoded: np.ndarray | None = None  # the same as answers
+    decisions: Any = None  # of the predictor
+    encoded: Any = None  # the same as answers
 
     @classmethod
     def of(cls, predictor, X, y, weight):
@@ -48,7 +49,7 @@ class RowsAside:
         return self.weight.sum() ** 2 / np.square(self.weight).sum()
 
     def infidelity(self, tree, class_weight=None):
-        """Disagreement of every node with the predictor, were it a leaf, as a part of all."""
+        """For every node as a leaf: the share of all rows that are in it and disagree."""
         weight = self.weight
         if self.target == "value":
             mean = np.average(self.decisions, weights=weight)

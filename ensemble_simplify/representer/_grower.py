@@ -14,9 +14,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify.grid import preorder
 from ensemble_simplify.representer._best_split import best_split
-from ensemble_simplify.representer._law import Law, Region, Split
+from ensemble_simplify.representer._grown_tree import GrownTree, engine_nodes
+from ensemble_simplify.representer._law import ColumnSplit, Law, Region
 from ensemble_simplify.representer._predictor import Predictor, one_hot
-from ensemble_simplify.representer._tree import GrownTree, engine_nodes
 
 # Manufactured numbers held at once: rows go to the predictor in batches of about this size.
 _BATCH_NUMBERS = 2**22
@@ -24,18 +24,19 @@ _BATCH_NUMBERS = 2**22
 # A node whose answers vary less than this, relative to the root, is pure.
 _PURE = 1e-12
 
-# A node gets at most so many times its rows for its best split to take the lead.
+# A node whose best split does not lead clearly gets more rows, up to so many times its first ones.
 _MOST_ROWS = 10
 
 # Before pruning, a tree of one sample has so many times the leaves that are asked for.
 _OVERGROWN = 3
 
-# Every answer of the predictor gets this part of an equal share of one sample's rows, or more.
+# In one sample for all nodes, each answer of the predictor gets at least this part of the rows that
+# it would get if all answers had equally many.
 LEAST_SHARE = 0.5
 
 
 @dataclass(eq=False)
-class _Node:
+class _GrowingNode:
     region: Region | None
     rows: np.ndarray  # training rows inside
     path: tuple  # 0 for left, 1 for right, from the root
@@ -44,7 +45,7 @@ class _Node:
     probability: float = np.nan
     mean: np.ndarray | None = None
     cost: float = np.nan
-    split: Split | None = None
+    split: ColumnSplit | None = None
     priority: tuple = ()  # the smaller, the earlier it is split
     candidates: tuple | None = None  # children that may join the tree
     children: tuple | None = None  # children that have
@@ -79,7 +80,7 @@ class Grower:
 
     def grow(self):
         """Split nodes until none is left to split, or a limit is reached."""
-        root = _Node(self.law.everywhere(), np.arange(self.law.X.shape[0]), ())
+        root = _GrowingNode(self.law.everywhere(), np.arange(self.law.X.shape[0]), ())
         self._evaluate([root])
         open_nodes = [root] if root.split is not None else []
         n_leaves = 1
@@ -129,7 +130,7 @@ class Grower:
         of_rows = split.goes_left(self.law.X[parent.rows, split.column])
         of_draws = split.goes_left(parent.draws[:, split.column]) if self.reuse else None
         for side, left in enumerate((True, False)):
-            child = _Node(
+            child = _GrowingNode(
                 self.law.part(parent.region, split, left),
                 parent.rows[of_rows == left],
                 (*parent.path, side),
@@ -220,7 +221,7 @@ class Grower:
         return True
 
     def _best_split(self, node):
-        """The split, by how much it lowers the variance, and whether it leads as it must."""
+        """The best split, how much it lowers the variance, and whether it clearly leads."""
         n_rows, n_columns = node.draws.shape
         values = np.empty(n_rows)
         by_column = np.empty((0 if self.split_confidence is None else n_columns, 2))
@@ -236,7 +237,7 @@ class Grower:
         )
         if column < 0:
             return None, 0.0, True
-        split = Split(column, threshold)
+        split = ColumnSplit(column, threshold)
         if n_values:
             split = self._with_all_levels(node, column, values[:n_values].astype(np.float32))
         n_left = np.count_nonzero(split.goes_left(self.law.X[node.rows, column]))
@@ -247,7 +248,7 @@ class Grower:
             by_column[column] = 0.0
             rival = int(by_column[:, 0].argmax())
             if by_column[rival, 0] > 0.0:
-                leads = self._leads(node, split, Split(rival, by_column[rival, 1]))
+                leads = self._leads(node, split, ColumnSplit(rival, by_column[rival, 1]))
         return split, decrease, leads
 
     def _leads(self, node, split, rival):
@@ -262,7 +263,7 @@ class Grower:
         if 2 * np.count_nonzero(np.isin(drawn, left)) > drawn.size:
             right = np.setdiff1d(drawn, left)
             left = np.setdiff1d(self.law.X[:, column].astype(np.float32), right)
-        return Split(column, np.nan, np.sort(left))
+        return ColumnSplit(column, np.nan, np.sort(left))
 
 
 def _as_arrays(root, is_complete):
@@ -435,7 +436,7 @@ def _read(tree, sample):
     grown = GrownTree(
         nodes=engine_nodes(nodes.feature),
         splits=[
-            Split(int(j), float(t)) if j >= 0 else None
+            ColumnSplit(int(j), float(t)) if j >= 0 else None
             for j, t in zip(nodes.feature, nodes.threshold, strict=True)
         ],
         mean=mean,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from ensemble_simplify.base import product
 from ensemble_simplify.representer._smear import DECAYING, NEIGHBORS, SMEAR, Smearer, windows
 
 # Normal numbers beyond this have no probability in float64.
@@ -30,7 +31,7 @@ class Region:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class ColumnSplit:
     column: int
     threshold: float
     values: np.ndarray | None = None  # that go left, of a categorical column
@@ -106,8 +107,8 @@ class Law:
         return self.keep_rows * region.inside + (1.0 - self.keep_rows) * region.q
 
     def probability(self, region):
-        """Of a row of the law to fall into a region."""
-        return float(self.weight @ self.chances(region) / self.weight.sum())
+        """Probability that a synthetic row falls into a region."""
+        return float(product(self.weight, self.chances(region)) / self.weight.sum())
 
     def part(self, region, split, left):
         """The left or right side of a split region."""

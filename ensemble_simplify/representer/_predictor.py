@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+from ensemble_simplify.reading import Model
 
 
 @dataclass(eq=False)
@@ -14,12 +17,10 @@ class Predictor:
     The matrix holds one-hot labels, probabilities, or one column of values, as `target` says.
     """
 
-    model: object
+    asked: Model
     target: str
     name: str
-    frame_type: type | None = None  # of the frames it is asked in
-    feature_names: np.ndarray | None = None
-    classes: np.ndarray | None = None
+    classes: Any = None  # an array, once the first answers are known
     batch_size: int = 2**16  # rows in one question
     n_queries: int = 0
 
@@ -31,7 +32,7 @@ class Predictor:
         """
         raw = self._ask(X)
         if self.target != "value":
-            classes = getattr(self.model, "classes_", None)
+            classes = getattr(self.asked.estimator, "classes_", None)
             if classes is None and self.target == "label":
                 classes = np.unique(raw) if y is None else np.union1d(raw, y)
             elif classes is None:
@@ -47,8 +48,8 @@ class Predictor:
         """Labels or values, as the predictor decides."""
         if self.target != "proba":
             return self._ask(X)
-        if hasattr(self.model, "predict"):
-            return self._one_each(self._call(self.model.predict, X), X.shape[0])
+        if hasattr(self.asked.estimator, "predict"):
+            return self._one_each(self._call("predict", X), X.shape[0])
         return self.decode(self._ask(X))
 
     def decode(self, answers):
@@ -70,26 +71,26 @@ class Predictor:
         return one_hot
 
     def _ask(self, X):
-        function = self.model
-        if hasattr(self.model, "predict"):
-            function = self.model.predict_proba if self.target == "proba" else self.model.predict
-        raw = self._call(function, X)
+        method = "__call__"
+        if hasattr(self.asked.estimator, "predict"):
+            method = "predict_proba" if self.target == "proba" else "predict"
+        raw = self._call(method, X)
         if self.target == "proba":
             return self._finite(self._of_shape(raw, X.shape[0], 2))
         raw = self._one_each(raw, X.shape[0])
         return self._finite(raw) if self.target == "value" else raw
 
-    def _call(self, function, X):
+    def _call(self, method, X):
         parts = [
-            self._call_once(function, X[begin : begin + self.batch_size])
+            self._call_once(method, X[begin : begin + self.batch_size])
             for begin in range(0, max(X.shape[0], 1), self.batch_size)
         ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def _call_once(self, function, X):
+    def _call_once(self, method, X):
         self.n_queries += X.shape[0]
         try:
-            return np.asarray(function(as_frame(X, self.frame_type, self.feature_names)))
+            return self.asked.answers(X, method)
         except Exception as error:
             raise RuntimeError(
                 f"the predictor {self.name} failed on {X.shape[0]} rows with {X.shape[1]} columns: "
@@ -138,13 +139,6 @@ class Predictor:
                 "not be negative and must sum to 1. Use target='label' for scores."
             )
         return raw
-
-
-def as_frame(X, frame_type, feature_names):
-    """Rows as a data frame of a type (pandas, polars, ...); the array itself for None."""
-    if frame_type is None:
-        return X
-    return frame_type(dict(zip(feature_names, X.T, strict=True)))
 
 
 def one_hot(answers):

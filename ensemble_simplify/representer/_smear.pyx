@@ -23,7 +23,7 @@ from libcpp.algorithm cimport upper_bound
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, intp_t, next_random, should_stop, uint8_t, uint64_t,
+    float64_t, int32_t, intp_t, random_unit, should_stop, uint8_t, uint64_t,
 )
 
 cpdef enum:
@@ -36,42 +36,9 @@ cdef enum:
     POLL = 16384    # draws between two looks at the keyboard
 
 
-# --------------------------------------------------------------------- random numbers
-
-cdef struct Random:  # xoshiro256++
-    uint64_t a
-    uint64_t b
-    uint64_t c
-    uint64_t d
-
-
-cdef inline Random seeded(uint64_t seed) noexcept nogil:
-    cdef Random r
-    r.a = next_random(&seed)
-    r.b = next_random(&seed)
-    r.c = next_random(&seed)
-    r.d = next_random(&seed)
-    return r
-
-
-cdef inline uint64_t rotated(uint64_t x, int k) noexcept nogil:
-    return (x << k) | (x >> (64 - k))
-
-
-cdef inline double uniform(Random* r) noexcept nogil:
-    """A double in [0, 1)."""
-    cdef uint64_t result = rotated(r.a + r.d, 23) + r.a
-    cdef uint64_t t = r.b << 17
-    r.c ^= r.a
-    r.d ^= r.b
-    r.b ^= r.c
-    r.a ^= r.d
-    r.c ^= t
-    r.d = rotated(r.d, 45)
-    return <double>(result >> 11) * 1.1102230246251565e-16
-
-
-cdef inline intp_t first_above(const double* table, intp_t low, intp_t high, double x) noexcept nogil:
+cdef inline intp_t first_above(
+    const double* table, intp_t low, intp_t high, double x
+) noexcept nogil:
     """First k in [low, high) with table[k] > x; high - 1 if rounding leaves none."""
     cdef intp_t k = upper_bound(table + low, table + high, x) - table
     return k if k < high else high - 1
@@ -289,7 +256,7 @@ cdef class Smearer:
         uint64_t seed,
         float64_t[:, ::1] out,  # OUT
     ):
-        """Fill `out` (n_draws, n_columns) with rows drawn inside a region of positive probability."""
+        """Fill `out` (n_draws, n_columns) with rows drawn in a region of positive probability."""
         with nogil:
             self._draw(q, limits, allowed, seed, out)
 
@@ -301,7 +268,7 @@ cdef class Smearer:
         uint64_t seed,
         float64_t[:, ::1] out,
     ) except -1 nogil:
-        cdef Random random = seeded(seed)
+        cdef uint64_t random = seed
         cdef vector[Side] sides
         cdef vector[float64_t] masses       # cumulated, of the allowed levels of nominal sides
         cdef vector[float64_t] base_masses  # cumulated weight * q
@@ -317,9 +284,9 @@ cdef class Smearer:
         for m in range(out.shape[0]):
             if m % POLL == POLL - 1:
                 should_stop(INFINITY)
-            n = first_above(base_masses.data(), 0, self.n_rows, uniform(&random) * total)
+            n = first_above(base_masses.data(), 0, self.n_rows, random_unit(&random) * total)
             for i in range(self.n_coordinates):
-                u = uniform(&random)
+                u = random_unit(&random)
                 if self.law[i] != SMEAR:
                     source = self.neighbor(i, n, sides[i], u)
                 else:
@@ -393,7 +360,7 @@ cdef class Smearer:
         return self.anyone(i, self.place(i, k), self.place(i, k + 1), u)
 
     cdef inline intp_t anyone(self, intp_t i, intp_t begin, intp_t end, double u) noexcept nogil:
-        """Training row in places begin .. end - 1, in proportion to its weight, from a uniform u."""
+        """Training row in places begin .. end - 1, in proportion to its weight, from a uniform."""
         cdef intp_t place
         if self.equal_weights:
             place = begin + min(<intp_t>(u * (end - begin)), end - begin - 1)

@@ -16,3 +16,4 @@ from ensemble_simplify.writing.sklearn_tree import (
     write_regressor,
     write_tree,
 )
+from ensemble_simplify.writing.words import percent

@@ -1,4 +1,4 @@
-"""Weakest-link pruning; see `_pruning.pyx`."""
+"""Weakest-link pruning; see `_cost_complexity.pyx`."""
 
 from libcpp.vector cimport vector
 

@@ -29,7 +29,7 @@ cdef double TINY = 2.2250738585072014e-308
 
 # --------------------------------------------------------------------- heaps of splits
 
-cdef struct Split:
+cdef struct HeapSplit:
     # A node of a leftist heap: the way to the right is the shortest, so merging takes O(log n).
     double price            # critical price: dearest on top
     double saved            # what the pruning adds to the cost
@@ -39,9 +39,9 @@ cdef struct Split:
     int32_t lost            # leaves that the pruning saves
 
 
-cdef int32_t merged(vector[Split] &splits, int32_t a, int32_t b) noexcept nogil:
+cdef int32_t merged(vector[HeapSplit] &splits, int32_t a, int32_t b) noexcept nogil:
     """The heap that holds the splits of two heaps."""
-    cdef Split *top
+    cdef HeapSplit *top
     if a < 0 or b < 0:
         return b if a < 0 else a
     if splits[a].price < splits[b].price:
@@ -60,7 +60,7 @@ cdef void critical_prices(
     const Node *nodes, intp_t n_nodes, const float64_t *cost, vector[double] &price
 ) noexcept nogil:
     """The price of a leaf from which on every node is no split: its own, or that of one above."""
-    cdef vector[Split] splits
+    cdef vector[HeapSplit] splits
     cdef vector[int32_t] heaps      # of the branch below every node
     cdef intp_t i
     cdef int32_t a, b, top, right, n_leaves

@@ -10,16 +10,20 @@ import json
 import keyword
 import math
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify.grid import preorder, rounding_boundary
-from ensemble_simplify.reading import Columns
+from ensemble_simplify.reading import Table
 from ensemble_simplify.writing.named_tree import ALL, NamedTree
 from ensemble_simplify.writing.sklearn_tree import write_tree
 
 _FORMAT, _VERSION = "ensemble_simplify.tree", 1
 _UNKNOWN = ("refused", "code", "missing")
+_LANGUAGES = ("rules", "sql", "c", "python", "json")
 _OUTPUTS = ("label", "probabilities")
 # A condition of more terms is written as a balanced tree of ANDs, not as a chain.
 _MANY_TERMS = 100
@@ -35,16 +39,16 @@ _C_WORDS = frozenset(
 
 
 def export_tree(
-    model,
-    language="rules",
+    model: Any,
+    language: str = "rules",
     *,
-    output="label",
-    feature_names=None,
-    class_names=None,
-    name=None,
-    table=None,
-    decimals=None,
-):
+    output: str = "label",
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence | None = None,
+    name: str | None = None,
+    table: str | None = None,
+    decimals: int | None = None,
+) -> str:
     """Write a fitted tree as rules, SQL, C, Python or JSON.
 
     SQL, C, Python and JSON give the tree's own answer for every row of finite doubles that float32
@@ -143,9 +147,8 @@ def export_tree(
     if 0.80 < petal width (cm) <= 1.75 then versicolor (90.7 %, 54 rows)
     if petal width (cm) > 1.75 then virginica (97.8 %, 46 rows)
     """
-    languages = {"rules": None, "sql": _sql, "c": _c, "python": _python, "json": _json}
-    if not isinstance(language, str) or language not in languages:
-        raise ValueError(f"language={language!r}. Choose one of {', '.join(languages)}.")
+    if not isinstance(language, str) or language not in _LANGUAGES:
+        raise ValueError(f"language={language!r}. Choose one of {', '.join(_LANGUAGES)}.")
     if output not in _OUTPUTS:
         raise ValueError(f"output={output!r}. Choose label or probabilities.")
     if table is not None and language != "sql":
@@ -169,10 +172,11 @@ def export_tree(
         return _json(tree)
     if language == "sql":
         return _sql(tree, probabilities, "prediction" if name is None else name, table)
-    return languages[language](tree, probabilities, _checked_function(name, language))
+    write = _c if language == "c" else _python
+    return write(tree, probabilities, _checked_function(name, language))
 
 
-def import_tree(text):
+def import_tree(text: str) -> DecisionTreeClassifier | DecisionTreeRegressor:
     """Read a tree that `export_tree` wrote as JSON.
 
     Parameters
@@ -382,10 +386,11 @@ def _conjunction(terms):
 
 
 def _decision_list(tree):
-    """Leaves from left to right, each with what a row has to pass that no leaf before took.
+    """Leaves from left to right, each with the tests for a chain of ``if ... else if``.
 
-    These are the splits that the path leaves to the left: a row that belongs to a later leaf fails
-    the one at which the paths part. They add up to an upper end for each feature.
+    A row that reached no leaf before is in this one if it passes the splits at which the path goes
+    left: a row of a later leaf fails the one at which the two paths part. The tests add up to an
+    upper end for each feature.
     """
     nodes, stack = tree.nodes, [(0, {})]
     while stack:
@@ -726,7 +731,7 @@ def _read_json(data):
     )
     if any(column["levels"] is not None for column in columns):
         # so that it can be written again in these words
-        tree._table = Columns(
+        tree._table = Table(
             None if None in names else np.array(names, dtype=object),
             tuple(
                 None if column["levels"] is None else np.array(column["levels"])

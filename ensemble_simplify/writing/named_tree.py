@@ -15,13 +15,14 @@ from sklearn.tree import BaseDecisionTree, plot_tree
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes, float32_floor, shortest_decimal
-from ensemble_simplify.reading import Columns, name_of, readable, unwrap
+from ensemble_simplify.reading import Table, name_of, readable, unwrap
 from ensemble_simplify.writing.sklearn_tree import missing_directions, read_nodes
+from ensemble_simplify.writing.words import percent
 
 
 @dataclass(frozen=True)
 class Span:
-    """What a path leaves of a feature: numbers above `low` up to `high`, and perhaps missing."""
+    """Values of a feature that reach a node: above `low`, up to `high`, perhaps missing ones."""
 
     low: float = -np.inf
     high: float = np.inf
@@ -62,7 +63,7 @@ class NamedTree:
         Names of the columns, None where there are none.
     classes : list or None
         Labels as Python's own objects; None for regression.
-    table : Columns or None
+    table : Table or None
         The table whose columns the features encode.
     told : ndarray of bool, shape (n_features,)
         Features of which missing values are worth a word: some were seen, or may be there.
@@ -79,7 +80,7 @@ class NamedTree:
     n_features: int
     names: list | None
     classes: list | None
-    table: Columns | None
+    table: Table | None
     told: np.ndarray
 
     @classmethod
@@ -160,21 +161,16 @@ class NamedTree:
             told=told,
         )
 
-    def of_table(self, names, may_miss, table=None, fill=None, low=None):
+    def of_table(self, names, table, filled=False):
         """The tree in words for columns that it does not know itself.
 
         Parameters
         ----------
         names : list of str
-        may_miss : bool array of shape (n_features,)
-            Features that may be missing.
-        table : Columns or None
-            Levels behind the codes.
-        fill : array of shape (n_features,) or None
-            What stood for a missing value in each column when the tree was fitted, below all
-            others; None: missing values were left as they are.
-        low : array of shape (n_features,) or None
-            With `fill`, the least value of each column that was not missing.
+        table : Table
+            Levels behind the codes, and the gaps that the rows had.
+        filled : bool, default=False
+            Whether something stood for each gap when the tree was fitted.
 
         Returns
         -------
@@ -182,9 +178,10 @@ class NamedTree:
         """
         nodes, threshold, missing_left = self.nodes, self.nodes.threshold, self.missing_left
         split, j = nodes.left >= 0, nodes.feature
-        if fill is not None:
-            missing_left = split & (fill[j] <= threshold)
-            apart = split & may_miss[j] & (threshold < low[j])
+        gaps = table.gaps
+        if filled:
+            missing_left = split & (gaps.stand_in[j] <= threshold)
+            apart = split & gaps.seen[j] & (threshold < gaps.low[j])
             threshold = np.where(apart, -FLOAT32_MAX, threshold)
         return replace(
             self,
@@ -192,7 +189,7 @@ class NamedTree:
             missing_left=missing_left,
             names=list(names),
             table=table,
-            told=np.array(may_miss),
+            told=gaps.seen.copy(),
         )
 
     def levels(self, j):
@@ -201,11 +198,11 @@ class NamedTree:
         return None if own is None else [_plain(level) for level in own.tolist()]
 
     def unknown(self, j):
-        """What levels that are not known are, in a column with levels."""
+        """How a column with levels treats unknown levels, as in `Table.unknown`."""
         return self.table.unknown[j]
 
     def codes(self, j, span):
-        """Codes that a span leaves, that of unknown levels included."""
+        """Codes inside a span, including the code of unknown levels."""
         last = len(self.levels(j)) - 1 + (self.unknown(j) == "code")
         return [code for code in range(last + 1) if span.low < code <= span.high]
 
@@ -287,7 +284,7 @@ class NamedTree:
             pairs = zip(self.classes, self.value[node], strict=True)
             shares = ", ".join(f"{_one_line(label)}: {p:.{digits}f}" for label, p in pairs)
             return f"{shares} ({rows})"
-        share = _percent(self.value[node].max())
+        share = percent(self.value[node].max())
         return f"{_one_line(self.label(node))} ({share}, {rows})"
 
     def rules(self, probabilities=False, decimals=None):
@@ -416,7 +413,9 @@ class NamedTree:
 
 
 def _table_of(estimator):
-    return vars(estimator).get("_table")
+    """The table of an estimator, if its columns have levels."""
+    table = vars(estimator).get("_table")
+    return None if table is None or table.is_plain else table
 
 
 def _names_of(outer, tree, table):
@@ -463,14 +462,6 @@ def _number(end, decimals):
     if decimals is not None:
         return f"{end:.{decimals}f}"
     return f"{shortest_decimal(float32_floor(end)):.9g}"
-
-
-def _percent(share):
-    """A share in percent, which says 100 or 0 only of what is."""
-    text = f"{100.0 * share:.1f}"
-    if share < 1.0 and text == "100.0":
-        return "over 99.9 %"
-    return f"{text.removesuffix('.0')} %"
 
 
 def _fit_boxes(notes):

@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 
-from ensemble_simplify.reading import read_forest, readable, tree_estimators
+from ensemble_simplify.reading import Model, readable, tree_estimators, tree_shares
 from ensemble_simplify.writing.sklearn_tree import embedded_copy, pruned_copy
 
 # Fitted attributes that tell how the trees of an ensemble were grown, one entry for each.
@@ -42,8 +42,8 @@ def weights_can_be_written(estimator):
     estimator : fitted ensemble
     """
     estimator = readable(estimator)
-    forest = read_forest(estimator)
-    if forest.linear_votes() is None:
+    forest = Model.of(estimator).forest
+    if forest.sums is None:
         raise TypeError(
             f"estimator={type(estimator).__name__}(...) does not add up votes of trees: its "
             "members, ensembles themselves, vote by their labels. Give trees as members, or "
@@ -67,7 +67,7 @@ def reweighted(estimator, weights):
     estimator : fitted ensemble
         Not changed.
     weights : float64 array of shape (n_trees,)
-        What each tree's votes are multiplied by, none negative; trees as `read_forest` has them.
+        What each tree's votes are multiplied by, none negative; trees as `Model.of` has them.
 
     Returns
     -------
@@ -177,13 +177,12 @@ def _reweighted_hist_gradient_boosting(estimator, kept, weights):
 
 def _voting(estimator, kept, weights):
     """A VotingClassifier of copies of trees that know all features and all classes."""
-    forest = read_forest(estimator)
+    forest = Model.of(estimator).forest
     names = getattr(estimator, "feature_names_in_", None)
     # as many shares as trees: those of a plain forest are one each; hard votes keep their weights
-    n_shares = float(forest.n_trees)
-    if forest.vote.rule == "hard" and forest.vote.weights is not None:
-        n_shares = float(np.sum(forest.vote.weights))
-    places = _places(forest.vote, np.arange(forest.n_classes), n_shares)
+    is_hard = forest.vote.rule == "hard"
+    n_shares = float(forest.vote.member_weights.sum() if is_hard else forest.n_trees)
+    places = tree_shares(forest.vote, forest.n_classes, n_shares)
     trees = tree_estimators(estimator)
     members, shares = [], []
     for t in kept:
@@ -204,7 +203,7 @@ def _voting(estimator, kept, weights):
         shares.append(float(share * weights[t]))
     written = VotingClassifier(
         [(f"tree{t}", member) for t, member in zip(kept, members, strict=True)],
-        voting="hard" if forest.vote.rule == "hard" else "soft",
+        voting="hard" if is_hard else "soft",
         weights=shares,
     )
     written.estimators_ = members
@@ -214,15 +213,3 @@ def _voting(estimator, kept, weights):
     if names is not None:
         written.feature_names_in_ = names.copy()
     return written
-
-
-def _places(vote, columns, share):
-    """For every tree of a vote its share in it, and the class index of each class it may know."""
-    if not vote.members:
-        n_trees = vote.stop - vote.start
-        return [(share / n_trees, columns)] * n_trees
-    weights = np.ones(len(vote.members)) if vote.weights is None else vote.weights
-    found = []
-    for member, weight in zip(vote.members, weights, strict=True):
-        found += _places(member, columns[member.columns], share * weight / np.sum(weights))
-    return found

@@ -26,10 +26,10 @@ from ensemble_simplify import (
     nearest_flip,
     sufficient_box,
 )
-from ensemble_simplify.audit._monotone import _Search
+from ensemble_simplify.audit._monotone import _PairSearch
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX, cut_points
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 
 class Truth:
@@ -59,7 +59,8 @@ class Truth:
         rows = np.array(list(itertools.product(*with_nan)), dtype=np.float64)
         if domain is not None:
             rows = rows[read_domain(domain, n_features).contains(rows.astype(np.float32))]
-        self.rows, self.table = rows, self.forest.columns
+        self.rows = rows
+        self.table = None if self.forest.table.is_plain else self.forest.table
         self.labels = self.predict(rows)
 
     def shown(self, rows):
@@ -202,7 +203,7 @@ def test_any_model(fitted, seed):
 def test_every_stage_of_the_search_alone(kind, without, monkeypatch):
     for name in without:
         value = (lambda _: None) if name == "_probed" else lambda search: list(range(search.n_cuts))
-        monkeypatch.setattr(_Search, name, value)
+        monkeypatch.setattr(_PairSearch, name, value)
     seen = set()
     for seed in range(4):
         X, y = small_data(seed + 20, n_classes=2 + (seed == 3))
@@ -325,7 +326,7 @@ def test_tables(name):
     table, y = passengers(1, n=100)
     model = pipeline_of(name, RandomForestClassifier(3, max_depth=2, random_state=2))
     model.fit(table, y)
-    columns = read_forest(model).columns
+    columns = read_forest(model).table
     codes = {j: range(int(columns.highest[j]) + 1) for j in (0, 2)}
     domain = Domain(missing=["age", "port"])
     truth = Truth(model, values=codes, missing=(1, 2))

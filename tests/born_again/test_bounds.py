@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from cell_grids import random_grid
+from efforts import set_effort
 from ensemble_simplify.born_again.everywhere._bounds import Packing, unfooled_pairs
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,12 +15,12 @@ from oracles import FREE, completions, min_leaves
 from sklearn.datasets import load_iris, load_wine
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
-from ensemble_simplify.base.ensemble import read_classifier
 from ensemble_simplify.born_again.everywhere import _fooling as fooling
 from ensemble_simplify.born_again.everywhere._fooling import fooling_set
 from ensemble_simplify.born_again.everywhere._grid import Grid
 from ensemble_simplify.born_again.everywhere._planner import read_problem
 from ensemble_simplify.grid.domain import read_domain
+from ensemble_simplify.reading.forest import read_forest
 
 
 @st.composite
@@ -38,13 +39,13 @@ def grid_of(labels):
     return Grid(np.arange(labels.ndim), [np.arange(n - 1) for n in labels.shape], labels)
 
 
-def set_of(labels, seed=0, seconds=5.0):
+def set_of(labels, seed=0, work=5e9):
     rng = np.random.default_rng(seed)
 
     def starts(n):
         return rng.integers(0, labels.shape, size=(n, labels.ndim), dtype=np.int32)
 
-    return fooling_set(grid_of(labels), starts, seconds, rng)
+    return fooling_set(grid_of(labels), starts, work, rng)
 
 
 def together(labels, one, two):
@@ -58,8 +59,8 @@ def test_any_two_cells_fool_each_other(labels, seed, looked_for):
     """By definition: every box with two of them has another class."""
     with pytest.MonkeyPatch.context() as patch:
         if looked_for:
-            patch.setattr(fooling, "ALL_CELLS", 0)
-        cells = set_of(labels, seed, seconds=0.02)
+            set_effort(patch, fooling, all_cells=0)
+        cells = set_of(labels, seed, work=2e7)
     assert len(cells) >= (labels != FREE).any()
     assert (labels[tuple(cells.T)] != FREE).all()
     assert not any(together(labels, one, two) for one, two in combinations(cells, 2))
@@ -83,7 +84,7 @@ def test_bound_reaches_most_of_the_optimum(seed):
 def test_moves_shorten_runs():
     X, y = load_wine(return_X_y=True)
     trees = read_problem(
-        read_classifier(RandomForestClassifier(8, max_depth=3, random_state=0).fit(X, y))
+        read_forest(RandomForestClassifier(8, max_depth=3, random_state=0).fit(X, y))
     ).trees
     rng = np.random.default_rng(0)
     cells = rng.integers(0, trees.shape, size=(300, len(trees.shape)), dtype=np.int32)
@@ -112,7 +113,7 @@ def test_classes_along_lines(kind, domain):
     X = np.hstack([X > X.mean(axis=0), X])
     model = kind(n_estimators=9, max_depth=3, max_features=2, random_state=0).fit(X, y)
     inside = None if domain is None else read_domain(domain, X.shape[1], None)
-    trees = read_problem(read_classifier(model), inside).trees
+    trees = read_problem(read_forest(model), inside).trees
     table = trees.labels()
     grid = grid_of(table)
     assert grid.has_free == trees.has_free == (domain is not None)
@@ -131,7 +132,7 @@ def test_cells_of_a_simplified_grid():
     """Cells of all cuts are found again among those that are left."""
     X, y = load_iris(return_X_y=True)
     model = RandomForestClassifier(8, max_depth=3, random_state=1).fit(X, y)
-    trees = read_problem(read_classifier(model)).trees
+    trees = read_problem(read_forest(model)).trees
     whole = grid_of(trees.labels())
     grid = whole.simplified()
     assert grid.n_cells < whole.n_cells
@@ -149,7 +150,7 @@ def test_pairs_that_lines_do_not_tell_apart(seed):
     last = cells + rng.integers(0, 250, size=cells.shape)
     offsets = np.array([0, 25, 25, n])
     pairs, n_done = unfooled_pairs(
-        *(a.astype(np.uint16) for a in (cells, first, last - first)), offsets, 10**6, np.inf
+        *(a.astype(np.uint16) for a in (cells, first, last - first)), offsets, 10**6, np.inf, np.inf
     )
 
     def told_apart(i, j):
@@ -162,7 +163,7 @@ def test_pairs_that_lines_do_not_tell_apart(seed):
     assert n_done == 35
     assert sorted(map(tuple, pairs.tolist())) == sorted(expected)
     some, n_done = unfooled_pairs(
-        *(a.astype(np.uint16) for a in (cells, first, last - first)), offsets, 3, np.inf
+        *(a.astype(np.uint16) for a in (cells, first, last - first)), offsets, 3, np.inf, np.inf
     )
     begins = np.where(np.arange(n) < 25, 0, 25)
     compared = np.arange(n) - begins < n_done
@@ -186,8 +187,8 @@ def test_independent_sets(seed):
         return not joined[np.ix_(chosen, chosen)].any()
 
     order = rng.permutation(n).astype(np.int32)
-    first = Packing(n, pairs).improve(order, 1, 10.0, 0)
-    chosen = Packing(n, pairs).improve(order, 1, 10.0, 2000)
+    first = Packing(n, pairs).improve(order, 1, 0, np.inf, np.inf)
+    chosen = Packing(n, pairs).improve(order, 1, 2000, np.inf, np.inf)
     largest = max(
         k for k in range(n + 1) if any(independent(list(c)) for c in combinations(range(n), k))
     )
@@ -197,18 +198,18 @@ def test_independent_sets(seed):
     assert len(first) <= len(chosen) == largest
 
 
-@pytest.mark.parametrize("seconds", [0.0, 1e-3])
-def test_out_of_time(seconds):
+@pytest.mark.parametrize("work", [0.0, 1e6])
+def test_little_work(work):
     rng = np.random.default_rng(0)
     labels = rng.integers(2, size=(3,) * 9).astype(np.uint16)
-    some, more = set_of(labels, seconds=seconds), set_of(labels, seconds=1.0)
+    some, more = set_of(labels, work=work), set_of(labels, work=1e9)
     assert 0 < len(some) < len(more)
     assert not any(together(labels, one, two) for one, two in combinations(some, 2))
 
 
 def test_an_axis_of_more_cells_than_16_bits_count():
     labels = (np.arange(70_000) // 1000 % 2).astype(np.uint16)
-    assert len(set_of(labels, seconds=1.0)) == 70
+    assert len(set_of(labels, work=2e9)) == 70
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])

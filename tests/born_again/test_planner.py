@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from cell_grids import random_grid
+from efforts import set_effort
 from oracles import FREE, min_depth, min_leaves, pareto_front
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
@@ -23,7 +24,6 @@ from ensemble_simplify import (
     estimate,
     verify,
 )
-from ensemble_simplify.base.ensemble import read_classifier
 from ensemble_simplify.base.limits import TimeLimitError
 from ensemble_simplify.born_again.everywhere import _planner as planner
 from ensemble_simplify.born_again.everywhere import _refinement as refinement
@@ -37,6 +37,7 @@ from ensemble_simplify.born_again.everywhere._search import CellTree, solve
 from ensemble_simplify.born_again.everywhere._search import pareto_front as solved_front
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.proof.forest_pair import Space
+from ensemble_simplify.reading.forest import read_forest
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -78,8 +79,7 @@ def frozen(loader, n_estimators, **options):
 
 @pytest.mark.parametrize("objective", ["depth", "leaves", "depth_then_leaves"])
 def test_heuristic_is_faithful_and_bounded(objective, monkeypatch):
-    monkeypatch.setattr(planner, "REFINE_WORK", 2e7)
-    monkeypatch.setattr(planner, "BOUND_SECONDS", 0.3)
+    set_effort(monkeypatch, planner, refine_work=2e7, bound_seconds=0.3)
     monkeypatch.setattr(refinement, "FIRST_WORK", 2e3)
     monkeypatch.setattr(refinement, "CELL_WORK", 0.0)
     monkeypatch.setattr(refinement, "VOTE_WORK", 0.0)
@@ -114,7 +114,7 @@ def test_grid_too_large_to_look_at():
 
 
 def no_direct_search(patch):
-    patch.setattr(planner, "DIRECT_REGIONS", 0)
+    set_effort(patch, planner, direct_regions=0)
 
 
 def test_exact_search_beside_a_tree(monkeypatch):
@@ -136,7 +136,7 @@ def test_hopeless_exact_search_is_not_begun(monkeypatch):
     forest, X, y = frozen(load_iris, 10)
     best = BornAgainClassifier(forest, objective="leaves").fit(X, y)
     no_direct_search(monkeypatch)
-    monkeypatch.setattr(planner, "PLAN_SECONDS", 1e9)
+    set_effort(monkeypatch, planner, plan_seconds=1e9)
     monkeypatch.setattr(refinement, "FIRST_WORK", 1e4)
     monkeypatch.setattr(refinement, "WORK_RISE", 1.0)
     begun = []
@@ -163,7 +163,7 @@ def test_upper_splits(monkeypatch):
     for loader, seed in ((load_iris, 0), (load_wine, 1)):
         X, y = loader(return_X_y=True)
         forest = RandomForestClassifier(6, max_depth=3, random_state=seed).fit(X, y)
-        problem = read_problem(read_classifier(forest))
+        problem = read_problem(read_forest(forest))
         first = CellTree(problem.space.grow(np.inf, 10**6))
         rng = np.random.default_rng(0)
         cells = rng.integers(0, problem.trees.shape, (5000, len(problem.trees.shape)), np.int32)
@@ -192,7 +192,7 @@ def test_every_sweep_keeps_the_function_and_the_size(objective, monkeypatch):
     monkeypatch.setattr(refinement, "WORK_RISE", 2.0)
     X, y = load_iris(return_X_y=True)
     model = RandomForestClassifier(8, max_depth=3, random_state=2).fit(X, y)
-    problem = read_problem(read_classifier(model))
+    problem = read_problem(read_forest(model))
     table = problem.trees.labels()
     cells = np.indices(table.shape, dtype=np.int32).reshape(table.ndim, -1).T.copy()
     steps = refinement.Refinement(
@@ -242,7 +242,7 @@ def test_parts_outside_the_domain(seed, monkeypatch):
     X[:, :3].sort(axis=1)
     y = rng.integers(3, size=200)
     forest = RandomForestClassifier(7, max_depth=4, random_state=seed).fit(X, y)
-    problem = read_problem(read_classifier(forest), read_domain({"implies": [[0, 1, 2]]}, 5, None))
+    problem = read_problem(read_forest(forest), read_domain({"implies": [[0, 1, 2]]}, 5, None))
     assert problem.trees.shape == (2,) * 5
     table = problem.trees.labels()
     cells = np.indices(table.shape, dtype=np.int32).reshape(5, -1).T.copy()
@@ -276,8 +276,7 @@ def test_parts_outside_the_domain(seed, monkeypatch):
 
 def test_a_long_search_is_announced(monkeypatch):
     """Without a time limit, and with what is known by then; printed instead if verbose."""
-    monkeypatch.setattr(planner, "PATIENCE", 0.0)
-    monkeypatch.setattr(planner, "TELL_SECONDS", 0.1)
+    set_effort(monkeypatch, planner, patience=0.0, tell_seconds=0.1)
     forest, X, y = frozen(load_iris, 10)
     with pytest.warns(UserWarning, match=r"expected to take .* leaves is known; none has fewer"):
         model = BornAgainClassifier(forest).fit(X, y)
@@ -288,7 +287,7 @@ def test_a_long_search_is_announced(monkeypatch):
 
 
 def test_a_long_search_is_announced_in_print(monkeypatch, capsys):
-    monkeypatch.setattr(planner, "PATIENCE", 0.0)
+    set_effort(monkeypatch, planner, patience=0.0)
     forest, X, y = frozen(load_iris, 5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -317,7 +316,7 @@ def test_a_tree_too_large_to_use_is_refused_at_once(time_limit, monkeypatch):
 def test_a_tree_that_turns_out_too_large_is_refused(monkeypatch):
     """The forecast is not hopeless, the tree all the same too large."""
     forest, X, y = frozen(load_iris, 5)
-    monkeypatch.setattr(planner, "TABLE_CELLS", 1)
+    set_effort(monkeypatch, planner, table_cells=1)
     assert BornAgainClassifier(forest).fit(X, y).n_leaves_ > 5
     monkeypatch.setattr(planner, "MAX_LEAVES", 5)
     monkeypatch.setattr(planner, "REFUSED_LEAVES", np.inf)
@@ -375,7 +374,7 @@ def test_estimate():
         ({"objective": "size"}, "'objective' parameter of estimate must be"),
         ({"voting": "soft"}, "'voting' parameter of estimate must be"),
         ({"max_memory": 0}, "'max_memory' parameter of estimate must be"),
-        ({"time_limit": None}, "'time_limit' parameter of estimate must be"),
+        ({"time_limit": 0}, "'time_limit' parameter of estimate must be"),
         ({"X": np.zeros((5, 2))}, "X has 2 features, but the ensemble was fitted on 4"),
     ],
 )

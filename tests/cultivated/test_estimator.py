@@ -20,7 +20,7 @@ from ensemble_simplify import (
     CultivatedForestClassifier,
     ModuleTreeDisplay,
 )
-from ensemble_simplify.cultivated._refit import refit_leaves
+from ensemble_simplify.cultivated._leaf_refit import refit_leaves
 
 
 def noisy_data(seed=0, n=400, p=4, n_classes=2):

@@ -377,11 +377,15 @@ def test_histograms_are_exact_on_binned_values():
     np.testing.assert_allclose(exact.predict_proba(X), binned.predict_proba(X), atol=1e-9)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("splitter", ["exact", "histogram"])
-def test_threads_change_nothing(splitter):
+def test_threads_change_nothing(splitter, n_classes):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(6000, 8))
-    y = (X[:, 0] * X[:, 1] + X[:, 2] > rng.normal(size=6000)).astype(int)
+    y = X[:, 0] * X[:, 1] + X[:, 2] > rng.normal(size=6000)
+    if n_classes == 3:
+        y = y + (X[:, 3] > 0.5)
+        X[::7, 2] = np.nan
     one, three = (
         CultivatedForestClassifier(splitter=splitter, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 3)
     )

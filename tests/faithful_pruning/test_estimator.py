@@ -31,7 +31,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ensemble_simplify import Domain, FaithfulPathDisplay, FaithfulPruner, verify
 from ensemble_simplify.faithful_pruning._ties import STEP, on_grid
 from ensemble_simplify.grid.axes import Axes
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 STUMP = DecisionTreeClassifier(max_depth=1)
 ENSEMBLES = {

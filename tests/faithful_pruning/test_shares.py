@@ -38,12 +38,12 @@ def feasible(leads, cost, chosen):
 def test_bounds_are_those_of_programs_and_below_the_fewest(seed, has_start):
     leads, price = demands(seed, has_start)
     shares = Shares(leads, np.ones(7, dtype=bool))
-    shares.tighten(lambda: None)
+    shares.tighten()
     everything = list(range(7))
     for t in everything:
         most = -feasible(leads, -np.eye(7)[t], everything)
         assert shares.largest[t] == pytest.approx(most, abs=1e-6)
-    bound = shares.fewest(price, lambda: None)
+    bound = shares.fewest(price)
     sizes = [
         price[list(chosen)].sum()
         for size in everything

@@ -6,7 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 from ensemble_simplify.feature_budget.pruning._closure import solve_path
-from ensemble_simplify.feature_budget.pruning._model import gains_of_one_more, usable_nodes
+from ensemble_simplify.feature_budget.pruning._closure_problem import (
+    gains_of_one_more,
+    usable_nodes,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, make_classification
@@ -24,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ensemble_simplify import FeatureBudgetPruner
 from ensemble_simplify.feature_budget._case import importance_ranking, is_grown_on
 from ensemble_simplify.feature_budget.pruning._fill import fill_step
-from ensemble_simplify.reading.model import tree_estimators
+from ensemble_simplify.reading.forest import tree_estimators
 from ensemble_simplify.reading.sklearn import keep_members
 
 pytestmark = pytest.mark.filterwarnings("ignore:budget=.* lies in a step of the path:UserWarning")

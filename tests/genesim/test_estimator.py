@@ -44,6 +44,7 @@ SMALL = {
     "n_crossovers": 4,
     "random_state": 0,
 }
+pytestmark = pytest.mark.usefixtures("few_votes")
 
 
 # ---------------------------------------------------------------- promises of the estimator
@@ -178,8 +179,9 @@ def test_one_standard_error_gives_the_smallest_tree_within_it():
 
 @pytest.mark.parametrize("fitness", ["holdout", "oob"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_forest_chooses_by_its_votes_the_rows_and_the_leaves(fitness, weighted):
+def test_forest_chooses_by_its_votes_the_rows_and_the_leaves(fitness, weighted, monkeypatch):
     """The front is that of any selection; merits are those of a forest fitted here."""
+    monkeypatch.undo()  # all 200 trees
     X, y = make_classification(
         200, 6, n_informative=4, n_classes=3, n_clusters_per_class=1, flip_y=0.2, random_state=2
     )

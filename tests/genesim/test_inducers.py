@@ -27,7 +27,7 @@ def nodes_of(X, y, weight=None, n_nodes=1):
     """The same rows `n_nodes` times as the nodes of one depth."""
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
     totals = np.bincount(y, weight)
-    return _inducers._Nodes(
+    return _inducers._Level(
         np.ascontiguousarray(X, dtype=np.float32),
         y.astype(np.intp),
         np.tile(np.arange(len(y)), n_nodes),

@@ -15,7 +15,7 @@ from ensemble_simplify.born_again.everywhere import _grid
 from ensemble_simplify.born_again.everywhere._grid import CellTrees, Grid, grid_bytes
 from ensemble_simplify.grid.axes import Axes
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX, cut_points
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 
 def read(model, voting="estimator"):

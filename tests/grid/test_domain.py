@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from cell_grids import random_grid
 from coded_trees import leaf_of
+from efforts import set_effort
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import (
@@ -27,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import fitted_classifiers
 
 from ensemble_simplify import BornAgainClassifier, Domain, verify
-from ensemble_simplify.born_again import _fidelity as fidelity_module
+from ensemble_simplify.born_again import _box_fidelity as fidelity_module
 from ensemble_simplify.born_again.everywhere import _fooling as fooling_module
 from ensemble_simplify.born_again.everywhere import _heuristic as heuristic_module
 from ensemble_simplify.born_again.everywhere import _planner as planner_module
@@ -37,7 +38,7 @@ from ensemble_simplify.born_again.everywhere._search import CellTree, solve
 from ensemble_simplify.grid.axes import Axes, cell_shares
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.grid.thresholds import cut_points, merged_thresholds
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 OBJECTIVES = ["depth", "leaves", "depth_then_leaves"]
 
@@ -361,10 +362,10 @@ def test_counterexample_lies_within_bounds_and_integers():
 @pytest.fixture
 def no_tables(monkeypatch):
     """Every grid counts as too large to be looked at as a whole."""
-    monkeypatch.setattr(planner_module, "TABLE_CELLS", 8)
+    set_effort(monkeypatch, planner_module, table_cells=8)
     monkeypatch.setattr(heuristic_module, "TABLE_CELLS", 8)
-    monkeypatch.setattr(fooling_module, "ALL_CELLS", 8)
-    monkeypatch.setattr(planner_module, "BOUND_SECONDS", 0.1)
+    set_effort(monkeypatch, fooling_module, all_cells=8)
+    set_effort(monkeypatch, planner_module, bound_seconds=0.1)
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

@@ -13,9 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import Domain, agreement
-from ensemble_simplify.base.rows import binomial_interval
+from ensemble_simplify.base.shares import binomial_interval
 from ensemble_simplify.grid.axes import Axes
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 X, Y = load_iris(return_X_y=True)
 

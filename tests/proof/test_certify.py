@@ -21,7 +21,7 @@ from ensemble_simplify.grid.axes import Axes, children
 from ensemble_simplify.grid.thresholds import cut_points
 from ensemble_simplify.proof.forest_pair import Space
 from ensemble_simplify.reading.decision import Vote
-from ensemble_simplify.reading.model import Forest, read_forest
+from ensemble_simplify.reading.forest import Forest, read_forest
 
 
 def cuts_of(forest):
@@ -129,7 +129,7 @@ def test_integer_programme_agrees(voting, n_classes):
         X, y = small_data(seed, n_classes=n_classes, n_features=4, levels=5)
         model = RandomForestClassifier(6, max_depth=3, random_state=seed).fit(X, y)
         forest = read_forest(model, voting=voting)
-        value = forest.linear_votes().value
+        value = forest.sums.folded
         cuts = cuts_of(forest)
         axes = Axes(cuts)
         trees = axes.encode_forest(forest)

@@ -20,12 +20,13 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import CLASSIFIERS, fitted_classifiers, small_data
 
 from ensemble_simplify import FaithfulPruner, verify
-from ensemble_simplify.proof import joined_trees as _pairing
 from ensemble_simplify.proof import stump_sums as _separable
+from ensemble_simplify.proof import vote_pair
 from ensemble_simplify.proof.forest_pair import Space
-from ensemble_simplify.proof.joined_trees import JoinedTrees, PairOfVotes, Sums
+from ensemble_simplify.proof.joined_trees import JoinedTrees
 from ensemble_simplify.proof.stump_sums import TooMany, both_lead, near_ties
-from ensemble_simplify.reading.model import read_forest, tree_estimators
+from ensemble_simplify.proof.vote_pair import PairOfVotes
+from ensemble_simplify.reading.forest import read_forest, tree_estimators
 
 SUMS = ["forest", "forest_even", "forest_stumps", "bagging", "adaboost", "boosting", "voting_soft"]
 
@@ -39,7 +40,7 @@ def check(a, b):
     """What bounds on both say, and what every cell does."""
     space = Space([read_forest(a), read_forest(b)])
     cells = all_cells(space.axes)
-    sums = [Sums.of(forest) for forest in space.forests]
+    sums = [forest.sums for forest in space.forests]
     pair = PairOfVotes(sums, space.columns, space.trees, space.axes, None, space.differ)
     differ = space.differ(cells)
     equal, found = pair.refute()
@@ -91,7 +92,7 @@ def test_in_a_box_without_regions(fitted, seed, kind):
         counts &= ~((lo <= cells) & (cells <= hi)).all(axis=1)
     lo = rng.integers(shape).astype(np.int32)
     box = lo, np.maximum(lo, rng.integers(shape)).astype(np.int32)
-    sums = [Sums.of(forest) for forest in space.forests]
+    sums = [forest.sums for forest in space.forests]
     pair = PairOfVotes(sums, space.columns, space.trees, space.axes, (first, last), space.differ)
     differ = space.differ(cells)
     for where in (None, box):
@@ -135,7 +136,7 @@ def test_one_changed_leaf(kind):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_tables_decide_as_boxes_do(n_classes, monkeypatch):
     """Stumps, with next to no boxes before the tables of each feature."""
-    monkeypatch.setattr(_pairing, "ROUNDS", (1, None))
+    monkeypatch.setattr(vote_pair, "ROUNDS", (1, None))
     rng, seen = np.random.default_rng(2), set()
     for seed in range(25):
         X, y = small_data(seed, n_classes=n_classes)
@@ -197,7 +198,7 @@ def test_votes_in_whole_numbers(n_classes):
         y[:n_classes] = np.arange(n_classes)
         a = ExtraTreesClassifier(2, random_state=seed).fit(X, y)
         b = ExtraTreesClassifier(2, random_state=seed).fit(X, y)
-        assert read_forest(a).linear_votes().is_exact
+        assert read_forest(a).sums.is_exact
         # one cell's vote turned, where the other tree says the same or not
         tree = b.estimators_[seed % 2].tree_
         leaf = rng.choice(np.flatnonzero(tree.children_left < 0))

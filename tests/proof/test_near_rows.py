@@ -21,7 +21,7 @@ from ensemble_simplify.proof.near_rows import (
     n_near,
     walks,
 )
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 
 def read(model, domain=None):

@@ -25,7 +25,7 @@ from strategies import CLASSIFIERS, REGRESSORS, rows_of_cells, small_data
 
 from ensemble_simplify import Domain, verify
 from ensemble_simplify.grid.axes import Axes
-from ensemble_simplify.reading.model import read_forest, tree_estimators
+from ensemble_simplify.reading.forest import read_forest, tree_estimators
 
 MEANS = ["tree", "forest", "forest_even", "extra_trees", "bagging_subsets", "bagging_forests"]
 MEANS += ["voting_soft", "voting_soft_weights", "voting_nested_soft"]

@@ -28,7 +28,7 @@ from ensemble_simplify import BornAgainClassifier, Verification, verify
 from ensemble_simplify.grid.thresholds import cut_points
 from ensemble_simplify.proof.changed_boxes import numbered
 from ensemble_simplify.proof.forest_pair import Space
-from ensemble_simplify.reading.model import read_forest, tree_estimators
+from ensemble_simplify.reading.forest import read_forest, tree_estimators
 from ensemble_simplify.writing.sklearn_tree import write_classifier
 
 

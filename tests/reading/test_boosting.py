@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from ensemble_simplify import BornAgainClassifier
 from ensemble_simplify.reading.decision import labels_of
-from ensemble_simplify.reading.model import read_forest, tree_estimators
+from ensemble_simplify.reading.forest import read_forest, tree_estimators
 
 # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
@@ -56,8 +56,8 @@ def assert_same(model, truth):
 
 def assert_linear(forest):
     X = points(forest)
-    linear = forest.linear_votes()
-    sums = linear.value[forest.apply(X)].sum(axis=1)
+    linear = forest.sums
+    sums = linear.folded[forest.apply(X)].sum(axis=1)
     order = np.sort(sums, axis=1)
     clear = order[:, -1] - order[:, -2] > linear.error_bound
     assert clear.mean() > 0.2
@@ -92,7 +92,8 @@ def test_hist_gradient_boosting(data, options):
     forest = assert_same(model, model.decision_function)
     assert_linear(forest)
     assert forest.input_dtype == "float64"
-    assert forest.vote.link is None
+    assert forest.vote.link == ("sigmoid" if data == "two" else "softmax")
+    assert not forest.vote.by_probability
 
 
 def test_hist_gradient_boosting_with_missing_values():
@@ -297,7 +298,7 @@ class TestLightGBM:
         X, y = DATA[data]()
         model = self.classifier(n_estimators=1, sigmoid=1.3, min_child_samples=1000).fit(X, y)
         forest = read_forest(model)
-        assert forest.vote.scale == (1.3 if data == "two" else 1.0)
+        assert forest.vote.slope == (1.3 if data == "two" else 1.0)
         text = model.booster_.model_to_string()
         sums = near_ties(forest.n_scores, 2e-16)[:150]
         truth = []

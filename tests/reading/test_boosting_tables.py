@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from ensemble_simplify import BornAgainClassifier, Domain, verify
 from ensemble_simplify.reading import trees as _reading
 from ensemble_simplify.reading.boosting import read_lightgbm, read_xgboost
-from ensemble_simplify.reading.model import _assemble, read_forest
+from ensemble_simplify.reading.forest import _assemble, read_forest
 from ensemble_simplify.reading.sklearn import read
 
 pytestmark = [
@@ -82,8 +82,8 @@ def assert_same(model, X, predict=None, seed=0):
     np.testing.assert_array_equal(found, truth)
     if forest.classes is not None:
         assert len(np.unique(truth)) == forest.n_classes
-        linear = forest.linear_votes()
-        sums = linear.value[forest.apply(rows[:5000])].sum(axis=1)
+        linear = forest.sums
+        sums = linear.folded[forest.apply(rows[:5000])].sum(axis=1)
         order = np.sort(sums, axis=1)
         clear = order[:, -1] - order[:, -2] > linear.error_bound
         assert clear.mean() > 0.5
@@ -245,7 +245,7 @@ def test_codes_that_are_no_codes():
     X, y = table(8)
     X[X[:, 0] == 0, 0] = 1 << 22
     model = HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]).fit(X, y)
-    columns = read(model).columns
+    columns = read(model).table
     assert columns.levels[0][-1] == 1 << 22
 
 
@@ -280,7 +280,7 @@ def frame(seed, n_classes=2):
 
 def assert_same_frame(model, X, categorical=(1, 3)):
     reading = read(model)
-    forest, columns = read_forest(model), reading.columns
+    forest, columns = read_forest(model), reading.table
     np.testing.assert_array_equal(columns.categorical, np.isin(np.arange(4), categorical))
     assert columns.names.tolist() == list(X.columns)
     rng = np.random.default_rng(0)
@@ -376,7 +376,7 @@ def test_saved_models(name):
     family = read_lightgbm if name.startswith("light") else read_xgboost
     model = Saved(saved)
     reading = family(model, None)
-    np.testing.assert_array_equal(reading.categorical, [True, False, True, False, True])
+    np.testing.assert_array_equal(reading.table.categorical, [True, False, True, False, True])
     forest = _assemble(reading, 5, model)
     rows = np.array(saved["rows"], dtype=float)
     assert np.isnan(rows).any()

@@ -19,7 +19,7 @@ from ensemble_simplify import BornAgainClassifier, Domain, FaithfulPruner, agree
 from ensemble_simplify.grid.axes import Axes
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.proof.near_rows import Lines
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 
 def table(seed, n=80, n_features=3, n_classes=2, share=0.25, columns=(0, 1)):

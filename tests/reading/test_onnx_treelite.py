@@ -18,7 +18,7 @@ from strategies import edge_points
 from threadpoolctl import threadpool_limits
 
 from ensemble_simplify import Domain, OnnxModel, TreeliteModel, agreement, verify
-from ensemble_simplify.reading.model import read_forest
+from ensemble_simplify.reading.forest import read_forest
 
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 
@@ -293,9 +293,9 @@ class TestOnnxArithmetic:
             forest = assert_read(model)
             assert forest.categorical.tolist() == [False, False, True]
             assert forest.classes.tolist() == [7, 3, 5][: forest.n_classes]
-            linear = forest.linear_votes()
+            linear = forest.sums
             rows = rows_for(forest, 3000)
-            sums = linear.value[forest.apply(rows)].sum(axis=1)
+            sums = linear.folded[forest.apply(rows)].sum(axis=1)
             order = np.sort(sums, axis=1)
             clear = order[:, -1] - order[:, -2] > linear.error_bound
             assert clear.mean() > 0.9

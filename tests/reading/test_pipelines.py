@@ -48,7 +48,7 @@ from ensemble_simplify import (
     verify,
 )
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX
-from ensemble_simplify.reading.model import read_forest, tree_estimators
+from ensemble_simplify.reading.forest import read_forest, tree_estimators
 from ensemble_simplify.reading.pipelines import Transformers
 
 pytestmark = [

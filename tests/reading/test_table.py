@@ -32,14 +32,15 @@ from ensemble_simplify import (
 )
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX
 from ensemble_simplify.reading import sklearn as _readers
-from ensemble_simplify.reading.model import read_forest
-from ensemble_simplify.reading.table import UNKNOWN, Columns, is_plain
+from ensemble_simplify.reading.forest import read_forest
+from ensemble_simplify.reading.model import Model
+from ensemble_simplify.reading.table import UNKNOWN, Table, is_plain
 
 
 def rows_of(forest, n=4000, seed=0, missing=("age", "port")):
     """Rows of levels, also unknown ones, of cut points and their neighbours, and missing values."""
     rng = np.random.RandomState(seed)
-    table = forest.columns
+    table = forest.table
     columns = []
     for j, name in enumerate(table.names):
         if table.levels[j] is not None:
@@ -61,12 +62,12 @@ def test_pipelines_of_tables_are_read(name, seed):
     table, y = passengers(seed, n=300)
     model = pipeline_of(name).fit(table, y)
     forest = read_forest(model)
-    assert forest.columns.names.tolist() == list(table.columns)
+    assert forest.table.names.tolist() == list(table.columns)
     rows = rows_of(forest, seed=seed)
     np.testing.assert_array_equal(
-        forest.classes[forest.predict_index(rows)], model.predict(forest.columns.decode(rows))
+        forest.classes[forest.predict_index(rows)], model.predict(forest.table.decode(rows))
     )
-    again = np.asarray(forest.columns.encode(forest.columns.decode(rows)), dtype=float)
+    again = np.asarray(forest.table.encode(forest.table.decode(rows)), dtype=float)
     np.testing.assert_array_equal(again, rows)
 
 
@@ -85,7 +86,7 @@ def test_last_steps(model):
     forest = read_forest(fitted)
     rows = rows_of(forest)
     np.testing.assert_array_equal(
-        forest.classes[forest.predict_index(rows)], fitted.predict(forest.columns.decode(rows))
+        forest.classes[forest.predict_index(rows)], fitted.predict(forest.table.decode(rows))
     )
 
 
@@ -97,7 +98,7 @@ def test_born_again_in_the_users_columns(name):
     tree = BornAgainClassifier(FrozenEstimator(model), random_state=0).fit(table, y)
     forest = read_forest(model)
     rows = rows_of(forest)
-    decoded = forest.columns.decode(rows)
+    decoded = forest.table.decode(rows)
     np.testing.assert_array_equal(tree.predict(decoded), model.predict(decoded))
     np.testing.assert_array_equal(
         tree.decision_tree_.predict(rows.astype(np.float32)), model.predict(decoded)
@@ -116,13 +117,13 @@ def test_near_the_rows(kind):
     simple.fit(table, y)
     forest = read_forest(model)
     rows = rows_of(forest, 3000)
-    codes = np.asarray(forest.columns.encode(table), dtype=float)
+    codes = np.asarray(forest.table.encode(table), dtype=float)
     # one column of a row changed
     rng = np.random.RandomState(0)
     near = codes[rng.randint(len(codes), size=len(rows))]
     j = rng.randint(codes.shape[1], size=len(rows))
     near[np.arange(len(rows)), j] = rows[np.arange(len(rows)), j]
-    near = forest.columns.decode(near)
+    near = forest.table.decode(near)
     assert simple.covers(near).all()
     np.testing.assert_array_equal(simple.predict(near), model.predict(near))
     assert simple.verify()
@@ -212,7 +213,7 @@ def test_levels_that_are_refused():
     encoder = make_column_transformer((OneHotEncoder(), TEXT), remainder="passthrough")
     model = make_pipeline(encoder, FOREST).fit(table, y)
     tree = BornAgainClassifier(FrozenEstimator(model)).fit(table, y)
-    assert read_forest(model).columns.unknown[0] == "refused"
+    assert read_forest(model).table.unknown[0] == "refused"
     strange = table.head(3).copy()
     strange.loc[1, "port"] = "X"
     with pytest.raises(ValueError, match=r"X\[1\] has 'X' in the column 'port'"):
@@ -247,7 +248,7 @@ def test_text_without_an_encoder_is_refused():
 
 def test_columns():
     levels = (np.array(["a", "b"], dtype=object), None, np.array([2, 5]))
-    columns = Columns(np.array(["x", "y", "z"]), levels, ("code", "refused", "missing"))
+    columns = Table(np.array(["x", "y", "z"]), levels, ("code", "refused", "missing"))
     table = pd.DataFrame({"x": ["b", "q", None], "y": [1, pd.NA, 3], "z": [5, 4, 2]})
     codes = np.asarray(columns.encode(table), dtype=float)
     np.testing.assert_array_equal(codes, [[1, 1, 1], [2, np.nan, np.nan], [np.nan, 3, 0]])
@@ -308,9 +309,9 @@ def test_boosting_on_a_frame_of_categories(kind):
     model = boosted(kind).fit(table, y)
     forest = read_forest(model)
     rows = rows_of(forest, 2000)
-    unknown = np.array([u == "code" for u in forest.columns.unknown])
+    unknown = np.array([u == "code" for u in forest.table.unknown])
     assert not unknown.any()
-    decoded = forest.columns.decode(rows)
+    decoded = forest.table.decode(rows)
     np.testing.assert_array_equal(
         forest.classes[forest.predict_index(rows)], model.predict(decoded)
     )
@@ -352,3 +353,94 @@ def test_a_model_is_read_once(monkeypatch):
     assert readings == [model] * 4
     agreement(model, model, table, time_limit=0.1, random_state=0)
     assert readings == [model] * 6
+
+
+def test_rows_keep_their_dtypes():
+    X = pd.DataFrame(
+        {
+            "kind": pd.Categorical(["b", "a", "b", None], categories=["b", "a"]),
+            "size": np.array([1.5, np.nan, 3.0, 0.1], dtype=np.float32),
+            "n": [3, 1, 2, 7],
+        }
+    )
+    table = Table.of_rows(X)
+    numbers = np.asarray(table.encode(X), dtype=float)
+    np.testing.assert_array_equal(numbers[:, 0], [0, 1, 0, np.nan])
+    back = table.decode(numbers)
+    assert back.dtypes.tolist()[:2] == X.dtypes.tolist()[:2]
+    pd.testing.assert_frame_equal(back, X, check_dtype=False)
+    single = X[["size", "size"]].to_numpy()
+    assert Table.of_rows(single).decode(numbers[:, 1:]).dtype == np.float32
+    named = Table.of_numbers(2, ["x", "y"]).like(X[["size", "n"]])
+    assert named.decode(numbers[:, 1:]).dtypes.tolist() == [np.float32, np.float64]
+
+
+def test_frames_of_polars_stay_such():
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"kind": ["b", "a", None], "size": np.ones(3, dtype=np.float32)})
+    table = Table.of_rows(frame)
+    assert table.decode(np.asarray(table.encode(frame))).equals(frame)
+
+
+def test_objects_that_are_all_numbers():
+    X = pd.DataFrame({"a": np.array([1, pd.NA, 3], dtype=object), "b": [1.0, 2.0, 3.0]})
+    table = Table.of_rows(X)
+    assert not table.is_plain
+    assert table.levels == (None, None)
+    np.testing.assert_array_equal(table.encode(X)["a"], [1, np.nan, 3])
+    assert table.gaps.seen.tolist() == [True, False]
+
+
+def test_gaps_are_filled_below_and_found_again():
+    rows = np.array([[1.0, 5.0], [np.nan, -2e6], [3.0, 7.0]])
+    gaps = Table.of_rows(rows).gaps
+    filled = gaps.fill(rows)
+    assert filled[1, 0] < 1.0
+    np.testing.assert_array_equal(gaps.restore(filled), rows)
+    # a column that had no gaps may have one later; below its numbers is no gap for the model
+    later = gaps.fill(np.array([[np.nan, np.nan]]))
+    assert np.isfinite(later).all()
+    assert (later < [1.0, -2e6]).all()
+    assert np.isnan(gaps.restore(later)).tolist() == [[True, False]]
+    huge = Table.of_rows(np.array([[FLOAT32_MAX], [-FLOAT32_MAX]])).gaps
+    assert np.isfinite(huge.stand_in).all()
+
+
+def test_pipelines_that_name_columns_of_numbers():
+    table, y = passengers(0, missing=False)
+    X = table[["fare", "age", "class"]]
+    models = [
+        make_pipeline(
+            make_column_transformer(
+                (MinMaxScaler(), ["age", "fare"]),
+                remainder="passthrough",
+                verbose_feature_names_out=False,
+            ),
+            RandomForestClassifier(3, max_depth=depth, random_state=0),
+        ).fit(X, y)
+        for depth in (1, 3)
+    ]
+    outcome = verify(*models)
+    assert not outcome
+    row = pd.DataFrame(outcome.counterexample[None], columns=X.columns)
+    assert outcome.predictions == tuple(model.predict(row)[0] for model in models)
+    found = agreement(*models, X, random_state=0)
+    assert found.n_different == (models[0].predict(X) != models[1].predict(X)).sum()
+    assert verify(models[0], models[0], X=X, max_changes=1)
+    tree = BornAgainClassifier(FrozenEstimator(models[0])).fit(X, y)
+    np.testing.assert_array_equal(tree.predict(X), models[0].predict(X))
+
+
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_trees_are_added_up_in_order_whatever_n_jobs(in_pipeline):
+    rng = np.random.RandomState(0)
+    X, y = rng.normal(size=(20_000, 3)).astype(np.float32), rng.randint(3, size=20_000)
+    forest = RandomForestClassifier(12, max_depth=6, n_jobs=2, random_state=0)
+    model = make_pipeline(MinMaxScaler(), forest) if in_pipeline else forest
+    model.fit(X, y)
+    asked = Model(model)
+    found = asked.ask(X, "predict_proba")
+    assert forest.n_jobs == 2
+    forest.n_jobs = None
+    np.testing.assert_array_equal(found, model.predict_proba(X))
+    np.testing.assert_array_equal(asked.ask(pd.DataFrame(X))[:9], model.predict(X[:9]))

@@ -45,12 +45,13 @@ from ensemble_simplify import (
     GenesimClassifier,
     RepresenterTree,
 )
-from ensemble_simplify.representer._columns import Columns
+from ensemble_simplify.reading.model import Model
+from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._grower import Grower, _Sample
-from ensemble_simplify.representer._law import Split
+from ensemble_simplify.representer._grown_tree import GrownTree
+from ensemble_simplify.representer._law import ColumnSplit
 from ensemble_simplify.representer._predictor import Predictor
 from ensemble_simplify.representer._samplers import make_law
-from ensemble_simplify.representer._tree import GrownTree
 from ensemble_simplify.writing.sklearn_tree import apply_nodes
 
 
@@ -77,7 +78,7 @@ def grow(
     **options,
 ):
     """The grown tree, and its grower."""
-    columns = columns or Columns.resolve(None, None, X.shape[1], None)
+    columns = columns or Coordinates.resolve(None, None, X.shape[1], None)
     law = make_law(
         X=X,
         weight=np.ones(len(X)),
@@ -89,7 +90,7 @@ def grow(
         decaying=False,
         seed=0,
     )
-    predictor = Predictor(function, target, "f", classes=classes)
+    predictor = Predictor(Model(function), target, "f", classes=classes)
     options = {
         "n_samples": 200,
         "reuse": False,
@@ -394,7 +395,7 @@ def test_no_question_is_larger_than_a_batch(options, iris):
 
 
 def sample_of(X, function, n_samples):
-    columns = Columns.resolve(None, None, X.shape[1], None)
+    columns = Coordinates.resolve(None, None, X.shape[1], None)
     law = make_law(
         X=X,
         weight=np.ones(len(X)),
@@ -403,7 +404,7 @@ def sample_of(X, function, n_samples):
         decaying=False,
         seed=0,
     )
-    predictor = Predictor(function, "label", "f", classes=np.arange(2))
+    predictor = Predictor(Model(function), "label", "f", classes=np.arange(2))
     answers = predictor.answers(X)
     training = Bunch(X=X, weight=law.weight, answers=answers)
     return law, _Sample(law, predictor, training, answers, n_samples, 0, np.inf)
@@ -642,7 +643,7 @@ def test_sets_of_levels_as_thresholds(seed):
         second = np.array([b[v] for v in rows[:, 1].tolist()])
         return a[rows[:, 0].astype(int)] * second + (rows[:, 2] > 0.5)
 
-    columns = Columns.resolve([0, 1], None, 3, None)
+    columns = Coordinates.resolve([0, 1], None, 3, None)
     tree, _ = grow(X, function, target="value", columns=columns, max_leaf_nodes=8)
     assume(any(s is not None and s.values is not None for s in tree.splits))
     nodes, source = tree.as_thresholds(~tree.is_leaf, columns.levels(X))
@@ -664,9 +665,10 @@ def grown(splits):
 
 
 def test_thresholds_repeat_only_what_they_must():
-    tree = grown([Split(0, np.nan, np.array([0.0, 2.0], dtype=np.float32)), None, None])
+    tree = grown([ColumnSplit(0, np.nan, np.array([0.0, 2.0], dtype=np.float32)), None, None])
     X = np.array([[0.0], [1.0], [2.0], [5.0]])
-    nodes, source = tree.as_thresholds(~tree.is_leaf, Columns.resolve([0], None, 1, None).levels(X))
+    levels = Coordinates.resolve([0], None, 1, None).levels(X)
+    nodes, source = tree.as_thresholds(~tree.is_leaf, levels)
     assert nodes.n_leaves == 4  # 0 | 1 | 2 | 5
     assert sorted(nodes.threshold[nodes.left >= 0]) == [0.5, 1.5, 3.5]
     assert source[apply_nodes(nodes, X)].tolist() == [1, 2, 1, 2]
@@ -676,7 +678,7 @@ def test_thresholds_repeat_only_what_they_must():
 def test_a_tree_deeper_than_the_stack(to_the_left):
     n = 5000
     thresholds = np.arange(n)[::-1] if to_the_left else np.arange(n)
-    splits = [Split(0, float(t)) for t in thresholds]
+    splits = [ColumnSplit(0, float(t)) for t in thresholds]
     leaves = [None] * n
     if to_the_left:
         tree = grown([*splits, None, *leaves])

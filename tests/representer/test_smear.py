@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify.representer._columns import Columns
-from ensemble_simplify.representer._law import Split, bandwidth
+from ensemble_simplify.representer._coordinates import Coordinates
+from ensemble_simplify.representer._law import ColumnSplit, bandwidth
 from ensemble_simplify.representer._samplers import make_law as _make_law
 
 
 def make_columns(n_columns, categorical=(), groups=()):
-    return Columns.resolve(list(categorical), list(groups), n_columns, None)
+    return Coordinates.resolve(list(categorical), list(groups), n_columns, None)
 
 
 def make_law(X, weight=None, columns=None, **options):
@@ -121,11 +121,11 @@ def data(seed=0, n=60):
 
 
 SPLITS = [
-    (Split(0, 0.1), True),
-    (Split(3, np.nan, np.array([1.0, 7.0], dtype=np.float32)), False),
-    (Split(1, -0.9), False),
-    (Split(4, 0.5), True),
-    (Split(2, -1.0), False),
+    (ColumnSplit(0, 0.1), True),
+    (ColumnSplit(3, np.nan, np.array([1.0, 7.0], dtype=np.float32)), False),
+    (ColumnSplit(1, -0.9), False),
+    (ColumnSplit(4, 0.5), True),
+    (ColumnSplit(2, -1.0), False),
 ]
 
 LAWS = [
@@ -224,9 +224,9 @@ def test_both_sides_add_up_row_by_row(options, seed, n, depth):
     region = law.everywhere()
     for _ in range(depth):
         j = rng.integers(6)
-        split = Split(j, float(rng.choice(X[:, j]) + rng.choice([0.0, 0.01, -0.4])))
+        split = ColumnSplit(j, float(rng.choice(X[:, j]) + rng.choice([0.0, 0.01, -0.4])))
         if j == 3:
-            split = Split(3, np.nan, rng.choice([1.0, 2.0, 5.0, 7.0], 2).astype(np.float32))
+            split = ColumnSplit(3, np.nan, rng.choice([1.0, 2.0, 5.0, 7.0], 2).astype(np.float32))
         left, right = law.part(region, split, True), law.part(region, split, False)
         np.testing.assert_allclose(left.q + right.q, region.q, rtol=1e-11, atol=1e-300)
         region = left if rng.random() < 0.5 else right
@@ -241,7 +241,7 @@ def test_exact_in_binary_fractions(sampler):
     X = rng.permuted(np.tile(np.arange(32.0)[:, None], 3), axis=0)
     law = make_law(X, sampler=sampler, smearing=0.5, n_neighbors=8)
     region = law.everywhere()
-    split = Split(1, 12.5)
+    split = ColumnSplit(1, 12.5)
     left, right = law.part(region, split, True), law.part(region, split, False)
     np.testing.assert_array_equal(left.q + right.q, region.q)
     assert law.probability(left) + law.probability(right) == 1.0
@@ -250,14 +250,14 @@ def test_exact_in_binary_fractions(sampler):
 def test_probability_by_hand():
     X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
     law = make_law(X, smearing=0.25)
-    region = law.part(law.everywhere(), Split(0, 0.5), True)  # one row of four inside
+    region = law.part(law.everywhere(), ColumnSplit(0, 0.5), True)  # one row of four inside
     np.testing.assert_allclose(region.q, [0.8125, 0.0625, 0.0625, 0.0625])
-    region = law.part(region, Split(1, 0.5), False)
+    region = law.part(region, ColumnSplit(1, 0.5), False)
     np.testing.assert_allclose(
         region.q, np.array([0.8125, 0.0625, 0.0625, 0.0625]) * [0.1875, 0.9375, 0.9375, 0.9375]
     )
     law = make_law(X, np.array([1.0, 1.0, 1.0, 5.0]), smearing=1.0)
-    region = law.part(law.everywhere(), Split(0, 2.5), False)
+    region = law.part(law.everywhere(), ColumnSplit(0, 2.5), False)
     np.testing.assert_allclose(region.q, 5 / 8)
 
 
@@ -340,7 +340,9 @@ def test_copula_keeps_distributions_and_rank_correlations():
 def test_copula_with_more_columns_than_rows():
     X = np.random.default_rng(0).standard_normal((12, 300))
     law = make_law(X, sampler="copula")
-    region = law.part(law.part(law.everywhere(), Split(3, 0.0), True), Split(200, 0.3), False)
+    region = law.part(
+        law.part(law.everywhere(), ColumnSplit(3, 0.0), True), ColumnSplit(200, 0.3), False
+    )
     drawn = law.draw(region, 500, 0)
     assert (drawn[:, 3] <= 0.0).all()
     assert (drawn[:, 200] > 0.3).all()
@@ -354,7 +356,11 @@ def test_copula_in_a_region_that_rejection_hardly_reaches():
     X = np.column_stack([a, a + 0.01 * rng.standard_normal(200), -a])
     law = make_law(X, sampler="copula", smearing=0.5)
     region = law.everywhere()
-    for split, left in [(Split(0, 1.2), False), (Split(1, -1.2), True), (Split(2, 0.0), False)]:
+    for split, left in [
+        (ColumnSplit(0, 1.2), False),
+        (ColumnSplit(1, -1.2), True),
+        (ColumnSplit(2, 0.0), False),
+    ]:
         region = law.part(region, split, left)
     drawn = law.draw(region, 300, 0)
     assert (drawn[:, 0] > 1.2).all()
@@ -378,7 +384,7 @@ def test_regions_compare_in_float32():
     """1 + 1e-9 is 1 in float32: both rows stay on the same side of any threshold."""
     X = np.array([[1.0], [1.0 + 1e-9], [2.0]])
     law = make_law(X, smearing=0.5)
-    left = law.part(law.everywhere(), Split(0, 1.0), True)
+    left = law.part(law.everywhere(), ColumnSplit(0, 1.0), True)
     assert law.probability(left) == pytest.approx(2 / 3)
     assert set(law.draw(left, 500, 0)[:, 0]) == {1.0, 1.0 + 1e-9}
 
@@ -387,9 +393,9 @@ def test_kernel_draws_stay_inside_thin_and_far_regions():
     X = np.random.default_rng(0).standard_normal((50, 1))
     law = make_law(X, sampler="kernel")
     for low, high in [(-1e-7, 1e-7), (4.0, 4.5), (-8.0, -6.0), (7.0, np.inf)]:
-        region = law.part(law.everywhere(), Split(0, low), False)
+        region = law.part(law.everywhere(), ColumnSplit(0, low), False)
         if np.isfinite(high):
-            region = law.part(region, Split(0, high), True)
+            region = law.part(region, ColumnSplit(0, high), True)
         drawn = law.draw(region, 2000, 0).astype(np.float32)
         assert (drawn > low).all()
         assert (drawn <= high).all()
@@ -412,8 +418,8 @@ def test_deep_regions_keep_their_probability():
     law = make_law(X, smearing=0.5)
     region = law.everywhere()
     for j in range(40):
-        region = law.part(region, Split(j, X[4, j] + 1e-4), True)
-        region = law.part(region, Split(j, X[4, j] - 1e-4), False)
+        region = law.part(region, ColumnSplit(j, X[4, j] + 1e-4), True)
+        region = law.part(region, ColumnSplit(j, X[4, j] - 1e-4), False)
     expected = np.full(30, (0.5 / 30) ** 40)
     expected[4] = (0.5 + 0.5 / 30) ** 40
     np.testing.assert_allclose(region.q, expected, rtol=1e-9)

@@ -32,7 +32,7 @@ from ensemble_simplify import (
 )
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX, rounding_boundary
 from ensemble_simplify.grid.tree_nodes import preorder
-from ensemble_simplify.reading.table import Columns
+from ensemble_simplify.reading.table import Table
 from ensemble_simplify.writing.sklearn_tree import write_tree
 
 GCC = shutil.which("gcc")
@@ -523,7 +523,7 @@ def test_none_and_nan_of_levels():
     assert 0 in tree.tree_.feature
     for kept in ({"as_none": frozenset({0})}, {"as_nan": frozenset({0})}):
         known = tree._table
-        table = Columns(known.names, known.levels, known.unknown, **kept)
+        table = Table(known.names, known.levels, known.unknown, **kept)
         holder = GenesimClassifier()
         holder.decision_tree_, holder._table = tree, table
         function = python_function(export_tree(holder, "python"))

@@ -5,12 +5,14 @@ import numpy as np
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    int32_t, int64_t, intp_t, now, random_below, should_stop, uint8_t, uint16_t, uint64_t,
+    int32_t, int64_t, intp_t, random_below, should_stop, uint8_t, uint16_t, uint64_t,
 )
 
 cdef enum:
     # Cells compared with one at a time.
     TILE = 1024
+    # Neighbours that take as long to look at as the rest of a step takes.
+    A_STEP = 16
 
 
 def unfooled_pairs(
@@ -19,7 +21,8 @@ def unfooled_pairs(
     const uint16_t[:, ::1] width,
     const intp_t[::1] offsets,
     intp_t max_pairs,
-    double seconds,
+    double max_work,
+    double deadline,
 ):
     """Pairs of cells of one class that their lines do not show to fool each other.
 
@@ -36,8 +39,10 @@ def unfooled_pairs(
     offsets : intp array of shape (n_classes + 1,)
         Where the cells of a class begin.
     max_pairs : int
-    seconds : float
-        Limits.
+    max_work : float
+        Comparisons of two cells on an axis, about.
+    deadline : float
+        On the clock of ``time.monotonic()``; with the two above, the limits.
 
     Returns
     -------
@@ -56,8 +61,8 @@ def unfooled_pairs(
         const uint16_t *wide_at
         vector[int32_t] pairs
         uint16_t apart[TILE]
-        double deadline = now() + seconds
         intp_t done = 0, work = 0
+        double total = 0.0
         size_t n_kept = 0
         bint full = False
     for c in range(n_classes):
@@ -96,6 +101,9 @@ def unfooled_pairs(
                     work = 0
                     if should_stop(deadline):
                         full = True
+                total += <double> ((i - offsets[c]) * n_axes)
+                if total > max_work:
+                    full = True
                 if <intp_t> pairs.size() > 2 * max_pairs:
                     full = True
                 if full:
@@ -139,6 +147,8 @@ cdef class Packing:
         vector[int64_t] left_at
         vector[int32_t] loose
         readonly intp_t size
+        # neighbours looked at
+        int64_t work
 
     def __init__(self, intp_t n, const int32_t[:, ::1] pairs):
         cdef intp_t i, m = pairs.shape[0]
@@ -179,6 +189,7 @@ cdef class Packing:
         cdef int32_t w
         self.inside[v] = 1
         self.size += 1
+        self.work += self.offset[v + 1] - self.offset[v]
         self._listed(v, False)
         for k in range(self.offset[v], self.offset[v + 1]):
             w = self.neighbour[k]
@@ -191,6 +202,7 @@ cdef class Packing:
         cdef int32_t w
         self.inside[v] = 0
         self.size -= 1
+        self.work += self.offset[v + 1] - self.offset[v]
         self._listed(v, self.tight[v] == 1)
         for k in range(self.offset[v], self.offset[v + 1]):
             w = self.neighbour[k]
@@ -215,13 +227,22 @@ cdef class Packing:
             if not self.inside[w] and self.tight[w] == 0:
                 self._enter(w)
 
-    def improve(self, const int32_t[::1] order, uint64_t seed, double seconds, intp_t max_steps):
-        """Fill the set up in an order, then search; returns the largest set found, sorted."""
+    def improve(
+        self,
+        const int32_t[::1] order,
+        uint64_t seed,
+        intp_t max_steps,
+        double max_work,
+        double deadline,
+    ):
+        """Fill the set up in an order, then search; returns the largest set found, sorted.
+
+        `max_work` counts neighbours looked at.
+        """
         cdef:
-            intp_t i, k, step, n_steps = 0
+            intp_t i, k, _, n_steps = 0
             int32_t v = 0, w
             uint64_t random = seed
-            double deadline = now() + seconds
             vector[uint8_t] best
             intp_t best_size
         with nogil:
@@ -231,11 +252,12 @@ cdef class Packing:
                     self._enter(v)
             best = self.inside
             best_size = self.size
-            while n_steps < max_steps and not self.once.empty():
+            while n_steps < max_steps and self.work < max_work and not self.once.empty():
                 n_steps += 1
+                self.work += self.offset[v + 1] - self.offset[v] + A_STEP
                 # of a few vertices, the one that has been outside longest
                 v = self.once[random_below(<intp_t> self.once.size(), &random)]
-                for k in range(4):
+                for _ in range(4):
                     w = self.once[random_below(<intp_t> self.once.size(), &random)]
                     if self.left_at[w] < self.left_at[v]:
                         v = w

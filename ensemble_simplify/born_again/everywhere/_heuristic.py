@@ -189,7 +189,7 @@ class Draft:
         tree = solution.tree
         box.tree = tree.on_grid(Grid(box.axes, box.numbers, box.labels))
         box.trees = box.labels = None
-        # no tree of a box is larger than one of the whole
+        # a faithful tree of the whole is at least as large as the smallest one of the box
         if self.objective != "leaves":
             self.depth_bound = max(self.depth_bound, tree.depth)
         if self.objective == "leaves":
@@ -205,7 +205,7 @@ class Draft:
             box = stack.pop()
             order.append(box)
             stack.extend(box.parts[::-1])
-        # parts before wholes; siblings of one class are one leaf
+        # a box is joined after both of its parts; two leaves of one class become one
         trees = {}
         for box in reversed(order):
             tree = box.tree
@@ -281,7 +281,8 @@ def _purest_cuts(counts, shape, n):
 
 
 def _entropy(counts):
-    """Entropy of each row, times its total."""
+    """Entropy of each row, times its total; equal where it is but for rounding."""
     total = counts.sum(axis=1)
     logs = np.log(np.maximum(counts, 1))
-    return total * np.log(np.maximum(total, 1)) - (counts * logs).sum(axis=1)
+    entropy = total * np.log(np.maximum(total, 1)) - (counts * logs).sum(axis=1)
+    return np.round(entropy, 6)

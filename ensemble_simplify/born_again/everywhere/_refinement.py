@@ -25,19 +25,28 @@ from ensemble_simplify.born_again.everywhere._search import (
 )
 from ensemble_simplify.grid import Stopped, depths, with_sizes
 
-# Forecast work of a part, in nanoseconds: in the first sweep, and how fast it rises.
-FIRST_WORK, WORK_RISE = 3e6, 8.0
-# Nanoseconds that labelling takes: a cell, and a cell, tree and score. What a part costs besides.
-CELL_WORK, VOTE_WORK, PART_WORK = 12.0, 0.5, 5e5
-# Canonical regions are fewer than regions, hardly ever by more than this factor.
+# Work of a part of the tree that is solved in the first sweep, in nanoseconds by forecast.
+FIRST_WORK = 3e6
+# In each further sweep, parts of so many times the work are solved.
+WORK_RISE = 8.0
+# Forecast of the nanoseconds to label a cell: this,
+CELL_WORK = 12.0
+# and this for each tree and score.
+VOTE_WORK = 0.5
+# Forecast of the nanoseconds that a part takes besides.
+PART_WORK = 5e5
+# The dynamic programme stores fewer regions than there are, hardly ever by more than this factor.
 MOST_SAVED = 64.0
-# Time of a search, in forecasts of a pass; and how much longer than that the whole may take.
+# Time of an exact search for each objective, as a multiple of one pass over the regions.
 PASSES = {"depth": 1.0, "leaves": 1.0, "depth_then_leaves": DL_PASSES}
+# An exact search of the whole grid may take so many times its forecast.
 LATE = 1.5
-# Share of a pass that looking for a layout may take.
+# Share of a pass that the choice of a layout may take.
 LAYOUT_SHARE = 0.1
-# Splits tried for a part, and the leaves below which a part is left as it is.
-TRIALS, SMALL_PART = 10, 32
+# Choosing the upper splits: how many are tried in each part,
+TRIALS = 10
+# and the leaves up to which a part is left as it is.
+SMALL_PART = 32
 PROGRESS_SECONDS = 1.0
 
 
@@ -73,10 +82,10 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
     def cost(*sides):
         n_leaves = np.array([(len(nodes) + 1) // 2 for nodes in sides], dtype=float)
         factor = n_leaves if objective == "depth" else np.log2(n_leaves + 1.0)
-        return float(n_leaves @ factor)
+        return round(float(n_leaves @ factor), 6)
 
     # parts: [lo, hi, nodes, split, lower part, upper part]
-    whole = [*space.whole, tree.nodes, None, None, None]
+    whole: list = [*space.whole, tree.nodes, None, None, None]
     heap, grown, count = [(-tree.n_leaves, 0, whole)], 0, 0
     while heap and grown < max_grown:
         n_leaves, _, part = heappop(heap)
@@ -111,7 +120,8 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
             heappush(heap, (-((len(side) + 1) // 2), count, part[place]))
         if monotonic() >= deadline:
             break
-    pieces, stack = [], [whole]
+    pieces: list = []
+    stack: list = [whole]
     while stack:
         _, _, nodes, split, lower, upper = stack.pop()
         if split is None:
@@ -120,7 +130,7 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
             pieces.append(np.array([[*split, 0]], dtype=np.int32))
             stack += [upper, lower]
     chosen = CellTree(with_sizes(np.concatenate(pieces)))
-    # where depth comes first, a few leaves more on paths of more even length are no loss
+    # where depth comes first, a tree with a few leaves more but more even paths is kept
     worse = {"depth": chosen.depth > tree.depth, "leaves": chosen.n_leaves > tree.n_leaves}
     return tree if worse.get(objective, False) else chosen
 
@@ -240,7 +250,7 @@ class Refinement:
             if part.tree.depth > room:
                 raise _TooDeep
             if self.objective != "depth":
-                # what was found has as many leaves as it happens to have
+                # the search for least depth did not minimise the leaves: search again for both
                 part = self._solved(grid, "depth_then_leaves", room)
                 if part is None:
                     raise _TooDeep

@@ -22,11 +22,14 @@ from ensemble_simplify.grid import (
 
 # Outer boxes a layout may have: each costs some tens of bytes and a microsecond.
 MAX_BOXES = 1 << 20
-# Nanoseconds that an outer box costs in a layout, and the share of a pass that looking at one
-# more layout may take.
-BOX_COST, LAYOUT_SHARE = 80, 0.12
-# Nanoseconds that any layout costs, and more for each cell.
-LAYOUT_COST, LAYOUT_CELL_COST = 3e4, 1.0
+# Forecast of the nanoseconds that an outer box takes in a layout.
+BOX_COST = 80
+# Share of a pass that the outer boxes of one more layout may take.
+LAYOUT_SHARE = 0.12
+# Nanoseconds to forecast a layout: this,
+LAYOUT_COST = 3e4
+# and this for each cell.
+LAYOUT_CELL_COST = 1.0
 # Entries a row should at least have for the vector loops to pay.
 ROW = 30
 # Largest number of splits whose sum with another fits int16.
@@ -36,7 +39,7 @@ INT16_SPLITS = 16382
 LAYER_BYTES = 6e8
 # More splits than can stand above any region: no region is left out.
 EVERYWHERE = 1 << 30
-# Time of the search for depth and then leaves, in forecasts of a pass.
+# Time of the search for depth and then leaves, as a multiple of one pass over the regions.
 DL_PASSES = 6.5
 
 
@@ -217,7 +220,7 @@ def lay_out(labels, deadline=np.inf, share=np.inf):
 
 
 @dataclass(eq=False)
-class Solution:
+class SmallestTree:
     """A smallest tree, the regions stored for it, and the forecast of a pass over them in ns."""
 
     tree: CellTree
@@ -278,7 +281,7 @@ def solve(
         When the time is up.
     """
     if labels.size == 1:
-        return Solution(CellTree.leaf(labels.reshape(-1)[0]))
+        return SmallestTree(CellTree.leaf(labels.reshape(-1)[0]))
     deadline = monotonic() + seconds
     solution = _solve(
         labels, objective, max_depth, max_bytes, deadline, max_work, begin, layout_share
@@ -337,7 +340,7 @@ def _solve(
             # None: too many splits for the number type
             tree = CellTree(smallest_tree([values], 1)) if values.solved() else None
         if tree is not None:
-            return Solution(tree, n_states, layout.cost)
+            return SmallestTree(tree, n_states, layout.cost)
     raise TooLarge(8 * n_states)
 
 

@@ -64,7 +64,7 @@ cdef cppclass Subset:
     vector[int32_t] hi
 
 
-cdef struct Split:
+cdef struct ScoredCut:
     double score
     int32_t axis
     int32_t cut
@@ -76,7 +76,7 @@ cdef cppclass Known:
     int32_t too_few
 
 
-cdef bint better(const Split &one, const Split &two) noexcept nogil:
+cdef bint better(const ScoredCut &one, const ScoredCut &two) noexcept nogil:
     return one.score < two.score
 
 
@@ -134,8 +134,8 @@ cdef class LineTrees:
         vector[float64_t] total, left, running
         vector[double] reach
         vector[Subset *] pool
-        vector[Split] splits
-        vector[vector[Split]] candidates
+        vector[ScoredCut] splits
+        vector[vector[ScoredCut]] candidates
         uint64_t random
         double noise
         int criterion
@@ -143,7 +143,7 @@ cdef class LineTrees:
         bint stopped
         double weight
         # the split with the least error of its two sides, and that error
-        Split stump
+        ScoredCut stump
         double stump_error
         vector[int32_t] stamp
         int32_t stamps
@@ -374,7 +374,7 @@ cdef class LineTrees:
             const float64_t *mass
             const float64_t *change
             double n_left, most_left, most_right
-            Split split
+            ScoredCut split
         self.splits.clear()
         self.stump_error = 1e300
         for a in range(self.n_axes):
@@ -428,7 +428,7 @@ cdef class LineTrees:
             return n_left * log(n_left) - one + n_right * log(n_right) - two
         return n_left - one / n_left + n_right - two / n_right
 
-    cdef bint best_split(self, Split *split) noexcept nogil:
+    cdef bint best_split(self, ScoredCut *split) noexcept nogil:
         cdef intp_t i
         if not self.splits.size():
             return False
@@ -468,7 +468,7 @@ cdef class LineTrees:
             int32_t label
             double error, cost, stump_cost
             intp_t here = out.size()
-            Split split, stump
+            ScoredCut split, stump
             Node node
             Subset *below
             int right
@@ -529,10 +529,10 @@ cdef class LineTrees:
         """
         cdef:
             int32_t label
-            intp_t i, here, best = -1
+            intp_t i, best = -1
             double error, greedy, cost, best_cost
             vector[Node] tree, left, right
-            Split split
+            ScoredCut split
             Node node
             Subset *below
         self.room(place + 1)
@@ -615,10 +615,10 @@ cdef class LineTrees:
         """A random split: sizes of subtrees are equally likely by their order of magnitude."""
         cdef:
             int32_t at, best = 0
-            intp_t i
+            intp_t _
             double wanted = (<double> tree.size() / 3.0) ** random_unit(&self.random) * 3.0
             double off, best_off = 1e300
-        for i in range(24):
+        for _ in range(24):
             at = <int32_t> random_below(tree.size(), &self.random)
             if tree[at].axis < 0:
                 continue
@@ -877,7 +877,9 @@ cdef class LineTrees:
         self.stamp[here] = self.stamps
         return 1
 
-    cdef void pure_ends(self, const Subset *part, intp_t a, int32_t *low, int32_t *high) noexcept nogil:
+    cdef void pure_ends(
+        self, const Subset *part, intp_t a, int32_t *low, int32_t *high
+    ) noexcept nogil:
         """Last cut of an axis with one class below it, and first with one above; after `count`.
 
         `low` is before the region where no cut has one class below it, `high` at its end where
@@ -938,8 +940,8 @@ cdef class LineTrees:
         bisection.
         """
         cdef:
-            intp_t a, c, i, n = 0, here = out.size()
-            int32_t label = 0, lo, hi, cut
+            intp_t a, c, i, n = 0
+            int32_t label = 0, cut
             int outcome, result = 0
             uint64_t code
             vector[int32_t] box, low, high

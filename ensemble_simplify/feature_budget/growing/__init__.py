@@ -1,1 +1,1 @@
-"""Forests grown with prices: `_forest` is the estimator, `_grow` its kernel."""
+"""Forests grown with prices: `_budget_forest` is the estimator, `_grow` its kernel."""

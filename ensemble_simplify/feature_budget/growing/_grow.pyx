@@ -10,14 +10,12 @@ F is a function of the (weighted) class counts n_1, ..., n_C:
     threshold pairs   sum over i != j of [[n_i - a]+ [n_j - a]+ - a^2]+
     powers            (sum n_i)^p - sum n_i^p
 
-Where purchases are shared, a split is worth the drop of the Gini impurity that it brings, summed over
-its rows, less a penalty times what these rows have yet to pay for the feature and its group. A row
-remembers what it has bought, in this tree or an earlier one, as a set of bits; or all rows together
-do.
-"""
+Where purchases are shared, a split is worth the drop of the Gini impurity that it brings, summed
+over its rows, less a penalty times what these rows have yet to pay for the feature and its group. A
+row remembers what it has bought, in this tree or an earlier one, as a set of bits; or all rows
+together do. """
 
 from libc.math cimport INFINITY, pow
-from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
@@ -28,6 +26,9 @@ from ensemble_simplify._typedefs cimport (
     should_stop,
     uint64_t,
 )
+from ensemble_simplify.grid._sweep cimport (
+    TIE, gini, impurity, is_better, middle, place_of, same_value, sort_column,
+)
 
 cpdef enum:
     THRESHOLD_PAIRS = 0
@@ -35,11 +36,6 @@ cpdef enum:
 
 # Sorted entries between two looks for Ctrl-C.
 cdef intp_t POLL = 1 << 20
-
-
-cdef struct Entry:
-    float32_t value
-    intp_t row
 
 
 cdef struct Task:
@@ -57,20 +53,28 @@ cdef struct Split:
     float64_t threshold
 
 
-cdef bint before(const Entry& a, const Entry& b) noexcept nogil:
-    return a.value < b.value
+cdef struct Rule:
+    # How splits are judged.
+    bint shares          # by the Gini impurity; otherwise by an admissible one
+    int kind
+    float64_t shape      # threshold of the pairs, or exponent
+    intp_t min_samples_leaf
 
 
-cdef float64_t impurity_of(const float64_t* n, intp_t n_classes, int kind,
-                           float64_t shape) noexcept nogil:
+cdef float64_t impurity_of(const vector[float64_t]& n, const Rule& rule) noexcept nogil:
     cdef float64_t total = 0.0
     cdef float64_t answer = 0.0
     cdef float64_t a, b
-    cdef intp_t i, j
-    for i in range(n_classes):
+    cdef float64_t shape = rule.shape
+    cdef size_t i, j
+    for i in range(n.size()):
         total += n[i]
-    if kind == THRESHOLD_PAIRS:
-        for i in range(n_classes):
+    # Rounding must not leave a pure node something to split.
+    if rule.shares:
+        answer = impurity(n.data(), n.size(), False)
+        return answer if answer > TIE * total else 0.0
+    if rule.kind == THRESHOLD_PAIRS:
+        for i in range(n.size()):
             a = n[i] - shape
             if a <= 0.0:
                 continue
@@ -80,119 +84,65 @@ cdef float64_t impurity_of(const float64_t* n, intp_t n_classes, int kind,
                     answer += 2.0 * (a * b - shape * shape)
     else:
         answer = pow(total, shape)
-        for i in range(n_classes):
+        for i in range(n.size()):
             answer -= pow(n[i], shape)
-        # Rounding must not leave a pure node something to split.
-        if answer < 1e-12 * pow(total, shape):
+        if answer < TIE * pow(total, shape):
             answer = 0.0
     return answer
 
 
-cdef struct Rule:
-    # How splits are judged.
-    int kind
-    float64_t shape      # threshold of the pairs, or exponent
-    intp_t n_classes
-    intp_t min_samples_leaf
-
-
 cdef void scan_feature(
     const Rule& rule,
-    const vector[Entry]& entries,   # sorted by value
-    intp_t size,
+    const vector[uint64_t]& keys,   # of the rows, sorted
+    const intp_t* rows,
     const intp_t[::1] y,
     const float64_t[::1] weight,
     const vector[float64_t]& counts,
     float64_t total,                # impurity of the counts
     intp_t feature,
-    float64_t cost,
+    float64_t cost,                 # of the feature; of this split if purchases are shared
     vector[float64_t]& low,         # scratch: class counts of the two sides
     vector[float64_t]& high,        # scratch
     Split* best,                    # IN / OUT
 ) noexcept nogil:
     # Replace the best split by one of this feature that is better.
-    cdef intp_t i, c
-    cdef float64_t drop, score
-    low.assign(rule.n_classes, 0.0)
-    high = counts
-    for i in range(size - 1):
-        c = y[entries[i].row]
-        low[c] += weight[entries[i].row]
-        high[c] -= weight[entries[i].row]
-        if entries[i].value == entries[i + 1].value:
-            continue
-        if i + 1 < rule.min_samples_leaf or size - i - 1 < rule.min_samples_leaf:
-            continue
-        drop = total - max(
-            impurity_of(low.data(), rule.n_classes, rule.kind, rule.shape),
-            impurity_of(high.data(), rule.n_classes, rule.kind, rule.shape),
-        )
-        score = drop / cost
-        # Below rounding, a lower impurity is none.
-        if drop > 1e-12 * total and score > best.score * (1.0 + 1e-12):
-            best.score = score
-            best.feature = feature
-            best.threshold = (
-                <float64_t>entries[i].value + <float64_t>entries[i + 1].value
-            ) / 2.0
-
-
-cdef void scan_gini(
-    const Rule& rule,
-    const vector[Entry]& entries,   # sorted by value
-    intp_t size,
-    const intp_t[::1] y,
-    const float64_t[::1] weight,
-    const vector[float64_t]& counts,
-    float64_t total,                # summed Gini impurity of the node
-    intp_t feature,
-    float64_t charge,               # what the split costs, in units of summed impurity
-    vector[float64_t]& low,         # scratch: class counts of the two sides
-    vector[float64_t]& high,        # scratch
-    Split* best,                    # IN / OUT
-) noexcept nogil:
-    # As scan_feature, for the drop of the summed Gini impurity less the charge.
-    cdef intp_t i, c
-    cdef float64_t w, drop
+    cdef intp_t i, c, row
+    cdef intp_t size = keys.size()
+    cdef float64_t w, drop, score
     cdef float64_t n_low = 0.0, n_high = 0.0, squares_low = 0.0, squares_high = 0.0
-    low.assign(rule.n_classes, 0.0)
+    low.assign(counts.size(), 0.0)
     high = counts
-    for c in range(rule.n_classes):
+    for c in range(<intp_t> high.size()):
         n_high += high[c]
         squares_high += high[c] * high[c]
     for i in range(size - 1):
-        c = y[entries[i].row]
-        w = weight[entries[i].row]
+        row = rows[place_of(keys[i])]
+        c = y[row]
+        w = weight[row]
         squares_low += w * (2.0 * low[c] + w)
         squares_high -= w * (2.0 * high[c] - w)
         low[c] += w
         high[c] -= w
         n_low += w
         n_high -= w
-        if entries[i].value == entries[i + 1].value or n_high <= 0.0:
+        if same_value(keys[i], keys[i + 1]):
             continue
         if i + 1 < rule.min_samples_leaf or size - i - 1 < rule.min_samples_leaf:
             continue
-        drop = total - (n_low - squares_low / n_low) - (n_high - squares_high / n_high)
-        if drop > 1e-9 * total and drop - charge > best.score + 1e-12 * total:
-            best.score = drop - charge
-            best.feature = feature
-            best.threshold = (
-                <float64_t>entries[i].value + <float64_t>entries[i + 1].value
-            ) / 2.0
-
-
-cdef float64_t gini_of(const vector[float64_t]& counts) noexcept nogil:
-    # Summed over the rows; 0 for a pure node.
-    cdef float64_t n = 0.0, squares = 0.0, most = 0.0
-    cdef size_t c
-    for c in range(counts.size()):
-        n += counts[c]
-        squares += counts[c] * counts[c]
-        most = max(most, counts[c])
-    if most >= n:
-        return 0.0
-    return n - squares / n
+        # Below rounding, a lower impurity is none.
+        if rule.shares:
+            drop = total - gini(squares_low, n_low) - gini(squares_high, n_high)
+            score = drop - cost
+            if drop <= 1e-9 * total or not is_better(score, best.score, total):
+                continue
+        else:
+            drop = total - max(impurity_of(low, rule), impurity_of(high, rule))
+            score = drop / cost
+            if drop <= TIE * total or not is_better(score, best.score, best.score):
+                continue
+        best.score = score
+        best.feature = feature
+        best.threshold = middle(keys[i], keys[i + 1])
 
 
 cdef class Ledger:
@@ -293,15 +243,15 @@ cdef intp_t partition(
     vector[intp_t]& rows,           # IN / OUT: those of the left child to the front
 ) noexcept nogil:
     # Returns where the rows of the right child begin.
-    cdef intp_t middle = first
+    cdef intp_t divide = first
     cdef intp_t i, row
     for i in range(first, last):
         row = rows[i]
         if <float64_t>X[row, best.feature] <= best.threshold:
-            rows[i] = rows[middle]
-            rows[middle] = row
-            middle += 1
-    return middle
+            rows[i] = rows[divide]
+            rows[divide] = row
+            divide += 1
+    return divide
 
 
 def grow(
@@ -318,7 +268,7 @@ def grow(
     intp_t[::1] left,         # OUT (2 n_rows - 1,): the first n_nodes are used
     intp_t[::1] right,        # OUT likewise
     intp_t[::1] feature,      # OUT likewise
-    float64_t[::1] threshold, # OUT likewise
+    float64_t[::1] threshold,  # OUT likewise
 ):
     """Grow one tree, nodes in pre-order. Rows of weight zero are left out.
 
@@ -335,7 +285,8 @@ def grow(
     cdef intp_t n_features = X.shape[1]
     cdef intp_t n_nodes = 0
     cdef vector[intp_t] rows
-    cdef vector[Entry] entries
+    cdef vector[uint64_t] keys
+    cdef vector[uint64_t] spare
     cdef vector[float64_t] counts
     cdef vector[float64_t] low
     cdef vector[float64_t] high
@@ -343,22 +294,19 @@ def grow(
     cdef Task task
     cdef Split best
     cdef Rule rule
-    cdef intp_t i, k, node, size, middle
+    cdef intp_t i, k, node, size, divide
     cdef intp_t work = 0
-    cdef float64_t total
-    cdef float64_t charge = 0.0
+    cdef float64_t total, price
     cdef float64_t everyone = 0.0
-    cdef bint shares = ledger is not None
+    rule.shares = ledger is not None
     rule.kind = kind
     rule.shape = shape
-    rule.n_classes = n_classes
     rule.min_samples_leaf = min_samples_leaf
     with nogil:
         for i in range(X.shape[0]):
             if weight[i] > 0.0:
                 rows.push_back(i)
                 everyone += weight[i]
-        entries.resize(rows.size())
         task.first = 0
         task.last = <intp_t>rows.size()
         task.depth = 0
@@ -383,10 +331,7 @@ def grow(
             counts.assign(n_classes, 0.0)
             for i in range(task.first, task.last):
                 counts[y[rows[i]]] += weight[rows[i]]
-            if shares:
-                total = gini_of(counts)
-            else:
-                total = impurity_of(counts.data(), n_classes, kind, shape)
+            total = impurity_of(counts, rule)
             if total <= 0.0 or task.depth >= max_depth or size < 2 * min_samples_leaf:
                 continue
             best.score = 0.0
@@ -397,40 +342,36 @@ def grow(
                 if work >= POLL:
                     work = 0
                     should_stop(INFINITY)
-                if shares:
-                    charge = ledger.charge(k, rows, task.first, task.last, weight, everyone)
+                if rule.shares:
+                    price = ledger.charge(k, rows, task.first, task.last, weight, everyone)
                     # No split is worth more than the impurity of the node.
-                    if total - charge <= best.score:
+                    if total - price <= best.score:
                         continue
-                for i in range(size):
-                    entries[i].row = rows[task.first + i]
-                    entries[i].value = X[entries[i].row, k]
-                sort(entries.begin(), entries.begin() + size, before)
-                if entries[0].value >= entries[size - 1].value:
-                    continue
-                if shares:
-                    scan_gini(
-                        rule, entries, size, y, weight, counts, total, k, charge, low, high, &best
-                    )
                 else:
+                    price = cost[k]
+                sort_column(
+                    &X[0, k], n_features, rows.data() + task.first, size, keys, spare
+                )
+                if not same_value(keys[0], keys[size - 1]):
                     scan_feature(
-                        rule, entries, size, y, weight, counts, total, k, cost[k], low, high, &best
+                        rule, keys, rows.data() + task.first, y, weight, counts, total, k, price,
+                        low, high, &best,
                     )
             if best.feature < 0:
                 continue
             feature[node] = best.feature
             threshold[node] = best.threshold
-            if shares:
+            if rule.shares:
                 for i in range(task.first, task.last):
                     ledger.buy(best.feature, rows[i])
-            middle = partition(X, best, task.first, task.last, rows)
+            divide = partition(X, best, task.first, task.last, rows)
             task.parent = node
             task.depth += 1
             i = task.first
-            task.first = middle
+            task.first = divide
             task.is_right = 1
             stack.push_back(task)
-            task.last = middle
+            task.last = divide
             task.first = i
             task.is_right = 0
             stack.push_back(task)

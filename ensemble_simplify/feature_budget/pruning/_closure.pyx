@@ -45,7 +45,7 @@ cdef int64_t CAPACITY = <int64_t>1 << 61
 cdef intp_t POLL = 65536
 
 
-cdef cppclass Part:
+cdef cppclass Subproblem:
     # The nodes between two known optimal sets, with what they need and is not yet paid.
     vector[int32_t] node        # ids in the whole problem; parents come before children
     vector[int32_t] parent      # local ids; -1: the parent is kept already
@@ -126,7 +126,7 @@ cdef int64_t common_divisor(int64_t a, int64_t b) noexcept nogil:
     return a
 
 
-cdef void wire(Part* part, Network* net) noexcept nogil:
+cdef void wire(Subproblem* part, Network* net) noexcept nogil:
     # Fill the shape of the network; capacities follow.
     cdef int32_t n = <int32_t>part.node.size()
     cdef int32_t m = <int32_t>part.price.size()
@@ -170,7 +170,7 @@ cdef void wire(Part* part, Network* net) noexcept nogil:
             net.child_start[part.parent[v] + 1] += 1
 
 
-cdef void resume_flow(Part* part, Network* net) noexcept nogil:
+cdef void resume_flow(Subproblem* part, Network* net) noexcept nogil:
     # As much of the earlier flow as the new capacities allow; the rest stays as excess.
     cdef int32_t n = net.n
     cdef int32_t v, w, a
@@ -199,7 +199,7 @@ cdef void resume_flow(Part* part, Network* net) noexcept nogil:
         net.excess[v] = e
 
 
-cdef void start_flow(Part* part, Network* net) noexcept nogil:
+cdef void start_flow(Subproblem* part, Network* net) noexcept nogil:
     # Each node's gain pays for its own items, what is left goes to its parent:
     # the best preflow of a single tree.
     cdef int32_t n = net.n
@@ -229,7 +229,7 @@ cdef void start_flow(Part* part, Network* net) noexcept nogil:
         net.excess[v] = e
 
 
-cdef void relabel_all(Part* part, Network* net) noexcept nogil:
+cdef void relabel_all(Subproblem* part, Network* net) noexcept nogil:
     # Exact distances to the sink; `far` where there is no way.
     cdef int32_t n = net.n
     cdef int32_t total = n + net.m
@@ -289,7 +289,7 @@ cdef void relabel_all(Part* part, Network* net) noexcept nogil:
                     nodes_left -= 1
 
 
-cdef int64_t discharge_node(Part* part, Network* net, int32_t v, int32_t* touched,
+cdef int64_t discharge_node(Subproblem* part, Network* net, int32_t v, int32_t* touched,
                             int32_t* n_touched) noexcept nogil:
     # Push the excess of a node downhill until none is left or the node has to be lifted, which
     # is then done. Returns the work; vertices that received flow are put into `touched`.
@@ -423,7 +423,7 @@ cdef int64_t discharge_item(Network* net, int32_t w, int32_t* touched,
     return work
 
 
-cdef int push_relabel(Part* part, Network* net, float64_t deadline) except -1 nogil:
+cdef int push_relabel(Subproblem* part, Network* net, float64_t deadline) except -1 nogil:
     # Maximum preflow. Afterwards the vertices of height `far` are those that cannot reach
     # the sink: the largest optimal set. Returns 1 when the clock ran out.
     cdef int32_t total = net.n + net.m
@@ -496,7 +496,7 @@ cdef int push_relabel(Part* part, Network* net, float64_t deadline) except -1 no
                         return 1
 
 
-cdef int cut(Part* part, Network* net, float64_t deadline) except -1 nogil:
+cdef int cut(Subproblem* part, Network* net, float64_t deadline) except -1 nogil:
     # The cut at the slope of the chord, d_gain / d_cost: exact while the products fit in
     # 61 bits, else rounded to that precision. Returns 1 when the clock ran out.
     cdef int32_t n, v, w
@@ -549,7 +549,7 @@ cdef bint has_profit(Network* net) noexcept nogil:
     return False
 
 
-cdef void add_node(Part* to, int32_t q, Part* part, Network* net, int32_t v,
+cdef void add_node(Subproblem* to, int32_t q, Subproblem* part, Network* net, int32_t v,
                    vector[int32_t]& item_place, vector[int32_t]* paid,
                    float64_t paid_per_price) noexcept nogil:
     # Copy node v of `part` under node q of `to`, and what it needs but the items already paid.
@@ -577,7 +577,7 @@ cdef void add_node(Part* to, int32_t q, Part* part, Network* net, int32_t v,
     to.start.push_back(<int32_t>to.item.size())
 
 
-cdef void split(Part* part, Network* net, Part* low, Part* high,
+cdef void split(Subproblem* part, Network* net, Subproblem* low, Subproblem* high,
                 float64_t paid_per_price) noexcept nogil:
     # low: the nodes the cut keeps; high: the others, for which the items of low are paid. Both
     # are empty at first.
@@ -614,7 +614,7 @@ cdef void split(Part* part, Network* net, Part* low, Part* high,
 cdef void take(const int32_t[::1] parent, const int64_t[::1] gain, const int64_t[::1] own,
                const int64_t[::1] start, const int32_t[::1] items, const int64_t[::1] price,
                const uint8_t[::1] active, const float64_t[::1] paid, bint has_paid,
-               float64_t paid_per_price, Part* part) noexcept nogil:
+               float64_t paid_per_price, Subproblem* part) noexcept nogil:
     # The whole problem, restricted to the active nodes (closed under parents).
     cdef intp_t n = parent.shape[0]
     cdef vector[int32_t] place
@@ -690,11 +690,11 @@ def solve_path(
     n_edges, n_cuts : int
     """
     cdef float64_t deadline = now() + seconds
-    cdef vector[Part] stack
-    cdef Part part
-    cdef Part low
-    cdef Part high
-    cdef Part none
+    cdef vector[Subproblem] stack
+    cdef Subproblem part
+    cdef Subproblem low
+    cdef Subproblem high
+    cdef Subproblem none
     cdef Network net
     cdef intp_t n_edges = 0
     cdef intp_t n_cuts = 0

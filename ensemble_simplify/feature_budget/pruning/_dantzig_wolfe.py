@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 
 from ensemble_simplify._lp import LinearProgram
-from ensemble_simplify.feature_budget.pruning._model import best_subtrees
+from ensemble_simplify.feature_budget.pruning._closure_problem import best_subtrees
 
 # The master's objective is about one: gaps and improvements below this share of it count as none.
 _TOLERANCE = 1e-9
@@ -99,7 +99,7 @@ def solve_dantzig_wolfe(
 
 
 @dataclass(frozen=True, eq=False)
-class _Tree:
+class _PricedTree:
     """One tree of the decomposition, small enough to be sent around."""
 
     nodes: np.ndarray  # contracted nodes that can be kept at all
@@ -124,7 +124,7 @@ def _single_trees(problem, closure, level):
     for t in np.unique(tree_of[tree_of >= 0]):
         part, items = closure.part(tree_of == t)
         trees.append(
-            _Tree(
+            _PricedTree(
                 nodes=np.flatnonzero(tree_of == t),
                 parent=part.parent,
                 worth=part.gain - level * part.own,

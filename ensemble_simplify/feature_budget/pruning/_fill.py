@@ -18,10 +18,14 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.feature_budget.pruning._model import gains_of_one_more, usable_nodes
-from ensemble_simplify.feature_budget.pruning._path import nested_optima
+from ensemble_simplify.feature_budget.pruning._budget_path import nested_optima
+from ensemble_simplify.feature_budget.pruning._closure_problem import (
+    gains_of_one_more,
+    usable_nodes,
+)
 
-# Shares of its price that every tree pays by itself; the next is tried if the last one helped.
+# Parts of a feature's price that every tree pays by itself, while the trees share the rest. They
+# are tried in this order, each only if the one before helped.
 _SOLO_SHARES = (0.05, 0.2, 0.01)
 
 # In problems with more arcs than this, wide steps are filled without shares, whose cuts would take
@@ -32,17 +36,20 @@ _MANY_ARCS = 1e7
 # the budget counts as spent where less than this share of it is left.
 _ENOUGH = 0.03
 
-# So many times the features, or trees, that fit into the budget unpruned are pruned into it.
+# Only some features, or trees, fit into the budget unpruned. More of them are taken, and pruned
+# until they fit: so many times the number of features,
 _MORE_FEATURES = 1.3
+# and so many times the number of trees.
 _MORE_TREES = 2.0
 
-# Sets of features that are priced while features are exchanged: no more than this, and no more
-# arcs in all; and how many features are tried in the place of one.
+# Exchanges of features: sets of features that are tried at most,
 _MAX_TRIALS = 300
+# the arcs of all their problems together,
 _MAX_ARCS = 3e8
+# and how many features are tried in the place of one.
 _MAX_ADDED = 6
 
-# Rounds of filling up.
+# Rounds in which what is left of the budget is spent, at most.
 _MAX_FILLS = 3
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_simplify.feature_budget.pruning._model import node_sums, order_nodes
+from ensemble_simplify.feature_budget.pruning._closure_problem import node_sums, order_nodes
 
 
 def node_losses(forest, leaf, target, weight, counted, *, loss, labels):

@@ -34,8 +34,8 @@ class LinearForm:
 
     cost: np.ndarray
     A: sparse.sparray
-    row_lower: np.ndarray
-    row_upper: np.ndarray
+    row_lower: np.ndarray | float
+    row_upper: np.ndarray | float
     constant: float
     unit: float
 

@@ -17,7 +17,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ensemble_simplify.feature_budget.pruning._model import (
+from ensemble_simplify.base import product
+from ensemble_simplify.feature_budget.pruning._closure_problem import (
     ALWAYS,
     SharedItems,
     acquired_features,
@@ -385,10 +386,13 @@ class PruningProblem:
         node = np.flatnonzero((keep != 0) & (self.needs >= 0).any(axis=1))
         _, resource, row = self.uses(node)
         if not shared:
-            return float(self.prices[resource] @ self.weight[row]) / self.total_weight
+            return float(product(self.prices[resource], self.weight[row])) / self.total_weight
         used = np.zeros((self.prices.shape[0], self.n_rows), dtype=bool)
         used[resource, row] = True
-        return float(self.prices @ (used @ self.weight)) / self.total_weight
+        return (
+            float(product(self.prices, product(used.astype(float), self.weight)))
+            / self.total_weight
+        )
 
     def uses(self, nodes):
         """All (node, resource, row) where a row first uses a resource of a tree in a node."""

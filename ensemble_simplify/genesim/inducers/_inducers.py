@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special, stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -41,7 +42,7 @@ _GAIN = 1e-12
 
 
 @dataclass
-class _Nodes:
+class _Level:
     """The nodes of one depth, of one or many trees, and the rows in them.
 
     Attributes
@@ -73,7 +74,7 @@ class _Nodes:
         inside = chosen[self.owner]
         start = np.concatenate([[0], np.cumsum(np.diff(self.start)[chosen])])
         row, weight = self.row[inside], self.weight[inside]
-        return _Nodes(self.X, self.label, row, weight, start, self.totals[chosen])
+        return _Level(self.X, self.label, row, weight, start, self.totals[chosen])
 
     def cuts(self, criterion, least, features=None):
         """Gain, gain ratio, cut and number of cuts of `features` (None: all) of every node."""
@@ -141,14 +142,16 @@ class _Inducer(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         "confidence": [Interval(Real, 0, 1, closed="neither"), None],
     }
 
-    def __init__(self, *, min_samples_leaf=2, max_depth=None, confidence=0.25):
+    def __init__(
+        self, *, min_samples_leaf: int = 2, max_depth: int | None = None, confidence: float = 0.25
+    ):
         self.min_samples_leaf = min_samples_leaf
         self.max_depth = max_depth
         self.confidence = confidence
 
     @fit_context(prefer_skip_nested_validation=True)
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow and prune a tree.
 
         Parameters
@@ -214,7 +217,7 @@ class _Inducer(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 entry, node = entry[inside], node[inside]
                 sizes = np.bincount(node, minlength=n_nodes)[mixed]
                 start = np.concatenate([[0], np.cumsum(sizes)])
-                nodes = _Nodes(X, label, row[entry], weight[entry], start, totals[mixed])
+                nodes = _Level(X, label, row[entry], weight[entry], start, totals[mixed])
                 feature[mixed], threshold[mixed] = self._split(nodes)
             split = feature >= 0
             left = np.full(n_nodes, -1, dtype=np.intp)

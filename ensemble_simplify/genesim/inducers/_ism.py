@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils.multiclass import check_classification_targets
@@ -23,12 +24,12 @@ from ensemble_simplify.base import (
     fit_context,
     fit_or_unwrap,
     named_rows,
-    read_classifier,
     report,
     warn_out_of_time,
 )
 from ensemble_simplify.genesim.inducers._ism_growth import grow
 from ensemble_simplify.grid import Axes, with_sizes
+from ensemble_simplify.reading import Model
 from ensemble_simplify.writing import weakest_links, write_counted
 
 
@@ -132,15 +133,15 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        max_depth=None,
-        min_samples_split=5,
-        min_samples_leaf=1,
-        ccp_alpha=0.0,
-        time_limit=None,
-        random_state=None,
-        verbose=0,
+        max_depth: int | None = None,
+        min_samples_split: int = 5,
+        min_samples_leaf: int = 1,
+        ccp_alpha: float | str = 0.0,
+        time_limit: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.estimator = estimator
         self.max_depth = max_depth
@@ -153,7 +154,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the ensemble if need be, and grow the tree.
 
         Parameters
@@ -183,7 +184,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
             None if sample_weight is None else weight,
             default=RandomForestClassifier(random_state=self.random_state),
         )
-        forest = read_classifier(self.estimator_)
+        forest = Model.of(self.estimator_, classifier=True).forest
         self.classes_ = forest.classes
         report(self, f"ensemble of {forest.n_trees} trees is ready")
         used = weight > 0
@@ -226,9 +227,10 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
         """The ensemble's class distribution for every row; its label where it has none."""
         if hasattr(self.estimator_, "feature_names_in_"):
             X = named_rows(given, X)
+        asked = Model(self.estimator_)
         if hasattr(self.estimator_, "predict_proba"):
-            return self.estimator_.predict_proba(X)
-        return (self.estimator_.predict(X)[:, None] == self.classes_).astype(np.float64)
+            return asked.ask(X, "predict_proba")
+        return (asked.ask(X)[:, None] == self.classes_).astype(np.float64)
 
 
 def _pruned(nodes, weights, ccp_alpha):

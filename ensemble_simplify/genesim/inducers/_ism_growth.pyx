@@ -11,13 +11,11 @@ from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node, nodes_to_array, set_sizes
+from ensemble_simplify.grid._sweep cimport impurity, is_better
 from ensemble_simplify._typedefs cimport float64_t, int32_t, intp_t, now, should_stop
-from ensemble_simplify.genesim.inducers._statistics cimport impurity
 from ensemble_simplify.genesim.population._trees cimport heaviest
 
 cdef double NEVER = float("inf")
-# Gains closer than this, relative to the entropy of the node, are equal: the first test is taken.
-cdef double TIE = 1e-12
 # Poll for Ctrl-C and the deadline after so many rows looked at.
 cdef intp_t WORK_PER_POLL = 1 << 17
 
@@ -45,38 +43,29 @@ cdef void scan_axis(
     intp_t least,
     int32_t axis,
     double before,
-    double *sides,      # scratch, 3 * k: left, right, votes of one code
+    double *left,       # scratch, 2 * k
     Test *best,         # OUT: replaced by a better test of this axis
 ) noexcept nogil:
-    cdef intp_t i = 0, c
-    cdef int32_t here
+    cdef intp_t i, c
+    cdef int32_t here, above
     cdef double gain
-    cdef double *left = sides
-    cdef double *right = sides + k
-    cdef double *group = sides + 2 * k
+    cdef double *right = left + k
     for c in range(k):
         left[c] = 0.0
-    while True:
-        here = code[order[i]]
+    for i in range(n - 1):
         for c in range(k):
-            group[c] = 0.0
-        while i < n and code[order[i]] == here:
-            for c in range(k):
-                group[c] += votes[order[i] * k + c]
-            i += 1
-        if i == n or n - i < least:
-            return
-        for c in range(k):
-            left[c] += group[c]
-            right[c] = max(whole[c] - left[c], 0.0)
-        if i < least:
+            left[c] += votes[order[i] * k + c]
+        here, above = code[order[i]], code[order[i + 1]]
+        if here == above or i + 1 < least or n - i - 1 < least:
             continue
+        for c in range(k):
+            right[c] = max(whole[c] - left[c], 0.0)
         gain = before - impurity(left, k, True) - impurity(right, k, True)
-        if gain > best.gain + TIE * (1.0 + before):
+        if is_better(gain, best.gain, 1.0 + before):
             best.gain = gain
             best.axis = axis
             # between two neighbouring rows, the middle one of the ensemble's tests
-            best.cut = here + (code[order[i]] - here) // 2
+            best.cut = here + (above - here) // 2
 
 
 cdef intp_t divide(
@@ -168,7 +157,7 @@ def grow(
         goes_left.resize(n)
         right.resize(n)
         whole.resize(k)
-        sides.resize(3 * k)
+        sides.resize(2 * k)
         part.begin, part.end, part.depth = 0, n, 0
         stack.push_back(part)
         while stack.size():

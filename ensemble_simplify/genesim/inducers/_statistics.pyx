@@ -7,41 +7,16 @@ An **entry** is a row in a node, with a weight. The entries of node i are those 
 import numpy as np
 
 from libc.math cimport INFINITY, NAN, fabs, log2, nextafterf
-from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
 
-from ensemble_simplify._typedefs cimport float32_t, float64_t, intp_t, uint8_t
+from ensemble_simplify._typedefs cimport float32_t, float64_t, intp_t, uint8_t, uint64_t
+from ensemble_simplify.grid._sweep cimport (
+    impurity, is_better, middle, place_of, same_value, sort_column, value_of,
+)
 
-# Gains closer than this are equal: the lower cut is taken.
-cdef double TIE = 1e-12
-
-
-cdef struct Value:
-    float32_t x
-    intp_t entry
-
-
-cdef bint lower(const Value& a, const Value& b) noexcept nogil:
-    if a.x != b.x:
-        return a.x < b.x
-    return a.entry < b.entry
-
-
-cdef void sort_values(
-    const float32_t[:, ::1] X, const intp_t[::1] row, intp_t first, intp_t end, intp_t feature,
-    vector[Value]& values,
-) noexcept nogil:
-    cdef intp_t i
-    values.resize(end - first)
-    for i in range(first, end):
-        values[i - first].x = X[row[i], feature]
-        values[i - first].entry = i
-    sort(values.begin(), values.end(), &lower)
-
-
-cdef inline double middle(float32_t low, float32_t high) noexcept nogil:
-    """The largest float32 not above the middle of two values."""
-    cdef double point = (<double>low + <double>high) / 2.0
+cdef inline double middle_float32(uint64_t low, uint64_t high) noexcept nogil:
+    """The largest float32 not above the middle of the values of two keys."""
+    cdef double point = middle(low, high)
     cdef float32_t nearest = <float32_t>point
     if nearest > point:
         nearest = nextafterf(nearest, -INFINITY)
@@ -83,9 +58,9 @@ def best_cuts(
         and number of points between distinct values.
     """
     cdef intp_t n_nodes = start.shape[0] - 1, n_tried = feature.shape[1]
-    cdef intp_t i, j, e, c, n, best, k = n_classes
+    cdef intp_t i, j, e, m, c, n, best, k = n_classes
     cdef double total, on_left, after, whole, value, gain, share
-    cdef vector[Value] values
+    cdef vector[uint64_t] keys, spare
     cdef vector[double] everything, left, right
     shape = (n_nodes, n_tried)
     gains, ratios = np.full(shape, -np.inf), np.full(shape, -np.inf)
@@ -102,27 +77,28 @@ def best_cuts(
                 total += everything[c]
             whole = impurity(everything.data(), k, entropy)
             for j in range(n_tried):
-                sort_values(X, row, start[i], start[i + 1], feature[i, j], values)
-                n = values.size()
+                n = start[i + 1] - start[i]
+                sort_column(&X[0, feature[i, j]], X.shape[1], &row[start[i]], n, keys, spare)
                 left.assign(k, 0.0)
                 right = everything
                 on_left = 0.0
                 best = -1
                 gain = -INFINITY
                 for e in range(n - 1):
-                    value = weight[values[e].entry]
-                    c = label[row[values[e].entry]]
+                    m = start[i] + place_of(keys[e])
+                    value = weight[m]
+                    c = label[row[m]]
                     left[c] += value
                     right[c] = everything[c] - left[c]
                     on_left += value
-                    if not values[e].x < values[e + 1].x:
+                    if same_value(keys[e], keys[e + 1]):
                         continue
                     n_cuts_view[i, j] += 1.0
                     if on_left < least[i] - 1e-9 or total - on_left < least[i] - 1e-9:
                         continue
                     after = impurity(left.data(), k, entropy) + impurity(right.data(), k, entropy)
                     value = (whole - after) / total
-                    if value > gain + TIE:
+                    if is_better(value, gain, 1.0):
                         gain = value
                         share = on_left / total
                         best = e
@@ -132,7 +108,7 @@ def best_cuts(
                 ratio_view[i, j] = gain / -(
                     share * log2(share) + (1.0 - share) * log2(1.0 - share)
                 )
-                cut_view[i, j] = middle(values[best].x, values[best + 1].x)
+                cut_view[i, j] = middle_float32(keys[best], keys[best + 1])
     return gains, ratios, cuts, n_cuts
 
 
@@ -241,7 +217,7 @@ def quartile_groups(
     """
     cdef intp_t n_features = X.shape[1], i, f, e, n, level, at
     cdef double total, running
-    cdef vector[Value] values
+    cdef vector[uint64_t] keys, spare
     cdef float32_t[3] quartile
     groups = np.empty((row.shape[0], n_features), dtype=np.uint8)
     cdef uint8_t[:, ::1] view = groups
@@ -251,15 +227,15 @@ def quartile_groups(
             for e in range(start[i], start[i + 1]):
                 total += weight[e]
             for f in range(n_features):
-                sort_values(X, row, start[i], start[i + 1], f, values)
-                n = values.size()
+                n = start[i + 1] - start[i]
+                sort_column(&X[0, f], X.shape[1], &row[start[i]], n, keys, spare)
                 at = 0
-                running = weight[values[0].entry]
+                running = weight[start[i] + place_of(keys[0])]
                 for level in range(3):
                     while at + 1 < n and running < 0.25 * (level + 1) * total - 1e-9:
                         at += 1
-                        running += weight[values[at].entry]
-                    quartile[level] = values[at].x
+                        running += weight[start[i] + place_of(keys[at])]
+                    quartile[level] = value_of(keys[at])
                 for e in range(start[i], start[i + 1]):
                     view[e, f] = (
                         (X[row[e], f] > quartile[0]) + (X[row[e], f] > quartile[1])

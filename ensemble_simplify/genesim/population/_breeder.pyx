@@ -161,10 +161,10 @@ cdef class Breeder:
 
     cdef bint swap_subtrees(self, const ScoredTree *tree, uint64_t *state) noexcept nogil:
         """Copy a tree into ``draft`` with two subtrees, neither inside the other, swapped."""
-        cdef intp_t n = tree.nodes.size(), a, b, attempt, a_end, b_end
+        cdef intp_t n = tree.nodes.size(), a, b, a_end, b_end, _
         if n < 5:
             return False
-        for attempt in range(SWAP_ATTEMPTS):
+        for _ in range(SWAP_ATTEMPTS):
             a = 1 + random_below(n - 1, state)
             b = 1 + random_below(n - 1, state)
             if a > b:

@@ -14,8 +14,8 @@ from ensemble_simplify.genesim.population._scoring import validation_proba
 
 # Trees of the first population that a thread cleans at once.
 _TREES_AT_ONCE = 16
-# What the front takes in the end for each tree: so many times what the largest takes to answer the
-# validation rows.
+# Forecast of the time that the end takes for each tree of the front, as a multiple of the time in
+# which the largest tree answers the validation rows.
 _PASSES_AT_END = 5.0
 
 

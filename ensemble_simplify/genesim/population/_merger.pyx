@@ -9,14 +9,13 @@ a split with one answer on both sides becomes that answer. Merging one tree alon
 
 cimport cython
 from libc.string cimport memcmp, memcpy
-from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node, restrict_root, right_child
+from ensemble_simplify.grid._sweep cimport is_better
 from ensemble_simplify._typedefs cimport int32_t, intp_t, random_below, should_stop, uint64_t
 from ensemble_simplify.genesim.population._rows cimport Rows, Splitter
-from ensemble_simplify.genesim.population._trees cimport Change, ScoredTree, Split, heaviest
+from ensemble_simplify.genesim.population._trees cimport Change, ScoredTree, AxisCut, heaviest
 
-cdef double TIE = 1e-12            # gains closer than this are equal
 # Poll for Ctrl-C and the deadline after so many words of work (about a millisecond).
 cdef intp_t WORK_PER_POLL = 1 << 19
 
@@ -61,8 +60,8 @@ cdef class Merger:
         `change` says; rows are then followed only to where it does.
         """
         cdef intp_t i
-        cdef Frame frame
-        cdef Frame *current
+        cdef MergeFrame frame
+        cdef MergeFrame *current
         self.start(k, &frame)
         while self.stack.size():
             current = &self.stack.back()
@@ -109,7 +108,7 @@ cdef class Merger:
             self.stack.push_back(frame)
         return 0
 
-    cdef void start(self, intp_t k, Frame *frame) noexcept nogil:
+    cdef void start(self, intp_t k, MergeFrame *frame) noexcept nogil:
         """Put the root, with all rows, on the stack."""
         cdef intp_t i
         self.truncate(0)
@@ -124,14 +123,14 @@ cdef class Merger:
         frame.stage = 0
         self.stack.push_back(frame[0])
 
-    cdef void leave(self, const Frame *current) noexcept nogil:
+    cdef void leave(self, const MergeFrame *current) noexcept nogil:
         self.at.resize(current.at)
         self.stack.pop_back()
 
     # ----------------------------------------------------------------- the split of a node
 
     cdef bint find_split(
-        self, const Node **trees, intp_t k, int order, uint64_t *state, Frame *current
+        self, const Node **trees, intp_t k, int order, uint64_t *state, MergeFrame *current
     ) noexcept nogil:
         """Divide the rows of a node at the root of a tree; False if it is a leaf."""
         if current.group.n_train < 2 * self.splitter.min_leaf:
@@ -156,7 +155,7 @@ cdef class Merger:
     ) noexcept nogil:
         """Move to the roots of the restricted trees, and list their different splits."""
         cdef intp_t i, j
-        cdef Split split
+        cdef AxisCut split
         cdef bint seen
         self.roots.clear()
         for i in range(k):
@@ -172,7 +171,7 @@ cdef class Merger:
             if not seen:
                 self.roots.push_back(split)
 
-    cdef intp_t pick(self, int order, uint64_t *state, const Frame *current) noexcept nogil:
+    cdef intp_t pick(self, int order, uint64_t *state, const MergeFrame *current) noexcept nogil:
         """Which of the roots comes first."""
         cdef intp_t j, chosen = 0
         cdef double value, best = -1.0
@@ -182,13 +181,13 @@ cdef class Merger:
             return random_below(self.roots.size(), state)
         for j in range(<intp_t> self.roots.size()):
             value = self.splitter.gain(&current.group, self.roots[j])
-            if value > best + TIE:
+            if is_better(value, best, 1.0):
                 best = value
                 chosen = j
         return chosen
 
     cdef void pass_root(
-        self, const Node **trees, intp_t k, Split split, bint to_left, int32_t *at
+        self, const Node **trees, intp_t k, AxisCut split, bint to_left, int32_t *at
     ) noexcept nogil:
         """Move the trees whose root is `split` on to its left or right child."""
         cdef intp_t i
@@ -208,7 +207,7 @@ cdef class Merger:
         self.out.marks.push_back(0)
         self.out.n_rows.resize(self.out.n_rows.size() + 2)
 
-    cdef void add_leaf(self, const Frame *frame) noexcept nogil:
+    cdef void add_leaf(self, const MergeFrame *frame) noexcept nogil:
         cdef intp_t pos = self.out.nodes.size()
         cdef double *weights
         self.open_node(-1, 0)
@@ -255,7 +254,7 @@ cdef class Merger:
     # ----------------------------------------------------------------- what is known
 
     cdef bint copy_unchanged(
-        self, const Node *nodes, const ScoredTree *parent, const Change *change, Frame *current
+        self, const Node *nodes, const ScoredTree *parent, const Change *change, MergeFrame *current
     ) noexcept nogil:
         """Copy from the parent what a mutant has of it; False if it is another here."""
         cdef int32_t pos = restrict_root(

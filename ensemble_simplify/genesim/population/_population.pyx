@@ -22,7 +22,7 @@ from ensemble_simplify.genesim.population._breeder cimport Breeder
 from ensemble_simplify.genesim.population._merger cimport (
     ORDER_FIRST, ORDER_GAIN, ORDER_RANDOM, Merger,
 )
-from ensemble_simplify.genesim.population._pruner cimport Pruner, Scorer, best_at, rounded
+from ensemble_simplify.genesim.population._pruner cimport Pruner, TreeScorer, best_at, rounded
 from ensemble_simplify.genesim.population._rows cimport Rows, Splitter
 from ensemble_simplify.genesim.population._trees cimport ScoredTree, heaviest
 
@@ -156,7 +156,7 @@ cdef class Population:
         bint keep_paths=True,
     ):
         self.rows = rows
-        scorer = Scorer(rows, metric, training_weight)
+        scorer = TreeScorer(rows, metric, training_weight)
         self.breeders = [
             Breeder(
                 rows,

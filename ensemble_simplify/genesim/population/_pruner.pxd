@@ -9,7 +9,7 @@ from ensemble_simplify.genesim.population._trees cimport CountedTree, ScoredTree
 
 
 @cython.final
-cdef class Scorer:
+cdef class TreeScorer:
     cdef int metric
     cdef intp_t n_classes
     cdef double total                # sum of a tree without errors, not yet divided
@@ -25,7 +25,7 @@ cdef class Scorer:
     cdef double f1(self, const double *hits, const double *calls) noexcept nogil
 
 
-cdef struct Step:
+cdef struct PruningStep:
     # A split that weakest-link pruning makes a leaf, and the price of a leaf from which on.
     float price
     int32_t node
@@ -33,7 +33,7 @@ cdef struct Step:
 
 @cython.final
 cdef class Pruner:
-    cdef Scorer scorer
+    cdef TreeScorer scorer
     cdef int how
     cdef intp_t n_classes, max_leaves, known_bytes
     cdef bint keep_paths
@@ -45,7 +45,7 @@ cdef class Pruner:
     cdef vector[int32_t] pruned_at   # step of the path that makes it a leaf, or one above it
     cdef vector[char] is_leaf
     # Of the path:
-    cdef vector[Step] steps
+    cdef vector[PruningStep] steps
     cdef vector[int32_t] path_leaves
     cdef vector[double] path_score
     # Weight of training, then of validation rows by class: labelled well, and labelled so.

@@ -1,7 +1,7 @@
 """Scores of counted trees on the rows, and their pruned copies.
 
-A `Scorer` knows the metric. A `Pruner` makes of a tree that was merged the trees that are offered
-to the population: itself, cut back to the largest size allowed; its best pruned copy, on the
+A `TreeScorer` knows the metric. A `Pruner` turns a merged tree into the trees that are offered to
+the population: itself, cut back to the largest size allowed; its best pruned copy, on the
 cost-complexity path or by reduced-error pruning; and what else of the path the front could use.
 """
 
@@ -17,6 +17,7 @@ from libcpp.vector cimport vector
 from ensemble_simplify.writing._cost_complexity cimport critical_prices
 from ensemble_simplify.grid._regions cimport Node, right_child, set_sizes
 from ensemble_simplify._typedefs cimport float32_t, int32_t, intp_t, scramble, uint64_t
+from ensemble_simplify.grid._sweep cimport TIE
 from ensemble_simplify.genesim.population._rows cimport Rows
 from ensemble_simplify.genesim.population._trees cimport CountedTree, ScoredTree, heaviest
 
@@ -35,7 +36,6 @@ cdef enum:
 cdef enum:
     FRONT_LEAVES = 512
 
-cdef double TIE = 1e-12            # weights closer than this are equal
 cdef double SMALLEST_PROBABILITY = np.finfo(np.float64).eps
 
 
@@ -73,7 +73,7 @@ cdef double macro_f1(
     return sum_of_scores / present if present else 0.0
 
 
-cdef bint earlier(const Step &a, const Step &b) noexcept nogil:
+cdef bint earlier(const PruningStep &a, const PruningStep &b) noexcept nogil:
     if a.price != b.price:
         return a.price < b.price
     return a.node < b.node
@@ -82,7 +82,7 @@ cdef bint earlier(const Step &a, const Step &b) noexcept nogil:
 # --------------------------------------------------------------------- scores
 
 @cython.final
-cdef class Scorer:
+cdef class TreeScorer:
     """A metric on the validation rows, and in part on the training rows.
 
     All metrics but F1 are sums over the leaves.
@@ -171,7 +171,7 @@ cdef class Pruner:
 
     Parameters
     ----------
-    scorer : Scorer
+    scorer : TreeScorer
     prune : {"ccp", "reduced_error", "none"}
         How the pruned copy of every tree is made.
     max_leaf_nodes : int
@@ -183,7 +183,8 @@ cdef class Pruner:
     """
 
     def __init__(
-        self, Scorer scorer, str prune, intp_t max_leaf_nodes, intp_t known_bytes, bint keep_paths
+        self, TreeScorer scorer, str prune, intp_t max_leaf_nodes, intp_t known_bytes,
+        bint keep_paths,
     ):
         self.scorer = scorer
         self.how = {"none": PRUNE_NONE, "ccp": PRUNE_CCP,
@@ -306,7 +307,7 @@ cdef class Pruner:
         """
         cdef intp_t i, n = tree.nodes.size()
         cdef int32_t right
-        cdef Step step
+        cdef PruningStep step
         self.steps.clear()
         for i in range(n):
             if tree.nodes[i].axis < 0:

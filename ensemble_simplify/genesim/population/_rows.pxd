@@ -5,7 +5,7 @@ from libcpp.vector cimport vector
 
 from ensemble_simplify.grid._regions cimport Node
 from ensemble_simplify._typedefs cimport int32_t, int64_t, intp_t, uint32_t, uint64_t
-from ensemble_simplify.genesim.population._trees cimport Split
+from ensemble_simplify.genesim.population._trees cimport AxisCut
 
 
 cdef struct Row:
@@ -57,11 +57,11 @@ cdef class Splitter:
 
     cdef void forget(self) noexcept nogil
     cdef void all_rows(self, Group *group) noexcept nogil
-    cdef const uint64_t* left_words(self, Split split, intp_t n_words) noexcept nogil
+    cdef const uint64_t* left_words(self, AxisCut split, intp_t n_words) noexcept nogil
     cdef uint64_t left_bits(
         self, const int32_t* codes, uint32_t index, uint64_t word, int32_t cut
     ) noexcept nogil
-    cdef bint divide(self, Group *group, Split split) noexcept nogil
-    cdef double gain(self, const Group *group, Split split) noexcept nogil
+    cdef bint divide(self, Group *group, AxisCut split) noexcept nogil
+    cdef double gain(self, const Group *group, AxisCut split) noexcept nogil
     cdef bint is_pure(self, const Group *group) noexcept nogil
     cdef uint64_t add_up(self, const Group *group, double *weights, int32_t *n_rows) noexcept nogil

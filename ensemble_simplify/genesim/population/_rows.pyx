@@ -14,7 +14,7 @@ from ensemble_simplify.grid._regions cimport Node, right_child
 from ensemble_simplify._typedefs cimport (
     float64_t, int32_t, int64_t, intp_t, popcount, scramble, uint32_t, uint64_t,
 )
-from ensemble_simplify.genesim.population._trees cimport Split
+from ensemble_simplify.genesim.population._trees cimport AxisCut
 
 cdef extern from *:
     """
@@ -221,7 +221,7 @@ cdef class Splitter:
         group.n_train = self.rows.n_train
         group.end = self.n_words
 
-    cdef const uint64_t* left_words(self, Split split, intp_t n_words) noexcept nogil:
+    cdef const uint64_t* left_words(self, AxisCut split, intp_t n_words) noexcept nogil:
         """Words of all rows that go left; NULL if it is cheaper to look `n_words` words up."""
         cdef intp_t slots = self.cached.size()
         if slots == 0:
@@ -256,7 +256,7 @@ cdef class Splitter:
                 left |= (<uint64_t> 1) << bit
         return left
 
-    cdef bint divide(self, Group *group, Split split) noexcept nogil:
+    cdef bint divide(self, Group *group, AxisCut split) noexcept nogil:
         """Divide the rows of a node; False if a side has too few training rows.
 
         The words of the left, then of the right child are stored at the end of the group. The
@@ -301,7 +301,7 @@ cdef class Splitter:
         group.n_right = n_right
         return True
 
-    cdef double gain(self, const Group *group, Split split) noexcept nogil:
+    cdef double gain(self, const Group *group, AxisCut split) noexcept nogil:
         """Sum of squared class weights over weight on both sides: larger is purer."""
         cdef intp_t j, c, row, k = self.n_classes
         cdef uint64_t word, left

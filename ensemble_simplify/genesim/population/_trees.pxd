@@ -6,7 +6,7 @@ from ensemble_simplify.grid._regions cimport Node
 from ensemble_simplify._typedefs cimport int32_t, intp_t, uint64_t
 
 
-cdef struct Split:
+cdef struct AxisCut:
     int32_t axis
     int32_t cut
 

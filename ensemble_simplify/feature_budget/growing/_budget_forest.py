@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import joblib
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.ensemble import BaggingClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import validate_data
@@ -262,21 +263,21 @@ class BudgetForestClassifier(BaggingClassifier):
     def __init__(
         self,
         *,
-        n_estimators=40,
-        feature_costs=None,
-        groups=None,
-        group_costs=None,
-        purchases="rows",
-        penalty=0.3,
-        impurity="threshold_pairs",
-        alpha=0.0,
-        power=2.0,
-        max_depth=None,
-        min_samples_leaf=1,
-        max_samples=1.0,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
+        n_estimators: int = 40,
+        feature_costs: ArrayLike | dict | None = None,
+        groups: dict | None = None,
+        group_costs: float | dict | None = None,
+        purchases: str = "rows",
+        penalty: float = 0.3,
+        impurity: str = "threshold_pairs",
+        alpha: float = 0.0,
+        power: float = 2.0,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 1,
+        max_samples: int | float = 1.0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
     ):
         super().__init__(
             n_estimators=n_estimators,
@@ -316,7 +317,7 @@ class BudgetForestClassifier(BaggingClassifier):
 
     @fit_context(prefer_skip_nested_validation=True)
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the trees.
 
         Parameters

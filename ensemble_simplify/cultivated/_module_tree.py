@@ -262,7 +262,7 @@ class ModuleTree:
         ----------
         grown : dict of ndarray
             From `_grow.grow`.
-        codes : Codes
+        codes : CodedRows
             What it was grown on.
         """
         feature = grown["option_feature"]

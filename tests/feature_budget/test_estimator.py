@@ -35,7 +35,7 @@ from ensemble_simplify import BudgetPathDisplay, FeatureBudgetPruner
 from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.feature_budget.pruning._dantzig_wolfe import solve_dantzig_wolfe
 from ensemble_simplify.feature_budget.pruning._lp_forms import linear_form, solve_lp
-from ensemble_simplify.reading.model import tree_estimators
+from ensemble_simplify.reading.forest import tree_estimators
 
 
 def tiny_case(seed):

@@ -27,7 +27,7 @@ class Prunings:
         self.nodes, self.classes = nodes, classes
         self.left, self.right = children(nodes)
         # for each node, the least error of its subtree with 1, 2, ... leaves
-        self.fronts = [None] * len(nodes)
+        self.fronts: list = [None] * len(nodes)
         for i in range(len(nodes) - 1, -1, -1):
             if self.left[i] < 0:
                 self.fronts[i] = errors[i : i + 1]

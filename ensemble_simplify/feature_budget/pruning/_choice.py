@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +53,7 @@ class Pruning:
     step: tuple | None = None
 
 
-class _Search:
+class _PruningSearch:
     """What choosing on the path and by linear programs have in common.
 
     Parameters
@@ -70,6 +72,11 @@ class _Search:
     rankings : sequence of ndarray of intp, shape (n_features,)
         As for `fill_step`.
     """
+
+    is_complete: bool
+    supports: Any
+    _optimum: Callable
+    _around: Callable
 
     def __init__(
         self, problem, *, shared, ties, fill, deadline, progress, choose=None, rankings=()
@@ -149,7 +156,7 @@ class _Search:
         return self.problem.expand(chosen, self.ties)
 
 
-class PathSearch(_Search):
+class PathSearch(_PruningSearch):
     """Chooses on a `BudgetPath`."""
 
     def __init__(self, problem, path, **options):
@@ -182,7 +189,7 @@ class PathSearch(_Search):
         return path.chosen(k, self.ties), path.chosen(k - 1, self.ties), path.lams[k], step
 
 
-class ProgramSearch(_Search):
+class ProgramSearch(_PruningSearch):
     """Follows the path by linear programs, one a price level, only as far as needed.
 
     Parameters

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import Bunch
 
+from ensemble_simplify.base import product
 from ensemble_simplify.grid import TreeNodes, with_sizes
 from ensemble_simplify.reading import as_thresholds
 from ensemble_simplify.writing import (
@@ -27,7 +28,7 @@ class GrownTree:
     """A tree whose nodes stand in pre-order; the left child of a split is the node after it."""
 
     nodes: np.ndarray  # int32 (n_nodes, 3): column (-1 in leaves), unused, nodes of the branch
-    splits: list  # of Split, None in leaves
+    splits: list  # of ColumnSplit, None in leaves
     mean: np.ndarray  # float64 (n_nodes, n_outputs): of the predictor's answers
     cost: np.ndarray  # float64 (n_nodes,): probability times impurity
     probability: np.ndarray  # float64 (n_nodes,)
@@ -45,7 +46,7 @@ class GrownTree:
         return t + 1, t + 1 + int(self.nodes[t + 1, 2])
 
     def errors(self, X, truth, weight, target):
-        """Loss of the rows in each node, were it a leaf, as a part of all."""
+        """For every node as a leaf: the loss of its rows, divided by the weight of all rows."""
         rows_of = [None] * len(self.nodes)
         rows_of[0] = np.arange(X.shape[0])
         errors = np.zeros(len(self.nodes))
@@ -54,7 +55,7 @@ class GrownTree:
                 loss = 1.0 - truth[rows, self.mean[t].argmax()]
             else:
                 loss = np.square(truth[rows] - self.mean[t]).sum(axis=1)
-            errors[t] = weight[rows] @ loss
+            errors[t] = product(weight[rows], loss)
             if self.splits[t] is not None:
                 left, right = self.children(t)
                 goes_left = self.splits[t].goes_left(X[rows, self.splits[t].column])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.ensemble import (
     BaggingClassifier,
@@ -52,12 +54,12 @@ from ensemble_simplify.feature_budget._case import (
     state_case,
 )
 from ensemble_simplify.feature_budget._prices import Prices
-from ensemble_simplify.feature_budget.pruning._path import find_path
-from ensemble_simplify.feature_budget.pruning._pruning import ROUNDING, PathSearch, ProgramSearch
+from ensemble_simplify.feature_budget.pruning._budget_path import find_path
+from ensemble_simplify.feature_budget.pruning._choice import ROUNDING, PathSearch, ProgramSearch
 from ensemble_simplify.feature_budget.pruning._scaling import in_units
 from ensemble_simplify.feature_budget.refit._refit import (
     CandidateSearch,
-    Points,
+    PruningChoices,
     judge,
     lower_envelope,
 )
@@ -295,26 +297,26 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        feature_costs=None,
-        groups=None,
-        group_costs=None,
-        lam=None,
-        budget=None,
-        sharing="ensemble",
-        solver="min_cut",
-        loss="auto",
-        labels="tree",
-        errors="given",
-        drop_trees=True,
-        ties="keep",
-        fill="theta",
-        refit="auto",
-        time_limit=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
+        feature_costs: ArrayLike | dict | None = None,
+        groups: dict | None = None,
+        group_costs: float | dict | None = None,
+        lam: float | None = None,
+        budget: float | str | None = None,
+        sharing: str = "ensemble",
+        solver: str = "min_cut",
+        loss: str = "auto",
+        labels: str = "tree",
+        errors: str = "given",
+        drop_trees: bool = True,
+        ties: str = "keep",
+        fill: str = "theta",
+        refit: str | bool = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
     ):
         self.estimator = estimator
         self.feature_costs = feature_costs
@@ -354,7 +356,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the ensemble if it is not frozen, and prune it.
 
         Parameters
@@ -486,7 +488,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         self._forest, self._problem, self._path = case.forest, case.problem, case.path
         if case.forest.classes is not None:
             self.classes_ = case.forest.classes
-        vars(self).pop("path_", None)  # of another ensemble
+        self.__dict__.pop("path_", None)  # of another ensemble
         if case.path is not None:
             self.path_ = self._describe_path()
 
@@ -580,8 +582,9 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
     def _best_candidate(self, budget, deadline):
         """The pruning within a budget that does best on rows that its trees were not grown on."""
-        points = Points(self._candidates, self._rows[2])
-        # The ensemble as it was given has wide steps to fill; the others stand in between.
+        points = PruningChoices(self._candidates, self._rows[2])
+        # A budget inside a wide step of the given ensemble's path may allow a better pruning than
+        # those on the path. The paths of the other ensembles are not filled in this way.
         filled = self._filled(budget, deadline)
         chosen = points.choice(budget)
         i, k = int(points.of[chosen]), points.index[chosen]
@@ -605,7 +608,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     def _filled(self, budget, deadline):
         """The pruning of the given ensemble within a budget, and its out-of-bag score."""
         case = self._own_case
-        # Errors that have been used for pruning are not asked again.
+        # Out-of-bag errors judge only what was not pruned by them.
         judges = self.errors == "given" and has_held_out_rows(case.estimator)
         if self.fill == "vertex" or not judges:
             return None
@@ -715,7 +718,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
     # After fitting.
 
-    def at(self, *, lam=None, budget=None):
+    def at(self, *, lam: float | None = None, budget: float | str | None = None) -> Self:
         """Take the pruning for another price level or budget, without fitting anything again.
 
         Parameters
@@ -738,7 +741,9 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         other._prune(deadline_after(self.time_limit))
         return other
 
-    def pruning_path(self, X, y, sample_weight=None):
+    def pruning_path(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Bunch:
         """Compute all optimal prunings of an ensemble, from lowest error to no cost.
 
         Fits a clone of this estimator; `lam` and `budget` are not used.
@@ -762,7 +767,14 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         pruner = clone(self).set_params(lam=None, budget=None, solver="min_cut")
         return pruner.fit(X, y, sample_weight).path_
 
-    def path_scores(self, X, y, sample_weight=None, *, sharing=None):
+    def path_scores(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sharing: str | None = None,
+    ) -> Bunch:
         """Measure error and cost on other rows for every pruning on the path.
 
         Parameters
@@ -816,7 +828,14 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
             unpruned_cost=float(paid.sum()),
         )
 
-    def select(self, X, y, *, max_loss=0.01, sample_weight=None):
+    def select(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        max_loss: float = 0.01,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Take the cheapest pruning that loses at most `max_loss` on validation rows.
 
         Parameters
@@ -842,7 +861,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         good = np.flatnonzero(scores.errors <= allowed + slack)
         return self.at(lam=float(scores.lams[good[np.argmin(scores.costs[good])]]))
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict with the pruned ensemble.
 
         Parameters
@@ -860,7 +879,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         return self.pruned_estimator_.predict(X)
 
     @available_if(_has_proba)
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict class probabilities with the pruned ensemble.
 
         Parameters
@@ -877,7 +896,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         self._validate(X)
         return self.pruned_estimator_.predict_proba(X)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of the pruned ensemble; for regression, R^2.
 
         Parameters
@@ -897,7 +916,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         measure = r2_score if is_regressor(self) else accuracy_score
         return measure(y, self.predict(X), sample_weight=sample_weight)
 
-    def acquired_features(self, X):
+    def acquired_features(self, X: ArrayLike) -> np.ndarray:
         """Tell which features the pruned ensemble uses for each row.
 
         Parameters
@@ -913,7 +932,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         check_is_fitted(self, "pruned_estimator_")
         return self._problem.acquired(self._forest.apply(self._validate(X)), self._pruning.keep)
 
-    def feature_cost(self, X):
+    def feature_cost(self, X: ArrayLike) -> np.ndarray:
         """Compute what the pruned ensemble pays for each row, groups included.
 
         Parameters
@@ -928,7 +947,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         """
         return self._prices.paid(self.acquired_features(X))
 
-    def predict_lazy(self, fetch, n_samples=1):
+    def predict_lazy(self, fetch: Callable, n_samples: int = 1) -> Bunch:
         """Predict rows whose features are fetched only when a split asks for them.
 
         Parameters

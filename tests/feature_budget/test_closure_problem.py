@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from ensemble_simplify.feature_budget.pruning._model import (
+from ensemble_simplify.feature_budget.pruning._closure_problem import (
     ALWAYS,
     NEVER,
     SharedItems,

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.base import column_index
+from ensemble_simplify.reading import column_indices
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
-    """The categorical columns, and the coordinates: groups of columns, and single ones."""
+class Coordinates:
+    """What moves together: groups of columns, and single ones."""
 
     categorical: np.ndarray  # uint8 (n_columns,)
     coordinates: list  # of intp arrays of columns, groups first
@@ -21,12 +21,12 @@ class Columns:
         categorical = np.zeros(n_columns, dtype=np.uint8)
         if categorical_features is not None:
             categorical[
-                _column_numbers("categorical_features", categorical_features, n_columns, names)
+                column_indices(categorical_features, "categorical_features", n_columns, names)
             ] = 1
         group_of = np.full(n_columns, -1, dtype=np.intp)
         coordinates = []
         for g, group in enumerate(feature_groups or ()):
-            numbers = _column_numbers(f"feature_groups[{g}]", group, n_columns, names)
+            numbers = column_indices(group, f"feature_groups[{g}]", n_columns, names)
             if (twice := numbers[group_of[numbers] >= 0]).size:
                 column = twice[0] if names is None else repr(names[twice[0]])
                 raise ValueError(
@@ -43,20 +43,3 @@ class Columns:
         return {
             int(j): np.unique(X[:, j].astype(np.float32)) for j in np.flatnonzero(self.categorical)
         }
-
-
-def _column_numbers(parameter, columns, n_columns, names):
-    """Turn names, numbers or a mask of columns into distinct numbers."""
-    columns = np.atleast_1d(np.asarray(columns))
-    if columns.size == 0:
-        return np.zeros(0, dtype=np.intp)
-    if columns.ndim != 1:
-        raise ValueError(f"{parameter} has shape {columns.shape}. Give a flat list of columns.")
-    if columns.dtype.kind == "b":
-        if columns.size != n_columns:
-            raise ValueError(
-                f"{parameter} is a mask of {columns.size} columns, but X has {n_columns}."
-            )
-        return np.flatnonzero(columns)
-    numbers = [column_index(column, parameter, n_columns, names) for column in columns.tolist()]
-    return np.unique(np.array(numbers, dtype=np.intp))

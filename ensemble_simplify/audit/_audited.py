@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils import check_array
 
-from ensemble_simplify.base import check_column_names, check_missing, read_classifier
+from ensemble_simplify.base import check_column_names, check_missing
 from ensemble_simplify.grid import Axes, float32_floor, read_domain
-from ensemble_simplify.reading import (
-    UNKNOWN,
-    Answering,
-    columns_of,
-    highest_codes,
-    names_of,
-    unwrap,
-)
+from ensemble_simplify.reading import UNKNOWN, Model
 
 
 class Audited:
@@ -23,7 +15,7 @@ class Audited:
     Parameters
     ----------
     model : estimator
-        See `read_forest`.
+        See `Model.of`.
     domain : Domain, dict or None
     row : array-like, frame of one row, series or None
         The row that the question is about.
@@ -39,7 +31,7 @@ class Audited:
     axes : Axes
         Of its cut points, and of tied features if `with_ties`.
     inside : Inside or None
-    table : Columns or None
+    table : Table
         The table that the model takes.
     names : list of str or None
     row : float64 array of shape (n_features,)
@@ -50,20 +42,19 @@ class Audited:
     """
 
     def __init__(self, model, domain, row=None, with_ties=False):
-        self.estimator = estimator = unwrap(model)
-        forest = read_classifier(estimator)
-        self.table, self.names = columns_of(estimator, forest), names_of([estimator])
+        self._model = read = Model.of(model, classifier=True)
+        self.estimator, forest, self.table = read.estimator, read.forest, read.table
+        self.names = None if self.table.names is None else list(self.table.names)
         missing = None
         if row is not None:
-            self.row = self._numbers(row, forest.n_features)
+            self.row = self._numbers(row)
             missing = np.isnan(self.row)
             rounded = self.row.astype(np.float32)[None]
-        codes = highest_codes([forest])
+        codes = self.table.highest_code
         self.inside = read_domain(domain, forest.n_features, self.names, missing, codes)
         if self.inside is not None and row is not None:
             self.inside.check_rows(rounded)
-        check_missing(self.inside, estimator, forest)
-        self._model = Answering(estimator, self.table)
+        check_missing(self.inside, read)
         self.forest = forest if self.inside is None else self.inside.read(forest)
         self.axes = Axes.of(self.forest)
         if with_ties and self.inside is not None:
@@ -81,25 +72,17 @@ class Audited:
         apart = self.axes.features[codes[:, 0] != codes[:, 1]]
         self.row[apart] = np.where(np.isnan(self.row), np.nan, rounded)[apart]
 
-    def _numbers(self, row, n_features):
+    def _numbers(self, row):
         """A row of the user's as float64 numbers."""
         if getattr(row, "ndim", None) == 1 and hasattr(row, "to_frame"):
             row = row.to_frame().T
         elif not hasattr(row, "columns"):
-            row = np.asarray(row, dtype=None if self.table is None else object)
+            row = np.asarray(row, dtype=None if self.table.is_plain else object)
             row = row[None] if row.ndim == 1 else row
         check_column_names([self.estimator], row, "row")
         if row.ndim == 2 and row.shape[0] != 1:
             raise ValueError(f"row holds {row.shape[0]} rows. Give one.")
-        if self.table is not None:
-            row = self.table.encode(row)
-        numbers = check_array(row, dtype=np.float64, ensure_all_finite="allow-nan")
-        if numbers.shape[1] != n_features:
-            raise ValueError(
-                f"row has {numbers.shape[1]} features, but the model was fitted on {n_features}. "
-                "Pass the columns it was fitted on."
-            )
-        return numbers[0].copy()
+        return self.table.read(row, name="row")[0].copy()
 
     def answers(self, rows):
         """What the model itself answers to rows of numbers."""
@@ -115,11 +98,11 @@ class Audited:
 
     def shown(self, rows):
         """Rows of numbers as the user's: of the table, if the model takes one."""
-        return rows if self.table is None else self.table.decode(rows)
+        return self.table.shown(rows)
 
     def is_coded(self, j):
         """Whether a feature holds codes of categories."""
-        return self.forest.categorical is not None and bool(self.forest.categorical[j])
+        return bool(self.table.categorical[j])
 
     def key(self, j):
         """What the user calls a feature: its name, or its number."""
@@ -127,9 +110,9 @@ class Audited:
 
     def levels(self, j, low, high):
         """The levels with codes above `low`, up to `high`; codes where there are no levels."""
-        known = None if self.table is None else self.table.levels[j]
+        known = self.table.levels[j]
         if known is None:
-            last = self.forest.highest_code[j] if np.isinf(high) else high
+            last = self.table.highest[j] if np.isinf(high) else high
             first = 0 if np.isinf(low) else int(np.floor(low)) + 1
             return [] if np.isinf(last) else list(range(first, int(last) + 1))
         codes = range(int(self.table.highest[j]) + 1)

@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.tree import export_text
 
 from ensemble_simplify import BudgetForestClassifier, FeatureBudgetPruner
-from ensemble_simplify.feature_budget.growing._forest import _BudgetTree
+from ensemble_simplify.feature_budget.growing._budget_forest import _BudgetTree
 
 SHAPES = {"threshold_pairs": (0.0, 1.0, 2.5), "powers": (2.0, 3.0)}
 CASES = [(name, shape) for name, shapes in SHAPES.items() for shape in shapes]

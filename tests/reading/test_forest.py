@@ -30,7 +30,7 @@ from strategies import (
 )
 
 from ensemble_simplify import BornAgainClassifier
-from ensemble_simplify.reading.model import read_forest, tree_estimators
+from ensemble_simplify.reading.forest import read_forest, tree_estimators
 
 # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
@@ -191,10 +191,10 @@ NOT_LINEAR |= {"bagging_hard", "adaboost_forests"}
 
 
 def assert_linear(forest, X):
-    linear = forest.linear_votes()
+    linear = forest.sums
     label = forest.predict_index(X)
     sums = np.array(
-        [[math.fsum(column) for column in row.T] for row in linear.value[forest.apply(X)]]
+        [[math.fsum(column) for column in row.T] for row in linear.folded[forest.apply(X)]]
     )
     order = np.sort(sums, axis=1)
     clear = order[:, -1] - order[:, -2] > linear.error_bound
@@ -215,7 +215,7 @@ def test_linear_votes(kind, n_classes):
     model = CLASSIFIERS[kind](8).fit(X, y)
     forest = read_forest(model)
     if kind in NOT_LINEAR:
-        assert forest.linear_votes() is None
+        assert forest.sums is None
         return
     assert_linear(forest, points(model, forest)[:600])
 
@@ -229,9 +229,9 @@ def test_linear_votes_are_exact_where_they_can_be():
         forest = read_forest(model)
         assert assert_linear(forest, points(model, forest)[:400]).error_bound == 0
     forest = read_forest(CLASSIFIERS["forest"](0).fit(X, y), voting="hard")
-    assert forest.linear_votes().error_bound == 0
+    assert forest.sums.error_bound == 0
     regressor = REGRESSORS["forest"](0).fit(X, np.arange(len(X)))
-    assert read_forest(regressor).linear_votes() is None
+    assert read_forest(regressor).sums is None
 
 
 def test_weights_of_a_soft_vote_may_not_be_negative():
@@ -250,7 +250,7 @@ def test_weights_of_a_hard_vote_may_be_negative():
     trees = [(str(i), CLASSIFIERS["tree"](i).set_params(max_features=1)) for i in range(4)]
     model = VotingClassifier(trees, weights=[-1.0, 0.5, -0.2, -0.4]).fit(X, y)
     assert_same_labels(model, X)
-    assert read_forest(model).linear_votes() is None
+    assert read_forest(model).sums is None
 
 
 # Damaged and unsupported ensembles.
@@ -370,4 +370,4 @@ def test_ties_of_boosting_go_up():
     forest = read_forest(model)
     np.testing.assert_array_equal(model.decision_function(X), 0)
     np.testing.assert_array_equal(forest.predict_index(X), [1, 1, 1, 1])
-    assert forest.linear_votes().tie_upper
+    assert forest.sums.tie_upper

@@ -1,0 +1,468 @@
+"""Forest: a fitted ensemble as plain node arrays and a vote rule.
+
+`read_forest` answers with a `Forest`: the nodes of all trees one after the
+other, what each leaf adds to the score vector, and a `Vote` that turns the
+sums into a class with the arithmetic of the ensemble's own ``predict``
+(``n_jobs=None``), bit for bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from sklearn.utils import check_array
+
+from ensemble_simplify.grid import float32_floor
+from ensemble_simplify.reading.decision import Vote, labels_of, one_hot, scores_of
+from ensemble_simplify.reading.pipelines import unwrap
+from ensemble_simplify.reading.sklearn import (
+    keep_members,
+    n_features_of,
+    read,
+    readable,
+    table_of,
+    widen_members,
+)
+from ensemble_simplify.reading.sums import class_sums, number_sums, odds_sums
+from ensemble_simplify.reading.table import Table
+from ensemble_simplify.reading.trees import name_of
+
+__all__ = [
+    "Forest",
+    "Vote",
+    "keep_members",
+    "read_forest",
+    "readable",
+    "table_of",
+    "tree_estimators",
+    "unwrap",
+    "widen_members",
+]
+
+# Rows times trees that `predict_index` routes at once.
+_BATCH = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """A fitted tree ensemble as plain arrays.
+
+    Attributes
+    ----------
+    n_features : int
+    classes : ndarray of shape (n_classes,) or None
+        Original labels; None for regression.
+    offsets : ndarray of intp, shape (n_trees + 1,)
+        Nodes of tree ``t`` are ``offsets[t], ..., offsets[t + 1] - 1``; the first is its root.
+    left, right : ndarray of intp, shape (n_nodes,)
+        Children, numbered over the whole forest; -1 in leaves.
+    feature : ndarray of intp, shape (n_nodes,)
+        Index into all `n_features`; -1 in leaves.
+    threshold : ndarray of float64, shape (n_nodes,)
+        Float32-exact: a row goes left iff ``float32(x) <= threshold``.
+    value : ndarray of float64, shape (n_nodes, n_scores)
+        What the tree adds to the scores of a row that ends in the node.
+    vote : Vote
+    input_dtype : {"float32", "float64"}
+        Type in which the ensemble compares. ``"float64"``: this forest is
+        faithful for rows that float32 can represent.
+    missing_left : ndarray of bool, shape (n_nodes,), or None
+        Splits that send missing values (NaN) left; the others send them right. None: all do.
+    missing : ndarray of bool, shape (n_features,), or None
+        Features that may be missing in the inputs that count; None: none may.
+    table : Table or None
+        The table whose columns the features are. In those that hold codes of categories, the forest
+        is faithful on whole numbers from 0. None: rows are numbers, without names.
+    filled : ndarray of bool, shape (n_features,), or None
+        Features whose missing values are filled in from other features: where they are missing,
+        the forest is not the ensemble. None: there are none.
+    """
+
+    n_features: int
+    classes: np.ndarray | None
+    offsets: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    value: np.ndarray
+    vote: Vote
+    input_dtype: str = "float32"
+    missing_left: np.ndarray | None = None
+    missing: np.ndarray | None = None
+    table: Table | None = None
+    filled: np.ndarray | None = None
+
+    @property
+    def categorical(self):
+        """Features that hold codes of categories, as a bool array; None if there are none."""
+        codes = self.highest_code
+        return None if codes is None else codes >= 0
+
+    @property
+    def highest_code(self):
+        """Highest code of every feature, -1 for those of numbers; None if there are no codes."""
+        return None if self.table is None else self.table.highest_code
+
+    @property
+    def n_trees(self):
+        """Number of trees."""
+        return self.offsets.shape[0] - 1
+
+    @property
+    def n_nodes(self):
+        """Number of nodes in all trees."""
+        return self.left.shape[0]
+
+    @property
+    def n_scores(self):
+        """Number of score columns."""
+        return self.value.shape[1]
+
+    @property
+    def n_classes(self):
+        """Number of classes; 0 for regression."""
+        return 0 if self.classes is None else self.classes.shape[0]
+
+    def apply(self, X):
+        """Return the leaf in which each row ends, in every tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Finite rows, or with missing values; cast to float32.
+
+        Returns
+        -------
+        ndarray of intp, shape (n_rows, n_trees)
+            Node numbers over the whole forest.
+        """
+        return np.ascontiguousarray(self._route(_rows_of_float32(X)).T)
+
+    def _route(self, X):
+        """Leaves of float32 rows, of shape (n_trees, n_rows)."""
+        if X.shape[1] != self.n_features:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the ensemble was fitted on "
+                f"{self.n_features}. Pass the columns it was fitted on."
+            )
+        n_rows = X.shape[0]
+        entries, threshold = X.ravel(), self.threshold.astype(np.float32)
+        children = np.stack([self.right, self.left], axis=1).ravel()
+        leaves = np.repeat(self.offsets[:-1], n_rows)
+        missing = np.isnan(entries) if self.missing_left is not None else None
+        if missing is not None and not missing.any():
+            missing = None
+        active = np.flatnonzero(self.left[leaves] >= 0)
+        node, row = leaves[active], active % n_rows * self.n_features
+        while active.size:
+            at = row + self.feature.take(node)
+            goes_left = entries.take(at) <= threshold.take(node)
+            if missing is not None:
+                goes_left |= missing.take(at) & self.missing_left.take(node)
+            node = children.take(2 * node + goes_left)
+            inner = self.left.take(node) >= 0
+            leaves[active[~inner]] = node[~inner]
+            active, node, row = active[inner], node[inner], row[inner]
+        return leaves.reshape(self.n_trees, n_rows)
+
+    def decide(self, sums):
+        """Turn sums of leaf votes into classes, as the ensemble itself does.
+
+        Parameters
+        ----------
+        sums : callable
+            ``sums(start, stop, init)`` returns a float64 array of shape (n_rows,
+            n_scores): `init` (None: zeros) plus the leaf votes of trees ``start,
+            ..., stop - 1``, added one tree after the other in float64. May be called
+            several times: once for each member, or (XGBoost) for each tree.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Class indices (intp); for regression, the predicted values (float64).
+        """
+        if self.classes is None:
+            return scores_of(self.vote, sums)[:, 0]
+        return labels_of(self.vote, sums)
+
+    def predict_index(self, X):
+        """Predict rows: class indices, or values for regression.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        X = _rows_of_float32(X)
+        step = max(1, _BATCH // max(1, self.n_trees))
+        parts = [self.decide_at(self._route(X[i : i + step])) for i in range(0, X.shape[0], step)]
+        return np.concatenate(parts)
+
+    def decide_at(self, nodes):
+        """Turn the nodes where rows end into classes, or values for regression.
+
+        Parameters
+        ----------
+        nodes : ndarray of intp, shape (n_trees, n_rows)
+            Node numbers over the whole forest, of every tree.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+
+        def sums(start, stop, init):
+            total = np.zeros((nodes.shape[1], self.n_scores))
+            if init is not None:
+                total += init
+            for tree in range(start, stop):
+                total += self.value[nodes[tree]]
+            return total
+
+        return self.decide(sums)
+
+    def nodes_of(self, vote):
+        """Nodes of the trees of a vote, as a slice."""
+        return slice(self.offsets[vote.start], self.offsets[vote.stop])
+
+    @cached_property
+    def sums(self):
+        """The sums whose largest column is the class; None where there are none."""
+        return class_sums(self)
+
+    @cached_property
+    def number_sums(self):
+        """The sums that are the values, or the probabilities; None where there are none."""
+        return number_sums(self)
+
+    @cached_property
+    def odds_sums(self):
+        """The sums that are the log-odds of two classes; None where there are none."""
+        return odds_sums(self)
+
+
+def _rows_of_float32(X):
+    # The quick test for infinity adds up all entries: the largest float32 numbers overflow in it.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return check_array(X, dtype=np.float32, order="C", ensure_all_finite="allow-nan")
+
+
+def read_forest(estimator, *, voting="estimator"):
+    """Read a fitted ensemble.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted ensemble of trees; an estimator of this package that holds a tree or an
+        ensemble; a ``Pipeline`` that ends in one of these after scalers, imputers and selectors
+        of columns; or a ``FrozenEstimator`` around one. It is left as it is.
+    voting : {"estimator", "hard"}, default="estimator"
+        ``"estimator"``: the forest decides exactly as ``estimator.predict``
+        (with ``n_jobs=None``). ``"hard"``: majority of the trees' labels, each
+        tree with the same weight, ties to the smaller class index; not for boosting.
+
+    Returns
+    -------
+    Forest
+
+    Raises
+    ------
+    TypeError
+        If the ensemble, a member of it or a step of a pipeline is of a type that is not supported.
+    ValueError
+        If it has several outputs, `voting` does not fit it, or its node arrays are no trees.
+    NotFittedError
+        If it is not fitted.
+
+    Notes
+    -----
+    Leaf values of GradientBoosting are scaled before they are added; a build of
+    scikit-learn that fuses the two steps (not on x86-64) may round differently.
+    Sums of XGBoost and LightGBM are reproduced bit for bit; the exponential of their sigmoid or
+    softmax is the C library's, so for scores within 1e-5 (XGBoost) or 1e-13 (LightGBM) of a tie
+    the label relies on the package using the same one.
+    HistGradientBoosting and LightGBM compare float64 rows, and pipelines transform them: for them
+    the forest is faithful on rows of float64 that float32 can represent. Columns that boosting
+    splits as categories hold codes, whole numbers from 0: see `Table.categorical`.
+    """
+    if voting not in ("estimator", "hard"):
+        raise ValueError(f"voting={voting!r} is not one of 'estimator', 'hard'.")
+    estimator = readable(estimator)
+    reading = read(estimator)
+    if voting == "hard":
+        _count_labels(reading, estimator)
+    return _assemble(reading, n_features_of(estimator), estimator)
+
+
+def tree_estimators(estimator):
+    """List the fitted scikit-learn trees of an ensemble, in the order of `read_forest`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        As for `read_forest`, but for pipelines, whose trees split transformed columns.
+
+    Returns
+    -------
+    list of (DecisionTreeClassifier or DecisionTreeRegressor, ndarray or None)
+        Each tree with the indices of the features it was fitted on (None: all of them).
+    """
+    trees = read(estimator).trees
+    if any(tree.estimator is None for tree in trees):
+        raise TypeError(
+            f"{name_of(unwrap(estimator))} does not hold scikit-learn trees (it is or holds a "
+            "HistGradientBoosting, XGBoost or LightGBM ensemble). Use another ensemble."
+        )
+    if any(tree.folded for tree in trees):
+        raise TypeError(
+            f"{name_of(unwrap(estimator))} is or holds a Pipeline, and its trees themselves, which "
+            "are asked for here, split transformed columns. Pass the last step of the pipeline, "
+            "and transformed rows."
+        )
+    return [(tree.estimator, tree.columns) for tree in trees]
+
+
+def _count_labels(reading, estimator):
+    """Let every tree vote for its label, as one."""
+    trees, classes = reading.trees, reading.classes
+    if classes is None:
+        raise ValueError(
+            f"voting='hard' needs a classifier, but {name_of(estimator)} is a regressor. "
+            "Use voting='estimator'."
+        )
+
+    def count(vote, columns):
+        if vote.rule in ("samme", "additive"):
+            raise ValueError(
+                "voting='hard' is not defined for boosting, and "
+                f"{name_of(estimator)} is or holds a boosted ensemble. Use voting='estimator'."
+            )
+        for member in vote.members:
+            count(member, columns[member.columns])
+        if not vote.members:
+            for tree in trees[vote.start : vote.stop]:
+                label = columns[tree.value[:, : vote.n_scores].argmax(axis=1)]
+                tree.value = one_hot(label, len(classes))
+
+    count(reading.vote, np.arange(len(classes)))
+    reading.vote = Vote("majority", 0, len(trees), len(classes))
+
+
+def _assemble(reading, n_features, estimator):
+    """Join trees to a `Forest`, after checking that they are trees."""
+    nodes = _Nodes(reading.trees, n_features, estimator)
+    nodes.check_tests()
+    nodes.check_structure()
+    nodes.check_values(reading.vote)
+    offsets, tree_of, inner = nodes.offsets, nodes.tree_of, nodes.inner
+    all_float32 = all(tree.dtype == "float32" and not tree.folded for tree in reading.trees)
+    return Forest(
+        n_features=n_features,
+        classes=None if reading.classes is None else np.asarray(reading.classes),
+        offsets=offsets,
+        left=np.where(inner, nodes.left + offsets[tree_of], -1),
+        right=np.where(inner, nodes.right + offsets[tree_of], -1),
+        feature=np.where(inner, nodes.feature, -1),
+        threshold=np.where(inner, float32_floor(nodes.threshold), -2.0),
+        value=nodes.value,
+        vote=reading.vote.widened(nodes.value.shape[1]),
+        input_dtype="float32" if all_float32 else "float64",
+        missing_left=nodes.missing_left & inner if nodes.missing_left.any() else None,
+        table=reading.table
+        or Table.of_numbers(n_features, getattr(estimator, "feature_names_in_", None)),
+        filled=reading.filled,
+    )
+
+
+class _Nodes:
+    """The nodes of several trees one after the other, and checks that they are trees."""
+
+    def __init__(self, trees, n_features, estimator):
+        self.trees = trees
+        self.n_features = n_features
+        self.name = name_of(estimator)
+        self.sizes = np.array([tree.left.shape[0] for tree in trees], dtype=np.intp)
+        if (self.sizes == 0).any():
+            raise ValueError(f"{self.name} holds a tree without nodes. Fit it again.")
+        self.offsets = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.intp)
+        self.tree_of = np.repeat(np.arange(len(trees)), self.sizes)
+        self.left = np.concatenate([tree.left for tree in trees]).astype(np.intp)
+        self.right = np.concatenate([tree.right for tree in trees]).astype(np.intp)
+        self.feature = np.concatenate([tree.feature for tree in trees]).astype(np.intp)
+        self.threshold = np.concatenate([tree.threshold for tree in trees]).astype(np.float64)
+        n_scores = max(tree.value.shape[1] for tree in trees)
+        self.value = np.concatenate([_padded(tree.value, n_scores) for tree in trees])
+        self.inner = self.left != -1
+        self.missing_left = np.concatenate(
+            [
+                np.zeros(size, dtype=bool) if tree.missing_left is None else tree.missing_left
+                for tree, size in zip(trees, self.sizes, strict=True)
+            ]
+        )
+
+    def _check(self, bad, what):
+        if bad.size:
+            node, tree = int(bad[0]), int(self.tree_of[bad[0]])
+            raise ValueError(
+                f"{self.name} holds a damaged tree: in tree {tree} ({self.trees[tree].name}), "
+                f"node {node - self.offsets[tree]} {what}. Fit it again."
+            )
+
+    def check_tests(self):
+        """Check children, features and thresholds; number features as the ensemble does."""
+        inner, tree_of = self.inner, self.tree_of
+        for child, side in ((self.left, "left"), (self.right, "right")):
+            wrong = inner & ((child < 0) | (child >= self.sizes[tree_of]))
+            self._check(np.flatnonzero(wrong), f"has no valid {side} child")
+        width = np.array([tree.n_features for tree in self.trees])
+        wrong = inner & ((self.feature < 0) | (self.feature >= width[tree_of]))
+        self._check(np.flatnonzero(wrong), "splits on an unknown feature")
+        wrong = np.flatnonzero(inner & np.isnan(self.threshold))
+        self._check(wrong, "has a threshold that is not a number")
+        for tree, begin, end in zip(self.trees, self.offsets[:-1], self.offsets[1:], strict=True):
+            if tree.columns is not None:
+                part = slice(begin, end)
+                self.feature[part] = tree.columns[np.where(inner[part], self.feature[part], 0)]
+        wrong = np.flatnonzero(inner & (self.feature >= self.n_features))
+        self._check(wrong, "splits on an unknown feature")
+
+    def check_structure(self):
+        """Check that no node has two parents; what no path reaches (by hand) becomes a leaf."""
+        reached = np.zeros(self.left.shape[0], dtype=bool)
+        level = self.offsets[:-1]
+        while level.size:
+            level = np.sort(level)
+            again = reached[level]
+            again[1:] |= level[1:] == level[:-1]
+            self._check(level[again], "has two parents")
+            reached[level] = True
+            split = level[self.inner[level]]
+            begin = self.offsets[self.tree_of[split]]
+            level = np.concatenate([self.left[split] + begin, self.right[split] + begin])
+        self.leaf = reached & ~self.inner
+        self.inner &= reached
+
+    def check_values(self, vote):
+        """Check that leaf values, and their sums, are finite."""
+        leaves, largest = np.flatnonzero(self.leaf), np.zeros(len(self.leaf))
+        largest[leaves] = np.abs(self.value[leaves]).max(axis=1)
+        self._check(leaves[~np.isfinite(largest[leaves])], "has a value that is not finite")
+        with np.errstate(over="ignore"):
+            total = np.maximum.reduceat(largest, self.offsets[:-1]).sum() + vote.largest_start
+        if not np.isfinite(total):
+            raise ValueError(
+                f"{self.name} has values whose sums are not finite. Scale the target, or fit "
+                "it again."
+            )
+
+
+def _padded(value, n_scores):
+    if value.shape[1] == n_scores:
+        return value
+    return np.pad(value, ((0, 0), (0, n_scores - value.shape[1])))
