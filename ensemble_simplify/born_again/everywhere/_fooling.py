@@ -58,20 +58,10 @@ EFFORT = Effort()
 def leaves_bound(grid, starts, work, rng, enough=np.inf, deadline=np.inf):
     """A number of leaves that every faithful tree has.
 
-    Parameters
-    ----------
-    grid : Grid or CellTrees
-        The classes of the cells, looked up by ``labels_of`` and ``labels_along``.
-    starts : callable
-        ``starts(n)`` draws about `n` cells, an int32 array of shape (n, n_axes); best a few in
-        every leaf of a faithful tree.
-    work : float
-        Effort: nanoseconds, by forecast. What is found does not depend on the machine's speed.
-    rng : numpy Generator
-    enough : float
-        No better bound is wanted than this.
-    deadline : float
-        By ``time.monotonic``; it ends sooner then.
+    Classes are looked up by ``labels_of`` and ``labels_along`` of a Grid or CellTrees.
+    ``starts(n)`` draws about `n` cells, an int32 array of shape (n, n_axes); best a few in every
+    leaf of a faithful tree. `work` is in nanoseconds, by forecast: what is found does not depend on
+    the machine's speed. No better bound is wanted than `enough`; it ends at the deadline.
     """
     return max(1, len(fooling_set(grid, starts, work, rng, enough, deadline)))
 

@@ -75,12 +75,7 @@ EFFORT = Effort()
 
 
 class TooManyPoints(Exception):
-    """The promise is about more points than can be looked at.
-
-    Attributes
-    ----------
-    n_points : float
-    """
+    """The promise is about more points than can be looked at."""
 
     def __init__(self, n_points):
         super().__init__(f"{n_points:.2g} points")
@@ -93,67 +88,29 @@ class NoTreeInTime(Exception):
 
 @dataclass(frozen=True)
 class PathTree:
-    """A tree on the path from one leaf to the tree without exceptions.
-
-    Attributes
-    ----------
-    nodes : int32 array of shape (n_nodes, 3)
-    n_leaves : int
-    n_exceptions : int
-        Promised points on which it differs, the rows' cells among them.
-    n_row_exceptions : int
-        Training rows on which it differs.
-    weighted_share : float
-        Share of the weight of all points on which it differs.
-    held_share : float
-        The same without the rows, each point by the number of rows that hold its changed value.
-    agreement : float
-        Share of held-out rows on which it agrees; NaN if none were.
-    """
+    """A tree on the path from one leaf to the tree without exceptions."""
 
     nodes: np.ndarray
     n_leaves: int
-    n_exceptions: int
-    n_row_exceptions: int
-    weighted_share: float
+    n_exceptions: int  # promised points on which it differs, the rows' cells among them
+    n_row_exceptions: int  # training rows on which it differs
+    weighted_share: float  # share of the weight of all points on which it differs
+    # the same without the rows, each point by the number of rows that hold its changed value
     held_share: float
-    agreement: float
+    agreement: float  # share of held-out rows on which it agrees; NaN if none were
 
 
 class LineSearch:
     """The search for a tree that keeps a promise near some rows.
 
-    Parameters
-    ----------
-    lines : Lines
-        The forest.
-    shape : tuple
-        Cells on each axis.
-    cells : int32 array of shape (n_rows, n_axes)
-    weights : float64 array of shape (n_rows,)
-        Of the rows; positive.
-    max_changes : int
-    row_share : float
-        Share that rows have in the weight of all points, from 0 to 1.
-    seconds : float
-        inf for no limit.
-    max_bytes : float
-        For what the points take.
-    rng : numpy Generator
-    report : callable
+    `cells` is an int32 array of shape (n_rows, n_axes), with the positive `weights` of its rows;
+    `row_share`, from 0 to 1, is the share that rows have in the weight of all points. The limit
+    `seconds` is inf for none, and `max_bytes` is for what the points take.
 
-    Attributes
-    ----------
-    near : Neighbourhood
-        Of at most one change, and whatever cells were added.
-    nodes : int32 array of shape (n_nodes, 3)
-        The smallest tree so far that keeps the promise.
-    leaves_bound : int
-        No such tree has fewer leaves.
-    counts : intp array of shape (n_distinct,)
-        Rows in each distinct cell.
-    fronts : pair of Front, or None
-        Trees with exceptions: for all rows, and for those that are not kept aside.
+    `near` holds the points of at most one change, and whatever cells were added; `nodes` the
+    smallest tree so far that keeps the promise, of which none has fewer leaves than
+    `leaves_bound`; `counts` the rows in each distinct cell; `fronts` trees with exceptions, for all
+    rows and for those that are not kept aside, or None.
     """
 
     def __init__(
@@ -359,10 +316,7 @@ class LineSearch:
     def bound(self, prove=True):
         """Raise the lower bound on leaves, up to a proof that the tree is smallest.
 
-        Parameters
-        ----------
-        prove : bool
-            Whether to try more than sets of points that need a leaf each.
+        Unless `prove`, only by sets of points that need a leaf each.
         """
         if self.is_optimal:
             return
@@ -425,12 +379,7 @@ class LineSearch:
         self.fronts = front, self.front(near, share + EFFORT.aside_share, nodes)
 
     def path(self):
-        """Trees of growing size with fewer and fewer exceptions, the last without any.
-
-        Returns
-        -------
-        list of PathTree
-        """
+        """Trees of growing size with fewer and fewer exceptions, the last without any."""
         if self.fronts is None:
             n = n_leaves(self.nodes)
             return [PathTree(self.nodes, n, 0, 0, 0.0, 0.0, np.nan)]
