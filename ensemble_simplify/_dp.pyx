@@ -213,12 +213,7 @@ cdef inline void join_lead(
 # ------------------------------------------------------------------------------------ the solver
 
 cdef class Solver:
-    """Finds the values of all regions of a layout.
-
-    Parameters
-    ----------
-    layout : Layout
-    """
+    """Finds the values of all regions of a layout."""
 
     cdef:
         readonly Layout layout
@@ -238,23 +233,9 @@ cdef class Solver:
     # -------------------------------------------------------------- what may be asked from Python
 
     def solve(self, value_t[::1] table, double seconds):
-        """Solve all regions.
+        """Solve all regions: unsigned values are depths, signed ones numbers of splits.
 
-        Parameters
-        ----------
-        table : (n_states,) array
-            Unsigned: depths; signed: numbers of splits. Filled.
-        seconds : float
-            Time limit.
-
-        Returns
-        -------
-        RegionValues
-
-        Raises
-        ------
-        Stopped
-            When the time is up.
+        `table`, of n_states entries, is filled. Raises `Stopped` when the time is up.
         """
         cdef:
             Layout layout = self.layout
@@ -326,20 +307,9 @@ cdef class Solver:
         """Fewest splits among trees one level deeper than in the layer below.
 
         Right for regions that a tree can have below at most `max_splits_above` splits; others
-        are left as they were.
-
-        Parameters
-        ----------
-        below : RegionValues
-            From `first_layer` or `next_layer`.
-        update : bytearray
-            From `blocks_to_update`.
-        max_splits_above : int
-        table : array
-            Room for the entries of the blocks to update; with `in_place`, for the largest block.
-        in_place : bool
-            Overwrite the layer below (largest regions first, so that parts are still old).
-        seconds : float
+        are left as they were. `update` is from `blocks_to_update`. `table` is room for the entries
+        of these blocks. With `in_place` it is room for the largest block only: the layer below is
+        overwritten, largest regions first, so that parts are still old.
         """
         cdef:
             Layout layout = self.layout
@@ -734,18 +704,9 @@ cdef struct Subtree:
 def smallest_tree(list layers, depth):
     """The smallest tree of the whole grid, from solved regions.
 
-    Parameters
-    ----------
-    layers : list of RegionValues
-        From ``Solver.solve``, one; or the layers 0..depth-1.
-    depth : int
-        Depth allowed (any number with one layer).
-
-    Returns
-    -------
-    nodes : int32 array of shape (n_nodes, 3)
-        A tree over axes; the numbers of its leaves are classes, `FREE` in leaves of free cells
-        only.
+    `layers` are one, from ``Solver.solve``, or the layers 0..depth-1 for trees of this depth. Nodes
+    are those of a tree over axes, an int32 array of shape (n_nodes, 3); the numbers of its leaves
+    are classes, `FREE` in leaves of free cells only.
     """
     cdef:
         vector[Subtree] stack

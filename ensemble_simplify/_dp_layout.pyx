@@ -19,26 +19,11 @@ from ensemble_simplify._typedefs cimport FREE, intp_t, popcount
 cdef class Layout:
     """The regions of a labelled grid, laid out for dynamic programming.
 
-    Parameters
-    ----------
-    labels : C-contiguous uint8 or uint16 array
-        Class of each cell, or `FREE`; no axis of length 1.
-    masks : (n_cells, n_words) uint64 array
-        From ``_cells.change_masks``.
-    word, shift : (n_axes,) arrays
-        Where each axis's cuts lie in a mask.
-    outer, inner : lists of axes
-        How the axes are divided; the last `n_row` inner axes form the rows.
-    n_row : int
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Cells on each axis.
-    n_states : int
-        Regions stored after those of equal function are merged.
-    cost : float
-        Forecast of the work of one pass over all regions, in nanoseconds of a 2020s core.
+    `labels` holds the class of each cell, or `FREE`; no axis is of length 1. `masks`, of shape
+    (n_cells, n_words), is from ``_cells.change_masks``; `word` and `shift` tell where the cuts of
+    each axis lie in a mask. Axes are divided into `outer` and `inner` ones; the last `n_row` inner
+    axes form the rows. `n_states` counts the regions stored after those of equal function are
+    merged, `cost` forecasts one pass over all, in nanoseconds of a 2020s core.
     """
 
     def __init__(self, labels, masks, word, shift, outer, inner, n_row):

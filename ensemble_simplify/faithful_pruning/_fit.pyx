@@ -30,19 +30,10 @@ def fit(
     intp_t max_sweeps,
     double precision,
 ):
-    """Improve weights until a sweep over all of them gains next to nothing.
+    """Improve weights until a sweep over them gains less than a share (`precision`) of the loss.
 
-    Parameters
-    ----------
-    leads : float64 array of shape (n_trees, n_demands)
-    short : float64 array of shape (n_demands,)
-        What the weights leave short of each demand, negative where they meet it; overwritten.
-    weights : float64 array of shape (n_trees,)
-        Overwritten.
-    max_sweeps : int
-    precision : float
-        Share of the loss that a sweep must gain.
-
+    `leads` is of shape (n_trees, n_demands); `short`, what the weights leave short of each demand,
+    negative where they meet it, and `weights` are overwritten.
     """
     cdef intp_t n_trees = leads.shape[0], n = leads.shape[1], t, i
     cdef const double *lead

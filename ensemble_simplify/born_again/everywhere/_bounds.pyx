@@ -30,27 +30,13 @@ def unfooled_pairs(
     other's class on the other's line along that axis: the box they span then holds the end of
     that run.
 
-    Parameters
-    ----------
-    cells : uint16 array of shape (n_axes, n_cells)
-        Cells grouped by class.
-    first, width : uint16 arrays of shape (n_axes, n_cells)
-        First cell, and cells without one, of the run of the cell's class around it, on each axis.
-    offsets : intp array of shape (n_classes + 1,)
-        Where the cells of a class begin.
-    max_pairs : int
-    max_work : float
-        Comparisons of two cells on an axis, about.
-    deadline : float
-        On the clock of ``time.monotonic()``; with the two above, the limits.
+    The arrays are of shape (n_axes, n_cells): cells grouped by class, which begins at `offsets`;
+    the first cell, and the number of cells without one, of the run of the cell's class around it.
+    `max_work` is in comparisons of two cells on an axis; the deadline is on the clock of
+    ``time.monotonic()``.
 
-    Returns
-    -------
-    pairs : int32 array of shape (n_pairs, 2)
-        The smaller number first.
-    n_done : int
-        So many cells of each class, the first of them, were compared with each other; all, if no
-        limit came first.
+    Returns the pairs, int32 of shape (n_pairs, 2), the smaller number first; and how many cells of
+    each class, the first of them, were compared with each other: all, if no limit came first.
     """
     cdef:
         intp_t n_axes = cells.shape[0], n_classes = offsets.shape[0] - 1
@@ -121,18 +107,11 @@ def unfooled_pairs(
 
 
 cdef class Packing:
-    """Independent sets of a graph, by local search.
+    """Independent sets of a graph of `n` vertices, by local search; `pairs` are its edges.
 
     A vertex outside the set is *tight* as often as it has neighbours inside. Vertices that are
     not tight join at once; one that is tight once takes the place of its neighbour, which may
     free others. O(degree) a step.
-
-    Parameters
-    ----------
-    n : int
-        Vertices.
-    pairs : int32 array of shape (n_pairs, 2)
-        Edges.
     """
 
     cdef:

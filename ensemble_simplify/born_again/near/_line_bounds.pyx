@@ -131,25 +131,12 @@ def fooling_points(
     double looks,
     double deadline,
 ):
-    """A fooling set, found by trying random points.
+    """A fooling set, found by trying random points: cells, and their classes in the last column.
 
     A point that needs a leaf of its own beside all of the set joins it; one that could share a
-    leaf with a single member may take its place.
-
-    Parameters
-    ----------
-    cells, labels, own_first, own_last, runs
-        As in `Neighbourhood`.
-    seed : int
-    looks : float
-        Work: rows and runs to hold against the boxes of two points, each some nanoseconds.
-    deadline : float
-        On the clock of ``time.monotonic()``.
-
-    Returns
-    -------
-    int32 array of shape (n_points, n_axes + 1)
-        Cells, and their classes last.
+    leaf with a single member may take its place. The arrays are those of `Neighbourhood`; `looks`
+    limits the rows and runs to hold against the boxes of two points, each some nanoseconds. The
+    deadline is on the clock of ``time.monotonic()``.
     """
     cdef:
         Points p

@@ -102,18 +102,12 @@ cdef void replace_subtree(
 
 
 cdef class LineTrees:
-    """Trees for a neighbourhood.
+    """Trees for a neighbourhood, whose arrays are those of `Neighbourhood`.
 
-    Parameters
-    ----------
-    shape : intp array of shape (n_axes,)
-        Cells on each axis.
-    n_classes : int
-    cells, labels, own_first, own_last, own_joined, runs
-        As in `Neighbourhood`; stars of class -1 count with their runs only.
-    star_weight : float64 array of shape (n_stars,)
-        Weight of each row, a whole number; every other point weighs 1.
-    seed : int
+    Stars of class -1 count with their runs only. `star_weight` is the weight of each row, a whole
+    number; every other point weighs 1. Deadlines are on the clock of ``time.monotonic()``, work is
+    in units of about a nanosecond, trees are int32 arrays of shape (n_nodes, 3), over axes; the
+    numbers of their leaves are classes.
     """
 
     cdef:
@@ -457,6 +451,11 @@ cdef class LineTrees:
         out.push_back(leaf)
         return error + price
 
+    cdef inline void put_split(self, int32_t axis, int32_t cut, vector[Node] &out) noexcept nogil:
+        cdef Node node
+        node.axis, node.cut, node.size = axis, cut, 0
+        out.push_back(node)
+
     cdef double grow(
         self, const Subset *part, intp_t place, double price, vector[Node] &out
     ) except -1.0 nogil:
@@ -469,7 +468,6 @@ cdef class LineTrees:
             double error, cost, stump_cost
             intp_t here = out.size()
             ScoredCut split, stump
-            Node node
             Subset *below
             int right
         self.count(part)
@@ -480,11 +478,9 @@ cdef class LineTrees:
         if not self.best_split(&split):
             return self.put_leaf(label, error, price, out)
         stump, stump_cost = self.stump, self.stump_error + 2.0 * price
-        node.axis, node.cut, node.size = split.axis, split.cut, 0
-        out.push_back(node)
+        self.put_split(split.axis, split.cut, out)
         below = self.side(part, split.axis, split.cut, False, place)
         cost = self.grow(below, place + 1, price, out)
-        node.size = <int32_t> out.size()
         below = self.side(part, split.axis, split.cut, True, place)
         cost += self.grow(below, place + 1, price, out)
         if error + price <= min(cost, stump_cost):
@@ -492,8 +488,7 @@ cdef class LineTrees:
             return self.put_leaf(label, error, price, out)
         if stump_cost < cost - TINY:
             out.resize(here)
-            node.axis, node.cut = stump.axis, stump.cut
-            out.push_back(node)
+            self.put_split(stump.axis, stump.cut, out)
             cost = 0.0
             for right in range(2):
                 self.count(self.side(part, stump.axis, stump.cut, right, place))
@@ -533,7 +528,6 @@ cdef class LineTrees:
             double error, greedy, cost, best_cost
             vector[Node] tree, left, right
             ScoredCut split
-            Node node
             Subset *below
         self.room(place + 1)
         self.count(part)
@@ -564,8 +558,7 @@ cdef class LineTrees:
                 if cost < greedy:
                     greedy = cost
                     tree.clear()
-                    node.axis, node.cut, node.size = split.axis, split.cut, 0
-                    tree.push_back(node)
+                    self.put_split(split.axis, split.cut, tree)
                     tree.insert(tree.end(), left.begin(), left.end())
                     tree.insert(tree.end(), right.begin(), right.end())
             if self.stopped:
@@ -573,8 +566,7 @@ cdef class LineTrees:
         if best >= 0 and not self.stopped:
             split = self.candidates[place][best]
             left.clear()
-            node.axis, node.cut, node.size = split.axis, split.cut, 0
-            left.push_back(node)
+            self.put_split(split.axis, split.cut, left)
             below = self.side(part, split.axis, split.cut, False, place)
             cost = self.look_ahead(below, place + 1, price, width, an_axis, left)
             below = self.side(part, split.axis, split.cut, True, place)
@@ -658,17 +650,8 @@ cdef class LineTrees:
     ):
         """A tree that costs no more: random subtrees are searched again, again and again.
 
-        Parameters
-        ----------
-        nodes : int32 array of shape (n_nodes, 3)
-        price, width, an_axis, work, deadline
-            As in `find`. A subtree gets up to `width` splits to follow.
-        noise : float
-            Largest noise of the scores.
-
-        Returns
-        -------
-        int32 array of shape (n_nodes, 3)
+        The other parameters are those of `find`; a subtree gets up to `width` splits to follow, and
+        the scores have at most so much noise.
         """
         cdef:
             vector[Node] tree, fresh
@@ -736,15 +719,7 @@ cdef class LineTrees:
         )
 
     def leaf_errors(self, const int32_t[:, ::1] nodes):
-        """What every node of a tree would get wrong as a leaf.
-
-        Returns
-        -------
-        errors : float64 array of shape (n_nodes,)
-            Weight of the points that are not of the heaviest class.
-        classes : int32 array of shape (n_nodes,)
-            The heaviest class.
-        """
+        """What every node of a tree would get wrong as a leaf, and the heaviest class there."""
         cdef vector[Node] tree
         array_to_nodes(nodes, tree)
         errors = np.empty(nodes.shape[0])
@@ -820,24 +795,11 @@ cdef class LineTrees:
         const intp_t[::1] counts,
         const float64_t[::1] before,
     ):
-        """What a tree gets wrong.
+        """What a tree gets wrong: points, rows among them, and the weight of those that are no rows.
 
-        Parameters
-        ----------
-        nodes : int32 array of shape (n_nodes, 3)
-        counts : intp array of shape (n_stars,)
-            Rows in each star.
-        before : float64 array of shape (n_positions + n_axes,)
-            For each axis, the weights of its cells added up, from 0 to all.
-
-        Returns
-        -------
-        n_points : int
-            Points, the rows among them.
-        n_rows : int
-            Rows, counted as `counts` says.
-        weight : float
-            Points that are no rows, by the weight of the cell on the axis that is changed.
+        `counts` are the rows in each star. A point weighs what the cell does on the axis that is
+        changed: `before`, of shape (n_positions + n_axes,), holds for each axis the weights of its
+        cells added up, from 0 to all.
         """
         cdef vector[Node] tree
         cdef double found[3]
@@ -1026,11 +988,6 @@ cdef class LineTrees:
             self.n_known += 2.0 * self.n_axes + 24.0
         return result
 
-    cdef inline void put_split(self, int32_t axis, int32_t cut, vector[Node] &out) noexcept nogil:
-        cdef Node node
-        node.axis, node.cut, node.size = axis, cut, 0
-        out.push_back(node)
-
     cdef int fits_below(
         self, const Subset *part, intp_t place, int32_t axis, int32_t cut,
         intp_t n_left, intp_t n_right, vector[Node] &out,
@@ -1082,20 +1039,9 @@ cdef class LineTrees:
         return self.fits_below(part, place, axis, best, n_left, n_leaves - n_left, out)
 
     def prove(self, intp_t n_leaves, double work, double deadline=1e300):
-        """Whether a tree of so many leaves answers right on all points.
+        """Whether a tree of so many leaves answers right on all points, and that tree, or None.
 
-        Parameters
-        ----------
-        n_leaves : int
-        work, deadline
-            As in `find`.
-
-        Returns
-        -------
-        outcome : bool or None
-            None: the limit came first.
-        nodes : int32 array of shape (n_nodes, 3) or None
-            Such a tree.
+        Where the limit came first, both are None.
         """
         cdef vector[Node] tree
         cdef int outcome
@@ -1121,30 +1067,12 @@ cdef class LineTrees:
         double work=1e300,
         double deadline=1e300,
     ):
-        """A tree for all points.
+        """A tree for all points, after its cost.
 
-        Parameters
-        ----------
-        price : float
-            What a leaf costs, in the weight of points that are wrong.
-        width : int
-            Splits to follow at every node; 0: a greedy tree.
-        an_axis : int
-            Splits of one axis among them.
-        criterion : {0, 1}
-            Entropy, or Gini impurity.
-        noise : float
-            Largest random addition to the score of a split, as a share of it.
-        work : float
-            Units of work, each about a nanosecond.
-        deadline : float
-            On the clock of ``time.monotonic()``.
-
-        Returns
-        -------
-        cost : float
-        nodes : int32 array of shape (n_nodes, 3)
-            The numbers of leaves are classes.
+        `price` is what a leaf costs, in the weight of points that are wrong. `width` splits are
+        followed at every node (0: a greedy tree), `an_axis` of one axis among them, by entropy or,
+        if `criterion` is 1, by Gini impurity. `noise` is the largest random addition to the score
+        of a split, as a share of it.
         """
         cdef vector[Node] tree
         cdef double cost
