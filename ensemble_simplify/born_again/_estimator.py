@@ -71,8 +71,7 @@ from ensemble_simplify.proof import Lines, Verification, n_near, verify
 from ensemble_simplify.reading import Model
 from ensemble_simplify.writing import write_classifier
 
-# Share of the memory free at the start of fit that the search may use.
-MEMORY_SHARE = 0.5
+MEMORY_SHARE = 0.5  # Share of the memory free at the start of fit that the search may use.
 # An error that advises `max_changes` names the leaves of trees that are quickly found near the
 # training rows. Under a time limit, each of them gets so many seconds.
 ADVICE_SECONDS = 2.0
@@ -83,8 +82,7 @@ NEAR_EFFORT = 0.125
 # Forecast of the seconds to write a tree near training rows, for each tree of the ensemble: most
 # are for the probabilities of leaves that no row reaches.
 WRITING_SECONDS = 4e-3
-# Share of a time limit that may be reserved for writing.
-WRITING_SHARE = 0.3
+WRITING_SHARE = 0.3  # Share of a time limit that may be reserved for writing.
 # Forecast of the seconds to set the probabilities of leaves, for each row and tree.
 VOTE_SECONDS = 3e-8
 
@@ -243,12 +241,8 @@ class BornAgainClassifier(
         too many cells to look at each.
     n_regions_ : int or float
         Number of boxes of these cells.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    n_features_in_ : int
-        Number of features seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if ``fit`` saw any.
+    {classes_}
+    {features_in}
 
     Raises
     ------
@@ -371,17 +365,12 @@ class BornAgainClassifier(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Classes.
+        {training_X}
+        {y}
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights, used in fitting the ensemble and for the node weights of the tree.
 
-        Returns
-        -------
-        self : BornAgainClassifier
-            The fitted estimator.
+        {fitted}
         """
         check_readable(self.estimator)
         check_promise(self)
@@ -412,7 +401,8 @@ class BornAgainClassifier(
         whole = problem = read_problem(forest, domain)
         if self.merge_thresholds:
             problem = read_problem(forest, domain, merge_rows=X[counted])
-            self._report_merging(whole, problem)
+            before, after = (_count(_cells(p.trees.shape)) for p in (whole, problem))
+            report(self, f"merged thresholds: {after} of {before} cells left")
         self._threshold = problem.forest.threshold
         cells = np.ascontiguousarray(problem.axes.encode_rows(X.astype(np.float32)).T)
         if self.max_changes is not None:
@@ -461,7 +451,11 @@ class BornAgainClassifier(
                 f"{self.n_leaves_} leaves, and {self.n_leaves_lower_bound_} leaves are needed at "
                 "least. Use method='auto', or raise time_limit."
             )
-        self._tell_near()
+        report(
+            self,
+            f"{self.n_leaves_} leaves, {self.n_exceptions_:,} of {self.n_points_:,} points "
+            f"otherwise ({self.n_row_exceptions_} training rows)",
+        )
 
     def _search_near(self, problem, cells, weight, seconds, rng):
         """The search for a tree near the training rows, ended; or an error that says what to do."""
@@ -519,29 +513,11 @@ class BornAgainClassifier(
         self.status_ = "optimal" if optimal else "feasible"
         nodes, rng = problem.axes.decode(tree.nodes), np.random.RandomState(self._seed)
         rows = training.rows.astype(np.float64)
-        self._set_fidelity(
-            True,
-            problem.forest,
-            self._inside,
-            tree,
-            nodes,
-            rows,
-            rng,
-            self.fidelity_,
-            NEAR_EFFORT,
-        )
+        measured = self.fidelity_, NEAR_EFFORT
+        self._set_fidelity(True, problem.forest, self._inside, tree, nodes, rows, rng, *measured)
         leaf_of_row = tree.apply(training.cells)
-        self._write(
-            problem,
-            problem.axes,
-            tree,
-            nodes,
-            leaf_of_row,
-            rows,
-            training.y_index,
-            training.weight,
-            rng,
-        )
+        labels = training.y_index, training.weight
+        self._write(problem, problem.axes, tree, nodes, leaf_of_row, rows, *labels, rng)
 
     def _write(self, problem, axes, tree, nodes, leaf_of_row, rows, y_index, weight, rng):
         """Set the scikit-learn tree of a tree over `axes`, with `nodes` over features.
@@ -561,18 +537,6 @@ class BornAgainClassifier(
             feature_names=getattr(self, "feature_names_in_", None),
             sample_weight=weight,
         )
-
-    def _tell_near(self):
-        """Print what was found near the training rows."""
-        report(
-            self,
-            f"{self.n_leaves_} leaves, {self.n_exceptions_:,} of {self.n_points_:,} points "
-            f"otherwise ({self.n_row_exceptions_} training rows)",
-        )
-
-    def _report_merging(self, whole, merged):
-        before, after = (_count(_cells(problem.trees.shape)) for problem in (whole, merged))
-        report(self, f"merged thresholds: {after} of {before} cells left")
 
     def _set_fidelity(
         self, changed, forest, domain, tree, nodes, X, rng, measured=np.nan, effort=1.0
@@ -735,8 +699,7 @@ class BornAgainClassifier(
 
         Parameters
         ----------
-        time_limit : float or None, default=None
-            Seconds; None: no limit.
+        {time_limit}
 
         Returns
         -------
@@ -811,8 +774,7 @@ class BornAgainClassifier(
             raise ValueError(f"n_leaves={n_leaves!r} must be an integer of at least 1.")
         other = copy(self)
         other.set_params(tolerance=tolerance or 0.0, max_leaf_nodes=n_leaves)
-        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
-        forest = model.forest
+        forest = Model.of(self.estimator_, voting=self.voting, classifier=True).forest
         problem = read_problem(forest, self._inside)
         other._set_step(chosen_step(self.path_, tolerance or 0.0, n_leaves), problem)
         return other
@@ -822,8 +784,7 @@ class BornAgainClassifier(
 
         Parameters
         ----------
-        time_limit : float or None, default=None
-            Seconds; None: no limit.
+        {time_limit}
 
         Returns
         -------
@@ -840,8 +801,7 @@ class BornAgainClassifier(
             If the time is over first.
         """
         check_is_fitted(self)
-        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
-        forest = model.forest
+        forest = Model.of(self.estimator_, voting=self.voting, classifier=True).forest
         whole = read_problem(forest, self._inside).forest
         problem = Problem.of(replace(whole, threshold=self._threshold), self._inside)
         allowed = self._memory()

@@ -30,6 +30,7 @@ from ensemble_simplify.base import (
     finiteness,
     fit_context,
     fit_or_unwrap,
+    fitted_rows,
     named_rows,
     promised_domain,
     report,
@@ -107,8 +108,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     random_state : int, RandomState instance or None, default=None
         Seeds the default ensemble, the choice of held-out rows, and the starting points of the
         search.
-    verbose : int, default=0
-        If positive, progress is printed.
+    {verbose}
 
     Attributes
     ----------
@@ -148,12 +148,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         many promised points to count the exceptions of each ensemble.
     fidelity_ : float
         Share of the held-out rows that both ensembles answer alike; NaN if there are none.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    n_features_in_ : int
-        Number of features seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if ``fit`` saw any.
+    {classes_}
+    {features_in}
 
     Raises
     ------
@@ -256,15 +252,11 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         ----------
         X : array-like of shape (n_samples, n_features)
             Training rows. With `max_changes`, the promise is about points near them.
-        y : array-like of shape (n_samples,)
-            Classes.
+        {y}
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights, used in fitting the ensemble. Nothing is promised near rows of weight zero.
 
-        Returns
-        -------
-        self : FaithfulPruner
-            The fitted estimator.
+        {fitted}
         """
         check_readable(self.estimator)
         if self.tolerance > 0 and self.max_changes is None:
@@ -286,14 +278,12 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
         )
         model = Model.of(self.estimator_, classifier=True)
-        forest = model.forest
         X = encoded(self, model, rows, X)
-        self.classes_ = forest.classes
+        self.classes_ = model.forest.classes
         class_index(y, self.classes_)
         weights_can_be_written(self.estimator_)
         domain = promised_domain(self, model, X)
-        if domain is not None:
-            forest = domain.read(forest)
+        forest = model.forest if domain is None else domain.read(model.forest)
         deadline = deadline_after(self.time_limit)
         self._axes = Axes.of(forest)
         promised = X[used[weight[used] > 0]].astype(np.float32)
@@ -326,21 +316,19 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         outside = None if domain is None else domain.outside(self._axes)
         self.n_points_ = np.inf
         self._bound, self._optimal = 0.0, False
+        where = votes, self._axes, outside, self._cells
         try:
             if self.max_changes is None:
-                promise = Everywhere(votes, self._axes, outside, self._cells)
+                promise = Everywhere(*where)
             else:
-                near = votes, self._axes, outside, self._cells, self.max_changes
-                promise = NearRows(*near, deadline)
+                promise = NearRows(*where, self.max_changes, deadline)
                 self.n_points_ = promise.n_points
         except Stopped:
             self._tell_of_limit()
             return [Step(np.ones(forest.n_trees), 0)]
         report(self, f"{forest.n_trees} trees, {self.n_points_:,} promised points")
         counts = self.max_changes is not None and self.n_points_ <= PATH_POINTS
-        search = WeightSearch(
-            promise, price.astype(float), rng, deadline, lambda s: report(self, s)
-        )
+        search = WeightSearch(promise, price.astype(float), rng, deadline, partial(report, self))
         in_time = self._run(search, deadline, WITH_PATH if counts else WITHOUT_PATH)
         weights = self._proven(search, promise, domain, deadline)
         self._bound, self._optimal = search.bound, search.is_optimal
@@ -471,12 +459,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         else:
             self.n_trees_lower_bound_ = max(int(bound), 1)
             self.n_leaves_lower_bound_ = int(smallest[: self.n_trees_lower_bound_].sum())
-        value, least = (
-            (self.n_leaves_, self.n_leaves_lower_bound_)
-            if self.objective == "leaves"
-            else (self.n_trees_, self.n_trees_lower_bound_)
-        )
-        self.status_ = "optimal" if value <= least else "feasible"
+        kind = self.objective
+        optimal = getattr(self, f"n_{kind}_") <= getattr(self, f"n_{kind}_lower_bound_")
+        self.status_ = "optimal" if optimal else "feasible"
 
     def at(self, *, n_trees: int) -> Self:
         """Take an ensemble of `path_` with at most `n_trees` trees, without a new search.
@@ -510,16 +495,11 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {X}
 
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels.
+        {predictions}
         """
-        X = self._rows(X)
-        return self.pruned_estimator_.predict(X)
+        return self.pruned_estimator_.predict(self._rows(X))
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict class probabilities with the pruned ensemble.
@@ -528,16 +508,11 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {X}
 
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
+        {probabilities}
         """
-        X = self._rows(X)
-        return self.pruned_estimator_.predict_proba(X)
+        return self.pruned_estimator_.predict_proba(self._rows(X))
 
     def _rows(self, X):
         check_is_fitted(self)
@@ -577,8 +552,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {X}
 
         Returns
         -------
@@ -587,9 +561,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             at most `max_changes` features, and inside the domain. Values between the same
             cut points of the ensemble count as equal.
         """
-        check_is_fitted(self)
-        X = self._table.encode(X)
-        X = validate_data(self, X, reset=False, dtype=np.float32, ensure_all_finite="allow-nan")
+        X = fitted_rows(self, X, any_missing=True)
         domain = self._inside
         covered = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
         if self.max_changes is None:
@@ -610,8 +582,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         X : array-like of shape (n_samples, n_features) or None, default=None
             Rows near which the promise is checked. None: the promised training rows, or one
             row in each of their cells; without `max_changes`, every input.
-        time_limit : float or None, default=None
-            Seconds; None: no limit.
+        {time_limit}
 
         Returns
         -------
@@ -624,9 +595,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             near = {}
         else:
             if X is None:
-                domain = self._inside
-                points = self._axes.points if domain is None else domain.points
-                X = points(self._cells) if domain is None else points(self._axes, self._cells)
+                axes, domain = self._axes, self._inside
+                inside = domain is not None
+                X = domain.points(axes, self._cells) if inside else axes.points(self._cells)
                 X = self._table.shown(X)
             near = dict(X=X, max_changes=self.max_changes)
         return verify(
