@@ -36,10 +36,8 @@ def fidelity(trees, tree, weights, rng, effort=1.0):
 
 def _leaf_parts(trees, tree, weights, max_cells):
     """For each leaf, the forest restricted to it and weights; None if there are too many cells."""
-    whole = np.array(trees.shape, dtype=np.int32) - 1
-    boxes = leaf_boxes(tree.nodes, np.zeros_like(whole), whole)
     parts, total = [], 0.0
-    for at, lo, hi in zip(*boxes, strict=True):
+    for at, lo, hi in zip(*leaf_boxes(tree.nodes, *trees.whole), strict=True):
         part, axes, cuts = trees.restricted(lo, hi)
         total += n_cells(part.shape)
         if total > max_cells:

@@ -29,8 +29,7 @@ from ensemble_simplify.born_again.everywhere._search import n_regions
 from ensemble_simplify.grid import Domain, read_domain
 from ensemble_simplify.reading import Model, unwrap
 
-# Leaves beyond which a tree is no longer something to read.
-READABLE = 100
+READABLE = 100  # Leaves beyond which a tree is no longer something to read.
 
 
 @dataclass(frozen=True, eq=False)

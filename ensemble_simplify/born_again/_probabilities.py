@@ -10,12 +10,9 @@ from ensemble_simplify.reading import Model
 # Leaves that no training row reaches get their probabilities from random points: at most so many
 # in a leaf,
 POINTS_PER_LEAF = 16
-# and about so many in all leaves, at least one in each;
-POINTS = 1 << 15
-# the ensemble is asked about so many at a time.
-POINTS_AT_ONCE = 1 << 16
-# Rows times trees that are sent to their leaves at a time.
-BATCH = 1 << 20
+POINTS = 1 << 15  # and about so many in all leaves, at least one in each;
+POINTS_AT_ONCE = 1 << 16  # the ensemble is asked about so many at a time.
+BATCH = 1 << 20  # Rows times trees that are sent to their leaves at a time.
 
 
 def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight, rng, table):

@@ -24,12 +24,10 @@ from ensemble_simplify.proof import (
     near_ties,
 )
 
-# Weights are fitted to leads of at least 1; a lead below this counts as lost.
-CLEAR = 1e-6
+CLEAR = 1e-6  # Weights are fitted to leads of at least 1; a lead below this counts as lost.
 # Points whose single-feature changes are searched at once: random ones if more are known.
 AROUND = 400
-# Points that one search over boxes lists at most.
-POINTS = 64
+POINTS = 64  # Points that one search over boxes lists at most.
 
 
 class Everywhere:

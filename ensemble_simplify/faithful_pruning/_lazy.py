@@ -14,12 +14,9 @@ from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.base import product
 from ensemble_simplify.grid import Stopped
 
-# Rows that HiGHS gets at first.
-FIRST = 50
-# Broken rows that it gets at a time, at most.
-MORE = 30
-# A row that HiGHS does not have counts as broken from here on.
-BROKEN = 1e-8
+FIRST = 50  # Rows that HiGHS gets at first.
+MORE = 30  # Broken rows that it gets at a time, at most.
+BROKEN = 1e-8  # A row that HiGHS does not have counts as broken from here on.
 
 
 class LazyProgram:

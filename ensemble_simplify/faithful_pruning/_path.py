@@ -12,10 +12,8 @@ from ensemble_simplify.grid import Stopped
 
 # Up to so many trees, each number has its ensemble; above, numbers fall by this factor.
 EACH, FALL = 24, 0.9
-# Fits for each number of trees, each followed by a count of all exceptions.
-FITS = 2
-# Demands that a fit looks at, at most.
-LOOKED_AT = 6000
+FITS = 2  # Fits for each number of trees, each followed by a count of all exceptions.
+LOOKED_AT = 6000  # Demands that a fit looks at, at most.
 # Sweeps of a fit over the weights at most; it ends when one gains less than this share.
 SWEEPS, GAIN = 200, 1e-9
 

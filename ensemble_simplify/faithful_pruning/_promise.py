@@ -20,10 +20,8 @@ from ensemble_simplify.reading import Vote
 
 # Labels of the whole ensemble that are kept, in bytes; beyond, they are found anew each time.
 KEPT_LABELS = 1 << 28
-# Broken points from which the worst are chosen.
-LOOKED_AT = 1 << 12
-# Votes that are multiples of this add up exactly under weights on a grid.
-GRID = 2.0**-10
+LOOKED_AT = 1 << 12  # Broken points from which the worst are chosen.
+GRID = 2.0**-10  # Votes that are multiples of this add up exactly under weights on a grid.
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,7 @@ import numpy as np
 from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._lazy import LazyProgram
 
-# Leads that are zero but for rounding.
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # Leads that are zero but for rounding.
 
 
 class Shares:

@@ -24,28 +24,20 @@ from ensemble_simplify.faithful_pruning._shares import Shares
 from ensemble_simplify.faithful_pruning._ties import on_grid, spanned
 from ensemble_simplify.grid import Stopped
 
-# What every demand must lead by; sums round at some 1e-13 of it.
-LEAD = 1.0
-# Below this share of the largest weight, a weight counts as none.
-NO_WEIGHT = 1e-7
-# Softening of the reweighting, as a share of the largest weight.
-SOFT = 1e-2
-# Rounds of reweighting on the same demands, at most.
-REWEIGHTINGS = 6
-# New demands a round, at most.
-BATCH = 300
+LEAD = 1.0  # What every demand must lead by; sums round at some 1e-13 of it.
+NO_WEIGHT = 1e-7  # Below this share of the largest weight, a weight counts as none.
+SOFT = 1e-2  # Softening of the reweighting, as a share of the largest weight.
+REWEIGHTINGS = 6  # Rounds of reweighting on the same demands, at most.
+BATCH = 300  # New demands a round, at most.
 # After so many rounds of new demands for the same trees, and after twice as many and so on, it is
 # tested whether known trees are the fewest already.
 FIRST_LOOK = 8
 # The first weights lead everywhere by at least this share of their sum, times the largest vote of a
 # tree. Rounding is some 1e-13 of it.
 LEAST_SHARE = 1e-7
-# The same for weights of fewer trees.
-LEAST_SHARE_OF_FEWER = 1e-5
-# What weights add up to where leads are made large: far more than HiGHS's tolerances.
-TOTAL = 1e3
-# Shares of a mixture of demands, of the largest, that are more than rounding.
-SHARE = 1e-7
+LEAST_SHARE_OF_FEWER = 1e-5  # The same for weights of fewer trees.
+TOTAL = 1e3  # What weights add up to where leads are made large: far more than HiGHS's tolerances.
+SHARE = 1e-7  # Shares of a mixture of demands, of the largest, that are more than rounding.
 # How far trees must fall back in a mixture of demands to be ruled out even where ties are enough.
 RULED_OUT = 1e-6
 # How far trees may lead in such a mixture, as a share of all weight, and still not lead clearly.

@@ -19,7 +19,7 @@ from time import monotonic
 import numpy as np
 
 from ensemble_simplify.born_again.everywhere._bounds import Packing, unfooled_pairs
-from ensemble_simplify.born_again.everywhere._grid import CellTrees
+from ensemble_simplify.born_again.everywhere._grid import CellTrees, n_cells
 from ensemble_simplify.grid import FREE
 
 # Positions on an axis that the comparison tells apart: cells are compared as 16-bit numbers.
@@ -115,9 +115,8 @@ def fooling_set(grid, starts, work, rng, enough=np.inf, deadline=np.inf):
 def _collected(grid, starts, work, rng, enough, deadline):
     """Different cells of known class with short runs: (cells, labels, first, last, work done)."""
     n_axes, longest = len(grid.shape), max(grid.shape, default=1)
-    n_cells = float(np.prod(np.array(grid.shape, dtype=float)))
-    if n_cells <= EFFORT.all_cells:
-        every = np.indices(grid.shape, dtype=np.int32).reshape(n_axes, int(n_cells)).T
+    if n_cells(grid.shape) <= EFFORT.all_cells:
+        every = np.indices(grid.shape, dtype=np.int32).reshape(n_axes, int(n_cells(grid.shape))).T
         every = rng.permutation(every)
         most = len(every)
     else:

@@ -19,8 +19,7 @@ from ensemble_simplify.grid import (
     restrict,
 )
 
-# Cells labelled at a time: their scores stay in the processor's cache.
-SLAB = 1 << 15
+SLAB = 1 << 15  # Cells labelled at a time: their scores stay in the processor's cache.
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,37 +75,30 @@ class Grid:
         free, a slab of cells goes as well if its neighbour has the same class in all its cells
         that are not free: a tree can treat it like the neighbour.
         """
-        labels = np.ascontiguousarray(self.labels)
-        if self.has_free:
-            return self._absorbed()
-        keep = []
-        before, after = 1, labels.size
-        for length in labels.shape:
-            after //= length
-            keep.append(
-                np.frombuffer(
-                    changes_across(labels.reshape(-1), before, length, after), dtype=np.uint8
-                ).astype(bool)
-            )
-            before *= length
-        for a, matters in enumerate(keep):
-            if not matters.all():
-                # cell k stands for all cells merged with it: the one above a dropped cut goes
-                labels = labels.compress(np.concatenate([[True], matters]), axis=a)
-        axes = [a for a, matters in enumerate(keep) if matters.any()]
-        return Grid(
-            self.features[axes],
-            [self.cuts[a][keep[a]] for a in axes],
-            np.ascontiguousarray(labels).reshape([labels.shape[a] for a in axes]),
-        )
-
-    def _absorbed(self):
-        """`simplified` for grids with free cells."""
         labels, cuts = self.labels, list(self.cuts)
-        classes = labels[labels != FREE]
+        if self.has_free:
+            labels = self._absorbed(cuts)
+        else:
+            flat, before, after = np.ascontiguousarray(labels).reshape(-1), 1, labels.size
+            for a, length in enumerate(self.shape):
+                after //= length
+                changes = changes_across(flat, before, length, after)
+                matters = np.frombuffer(changes, dtype=np.uint8).astype(bool)
+                before *= length
+                cuts[a] = cuts[a][matters]
+                if not matters.all():
+                    # cell k stands for all cells merged with it: the one above a dropped cut goes
+                    labels = labels.compress(np.append(True, matters), axis=a)
+        axes = [a for a, length in enumerate(labels.shape) if length > 1]
+        labels = np.ascontiguousarray(labels).reshape([labels.shape[a] for a in axes])
+        return Grid(self.features[axes], [cuts[a] for a in axes], labels)
+
+    def _absorbed(self, cuts):
+        """The labels of `simplified` where there are free cells; its cuts replace those given."""
+        labels, classes = self.labels, self.labels[self.labels != FREE]
         if classes.size == 0 or classes.min() == classes.max():
-            one = np.array(classes[0] if classes.size else FREE, dtype=labels.dtype)
-            return Grid(self.features[:0], [], one)
+            only = classes[0] if classes.size else FREE
+            return np.full([1] * labels.ndim, only, dtype=labels.dtype)
         before = None
         while before != labels.shape:
             before = labels.shape
@@ -127,12 +119,7 @@ class Grid:
                 if len(chosen) < len(slabs):
                     labels = labels.take(chosen, axis=a)
                     cuts[a] = cuts[a][lower]
-        axes = [a for a in range(labels.ndim) if labels.shape[a] > 1]
-        return Grid(
-            self.features[axes],
-            [cuts[a] for a in axes],
-            np.ascontiguousarray(labels).reshape([labels.shape[a] for a in axes]),
-        )
+        return labels
 
 
 def n_cells(shape):
@@ -142,10 +129,7 @@ def n_cells(shape):
 
 def grid_bytes(shape):
     """Bytes that labelling and simplifying a grid of this shape takes at most."""
-    n_cells = 1
-    for n in shape:
-        n_cells *= int(n)
-    return 4 * n_cells
+    return 4.0 * n_cells(shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +157,12 @@ class CellTrees:
         return self.outside is not None
 
     @property
+    def whole(self):
+        """First and last cell on every axis, int32 arrays."""
+        last = np.array(self.shape, dtype=np.int32) - 1
+        return np.zeros_like(last), last
+
+    @property
     def n_trees(self):
         """Number of trees."""
         return len(self.offsets) - 1
@@ -183,7 +173,7 @@ class CellTrees:
         return self.nodes[self.offsets[:-1]]
 
     def restricted(self, lo, hi):
-        """The trees on the region lo..hi (inclusive); our axes that are left, and our cuts on each."""
+        """The trees on the region lo..hi (inclusive), and our axes and cuts that are left."""
         lo, hi = np.asarray(lo, dtype=np.int32), np.asarray(hi, dtype=np.int32)
         outside, kept_axis, kept_cut = self._outside_in(lo, hi)
         nodes, offsets, axes, cuts = restrict(self.nodes, self.offsets, lo, hi, kept_axis, kept_cut)

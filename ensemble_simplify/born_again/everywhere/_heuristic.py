@@ -18,8 +18,7 @@ from ensemble_simplify.grid import FREE, Stopped, class_counts, with_sizes
 # Boxes of up to this many cells are labelled as a whole, larger ones are sampled.
 TABLE_CELLS = 1 << 17
 SAMPLE = 512
-# Regions of a box that is solved exactly at once.
-TAIL_REGIONS = 1_000_000
+TAIL_REGIONS = 1_000_000  # Regions of a box that is solved exactly at once.
 PROGRESS_SECONDS = 1.0
 
 
@@ -84,14 +83,8 @@ class Draft:
         self.rng = rng
         self.report = report
         self.trees = trees
-        shape = np.array(trees.shape, dtype=np.int32)
-        self.root = Box(
-            np.zeros_like(shape),
-            shape - 1,
-            np.arange(len(shape)),
-            [np.arange(n - 1) for n in shape],
-            trees,
-        )
+        numbers = [np.arange(n - 1) for n in trees.shape]
+        self.root = Box(*trees.whole, np.arange(len(numbers)), numbers, trees)
         self.n_leaves = 0
         # the part of the feature space, in cells, that has its tree
         self.share = 0.0
@@ -154,10 +147,10 @@ class Draft:
         box.tree = tree.on_grid(Grid(box.axes, box.numbers, box.labels))
         box.trees = box.labels = None
         # a faithful tree of the whole is at least as large as the smallest one of the box
-        if self.objective != "leaves":
-            self.depth_bound = max(self.depth_bound, tree.depth)
         if self.objective == "leaves":
             self.leaves_bound = max(self.leaves_bound, tree.n_leaves)
+        else:
+            self.depth_bound = max(self.depth_bound, tree.depth)
         return True
 
     # ----------------------------------------------------------------------------- the tree

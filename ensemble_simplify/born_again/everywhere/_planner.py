@@ -32,8 +32,7 @@ from ensemble_simplify.grid import Axes, Stopped, leaf_boxes, merged_thresholds
 from ensemble_simplify.proof import Space
 from ensemble_simplify.reading import Forest
 
-# Largest tree that is written out.
-MAX_LEAVES = 1_000_000
+MAX_LEAVES = 1_000_000  # Largest tree that is written out.
 # ``method="auto"`` refuses at once where so many leaves are forecast.
 REFUSED_LEAVES = 100 * MAX_LEAVES
 # Passes of an exact search over its regions, and bytes for each region.
@@ -319,14 +318,9 @@ class _TreeSearch:
             return
         if not self.limited:
             n_grown = min(n_grown, EFFORT.grown_leaves)
+        trees, limits = (self.trees, self.tree), (n_grown, self.end)
         self.tree = choose_upper_splits(
-            self.problem.space,
-            self.trees,
-            self.tree,
-            self.objective,
-            self.rng,
-            n_grown,
-            self.end,
+            self.problem.space, *trees, self.objective, self.rng, *limits
         )
         self.report(f"upper splits: depth {self.tree.depth}, {self.tree.n_leaves} leaves")
 
@@ -408,9 +402,8 @@ class _TreeSearch:
         starts = _starts_anywhere(self.trees, self.rng)
         if EFFORT.box_seconds * self.tree.n_leaves < seconds / 2:
             starts = _starts_in(self.tree, self.trees, self.rng)
-        bound = leaves_bound if self.grid is None else _bound_on
-        grid = self.trees if self.grid is None else self.grid
-        return bound(grid, starts, 1e9 * seconds, self.rng, self.tree.n_leaves, deadline)
+        limits = 1e9 * seconds, self.rng, self.tree.n_leaves, deadline
+        return _bound_on(self.grid or self.trees, starts, *limits)
 
     def bounded(self, parts):
         """The tree, and lower bounds: of its cells, and of the parts that were solved."""
@@ -430,8 +423,7 @@ class _TreeSearch:
 
 def _starts_in(tree, trees, rng):
     """A function that draws cells in the leaves of a tree, leaf by leaf in random order."""
-    whole = np.array(trees.shape, dtype=np.int32) - 1
-    _, first, last = leaf_boxes(tree.nodes, np.zeros_like(whole), whole)
+    _, first, last = leaf_boxes(tree.nodes, *trees.whole)
     order = rng.permutation(len(first))
     done = 0
 
@@ -449,15 +441,14 @@ def _starts_anywhere(trees, rng):
     return lambda n: rng.integers(0, trees.shape, size=(n, len(trees.shape)), dtype=np.int32)
 
 
-def _bound_on(grid, starts, work, rng, enough=np.inf, deadline=np.inf):
-    """`leaves_bound` on a labelled grid; `starts` draws from the grid of all cuts."""
+def _bound_on(grid, starts, *limits):
+    """`leaves_bound` on CellTrees or a labelled Grid; `starts` draws from that of all cuts."""
+    if isinstance(grid, CellTrees):
+        return leaves_bound(grid, starts, *limits)
     if grid.n_cells == 1:
         return 1
-    forced = forced_cuts(grid.labels) + 1
-    return max(
-        forced,
-        leaves_bound(grid, lambda n: grid.cells_here(starts(n)), work, rng, enough, deadline),
-    )
+    bound = leaves_bound(grid, lambda n: grid.cells_here(starts(n)), *limits)
+    return max(forced_cuts(grid.labels) + 1, bound)
 
 
 def _duration(seconds):
@@ -477,8 +468,7 @@ def _inside_domain(tree, trees):
     """The tree without leaves that are outside the domain."""
     if trees.outside is None:
         return tree
-    whole = np.array(trees.shape, dtype=np.int32) - 1
-    leaves, lows, highs = leaf_boxes(tree.nodes, np.zeros_like(whole), whole)
+    leaves, lows, highs = leaf_boxes(tree.nodes, *trees.whole)
     outside = np.zeros(len(tree.nodes), dtype=bool)
     for first, last in zip(*trees.outside, strict=True):
         outside[leaves] |= ((first <= lows) & (highs <= last)).all(axis=1)
@@ -525,10 +515,7 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
     passes, width = PASSES[objective]
     n_leaves = _forecast_leaves(problem, objective, labels, max_bytes, limit, rng)
     starts = _starts_anywhere(problem.trees, rng)
-    if grid is None:
-        bound = leaves_bound(problem.trees, starts, 1e9 * EFFORT.bound_share * seconds, rng)
-    else:
-        bound = _bound_on(grid, starts, 1e9 * EFFORT.bound_share * seconds, rng)
+    bound = _bound_on(grid or problem.trees, starts, 1e9 * EFFORT.bound_share * seconds, rng)
     return Forecast(
         shape,
         n_states,

@@ -27,26 +27,18 @@ from ensemble_simplify.grid import Stopped, depths, with_sizes
 
 # Work of a part of the tree that is solved in the first sweep, in nanoseconds by forecast.
 FIRST_WORK = 3e6
-# In each further sweep, parts of so many times the work are solved.
-WORK_RISE = 8.0
-# Forecast of the nanoseconds to label a cell: this,
-CELL_WORK = 12.0
-# and this for each tree and score.
-VOTE_WORK = 0.5
-# Forecast of the nanoseconds that a part takes besides.
-PART_WORK = 5e5
+WORK_RISE = 8.0  # In each further sweep, parts of so many times the work are solved.
+CELL_WORK = 12.0  # Forecast of the nanoseconds to label a cell: this,
+VOTE_WORK = 0.5  # and this for each tree and score.
+PART_WORK = 5e5  # Forecast of the nanoseconds that a part takes besides.
 # The dynamic programme stores fewer regions than there are, hardly ever by more than this factor.
 MOST_SAVED = 64.0
 # Time of an exact search for each objective, as a multiple of one pass over the regions.
 PASSES = {"depth": 1.0, "leaves": 1.0, "depth_then_leaves": DL_PASSES}
-# An exact search of the whole grid may take so many times its forecast.
-LATE = 1.5
-# Share of a pass that the choice of a layout may take.
-LAYOUT_SHARE = 0.1
-# Choosing the upper splits: how many are tried in each part,
-TRIALS = 10
-# and the leaves up to which a part is left as it is.
-SMALL_PART = 32
+LATE = 1.5  # An exact search of the whole grid may take so many times its forecast.
+LAYOUT_SHARE = 0.1  # Share of a pass that the choice of a layout may take.
+TRIALS = 10  # Choosing the upper splits: how many are tried in each part,
+SMALL_PART = 32  # and the leaves up to which a part is left as it is.
 PROGRESS_SECONDS = 1.0
 
 
@@ -254,8 +246,7 @@ class Refinement:
         above it, or None if its own parts are to be looked at.
         """
         nodes = self.tree.nodes
-        whole = np.array(self.trees.shape, dtype=np.int32) - 1
-        found, stack = [], [(0, np.zeros_like(whole), whole, 0)]
+        found, stack = [], [(0, *self.trees.whole, 0)]
         while stack and not self.is_over:
             at, lo, hi, above = stack.pop()
             axis, cut, size = nodes[at].tolist()

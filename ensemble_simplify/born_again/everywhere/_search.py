@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from time import monotonic
 
 import numpy as np
@@ -22,23 +23,17 @@ from ensemble_simplify.grid import (
 
 # Outer boxes a layout may have: each costs some tens of bytes and a microsecond.
 MAX_BOXES = 1 << 20
-# Forecast of the nanoseconds that an outer box takes in a layout.
-BOX_COST = 80
-# Share of a pass that the outer boxes of one more layout may take.
-LAYOUT_SHARE = 0.12
-# Nanoseconds to forecast a layout: this,
-LAYOUT_COST = 3e4
-# and this for each cell.
-LAYOUT_CELL_COST = 1.0
-# Entries a row should at least have for the vector loops to pay.
-ROW = 30
+BOX_COST = 80  # Forecast of the nanoseconds that an outer box takes in a layout.
+LAYOUT_SHARE = 0.12  # Share of a pass that the outer boxes of one more layout may take.
+LAYOUT_COST = 3e4  # Nanoseconds to forecast a layout: this,
+LAYOUT_CELL_COST = 1.0  # and this for each cell.
+ROW = 30  # Entries a row should at least have for the vector loops to pay.
 # Largest number of splits whose sum with another fits int16.
 INT16_SPLITS = 16382
 # Bytes of layers that are kept so that the tree can be read out of them. Where they are more,
 # solving the two sides of the best split anew takes less time than the memory is worth.
 LAYER_BYTES = 6e8
-# More splits than can stand above any region: no region is left out.
-EVERYWHERE = 1 << 30
+EVERYWHERE = 1 << 30  # More splits than can stand above any region: no region is left out.
 # Time of the search for depth and then leaves, as a multiple of one pass over the regions.
 DL_PASSES = 6.5
 
@@ -137,10 +132,7 @@ class CellTree:
 
 def n_regions(shape):
     """Boxes of cells of a grid: the states of the plain dynamic programme."""
-    product = 1
-    for n in shape:
-        product *= int(n) * (int(n) + 1) // 2
-    return product
+    return prod(int(n) * (int(n) + 1) // 2 for n in shape)
 
 
 def lay_out(labels, deadline=np.inf, share=np.inf):
@@ -170,9 +162,8 @@ def lay_out(labels, deadline=np.inf, share=np.inf):
             row *= intervals[inner[-n_row]]
         return Layout(labels, masks, word, shift, outer, inner, n_row)
 
-    best, cost, outer, boxes = layout([]), np.inf, [], 1
-    if best is not None:
-        cost = best.cost
+    best, outer, boxes = layout([]), [], 1
+    cost = np.inf if best is None else best.cost
     while True:
         # looking at a layout must cost little beside a pass over it
         axes = [

@@ -24,10 +24,8 @@ from ensemble_simplify.proof import Neighbourhood, TreeLines, differences, n_nea
 
 # What a leaf costs where no point may be wrong: all leaves together cost less than one point.
 NO_ERRORS = 1e-7
-# Bytes that a row takes on each axis.
-POINT_BYTES = 64
-# Share of the rows that is held out to measure agreement.
-ASIDE = 0.2
+POINT_BYTES = 64  # Bytes that a row takes on each axis.
+ASIDE = 0.2  # Share of the rows that is held out to measure agreement.
 
 
 @dataclass(frozen=True)
