@@ -12,9 +12,9 @@ from joblib import Parallel, delayed
 from scipy.special import ndtri
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify.grid import preorder
+from ensemble_simplify.grid import preorder, sized_nodes
 from ensemble_simplify.representer._best_split import best_split
-from ensemble_simplify.representer._grown_tree import GrownTree, engine_nodes
+from ensemble_simplify.representer._grown_tree import GrownTree
 from ensemble_simplify.representer._law import ColumnSplit, Law, Region
 from ensemble_simplify.representer._predictor import Predictor, one_hot
 
@@ -275,7 +275,7 @@ def _as_arrays(root, is_complete):
             stack += node.children[::-1]
     splits = [None if node.children is None else node.split for node in order]
     return GrownTree(
-        nodes=engine_nodes([-1 if split is None else split.column for split in splits]),
+        nodes=sized_nodes([-1 if split is None else split.column for split in splits]),
         splits=splits,
         mean=np.array([node.mean for node in order]),
         cost=np.array([node.cost for node in order]),
@@ -434,7 +434,7 @@ def _read(tree, sample):
         cost = impurity = impurity * n_outputs
     probability = tree.tree_.weighted_n_node_samples[order] / sample.weight.sum()
     grown = GrownTree(
-        nodes=engine_nodes(nodes.feature),
+        nodes=sized_nodes(nodes.feature),
         splits=[
             ColumnSplit(int(j), float(t)) if j >= 0 else None
             for j, t in zip(nodes.feature, nodes.threshold, strict=True)

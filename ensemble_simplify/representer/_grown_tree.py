@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ensemble_simplify.base import product
-from ensemble_simplify.grid import TreeNodes, with_sizes
+from ensemble_simplify.grid import TreeNodes, sized_nodes
 from ensemble_simplify.reading import as_thresholds
 from ensemble_simplify.writing import (
     apply_nodes,
@@ -106,7 +106,7 @@ class GrownTree:
             split if here else None for split, here in zip(self.splits, is_split, strict=True)
         ]
         return GrownTree(
-            nodes=engine_nodes(column),
+            nodes=sized_nodes(column),
             splits=[split for split, here in zip(splits, kept, strict=True) if here],
             mean=self.mean[kept],
             cost=self.cost[kept],
@@ -198,10 +198,3 @@ class GrownTree:
             classes,
             **options,
         )
-
-
-def engine_nodes(column):
-    """Nodes in the form of `_regions`, from the column of each split in pre-order."""
-    nodes = np.zeros((len(column), 3), dtype=np.int32)
-    nodes[:, 0] = column
-    return with_sizes(nodes)
