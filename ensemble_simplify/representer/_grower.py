@@ -178,7 +178,8 @@ class Grower:
         """The rows that a node still lacks, by random numbers of its own."""
         missing = self.n_samples
         if node.n_rounds == 0 and node.draws is not None:
-            missing -= node.draws.shape[0]
+            # one at least: a parent that was given more rows can hand down more than are asked for
+            missing = max(missing - node.draws.shape[0], 1)
         elif node.n_rounds > 0:
             missing = node.draws.shape[0]
         own = node.path if node.n_rounds == 0 else (*node.path, 1 + node.n_rounds)
