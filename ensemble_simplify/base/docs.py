@@ -42,7 +42,7 @@ Returns
 -------
 self : estimator
     The fitted estimator.""",
-    "labels": """\
+    "predictions": """\
 Returns
 -------
 ndarray of shape (n_samples,)
