@@ -36,30 +36,37 @@ from ensemble_simplify.feature_budget.pruning._choice import ROUNDING
 from ensemble_simplify.feature_budget.refit._writing import voting_trees
 from ensemble_simplify.reading import tree_estimators, widen_members
 
-# Each set of features costs at most this share of the one before.
-_SHRINK = 0.8
 
-# From so many rows times trees on, candidates have trees of the given kind only.
-_MANY = 1e6
+@dataclass(frozen=True)
+class Effort:
+    """How many ensembles and prunings are tried and judged."""
 
-# Trees of a candidate, unless the estimator says how many.
-_N_TREES = 100
+    # Each set of features costs at most this share of the one before.
+    shrink: float = 0.8
+    # From so many rows times trees on, candidates have trees of the given kind only.
+    many: float = 1e6
+    # Trees of a candidate, unless the estimator says how many.
+    n_trees: int = 100
+    # Each ensemble is first tried with this share of its trees,
+    trial_share: float = 0.25
+    # but with at least so many.
+    trial_trees: int = 25
+    # For each of so many budgets,
+    n_budgets: int = 10
+    # so many of the best trials are grown in full.
+    n_kept: int = 2
+    # Prunings of a path that are judged, at most.
+    max_judged: int = 24
+    # Folds in which an ensemble without bootstrapping is judged.
+    n_folds: int = 5
+    # Rows, at most, whose scores are kept one by one for each pruning.
+    max_sampled: int = 2000
 
-# Each ensemble is first tried with this share of its trees, but not with fewer than so many.
-_TRIAL_SHARE = 0.25
-_TRIAL_TREES = 25
 
-# Of the trials, so many are grown in full for each of so many budgets.
-_N_KEPT = 2
-_N_BUDGETS = 10
+EFFORT = Effort()
 
-# Penalties of forests with shared purchases.
+# Penalties of forests with shared purchases, by the kind of purchase.
 _PENALTIES = {"rows": (0.1, 0.3, 1.0, 2.0), "forest": (0.05, 0.1, 0.2, 0.3, 0.5)}
-
-# Prunings of a path that are judged.
-_MAX_JUDGED = 24
-
-_N_FOLDS = 5
 
 _FORESTS = (
     ExtraTreesClassifier,
@@ -105,18 +112,9 @@ class JudgedEnsemble:
 def feature_sets(prices, importance_on, budget=np.inf):
     """Smaller and smaller sets of features, the least gain for its price left out first.
 
-    Parameters
-    ----------
-    prices : Prices
-    importance_on : callable
-        Takes the features of a set, and returns what each is worth in it (None: time is up).
-    budget : float, default=np.inf
-        If it is within the price of all features, one of the sets fills it.
-
-    Returns
-    -------
-    list of ndarray of intp
-        From all features on.
+    `importance_on` takes the features of a set, and returns what each is worth in it (None: time is
+    up). If `budget` is within the price of all features, one of the sets fills it. The first set of
+    the list are all features.
     """
     kept = np.arange(len(prices.resources))
     sets = []
@@ -128,7 +126,7 @@ def feature_sets(prices, importance_on, budget=np.inf):
         value = np.zeros(len(prices.resources))
         value[kept] = worth
         price = prices.of_set(kept)
-        goal = _SHRINK * price
+        goal = EFFORT.shrink * price
         if goal < budget < price * (1 - ROUNDING):
             goal = budget
         goal *= 1 + ROUNDING
@@ -196,17 +194,7 @@ def _shared_prices(prices):
 
 
 def families(estimator, n_trees):
-    """Unfitted ensembles of bootstrapped trees, by name: the user's kind, and others.
-
-    Parameters
-    ----------
-    estimator : unfitted ensemble
-    n_trees : int
-
-    Returns
-    -------
-    dict
-    """
+    """Unfitted ensembles of bootstrapped trees, by name: the user's kind, and others."""
     regression = is_regressor(estimator)
     plain = DecisionTreeRegressor if regression else DecisionTreeClassifier
     random = ExtraTreeRegressor if regression else ExtraTreeClassifier
@@ -278,7 +266,7 @@ def judged_prunings(case):
     better.
     """
     path = case.path
-    wanted = np.linspace(0, path.costs[0], _MAX_JUDGED)
+    wanted = np.linspace(0, path.costs[0], EFFORT.max_judged)
     nearest = np.unique(np.searchsorted(-path.costs, -wanted).clip(0, len(path.costs) - 1))
     return np.append(-1, nearest)
 
@@ -299,10 +287,6 @@ def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
     every_row : bool, default=False
         Whether a row without a vote counts as answered by the mean of the roots; else it is left
         out. Prunings of few trees would else be judged on few rows.
-
-    Returns
-    -------
-    Judged
     """
     if held_out is None:
         held_out = held_out_rows(case.estimator, case.problem.n_rows, case.forest.n_trees)
@@ -320,26 +304,9 @@ def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
 def judge_crosswise(case, halves, is_first, index, weight, held_out, *, ties, drop):
     """As `judge`, for trees pruned by their out-of-bag errors on the very same rows.
 
-    Each half of the rows is judged by prunings that were found on the other half, of about the
-    same cost.
-
-    Parameters
-    ----------
-    case : PruningCase
-    halves : tuple of PruningCase
-        The same with weights on the first half of the rows, and on the second.
-    is_first : ndarray of bool, shape (n_rows,)
-    index : ndarray of intp
-        Prunings on the path of `case`; -1: not pruned.
-    weight : ndarray of shape (n_rows,)
-    held_out : ndarray of uint8, shape (n_rows, n_trees)
-        Which rows each tree was not grown on.
-    ties : {"keep", "prune"}
-    drop : bool
-
-    Returns
-    -------
-    Judged
+    Each half of the rows is judged by prunings that were found on the other half, of about the same
+    cost: `halves` are the case with weights on the rows of `is_first`, and on the others. `index`
+    are prunings on the path of `case`; -1: not pruned.
     """
     leaf = case.problem.leaf_of_rows()
     votes = np.zeros((len(index), case.problem.n_rows, case.forest.n_scores))
@@ -359,21 +326,9 @@ def judge_crosswise(case, halves, is_first, index, weight, held_out, *, ties, dr
 
 
 def held_out_votes(case, leaf, keep, held_out, *, drop):
-    """Votes on each row of the trees that were not grown on it.
+    """Votes on each row of the trees that were not grown on it, and how many voted.
 
-    Parameters
-    ----------
-    case : PruningCase
-    leaf : ndarray of intp, shape (n_rows, n_trees)
-    keep : ndarray of uint8, shape (n_nodes,)
-    held_out : ndarray of uint8, shape (n_rows, n_trees)
-    drop : bool
-
-    Returns
-    -------
-    votes : ndarray of shape (n_rows, n_scores)
-    counts : ndarray of shape (n_rows,)
-        How many voted.
+    Of shape (n_rows, n_scores) and (n_rows,); `held_out` and `leaf` have a column for each tree.
     """
     forest, problem = case.forest, case.problem
     stop = problem.stops(keep)
@@ -390,20 +345,7 @@ def losses_of_votes(forest, votes, counts, target):
     """What each row adds to the error of the vote, and to the score that the choice goes by.
 
     The score of a classifier is its error plus half its Brier score: on few rows that says more
-    than the error alone.
-
-    Parameters
-    ----------
-    forest : Forest
-    votes : ndarray of shape (n_rows, n_scores)
-    counts : ndarray of shape (n_rows,)
-        How many trees have voted.
-    target : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    errors, scores : ndarray of shape (n_rows,)
-        NaN for rows without a vote.
+    than the error alone. `votes` are sums over `counts` trees; rows without a vote get NaN.
     """
     mean = np.full(votes.shape, np.nan)
     np.divide(votes, counts[:, None], out=mean, where=counts[:, None] > 0)
@@ -416,19 +358,9 @@ def losses_of_votes(forest, votes, counts, target):
 
 
 class Judged:
-    """Errors and scores of prunings by votes on held-out rows.
+    """Errors and scores of prunings by votes on held-out rows: means over those with a vote.
 
-    Parameters
-    ----------
-    case : PruningCase
-    weight : ndarray of shape (n_rows,)
-
-    Attributes
-    ----------
-    errors, scores : list of float
-        Means over the rows that have a vote.
-    of_rows : list of ndarray of float32
-        Scores of the rows in `sample`.
+    `of_rows` holds the scores of the rows in `sample`, float32, for every pruning.
     """
 
     def __init__(self, case, weight):
@@ -448,13 +380,10 @@ class Judged:
 
 def sampled_rows(n_rows):
     """Rows whose scores are compared one by one: all, unless there are many."""
-    if n_rows <= _MAX_SAMPLED:
+    if n_rows <= EFFORT.max_sampled:
         return np.arange(n_rows)
-    return np.random.default_rng(0).choice(n_rows, _MAX_SAMPLED, replace=False)
+    return np.random.default_rng(0).choice(n_rows, EFFORT.max_sampled, replace=False)
 
-
-# Scores of so many rows are kept for each pruning.
-_MAX_SAMPLED = 2000
 
 # Weight of the Brier score in the choice among candidates.
 _BRIER = 0.5
@@ -463,8 +392,8 @@ _BRIER = 0.5
 def folds_of(y, classification, seed):
     """Folds for an ensemble whose trees were all grown on all rows."""
     smallest = np.bincount(y).min() if classification else 0
-    kind = StratifiedKFold if classification and smallest >= _N_FOLDS else KFold
-    n_folds = min(_N_FOLDS, len(y))
+    kind = StratifiedKFold if classification and smallest >= EFFORT.n_folds else KFold
+    n_folds = min(EFFORT.n_folds, len(y))
     return list(kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
 
 
@@ -474,27 +403,9 @@ def folds_of(y, classification, seed):
 class CandidateSearch:
     """Fits candidates on some rows, and judges their prunings.
 
-    Parameters
-    ----------
-    state : callable
-        ``state(estimator, X, y, weight, errors)`` returns a `PruningCase`.
-    prices : Prices
-    X, y : ndarray
-    sample_weight : array-like of shape (n_rows,) or None
-        For fitting.
-    weight : ndarray of shape (n_rows,)
-        For counting.
-    names : ndarray or None
-        Names of the columns.
-    ties : {"keep", "prune"}
-    drop : bool
-        Whether trees without splits are left out of the vote.
-    budget : float
-        One of the sets of features fills it.
-    seed : int
-    n_jobs : int or None
-    deadline : float
-    progress : callable
+    ``state(estimator, X, y, weight, errors)`` returns a `PruningCase`. `sample_weight` is for
+    fitting, `weight` for counting. One of the sets of features fills the `budget`; `names` are
+    those of the columns, if any. With `drop`, trees without splits are left out of the vote.
     """
 
     def __init__(
@@ -528,26 +439,18 @@ class CandidateSearch:
         self.is_first = np.random.default_rng(seed).permutation(len(X)) % 2 == 0
 
     def run(self, own, unfitted):
-        """All candidates.
+        """All candidates, as a list of `JudgedEnsemble`.
 
-        Parameters
-        ----------
-        own : PruningCase
-            The user's ensemble, fitted on all features.
-        unfitted : ensemble
-
-        Returns
-        -------
-        list of JudgedEnsemble
+        `own` is the case of the user's ensemble, fitted on all features, `unfitted` that ensemble.
         """
         every = np.arange(self.X.shape[1])
         if has_held_out_rows(own.estimator):
             self._judge("as given", own, every)
         else:
             self._cross_judge("as given", own, unfitted)
-        n_trees = getattr(unfitted, "n_estimators", _N_TREES)
+        n_trees = getattr(unfitted, "n_estimators", EFFORT.n_trees)
         ensembles = families(unfitted, n_trees)
-        if len(self.X) * n_trees > _MANY:
+        if len(self.X) * n_trees > EFFORT.many:
             kind = next(iter(ensembles))
             ensembles = {kind: ensembles[kind]}
         elif own.forest.classes is not None and not np.isnan(self.X).any():
@@ -574,7 +477,7 @@ class CandidateSearch:
     def _try(self, name, ensemble, features):
         """Judge an ensemble by some of its trees; all, if it has few."""
         n_trees = ensemble.n_estimators
-        few = min(n_trees, max(_TRIAL_TREES, round(_TRIAL_SHARE * n_trees)))
+        few = min(n_trees, max(EFFORT.trial_trees, round(EFFORT.trial_share * n_trees)))
         part = ensemble if few == n_trees else clone(ensemble).set_params(n_estimators=few)
         model, candidate = self._add(name, part, features)
         if candidate is not None:
@@ -593,12 +496,12 @@ class CandidateSearch:
             return
         points = PruningChoices([one for one, _ in self.trials], self.weight)
         order = []
-        for budget in np.linspace(0, points.costs.max(), _N_BUDGETS + 1)[:0:-1]:
+        for budget in np.linspace(0, points.costs.max(), EFFORT.n_budgets + 1)[:0:-1]:
             lowest = [
                 one.scores[one.costs <= budget * (1 + 1e-9)].min(initial=np.inf)
                 for one, _ in self.trials
             ]
-            order += np.argsort(lowest, kind="stable")[:_N_KEPT].tolist()
+            order += np.argsort(lowest, kind="stable")[: EFFORT.n_kept].tolist()
             order.append(int(points.of[points.choice(budget, unpruned=True)]))
         for i in dict.fromkeys(order):
             trial, ensemble = self.trials[i]
@@ -717,11 +620,7 @@ class CandidateSearch:
 class PruningChoices:
     """Prunings of several candidates, and the choice among them.
 
-    Parameters
-    ----------
-    candidates : list of JudgedEnsemble
-        Those without an estimator are left out.
-    weight : ndarray of shape (n_rows,)
+    Candidates without an estimator are left out.
     """
 
     def __init__(self, candidates, weight):
@@ -745,19 +644,10 @@ class PruningChoices:
         """The dearest within a budget of those that do as well as the best, as far as rows tell.
 
         The features were chosen, and the trees pruned, on the same rows on which a candidate is
-        judged: the lowest of many scores is too good to be true, the more so the smaller the set
-        of features. Scores that are less than a standard error of their difference apart are
-        taken as equal, and more features bought as the better guess.
-
-        Parameters
-        ----------
-        budget : float
-        unpruned : bool, default=False
-            Only ensembles that are not pruned, if any of them is within the budget.
-
-        Returns
-        -------
-        int
+        judged: the lowest of many scores is too good to be true, the more so the smaller the set of
+        features. Scores that are less than a standard error of their difference apart are taken as
+        equal, and more features bought as the better guess. With `unpruned`, only ensembles that
+        are not pruned count, if any of them is within the budget.
         """
         fits = self.costs <= budget * (1 + ROUNDING)
         if unpruned and (fits & (self.index < 0)).any():
