@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ensemble_simplify.base import (
     Interval,
     binomial_interval,
     check_column_names,
+    deadline_after,
     validate_params,
 )
 from ensemble_simplify.grid import Domain, cell_shares, read_domain
@@ -259,8 +260,7 @@ def agreement(
     >>> bool(low == high)
     True
     """
-    begin = time.perf_counter()
-    end = np.inf if time_limit is None else begin + time_limit
+    begin, deadline = monotonic(), deadline_after(time_limit)
     rng = check_random_state(random_state)
     models, forests = _read_both(model_a, model_b)
     n_features = _n_features(models)
@@ -284,8 +284,8 @@ def agreement(
     shown = [rows[different][:SHOWN]]
     told = [] if answers is None else _pairs(answers, different)
     n_drawn, n_apart = 0, 0
-    half = end if forests is None else begin + (end - begin) / 2
-    while n_drawn < SAMPLES and (time.perf_counter() < half or not n_drawn):
+    half = deadline if forests is None else (begin + deadline) / 2
+    while n_drawn < SAMPLES and (monotonic() < half or not n_drawn):
         points = _drawn(low, high, integer, BATCH, rng)
         drawn = [model.answers(points) for model in models]
         apart = drawn[0] != drawn[1]
@@ -298,7 +298,7 @@ def agreement(
     volume_interval = _interval(n_drawn - n_apart, n_drawn, confidence)
     volume = volume_interval
     if forests is not None:
-        volume = _proven_volume(forests, inside, low, high, integer, end)
+        volume = _proven_volume(forests, inside, low, high, integer, deadline)
     return Agreement(
         share=1.0 - n_different / n_rows if n_rows else np.nan,
         interval=interval,
@@ -312,7 +312,7 @@ def agreement(
         predictions=told[:SHOWN],
         confidence=confidence,
         is_read=forests is not None,
-        seconds=time.perf_counter() - begin,
+        seconds=monotonic() - begin,
         table=table,
     )
 
@@ -383,7 +383,7 @@ def _interval(n_alike, n, confidence):
     return float(low), float(high)
 
 
-def _proven_volume(forests, inside, low, high, integer, end):
+def _proven_volume(forests, inside, low, high, integer, deadline):
     """Bounds on the share of the box on which two forests answer alike."""
     space = Space(forests, domain=inside)
     alone = [Space([forest], space.axes, inside).certifier for forest in forests]
@@ -392,16 +392,17 @@ def _proven_volume(forests, inside, low, high, integer, end):
     open_, n_boxes = [], 0
     _push(open_, shares, *space.whole)
     alike = apart = 0.0
-    while open_ and n_boxes < BOXES and time.perf_counter() < end:
-        if n_boxes == FIRST_BOXES and end == np.inf and alike + apart < LEAST_SETTLED:
+    while open_ and n_boxes < BOXES and monotonic() < deadline:
+        if n_boxes == FIRST_BOXES and deadline == np.inf and alike + apart < LEAST_SETTLED:
             break
         n_boxes += 1
         share, _, lo, hi = heapq.heappop(open_)
-        limits = dict(seconds=max(end - time.perf_counter(), 1e-3), max_boxes=BOXES_OF_ONE)
-        equal, _, _ = space.certifier.prove(lo, hi, **limits)
+        equal, _, _ = space.certifier.prove(lo, hi, deadline, BOXES_OF_ONE)
         if equal:
             alike -= share
-        elif equal is False and all(model.prove(lo, hi, **limits)[0] for model in alone):
+        elif equal is False and all(
+            model.prove(lo, hi, deadline, BOXES_OF_ONE)[0] for model in alone
+        ):
             # one class each, and not the same
             apart -= share
         else:

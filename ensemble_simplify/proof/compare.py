@@ -7,7 +7,7 @@ models' own ``predict``.
 
 from __future__ import annotations
 
-import time
+from time import monotonic
 
 import numpy as np
 
@@ -20,21 +20,21 @@ from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
 
 
-def compare_labels(models, inside, voting, X, max_changes, end, max_boxes):
+def compare_labels(models, inside, voting, X, max_changes, deadline, max_boxes):
     """Compare what two classifiers predict."""
     forests = [model.forest for model in models]
     n_boxes, row_of = 0, None
     if max_changes is None:
         space = Space(forests, domain=inside)
-        equal, cells, n_boxes = prove(space, end, max_boxes)
+        equal, cells, n_boxes = prove(space, deadline, max_boxes)
         if equal is False:
             row = points_in(space.axes, inside, cells)[0]
     else:
-        equal, row_of, row = _compare_near(forests, inside, X, max_changes, end)
+        equal, row_of, row = _compare_near(forests, inside, X, max_changes, deadline)
     if not equal:
         reason = None
         if equal is None:
-            reason = "time" if time.perf_counter() >= end else "boxes"
+            reason = "time" if monotonic() >= deadline else "boxes"
             return Verification(None, None, None, n_boxes, 0.0, reason=reason)
         if voting == "hard":
             predictions = tuple(f.classes[f.predict_index(row[None])[0]] for f in forests)
@@ -50,7 +50,7 @@ def compare_labels(models, inside, voting, X, max_changes, end, max_boxes):
     return Verification(True, None, None, n_boxes, 0.0)
 
 
-def compare_numbers(models, inside, tolerance, X, max_changes, end, max_boxes):
+def compare_numbers(models, inside, tolerance, X, max_changes, deadline, max_boxes):
     """Compare the values of two regressors, or the probabilities of two classifiers."""
     forests = [model.forest for model in models]
     kind, sums, last = _sums_of(models, forests, tolerance)
@@ -82,7 +82,6 @@ def compare_numbers(models, inside, tolerance, X, max_changes, end, max_boxes):
         tolerance[0],
         last,
     )
-    deadline = time.monotonic() + end - time.perf_counter()
     row_of, row = None, None
     if _is_copy(forests, trees):
         found = Found(True, bound=0.0)
@@ -165,7 +164,7 @@ def _is_copy(forests, trees):
     return np.array_equal(*values)
 
 
-def _compare_near(forests, inside, X, max_changes, end):
+def _compare_near(forests, inside, X, max_changes, deadline):
     """Compare two models near some rows: (outcome, number of a row, point near it)."""
     if inside is not None:
         forests = [inside.read(forest) for forest in forests]
@@ -179,7 +178,6 @@ def _compare_near(forests, inside, X, max_changes, end):
     cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
     _, first = np.unique(cells, axis=0, return_index=True)
     first.sort()
-    deadline = time.monotonic() + end - time.perf_counter()
     max_changes = min(max_changes, len(axes.shape))
     try:
         for row, found in differences(*models, cells[first], axes.shape, max_changes, deadline):

@@ -10,9 +10,9 @@ decided, as far as it can be listed, by the models' own answers.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import cached_property
+from time import monotonic
 
 import numpy as np
 from scipy.special import expit
@@ -172,7 +172,7 @@ class Closeness:
         for _ in range(SWEEPS):
             before = cells.copy()
             for axis in rng.permutation(len(shape)):
-                if time.monotonic() >= deadline:
+                if monotonic() >= deadline:
                     break
                 excess, _ = self._on_lines(cells, axis)
                 own = excess[np.arange(len(cells)), cells[:, axis]]
@@ -219,7 +219,7 @@ class Closeness:
             for i in range(0, len(walked), step):
                 part = slice(i, i + step)
                 for axis in range(len(shape)):
-                    if time.monotonic() >= deadline:
+                    if monotonic() >= deadline:
                         found.reason = "time"
                         return found
                     on = np.flatnonzero(from_axis[part] <= axis)
@@ -244,7 +244,7 @@ class Closeness:
         # the furthest first
         order = np.argsort(-excess[at, position], kind="stable")
         for i in range(0, len(order), ASKED):
-            if time.monotonic() >= deadline:
+            if monotonic() >= deadline:
                 self.found.reason = "time"
                 return False
             part = order[i : i + ASKED]

@@ -10,7 +10,7 @@ leads (Lagrange). `near_ties` finds the points at which one such sum is zero but
 
 from __future__ import annotations
 
-import time
+from time import monotonic
 
 import numpy as np
 
@@ -172,7 +172,7 @@ def _those_in_pairs(sums, wanted, slack, deadline):
 
 
 def _stop_after(deadline):
-    if time.monotonic() >= deadline:
+    if monotonic() >= deadline:
         raise Stopped
 
 

@@ -12,7 +12,7 @@ rounding: points within the margins are decided by the ensembles' own ``predict`
 
 from __future__ import annotations
 
-import time
+from time import monotonic
 
 import numpy as np
 
@@ -168,7 +168,7 @@ class PairOfVotes:
             left = []
             for a, b in pairs:
                 room = None if max_boxes is None else max_boxes - self.n_boxes
-                if time.monotonic() >= deadline or (room is not None and room <= 0):
+                if monotonic() >= deadline or (room is not None and room <= 0):
                     return None, none
                 if limit is not None:
                     room = limit if room is None else min(room, limit)
@@ -243,7 +243,7 @@ class PairOfVotes:
     def _refuting(self, cells, deadline):
         """The first of some cells on which the forests' own answers differ, if there is one."""
         for i in range(0, len(cells), ASKED):
-            if time.monotonic() >= deadline:
+            if monotonic() >= deadline:
                 raise Stopped
             part = cells[i : i + ASKED]
             differ = self.differ(part)

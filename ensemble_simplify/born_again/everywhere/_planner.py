@@ -335,13 +335,13 @@ class _TreeSearch:
         space, n_leaves = self.problem.space, np.nan
         left = self.deadline - monotonic()
         if may_refuse:
-            n_leaves = space.forecast_leaves(FORECAST_SHARE * left, self.rng)
+            n_leaves = space.forecast_leaves(monotonic() + FORECAST_SHARE * left, self.rng)
         if n_leaves > REFUSED_LEAVES:
             raise TooManyLeaves(n_leaves)
         left, most = self.deadline - monotonic(), MAX_LEAVES
         if self.limited:
             most = max(1, int(min(most, UNMERGED * (left + LATE_SECONDS) / LEAF_SECONDS)))
-        grown = space.grow(left * (FIRST_TREE_SHARE if tied else 1.0), most)
+        grown = space.grow(monotonic() + left * (FIRST_TREE_SHARE if tied else 1.0), most)
         if grown is not None:
             self.tree = CellTree(grown)
             self.report(f"first tree: depth {self.tree.depth}, {self.tree.n_leaves} leaves")
@@ -609,7 +609,7 @@ def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
     """Leaves of a faithful tree: of one that is found in a moment, else extrapolated."""
     deadline, limited = monotonic() + seconds / 2, np.isfinite(seconds)
     if labels is None or not (limited or labels.size <= FORECAST_CELLS):
-        grown = problem.space.grow(seconds / 2, MAX_LEAVES if limited else FORECAST_GROWN)
+        grown = problem.space.grow(deadline, MAX_LEAVES if limited else FORECAST_GROWN)
         if grown is not None:
             return CellTree(grown).n_leaves
     else:
@@ -617,7 +617,7 @@ def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
         with suppress(Stopped):
             draft.build()
             return draft.n_leaves
-    return problem.space.forecast_leaves(BOUND_SHARE * seconds, rng)
+    return problem.space.forecast_leaves(monotonic() + BOUND_SHARE * seconds, rng)
 
 
 def _labelled(trees, max_bytes, deadline):
