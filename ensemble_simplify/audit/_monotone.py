@@ -266,9 +266,9 @@ def _ranks(classes, class_order, positive):
 
 
 def _rising_scores(forest, rank):
-    """What the leaves add, of two classes, such that the higher one wins the larger all sums are.
+    """Leaf values whose sum grows with the lead of the higher one of two classes.
 
-    None for other votes.
+    None where the vote is no such sum.
     """
     if forest.sums is None or len(rank) != 2:
         return None

@@ -93,6 +93,6 @@ def _sampled(trees, tree, weights, rng, size):
     if n == 0:
         return np.nan, np.nan
     share = agree / n
-    # one point of either kind more: an estimate is never without error
+    # as if one more point agreed and one did not: the error of the estimate is never zero
     near = (agree + 1) / (n + 2)
     return share, float(np.sqrt(near * (1 - near) / (n + 2)))

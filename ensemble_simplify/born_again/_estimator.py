@@ -659,7 +659,7 @@ class BornAgainClassifier(
             ) from error
 
     def _advice(self, problem, cells, rng):
-        """Which `max_changes` would do, with leaves of trees that were just found."""
+        """Advice for an error: values of `max_changes`, and the leaves of trees found with them."""
         ways = {
             1: "at every point that differs from a training row in a single feature",
             0: "on the training rows",

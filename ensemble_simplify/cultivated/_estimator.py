@@ -456,7 +456,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     def _best_alpha(self, tree, X, y, weight, deadline):
         """The price of a leaf with the best accuracy on held-out folds; 0 if there is no time."""
         alphas = np.unique(tree.pruning_path()[1])
-        # Between two trees of the path; the last one leaves only the root.
+        # For each tree of the path a price at which it is best; the last one leaves only the root.
         alphas = np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])
         if len(alphas) > CV_ALPHAS:
             alphas = alphas[np.linspace(0, len(alphas) - 1, CV_ALPHAS).astype(int)]

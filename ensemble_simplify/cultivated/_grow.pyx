@@ -184,7 +184,7 @@ cdef class _Growing:
 
     cdef vector[intp_t] left, right, depth
     cdef vector[double] mass, value
-    cdef vector[intp_t] option_start, option_feature, option_center, cut_start, cut_code
+    cdef vector[intp_t] n_options, option_feature, option_center, option_n_cuts, cut_code
     cdef vector[uint8_t] option_flip
     cdef vector[double] option_impurity, option_missing, cut_suffix
     cdef vector[OpenNodePointer] stack
@@ -193,7 +193,7 @@ cdef class _Growing:
     cdef Grower g
     cdef intp_t branch_depth        # nodes of this depth are left to branches; -1: none
     cdef vector[OpenNodePointer] branch_root
-    cdef vector[intp_t] branch_number
+    cdef vector[intp_t] branch_place    # numbers of nodes, options and cuts before each
     cdef bint stopped               # out of time, or by another thread
 
     def __dealloc__(self):
@@ -277,12 +277,24 @@ cdef inline int32_t code_of(Grower* g, intp_t feature, intp_t row) noexcept nogi
     return -1 if b == MISSING_BIN else <int32_t> b
 
 
-cdef void gather_two_classes(
-    const int32_t* entry, intp_t length, const double* w, Workspace* s
+cdef inline void write_code(
+    Workspace* s, intp_t m, intp_t member, double total, double total_one, intp_t n_others
 ) noexcept nogil:
-    cdef double* below = s.below.data()
-    cdef double* below_one = s.below_class.data()
-    cdef int32_t* member = s.member.data()
+    # The masses at or below code m. Of two classes they are at hand in registers.
+    cdef intp_t c
+    s.below[m] = total
+    s.member[m] = <int32_t> member
+    if n_others == 1:
+        s.below_class[m] = total_one
+        return
+    for c in range(n_others):
+        s.below_class[m * n_others + c] = s.class_sum[c]
+
+
+cdef inline void gather_rows(
+    const int32_t* entry, intp_t length, const double* w, const int32_t* label, intp_t n_others,
+    Workspace* s,
+) noexcept nogil:
     cdef double total = 0.0
     cdef double total_one = 0.0
     cdef intp_t m = 0
@@ -290,116 +302,64 @@ cdef void gather_two_classes(
     cdef int32_t i = entry[0] & LOCAL_ROW
     for e in range(length):
         if entry[e] < 0 and e > 0:
-            below[m] = total
-            below_one[m] = total_one
-            member[m] = i
+            write_code(s, m, i, total, total_one, n_others)
             m += 1
         i = entry[e] & LOCAL_ROW
         total += w[2 * i]
-        total_one += w[2 * i + 1]
-    below[m] = total
-    below_one[m] = total_one
-    member[m] = i
+        if n_others == 1:
+            total_one += w[2 * i + 1]
+        elif label[i]:
+            s.class_sum[label[i] - 1] += w[2 * i]
+    write_code(s, m, i, total, total_one, n_others)
     s.n_codes = m + 1
 
 
-cdef void gather_classes(
-    const int32_t* entry, intp_t length, const double* w, const int32_t* label, intp_t n_others,
-    Workspace* s,
+cdef inline void gather_bins(
+    const double* of_bin, intp_t n_bins, double negligible, intp_t n_classes, Workspace* s
 ) noexcept nogil:
-    cdef double* of_class = s.below_class.data()
-    cdef double* sums = s.class_sum.data()
-    cdef double total = 0.0
-    cdef intp_t m = 0
-    cdef intp_t e, c
-    cdef int32_t i = entry[0] & LOCAL_ROW
-    for c in range(n_others):
-        sums[c] = 0.0
-    for e in range(length):
-        if entry[e] < 0 and e > 0:
-            s.below[m] = total
-            for c in range(n_others):
-                of_class[m * n_others + c] = sums[c]
-            s.member[m] = i
-            m += 1
-        i = entry[e] & LOCAL_ROW
-        total += w[2 * i]
-        if label[i]:
-            sums[label[i] - 1] += w[2 * i]
-    s.below[m] = total
-    for c in range(n_others):
-        of_class[m * n_others + c] = sums[c]
-    s.member[m] = i
-    s.n_codes = m + 1
-
-
-cdef void gather_from_list(Grower* g, intp_t j, Workspace* s) noexcept nogil:
-    cdef OpenNode* node = g.node
-    cdef const int32_t* entry = node.lists.data() + j * (node.n_rows + 1)
-    cdef intp_t length = node.list_length[j]
-    if length == 0:
-        s.n_codes = 0
-    elif g.n_classes == 2:
-        gather_two_classes(entry, length, g.w.data(), s)
-    else:
-        gather_classes(entry, length, g.w.data(), g.label.data(), g.n_classes - 1, s)
-
-
-cdef void gather_histogram_of_two_classes(
-    const double* of_bin, intp_t n_bins, double negligible, Workspace* s
-) noexcept nogil:
-    # Without branches: a bin of no mass is overwritten by the next.
-    cdef double* below = s.below.data()
-    cdef double* below_one = s.below_class.data()
-    cdef int32_t* member = s.member.data()
+    # Without branches for two classes: a bin of no mass is overwritten by the next.
     cdef double total = 0.0
     cdef double total_one = 0.0
     cdef double mass
     cdef intp_t m = 0
-    cdef intp_t b
-    cdef bint keep
-    for b in range(n_bins):
-        mass = of_bin[2 * b] + of_bin[2 * b + 1]
-        keep = mass > negligible
-        total += mass if keep else 0.0
-        total_one += of_bin[2 * b + 1] if keep else 0.0
-        below[m] = total
-        below_one[m] = total_one
-        member[m] = <int32_t> b
-        m += keep
-    s.n_codes = m
-
-
-cdef void gather_from_histogram(Grower* g, intp_t j, Workspace* s) noexcept nogil:
-    cdef intp_t n_classes = g.n_classes
-    cdef intp_t n_others = n_classes - 1
-    cdef intp_t start = g.bin_start[j]
-    cdef intp_t n_bins = g.bin_start[j + 1] - start
-    cdef const double* of_bin = g.node.histogram.data() + start * n_classes
-    cdef double* sums = s.class_sum.data()
-    cdef double total = 0.0
-    cdef double mass
-    cdef intp_t m = 0
     cdef intp_t b, c
-    if n_classes == 2:
-        gather_histogram_of_two_classes(of_bin, n_bins, g.negligible_mass, s)
-        return
-    for c in range(n_others):
-        sums[c] = 0.0
+    cdef bint keep
     for b in range(n_bins):
         mass = 0.0
         for c in range(n_classes):
             mass += of_bin[b * n_classes + c]
-        if mass <= g.negligible_mass:
+        keep = mass > negligible
+        if n_classes == 2:
+            total_one += of_bin[2 * b + 1] if keep else 0.0
+        elif keep:
+            for c in range(1, n_classes):
+                s.class_sum[c - 1] += of_bin[b * n_classes + c]
+        else:
             continue
-        total += mass
-        s.below[m] = total
-        for c in range(n_others):
-            sums[c] += of_bin[b * n_classes + c + 1]
-            s.below_class[m * n_others + c] = sums[c]
-        s.member[m] = <int32_t> b
-        m += 1
+        total += mass if keep else 0.0
+        write_code(s, m, b, total, total_one, n_classes - 1)
+        m += keep
     s.n_codes = m
+
+
+cdef void gather(Grower* g, intp_t j, Workspace* s) noexcept nogil:
+    # The number of classes is written out where it is two, so that the compiler knows it.
+    cdef OpenNode* node = g.node
+    cdef intp_t k = g.n_classes
+    cdef const int32_t* entry = node.lists.data() + j * (node.n_rows + 1)
+    cdef const double* of_bin = node.histogram.data() + g.bin_start[j] * k
+    cdef intp_t n_bins = g.bin_start[j + 1] - g.bin_start[j]
+    s.class_sum.assign(k, 0.0)
+    if node.has_histogram and k == 2:
+        gather_bins(of_bin, n_bins, g.negligible_mass, 2, s)
+    elif node.has_histogram:
+        gather_bins(of_bin, n_bins, g.negligible_mass, k, s)
+    elif node.list_length[j] == 0:
+        s.n_codes = 0
+    elif k == 2:
+        gather_rows(entry, node.list_length[j], g.w.data(), g.label.data(), 1, s)
+    else:
+        gather_rows(entry, node.list_length[j], g.w.data(), g.label.data(), k - 1, s)
 
 
 cdef inline double mass_at(Workspace* s, intp_t q) noexcept nogil:
@@ -492,10 +452,7 @@ cdef int scan_feature(Grower* g, intp_t j) except -1 nogil:
     cdef Neighbourhood near
     cdef intp_t c
     out.useful = False
-    if node.has_histogram:
-        gather_from_histogram(g, j, s)
-    else:
-        gather_from_list(g, j, s)
+    gather(g, j, s)
     if s.n_codes < 2:
         if not node.has_histogram:
             node.list_length[j] = 0
@@ -864,8 +821,6 @@ cdef _Growing growing(const Grower& plan, intp_t branch_depth):
     cdef _Growing out = _Growing()
     out.g = plan
     out.branch_depth = branch_depth
-    out.option_start.push_back(0)
-    out.cut_start.push_back(0)
     return out
 
 
@@ -883,7 +838,6 @@ cdef int make_room(Grower* g, intp_t n_rows) except -1 nogil:
     s.below_class.resize((most_codes + 1) * g.n_classes)
     s.member.resize(most_codes + 1)
     s.impurity.resize(most_codes + 1)
-    s.class_sum.resize(g.n_classes)
     g.w.resize(2 * n_rows)
     g.label.resize(n_rows)
     g.share.resize(n_rows)
@@ -959,7 +913,7 @@ cdef int write_options(_Growing out) except -1 nogil:
         for i in range(chosen.code.size()):
             out.cut_code.push_back(chosen.code[i])
             out.cut_suffix.push_back(chosen.suffix[i])
-        out.cut_start.push_back(<intp_t> out.cut_code.size())
+        out.option_n_cuts.push_back(<intp_t> chosen.code.size())
     return 0
 
 
@@ -1108,12 +1062,13 @@ cdef bint split_node(_Growing out, intp_t number) except -1 nogil:
 cdef int grow_nodes(_Growing out, double deadline) except -1 nogil:
     # Without time, the nodes that are open become leaves. A branch looks at the clock first.
     cdef intp_t work = WORK_PER_CHECK if out.stack.back().depth else 0
-    cdef intp_t number
+    cdef intp_t number, n_options
     make_room(&out.g, out.stack.back().n_rows)
     while not out.stack.empty():
         out.node = out.stack.back()
         out.stack.pop_back()
         number = write_node(out)
+        n_options = <intp_t> out.option_feature.size()
         if not out.node.is_leaf:
             work += out.node.n_rows * out.g.n_features + 1000
             if work > WORK_PER_CHECK and not out.stopped:
@@ -1121,11 +1076,13 @@ cdef int grow_nodes(_Growing out, double deadline) except -1 nogil:
                 out.stopped = should_stop(deadline)
             if not out.stopped and out.node.depth == out.branch_depth:
                 out.branch_root.push_back(out.node)
-                out.branch_number.push_back(number)
+                out.branch_place.push_back(number)
+                out.branch_place.push_back(<intp_t> out.option_feature.size())
+                out.branch_place.push_back(<intp_t> out.cut_code.size())
                 out.node = NULL
             elif not out.stopped:
                 split_node(out, number)
-        out.option_start.push_back(<intp_t> out.option_feature.size())
+        out.n_options.push_back(<intp_t> out.option_feature.size() - n_options)
         if out.node == NULL:
             continue
         if not out.node.histogram.empty():
@@ -1178,56 +1135,35 @@ cdef dict arrays_of(_Growing out):
         "depth": filled(integers(n_nodes), out.depth.data()),
         "mass": filled(np.empty(n_nodes), out.mass.data()),
         "value": filled(np.empty(out.value.size()), out.value.data()).reshape(n_nodes, -1),
-        "option_start": filled(integers(n_nodes + 1), out.option_start.data()),
+        "n_options": filled(integers(n_nodes), out.n_options.data()),
         "option_feature": filled(integers(n_options), out.option_feature.data()),
         "option_flip": filled(np.empty(n_options, dtype=bool), out.option_flip.data()),
         "option_center": filled(integers(n_options), out.option_center.data()),
         "option_impurity": filled(np.empty(n_options), out.option_impurity.data()),
         "option_missing": filled(np.empty(n_options), out.option_missing.data()),
-        "cut_start": filled(integers(n_options + 1), out.cut_start.data()),
+        "option_n_cuts": filled(integers(n_options), out.option_n_cuts.data()),
         "cut_code": filled(integers(n_cuts), out.cut_code.data()),
         "cut_suffix": filled(np.empty(n_cuts), out.cut_suffix.data()),
     }
 
 
-def part_of(tree, first, end):
-    """The arrays of some nodes that follow each other; starts count from anywhere."""
-    options = slice(*tree["option_start"][[first, end]])
-    cuts = slice(*tree["cut_start"][[options.start, options.stop]])
-    part = {}
-    for name, array in tree.items():
-        if name == "option_start":
-            part[name] = array[first : end + 1]
-        elif name == "cut_start":
-            part[name] = array[options.start : options.stop + 1]
-        elif name.startswith("option"):
-            part[name] = array[options]
-        else:
-            part[name] = array[cuts] if name.startswith("cut") else array[first:end]
-    return part
-
-
 def joined(top, places, branches):
-    """The tree in which branches stand in the places of some leaves, ascending, of its top."""
+    """The tree in which branches stand in the places of some leaves of its top."""
     size = np.ones(len(top["left"]), dtype=np.intp)
-    size[places] = [len(branch["left"]) for branch in branches]
+    size[places[:, 0]] = [len(branch["left"]) for branch in branches]
     number = np.cumsum(size) - size
-    parts, first = [], 0
     for side in ("left", "right"):
         top[side] = np.where(top[side] < 0, -1, number[top[side]])
-    for place, branch in zip(places, branches):
-        for side in ("left", "right"):
+        for place, branch in zip(places[:, 0], branches):
             branch[side][branch[side] >= 0] += number[place]
-        parts += [part_of(top, first, place), branch]
-        first = place + 1
-    parts.append(part_of(top, first, len(size)))
     tree = {}
-    for name in top:
-        if name.endswith("start"):
-            sizes = np.concatenate([np.diff(part[name]) for part in parts])
-            tree[name] = np.concatenate([[0], np.cumsum(sizes)])
-        else:
-            tree[name] = np.concatenate([part[name] for part in parts])
+    for name, array in top.items():
+        kind = {"option": 1, "cut": 2}.get(name.partition("_")[0], 0)
+        parts, first = [], 0
+        for place, branch in zip(places[:, kind], branches):
+            parts += [array[first:place], branch[name]]
+            first = place if kind else place + 1  # the leaf itself goes
+        tree[name] = np.concatenate([*parts, array[first:]])
     return tree
 
 
@@ -1304,9 +1240,10 @@ def grow(
     branches = branches_of(top, plan)
     if branches:
         grow_branches(branches, deadline, n_jobs)
-        places = filled(np.empty(len(branches), dtype=np.intp), top.branch_number.data())
-        tree = joined(tree, places, [arrays_of(branch) for branch in branches])
+        places = filled(np.empty(3 * len(branches), dtype=np.intp), top.branch_place.data())
+        tree = joined(tree, places.reshape(-1, 3), [arrays_of(branch) for branch in branches])
         for branch in branches:
             timed_out = timed_out or branch.stopped
-    tree["timed_out"] = bool(timed_out)
-    return tree
+    for start, count in (("option_start", "n_options"), ("cut_start", "option_n_cuts")):
+        tree[start] = np.concatenate([[0], np.cumsum(tree.pop(count))])
+    return {**tree, "timed_out": bool(timed_out)}

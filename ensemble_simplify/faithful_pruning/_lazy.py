@@ -1,4 +1,4 @@
-"""A linear program with many more rows than matter, which is told those that its solutions break.
+"""A linear program with many rows, of which HiGHS gets only those that its solutions break.
 
 Simplex steps cost by the number of rows. Of some thousand demands on a hundred weights, a few
 hundred are ever tight.
@@ -14,19 +14,21 @@ from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.base import product
 from ensemble_simplify.grid import Stopped
 
-# Rows to begin with, and most rows told at a time.
-FIRST, MORE = 50, 30
-# By how much a row may be broken that was not told yet.
+# Rows that HiGHS gets at first.
+FIRST = 50
+# Broken rows that it gets at a time, at most.
+MORE = 30
+# A row that HiGHS does not have counts as broken from here on.
 BROKEN = 1e-8
 
 
 class LazyProgram:
-    """Minimise a cost over columns that are not negative, with rows told as they are broken.
+    """Minimise a cost over columns that are not negative; rows are passed on when they are broken.
 
     Parameters
     ----------
     cost, A, **bounds
-        Of the `LinearProgram` to begin with, whose rows are always told.
+        Of the `LinearProgram` to begin with, whose rows are always in it.
     """
 
     def __init__(self, cost, A, **bounds):
@@ -35,13 +37,13 @@ class LazyProgram:
         self.n_always = self.program.n_rows
         self.rows = np.empty((0, n_columns))
         self.lower, self.upper = np.empty(0), np.empty(0)
-        self.is_told = np.empty(0, dtype=bool)
-        # numbers of the rows in the program, in its order
-        self.told = np.empty(0, dtype=np.intp)
+        self.is_passed = np.empty(0, dtype=bool)
+        # numbers of the rows that were passed on, in the order of the program
+        self.passed = np.empty(0, dtype=np.intp)
         self.set_cost, self.set_upper = self.program.set_cost, self.program.set_upper
 
     def add_rows(self, rows, *, lower, upper=np.inf):
-        """Add rows; equalities, and some others if there are none yet, are told at once.
+        """Add rows; equalities, and some others if there are none yet, are passed on at once.
 
         Parameters
         ----------
@@ -52,17 +54,17 @@ class LazyProgram:
         self.rows = np.concatenate([self.rows, rows])
         self.lower = np.append(self.lower, np.broadcast_to(lower, len(rows)))
         self.upper = np.append(self.upper, np.broadcast_to(upper, len(rows)))
-        self.is_told = np.append(self.is_told, np.zeros(len(rows), dtype=bool))
+        self.is_passed = np.append(self.is_passed, np.zeros(len(rows), dtype=bool))
         at_once = self.lower[begin:] == self.upper[begin:]
         if not begin:
             at_once[np.argsort(rows.sum(axis=1), kind="stable")[:FIRST]] = True
-        self._tell(begin + np.flatnonzero(at_once))
+        self._pass_on(begin + np.flatnonzero(at_once))
 
-    def _tell(self, new):
+    def _pass_on(self, new):
         if len(new):
             self.program.add_rows(self.rows[new], lower=self.lower[new], upper=self.upper[new])
-            self.is_told[new] = True
-            self.told = np.append(self.told, new)
+            self.is_passed[new] = True
+            self.passed = np.append(self.passed, new)
 
     def solve(self, deadline=np.inf):
         """Solve with all rows.
@@ -75,7 +77,7 @@ class LazyProgram:
         Returns
         -------
         Solution
-            Its `row_dual` is about the rows told; see `multipliers`.
+            Its `row_dual` is about the rows passed on; see `multipliers`.
 
         Raises
         ------
@@ -90,19 +92,19 @@ class LazyProgram:
                 return solution
             value = product(self.rows, solution.x)
             short = np.maximum(self.lower - value, value - self.upper)
-            broken = np.flatnonzero((short > BROKEN) & ~self.is_told)
+            broken = np.flatnonzero((short > BROKEN) & ~self.is_passed)
             if not broken.size:
                 return solution
             # as near as rounding are equal
-            self._tell(broken[np.argsort(-np.round(short[broken], 9), kind="stable")[:MORE]])
+            self._pass_on(broken[np.argsort(-np.round(short[broken], 9), kind="stable")[:MORE]])
 
     def multipliers(self, solution):
-        """Of all rows added, those that were never told at zero.
+        """Multipliers of all rows that were added; zero for those that HiGHS never got.
 
         Returns
         -------
         float64 array of shape (n_rows,)
         """
         found = np.zeros(len(self.rows))
-        found[self.told] = solution.row_dual[self.n_always :]
+        found[self.passed] = solution.row_dual[self.n_always :]
         return found

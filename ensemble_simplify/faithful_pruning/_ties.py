@@ -66,7 +66,7 @@ def on_grid(weights, ties):
 
 
 def _reduced(equations):
-    """Columns that stand alone in one row each, and the rows, as fractions."""
+    """Equations in reduced row echelon form, in exact fractions: pivot columns, and the rows."""
     rows = [[Fraction(int(entry)) for entry in row] for row in equations]
     pivots, done = [], 0
     for column in range(equations.shape[1]):

@@ -76,7 +76,7 @@ def read_trees(model):
 
 
 def size_of(model, forest=None):
-    """Leaves and trees of an ensemble as it is; `forest`: as the model was read, if it was.
+    """Numbers of leaves and of trees of an ensemble; `forest`: what was read of it, or None.
 
     A pipeline's trees are read over the columns of the table, where a split can become several.
     """

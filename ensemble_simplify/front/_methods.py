@@ -18,7 +18,7 @@ from ensemble_simplify.cultivated import CultivatedForestClassifier
 from ensemble_simplify.faithful_pruning import FaithfulPruner
 from ensemble_simplify.feature_budget import FeatureBudgetPruner
 from ensemble_simplify.front._inputs import size_of
-from ensemble_simplify.front._tables import AnsweringCodes, Codes
+from ensemble_simplify.front._tables import AnsweringCodes, TableCodes
 from ensemble_simplify.genesim import GenesimClassifier
 from ensemble_simplify.reading import Forest, Table
 from ensemble_simplify.representer import RepresenterTree
@@ -121,7 +121,7 @@ class ModelAndRows:
     def codes(self, *, fill=False):
         """What makes numbers of the table; None if it would change nothing."""
         fill = fill and self.has_missing
-        return None if self.table.is_plain and not fill else Codes(self.table, fill)
+        return None if self.table.is_plain and not fill else TableCodes(self.table, fill)
 
     def on_table(self, fitted, *, fill=False):
         """What was fitted on numbers, behind the step that makes numbers of a table."""

@@ -28,7 +28,7 @@ from ensemble_simplify.front._rules import tree_of
 from ensemble_simplify.front._scores import choose, score
 from ensemble_simplify.reading import Table, unwrap
 
-# What methods raise by their documentation, and a predictor's failure under synthetic rows.
+# Errors that methods raise by their documentation, or a predictor when it is given synthetic rows.
 EXPECTED = (ValueError, ImportError, TimeLimitError, MemoryError, RuntimeError)
 # A method that would get fewer seconds is not begun.
 LEAST_SECONDS = 0.05

@@ -8,7 +8,7 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from ensemble_simplify.reading import Model
 
 
-class Codes(TransformerMixin, BaseEstimator):
+class TableCodes(TransformerMixin, BaseEstimator):
     """Number the levels of columns of text, and replace missing values if asked to.
 
     Parameters
@@ -43,7 +43,7 @@ class AnsweringCodes(BaseEstimator):
     ----------
     model : estimator
         Fitted on tables.
-    codes : Codes
+    codes : TableCodes
         How the rows were made.
     """
 

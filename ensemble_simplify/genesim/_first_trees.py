@@ -435,9 +435,9 @@ def _bags_of(model):
 
 
 def _log_chance(trees, rows):
-    """Log of the chance that rows which none of the trees saw fill their leaves as these do.
+    """Log of the chance that rows that the trees have not seen spread over their leaves like these.
 
-    None if a leaf holds fewer rows than it saw.
+    None if a leaf holds fewer of these rows than it was grown on.
     """
     least = 0.0
     for (tree, columns), X in zip(trees, rows, strict=True):

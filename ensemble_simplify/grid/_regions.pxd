@@ -8,8 +8,9 @@ from ensemble_simplify._typedefs cimport int32_t, intp_t
 cdef struct Node:
     # Nodes stand in pre-order: the left child of a split is the node after it.
     int32_t axis        # -1 in leaves
-    # in a leaf: a number, whose meaning is the owner's
-    int32_t cut         # a cell goes left iff its index on the axis is at most this
+    # A cell goes left iff its index on the axis is at most this; in a leaf, a number, whose meaning
+    # is the owner's.
+    int32_t cut
     int32_t size        # nodes of the subtree, this one counted
 
 

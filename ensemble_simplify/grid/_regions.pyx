@@ -24,7 +24,6 @@ from ensemble_simplify._typedefs cimport int32_t, intp_t, should_stop, uint8_t
 
 cdef double NEVER = float("inf")
 
-
 # ----------------------------------------------------------------- arrays of nodes
 
 cdef void set_sizes(vector[Node] &nodes) noexcept nogil:
@@ -68,6 +67,65 @@ def with_sizes(int32_t[:, ::1] nodes):
     return np.asarray(nodes)
 
 
+# What is known, on the way down a tree, of the value on an axis.
+cdef enum Known:
+    PRESENT     # it is not missing, or cannot be
+    MISSING
+    UNKNOWN     # it may be missing
+
+# What a split does with the cells that reach it.
+cdef enum Fate:
+    ALL_LEFT
+    ALL_RIGHT
+    CUT             # some go left, the others right
+    MISSING_LEFT    # the same, and missing values, which stand in the last cell, go left
+
+cdef enum TaskKind:
+    WRITE   # write the node `which` and all that is below it
+    KNOW    # from here on, the value on the axis `which` is `known`
+
+cdef struct Task:
+    TaskKind kind
+    Known known
+    intp_t which
+
+cdef struct Splits:
+    # Trees of any numbering, as `encode_trees` takes them.
+    const intp_t *left
+    const intp_t *right
+    const intp_t *axis
+    const int32_t *cut
+    const int32_t *n_cuts
+    const uint8_t *missing_left
+    const int32_t *missing_cell
+
+
+cdef inline Fate fate_of(const Splits *splits, intp_t node, Known known) noexcept nogil:
+    """What a split does with the cells, of whose value on its axis something is known."""
+    cdef intp_t axis = splits.axis[node]
+    cdef int32_t cut = splits.cut[node]
+    # the last cell of values, where there is a cell of missing ones behind it
+    cdef int32_t last = splits.missing_cell[axis] - 1
+    if known == PRESENT:
+        if cut < 0:
+            return ALL_RIGHT
+        return ALL_LEFT if cut >= splits.n_cuts[axis] or cut == last else CUT
+    if known == MISSING:
+        return ALL_LEFT if splits.missing_left[node] else ALL_RIGHT
+    if splits.missing_left[node]:
+        return MISSING_LEFT if cut < last else ALL_LEFT
+    return ALL_RIGHT if cut < 0 else CUT
+
+
+cdef inline void put_off(
+    vector[Task] &stack, intp_t axis, intp_t right, Known on_right
+) noexcept nogil:
+    """Put off the right side of a split that tells something of a value that may be missing."""
+    stack.push_back(Task(KNOW, UNKNOWN, axis))
+    stack.push_back(Task(WRITE, UNKNOWN, right))
+    stack.push_back(Task(KNOW, on_right, axis))
+
+
 def encode_trees(
     const intp_t[::1] offsets,
     const intp_t[::1] left,
@@ -75,10 +133,16 @@ def encode_trees(
     const intp_t[::1] axis,
     const int32_t[::1] cut,
     const int32_t[::1] n_cuts,
+    const uint8_t[::1] missing_left=None,
+    const int32_t[::1] missing_cell=None,
+    max_nodes=None,
 ):
     """Trees over axes from trees of any numbering.
 
-    Splits that send every cell to one side are left out, and so is what they never reach.
+    Splits that send every cell to one side are left out, and so is what they never reach. A split
+    that sends the cell of missing values, the last one, left is written as one that tells them
+    apart, with the others at its own cut below. Below a split that tells whether a value is
+    missing, that is known.
 
     Parameters
     ----------
@@ -89,162 +153,79 @@ def encode_trees(
         Cut of the split, anything in leaves; below 0 every cell goes right, from the number of
         cuts on every cell goes left.
     n_cuts : int32 array of shape (n_axes,)
-
-    Returns
-    -------
-    nodes : int32 array of shape (n_nodes_left, 3)
-        The number of a leaf is its old id.
-    offsets : intp array of shape (n_trees + 1,)
-    """
-    cdef intp_t t, node, n_nodes = left.shape[0]
-    cdef vector[intp_t] stack
-    cdef vector[Node] nodes
-    cdef Node fresh
-    new_offsets = np.zeros(offsets.shape[0], dtype=np.intp)
-    cdef intp_t[::1] begin = new_offsets
-    fresh.size = 1
-    with nogil:
-        nodes.reserve(n_nodes)
-        for t in range(offsets.shape[0] - 1):
-            stack.push_back(offsets[t])
-            while stack.size() and <intp_t> nodes.size() <= n_nodes:
-                node = stack.back()
-                stack.pop_back()
-                while left[node] >= 0:
-                    if cut[node] < 0:
-                        node = right[node]
-                    elif cut[node] >= n_cuts[axis[node]]:
-                        node = left[node]
-                    else:
-                        break
-                if left[node] < 0:
-                    fresh.axis = -1
-                    fresh.cut = <int32_t> node
-                else:
-                    fresh.axis = <int32_t> axis[node]
-                    fresh.cut = cut[node]
-                    stack.push_back(right[node])
-                    stack.push_back(left[node])
-                nodes.push_back(fresh)
-            begin[t + 1] = nodes.size()
-        # a subtree ends where its tree ends, so one pass over all trees will do
-        set_sizes(nodes)
-    return nodes_to_array(nodes), new_offsets
-
-
-cdef enum:
-    UNKNOWN = 0
-    PRESENT = 1
-    MISSING = 2
-
-
-cdef struct Todo:
-    intp_t node
-    intp_t axis
-    int32_t state
-
-
-cdef void _branch(
-    vector[Todo] &stack, intp_t axis, intp_t left, int32_t on_left, intp_t right, int32_t on_right
-) noexcept nogil:
-    """Both sides of a split below which it is known, or not, whether a value is missing."""
-    stack.push_back(Todo(-1, axis, UNKNOWN))
-    stack.push_back(Todo(right, -1, 0))
-    stack.push_back(Todo(-1, axis, on_right))
-    stack.push_back(Todo(left, -1, 0))
-    stack.push_back(Todo(-1, axis, on_left))
-
-
-def encode_trees_with_missing(
-    const intp_t[::1] offsets,
-    const intp_t[::1] left,
-    const intp_t[::1] right,
-    const intp_t[::1] axis,
-    const int32_t[::1] cut,
-    const int32_t[::1] n_cuts,
-    const uint8_t[::1] missing_left,
-    const int32_t[::1] missing_cell,
-    intp_t max_nodes,
-):
-    """`encode_trees` for trees that send the cell of missing values, the last one, either way.
-
-    A split that sends it left is written as a split at its own cut, with the rest below it.
-    Below a split that tells whether a value is missing, that is known.
-
-    Parameters
-    ----------
-    offsets, left, right, axis, cut, n_cuts
-        As for `encode_trees`.
-    missing_left : uint8 array of shape (n_nodes,)
-        Whether a split sends missing values left.
-    missing_cell : int32 array of shape (n_axes,)
-        Number of the last cell of an axis on which values may be missing, else -1.
-    max_nodes : int
+    missing_left : uint8 array of shape (n_nodes,) or None
+        Whether a split sends missing values left; None: none does.
+    missing_cell : int32 array of shape (n_axes,) or None
+        Number of the last cell of an axis on which values may be missing, else -1; None: on all.
+    max_nodes : int or None
+        None: as many as there are, of which none is written twice.
 
     Returns
     -------
     nodes : int32 array of shape (n_nodes_new, 3), or None if there are more than `max_nodes`
-        The number of a leaf is its old id; ids can stand in several leaves.
+        The number of a leaf is its old id; where values may be missing, ids can stand in several
+        leaves.
     offsets : intp array of shape (n_trees + 1,)
     """
     cdef intp_t t, node, a
-    cdef int32_t c, known
-    # What is still to be done: (node, -1, 0) to write it, (-1, axis, state) to enter a branch.
-    cdef vector[Todo] stack
-    cdef vector[int32_t] state
+    cdef intp_t limit = left.shape[0] if max_nodes is None else max_nodes
+    cdef Splits splits
+    cdef Task task
+    cdef Fate fate
+    cdef bint only_missing
+    cdef vector[Task] stack
+    cdef vector[Known] known
     cdef vector[Node] nodes
-    cdef Node fresh
-    cdef bint split
     new_offsets = np.zeros(offsets.shape[0], dtype=np.intp)
     cdef intp_t[::1] begin = new_offsets
-    fresh.size = 1
+    if missing_left is None or missing_cell is None:
+        missing_left = np.zeros(left.shape[0], dtype=np.uint8)
+        missing_cell = np.full(n_cuts.shape[0], -1, dtype=np.int32)
+    splits.left, splits.right, splits.axis = &left[0], &right[0], &axis[0]
+    splits.cut, splits.n_cuts = &cut[0], &n_cuts[0]
+    splits.missing_left, splits.missing_cell = &missing_left[0], &missing_cell[0]
     with nogil:
-        state.assign(missing_cell.shape[0], UNKNOWN)
+        nodes.reserve(left.shape[0])
+        for a in range(missing_cell.shape[0]):
+            known.push_back(PRESENT if missing_cell[a] < 0 else UNKNOWN)
         for t in range(offsets.shape[0] - 1):
-            stack.push_back(Todo(offsets[t], -1, 0))
-            while stack.size() and <intp_t> nodes.size() <= max_nodes:
-                node, a, c = stack.back().node, stack.back().axis, stack.back().state
+            stack.push_back(Task(WRITE, UNKNOWN, offsets[t]))
+            while stack.size():
+                task = stack.back()
                 stack.pop_back()
-                if node < 0:
-                    state[a] = c
+                if task.kind == KNOW:
+                    known[task.which] = task.known
                     continue
-                split = False
-                while left[node] >= 0 and not split:
-                    a, c = axis[node], cut[node]
-                    known = state[a]
-                    if missing_cell[a] >= 0 and known == MISSING:
-                        node = left[node] if missing_left[node] else right[node]
-                    elif missing_cell[a] >= 0 and known == UNKNOWN:
-                        if missing_left[node] and c < missing_cell[a] - 1:
-                            # the same node again, where values are present; then its left side
-                            fresh.axis, fresh.cut = <int32_t> a, missing_cell[a] - 1
-                            _branch(stack, a, node, PRESENT, left[node], MISSING)
-                            split = True
-                        elif missing_left[node]:
-                            node = left[node]
-                        elif c < 0:
-                            node = right[node]
-                        else:
-                            fresh.axis, fresh.cut = <int32_t> a, c
-                            known = MISSING if c == missing_cell[a] - 1 else UNKNOWN
-                            _branch(stack, a, left[node], PRESENT, right[node], known)
-                            split = True
-                    elif c < 0:
-                        node = right[node]
-                    elif c >= n_cuts[a] or c == missing_cell[a] - 1:
+                node = task.which
+                while left[node] >= 0 and <intp_t> nodes.size() <= limit:
+                    a = axis[node]
+                    fate = fate_of(&splits, node, known[a])
+                    if fate == ALL_LEFT:
                         node = left[node]
+                    elif fate == ALL_RIGHT:
+                        node = right[node]
+                    elif fate == MISSING_LEFT:
+                        # missing values go to its left side, the others to the same node again
+                        nodes.push_back(Node(<int32_t> a, missing_cell[a] - 1, 1))
+                        put_off(stack, a, left[node], MISSING)
+                        known[a] = PRESENT
                     else:
-                        fresh.axis, fresh.cut = <int32_t> a, c
-                        stack.push_back(Todo(right[node], -1, 0))
-                        stack.push_back(Todo(left[node], -1, 0))
-                        split = True
-                if not split:
-                    fresh.axis, fresh.cut = -1, <int32_t> node
-                nodes.push_back(fresh)
+                        nodes.push_back(Node(<int32_t> a, cut[node], 1))
+                        if known[a] == PRESENT:
+                            stack.push_back(Task(WRITE, UNKNOWN, right[node]))
+                        else:
+                            only_missing = cut[node] == missing_cell[a] - 1
+                            put_off(stack, a, right[node], MISSING if only_missing else UNKNOWN)
+                            known[a] = PRESENT
+                        node = left[node]
+                if <intp_t> nodes.size() > limit:
+                    break
+                nodes.push_back(Node(-1, <int32_t> node, 1))
             begin[t + 1] = nodes.size()
-        if <intp_t> nodes.size() <= max_nodes:
+        if <intp_t> nodes.size() <= limit:
+            # a subtree ends where its tree ends, so one pass over all trees will do
             set_sizes(nodes)
-    if <intp_t> nodes.size() > max_nodes:
+    if <intp_t> nodes.size() > limit:
         return None, new_offsets
     return nodes_to_array(nodes), new_offsets
 

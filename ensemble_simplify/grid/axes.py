@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.grid._regions import encode_trees, encode_trees_with_missing
+from ensemble_simplify.grid._regions import encode_trees
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
     cut_points,
@@ -213,20 +213,11 @@ class Axes:
             cut[apart] = np.where(forest.threshold[apart] >= FLOAT32_MAX, 0, -1)
             n_cuts = np.append(n_cuts, np.int32(0))
             missing_cells = np.append(missing_cells, np.int32(-1))
-        if forest.missing_left is None or not self._some_miss:
-            return CodedTrees(
-                *encode_trees(forest.offsets, forest.left, forest.right, axis, cut, n_cuts)
-            )
-        nodes, offsets = encode_trees_with_missing(
-            forest.offsets,
-            forest.left,
-            forest.right,
-            axis,
-            cut,
-            n_cuts,
-            forest.missing_left.view(np.uint8),
-            missing_cells,
-            MAX_NODES,
+        missing = ()
+        if forest.missing_left is not None and self._some_miss:
+            missing = forest.missing_left.view(np.uint8), missing_cells, MAX_NODES
+        nodes, offsets = encode_trees(
+            forest.offsets, forest.left, forest.right, axis, cut, n_cuts, *missing
         )
         if nodes is None:
             raise ValueError(

@@ -35,7 +35,9 @@ TIE_SCORE = 15.0
 
 
 def prove(space, deadline, max_boxes, near_ties=True):
-    """Prove that two models are equal inside the domain, or no pair of their answers wrong.
+    """Prove that no cell of the domain has two wrong answers, or find such a cell.
+
+    Two different answers are wrong, unless the space says which pairs are.
 
     Parameters
     ----------

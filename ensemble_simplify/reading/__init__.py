@@ -3,7 +3,6 @@
 `model` is the way in, `sklearn` and the other families know where an ensemble keeps its trees.
 """
 
-from ensemble_simplify.reading.categories import as_thresholds
 from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.forest import Forest, tree_estimators
 from ensemble_simplify.reading.model import Model, common_table
@@ -24,5 +23,5 @@ from ensemble_simplify.reading.table import (
     column_indices,
     is_plain,
 )
-from ensemble_simplify.reading.trees import name_of
+from ensemble_simplify.reading.trees import as_thresholds, name_of
 from ensemble_simplify.reading.units import exact_rule, units_of

@@ -1,10 +1,19 @@
-"""Trees with tests of sets of codes, written out as trees of thresholds.
+"""Trees with tests of sets of codes, written as trees of thresholds.
 
-See `_code_sets.as_thresholds`, of which this is the loop.
+In the order of the codes, a set is a number of *runs*: codes that go the same way, from one border
+to the next. A test of a set becomes a balanced tree of thresholds halfway between neighbouring
+runs, and each run gets a copy of the branch of its side. On the way down it is known which codes a
+feature can still have, and whether its value can be missing, so that later tests of the feature
+tell apart no more than what is left. Missing values follow a run of their side, the last one where
+they can: splits that send them right are cheaper later.
+
+SetTree
+    The tree, and how it is written.
 """
 
 import numpy as np
 
+cimport cython
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport float64_t, int64_t, intp_t, uint8_t
@@ -12,177 +21,202 @@ from ensemble_simplify._typedefs cimport float64_t, int64_t, intp_t, uint8_t
 cdef double INFINITE = float("inf")
 cdef int64_t LAST = <int64_t> 1 << 62
 
-cdef enum:
-    VISIT = 0
-    RUNS = 1
-    KNOW = 2
-
 cdef struct Codes:
-    # What is left of the codes of a feature, and whether its value may be missing.
+    # The codes that a feature can still have, and whether its value can be missing.
     int64_t first
     int64_t last
     bint may_miss
 
+cdef enum TaskKind:
+    WRITE   # write the node `which`, the right child of `parent`, and all that is below it
+    KNOW    # from here on, the feature `which` has these codes
+
 cdef struct Task:
-    # VISIT: write `node`, the right child of `parent` (-1: of no node, or a left child).
-    # RUNS: the same, with but the borders begin..end - 1 of its runs left to be told apart.
-    # KNOW: the codes of the feature `node` are `codes` from here on.
-    int kind
-    intp_t node
+    TaskKind kind
+    intp_t which
     intp_t parent
-    intp_t begin
-    intp_t end
     Codes codes
 
-
-cdef Task know(intp_t feature, int64_t first, int64_t last, bint may_miss) noexcept nogil:
-    cdef Task task
-    task.kind, task.node, task.parent, task.begin, task.end = KNOW, feature, -1, 0, 0
-    task.codes.first, task.codes.last, task.codes.may_miss = first, last, may_miss
-    return task
-
-
-cdef Task visit(int kind, intp_t node, intp_t parent, intp_t begin, intp_t end) noexcept nogil:
-    cdef Task task
-    task.kind, task.node, task.parent, task.begin, task.end = kind, node, parent, begin, end
-    task.codes.first, task.codes.last, task.codes.may_miss = 0, LAST, True
-    return task
+cdef struct Written:
+    # A node of the new tree; its left child comes next.
+    intp_t right            # -1 in leaves
+    intp_t origin
+    float64_t threshold
+    bint missing_left
 
 
-def write_out(
-    const intp_t[::1] left,
-    const intp_t[::1] right,
-    const intp_t[::1] feature,
-    const float64_t[::1] threshold,
-    const uint8_t[::1] missing_left,
-    const intp_t[::1] offsets,
-    const int64_t[::1] borders,
-    const uint8_t[::1] first_left,
-    const uint8_t[::1] has_set,
-    intp_t n_features,
-    bint may_miss,
-    intp_t max_nodes,
-):
-    """Write a tree with tests of sets of codes as one of thresholds. O(nodes written).
+@cython.final
+cdef class SetTree:
+    """A tree with tests of sets of codes.
 
     Parameters
     ----------
-    left, right, feature : intp arrays of shape (n_nodes,)
-        A tree; -1 in leaves.
-    threshold : float64 array of shape (n_nodes,)
-    missing_left, first_left, has_set : uint8 arrays of shape (n_nodes,)
-        Whether missing values, and code 0, go left; whether a node tests a set.
-    offsets : intp array of shape (n_nodes + 1,)
-        ``borders[offsets[i]:offsets[i + 1]]`` are the codes at which the side of node i changes.
-    borders : int64 array
-    n_features : int
-    may_miss : bool
-        Whether values may be missing at the root.
-    max_nodes : int
-
-    Returns
-    -------
-    right, origin : intp arrays of shape (n_nodes_new,)
-        Right children (the left one comes next), -1 in leaves; and the old nodes.
-    threshold : float64 array of shape (n_nodes_new,)
-    missing_left : uint8 array of shape (n_nodes_new,)
-        All None if there are more than `max_nodes`.
+    left, right, feature : int arrays of shape (n_nodes,)
+        Children, -1 in leaves; the root is node 0.
+    threshold : float array of shape (n_nodes,)
+        Not read where there is a set.
+    missing_left : bool array of shape (n_nodes,)
+        Whether missing values go left.
+    sets : dict of int to bool array
+        For nodes that test a set: whether each code goes left, from 0 on; the last entry holds for
+        all codes beyond, too.
     """
-    cdef vector[Task] stack
-    cdef vector[Codes] state
-    cdef vector[intp_t] new_right, origin
-    cdef vector[double] new_threshold
-    cdef vector[uint8_t] new_missing
-    cdef Task task
-    cdef Codes all_codes, known
-    cdef intp_t node, j, parent, begin, end, middle, here, base, lost, i
-    cdef int64_t border
-    cdef bint lost_left, side, to_left, to_right, split
-    all_codes.first, all_codes.last, all_codes.may_miss = 0, LAST, may_miss
-    with nogil:
-        state.assign(n_features, all_codes)
-        stack.push_back(visit(VISIT, 0, -1, 0, 0))
-        while stack.size() and <intp_t> origin.size() <= max_nodes:
-            task = stack.back()
-            stack.pop_back()
-            if task.kind == KNOW:
-                state[task.node] = task.codes
-                continue
-            node, parent = task.node, task.parent
-            here = origin.size()
-            if parent >= 0:
-                new_right[parent] = here
-            begin, end = task.begin, task.end
-            split = False
-            while left[node] >= 0 and not split:
-                j = feature[node]
-                if not has_set[node]:
-                    new_threshold.push_back(threshold[node])
-                    new_missing.push_back(missing_left[node])
-                    stack.push_back(visit(VISIT, right[node], here, 0, 0))
-                    stack.push_back(visit(VISIT, left[node], -1, 0, 0))
-                    split = True
-                    continue
-                known, base = state[j], offsets[node]
-                if task.kind == VISIT:
-                    begin, end = base, offsets[node + 1]
-                    while begin < end and borders[begin] <= known.first:
-                        begin += 1
-                    while begin < end and borders[end - 1] > known.last:
-                        end -= 1
-                lost_left = missing_left[node]
-                lost = left[node] if lost_left else right[node]
-                # the side of the first run that is left
-                side = first_left[node] ^ ((begin - base) & 1)
-                if begin == end:
-                    task.kind = VISIT
-                    if known.first > known.last or (side == lost_left):
-                        node = lost
-                    elif not known.may_miss:
-                        node = left[node] if side else right[node]
-                    else:
-                        # all codes go one way, missing values the other
-                        new_threshold.push_back(INFINITE)
-                        new_missing.push_back(False)
-                        origin.push_back(node)
-                        stack.push_back(know(j, known.first, known.last, True))
-                        stack.push_back(visit(VISIT, lost, here, 0, 0))
-                        stack.push_back(know(j, 0, -1, True))
-                        stack.push_back(visit(VISIT, left[node] if side else right[node], -1, 0, 0))
-                        stack.push_back(know(j, known.first, known.last, False))
-                        split = True
-                        break
-                    continue
-                middle = (begin + end - 1) // 2
-                border = borders[middle]
-                # missing values go right if a run of their side is there: that is cheaper later
-                side = first_left[node] ^ ((middle + 1 - base) & 1)
-                to_left, to_right = False, False
-                if known.may_miss:
-                    to_right = middle + 1 < end or side == lost_left
-                    to_left = not to_right
-                new_threshold.push_back(border - 0.5)
-                new_missing.push_back(<uint8_t> to_left)
-                origin.push_back(node)
-                stack.push_back(know(j, known.first, known.last, known.may_miss))
-                stack.push_back(visit(RUNS, node, here, middle + 1, end))
-                stack.push_back(know(j, border, known.last, to_right))
-                stack.push_back(visit(RUNS, node, -1, begin, middle))
-                stack.push_back(know(j, known.first, border - 1, to_left))
-                split = True
-            if <intp_t> origin.size() == here:
-                origin.push_back(node)
-            if not split:
-                new_threshold.push_back(-2.0)
-                new_missing.push_back(False)
-            new_right.push_back(-1)
-    if <intp_t> origin.size() > max_nodes:
-        return None, None, None, None
-    found = [np.empty(origin.size(), dtype) for dtype in (np.intp, np.intp, np.float64, np.uint8)]
-    cdef intp_t[::1] out_right = found[0], out_origin = found[1]
-    cdef float64_t[::1] out_threshold = found[2]
-    cdef uint8_t[::1] out_missing = found[3]
-    for i in range(<intp_t> origin.size()):
-        out_right[i], out_origin[i] = new_right[i], origin[i]
-        out_threshold[i], out_missing[i] = new_threshold[i], new_missing[i]
-    return tuple(found)
+
+    cdef:
+        const intp_t[::1] left, right, feature
+        const float64_t[::1] threshold
+        const uint8_t[::1] missing_left
+        # borders[offsets[i]:offsets[i + 1]]: the codes at which the side of node i changes
+        const intp_t[::1] offsets
+        const int64_t[::1] borders
+        const uint8_t[::1] first_left       # whether code 0 goes left
+        const uint8_t[::1] has_set
+        vector[Task] stack
+        vector[Codes] known                 # of each feature, at the node that is being written
+        vector[Written] written
+
+    def __init__(self, left, right, feature, threshold, missing_left, sets):
+        n_nodes = len(left)
+        first_left, has_set = np.zeros((2, n_nodes), dtype=np.uint8)
+        sizes, borders = np.zeros(n_nodes, dtype=np.intp), []
+        for node in sorted(sets):
+            goes_left = np.asarray(sets[node], dtype=bool)
+            own = np.flatnonzero(np.diff(goes_left)) + 1
+            borders.append(own)
+            first_left[node], sizes[node], has_set[node] = goes_left[0], len(own), True
+        self.left = left.astype(np.intp)
+        self.right = right.astype(np.intp)
+        self.feature = feature.astype(np.intp)
+        self.threshold = threshold.astype(np.float64)
+        self.missing_left = missing_left.astype(np.uint8)
+        self.offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        self.borders = np.concatenate([*borders, []]).astype(np.int64)
+        self.first_left, self.has_set = first_left, has_set
+
+    def write(self, bint may_miss, intp_t max_nodes):
+        """The tree with thresholds alone. O(nodes written * log(codes)).
+
+        Parameters
+        ----------
+        may_miss : bool
+            Whether values may be missing at the root.
+        max_nodes : int
+
+        Returns
+        -------
+        right, origin : intp arrays of shape (n_nodes_new,)
+            Right children (the left one comes next), -1 in leaves; and the old nodes.
+        threshold : float64 array of shape (n_nodes_new,)
+        missing_left : bool array of shape (n_nodes_new,)
+
+        Or None, if there are more than `max_nodes`.
+        """
+        cdef intp_t i, n_features = 1
+        cdef Task task
+        for i in range(self.left.shape[0]):
+            if self.left[i] >= 0 and self.feature[i] >= n_features:
+                n_features = self.feature[i] + 1
+        self.written.clear()
+        with nogil:
+            self.known.assign(n_features, Codes(0, LAST, may_miss))
+            self._write_branch(0, max_nodes)
+            while self.stack.size() and <intp_t> self.written.size() <= max_nodes:
+                task = self.stack.back()
+                self.stack.pop_back()
+                if task.kind == KNOW:
+                    self.known[task.which] = task.codes
+                else:
+                    self.written[task.parent].right = self.written.size()
+                    self._write_branch(task.which, max_nodes)
+            self.stack.clear()
+        if <intp_t> self.written.size() > max_nodes:
+            return None
+        n = self.written.size()
+        arrays = [np.empty(n, dtype) for dtype in (np.intp, np.intp, np.float64, np.bool_)]
+        cdef intp_t[::1] right = arrays[0], origin = arrays[1]
+        cdef float64_t[::1] threshold = arrays[2]
+        cdef uint8_t[::1] missing_left = arrays[3].view(np.uint8)
+        for i in range(right.shape[0]):
+            right[i], origin[i] = self.written[i].right, self.written[i].origin
+            threshold[i], missing_left[i] = self.written[i].threshold, self.written[i].missing_left
+        return arrays
+
+    cdef int _write_branch(self, intp_t node, intp_t max_nodes) except -1 nogil:
+        """Write a node and what comes to the left below it; right sides are put off."""
+        while self.left[node] >= 0 and <intp_t> self.written.size() <= max_nodes:
+            if self.has_set[node]:
+                node = self._write_set(node)
+            else:
+                self._put_off(self.right[node])
+                self.written.push_back(
+                    Written(-1, node, self.threshold[node], self.missing_left[node])
+                )
+                node = self.left[node]
+        self.written.push_back(Written(-1, node, -2.0, False))
+        return 0
+
+    cdef intp_t _write_set(self, intp_t node) except -1 nogil:
+        """Write a split of a test of a set, if one is needed; return the node on its left side.
+
+        That is the same node again while there are runs to be told apart.
+        """
+        cdef:
+            intp_t feature = self.feature[node]
+            Codes codes = self.known[feature]
+            intp_t begin = self._first_border_above(node, codes.first)
+            intp_t end = self._first_border_above(node, codes.last)
+            intp_t middle
+            int64_t border
+            intp_t to_codes, to_missing
+            bint right_misses
+        to_missing = self.left[node] if self.missing_left[node] else self.right[node]
+        if begin >= end:
+            # all codes that are left go one way
+            to_codes = self.left[node] if self._goes_left(node, begin) else self.right[node]
+            if codes.first > codes.last or to_codes == to_missing:
+                return to_missing
+            if codes.may_miss:
+                self._put_off_known(feature, to_missing, Codes(0, -1, True))
+                self.written.push_back(Written(-1, node, INFINITE, False))
+                self.known[feature].may_miss = False
+            return to_codes
+        middle = (begin + end - 1) // 2
+        border = self.borders[middle]
+        # missing values go right if a run of their side is there
+        right_misses = codes.may_miss and (
+            middle + 1 < end or self._goes_left(node, middle + 1) == self.missing_left[node]
+        )
+        codes.may_miss = codes.may_miss and not right_misses
+        self._put_off_known(feature, node, Codes(border, codes.last, right_misses))
+        self.written.push_back(Written(-1, node, border - 0.5, codes.may_miss))
+        codes.last = border - 1
+        self.known[feature] = codes
+        return node
+
+    cdef intp_t _first_border_above(self, intp_t node, int64_t code) noexcept nogil:
+        """The first border of a node that is above a code, by number; its run begins below."""
+        cdef intp_t begin = self.offsets[node], end = self.offsets[node + 1]
+        cdef intp_t middle
+        while begin < end:
+            middle = (begin + end) // 2
+            if self.borders[middle] <= code:
+                begin = middle + 1
+            else:
+                end = middle
+        return begin
+
+    cdef bint _goes_left(self, intp_t node, intp_t border) noexcept nogil:
+        """Whether the codes just below a border of a node go left."""
+        return self.first_left[node] ^ ((border - self.offsets[node]) & 1)
+
+    cdef int _put_off(self, intp_t right) except -1 nogil:
+        """Put off the right side of the split that is written next."""
+        self.stack.push_back(Task(WRITE, right, self.written.size(), Codes(0, 0, False)))
+        return 0
+
+    cdef int _put_off_known(self, intp_t feature, intp_t right, Codes codes) except -1 nogil:
+        """The same, with what is known of a feature there."""
+        self.stack.push_back(Task(KNOW, feature, -1, self.known[feature]))
+        self._put_off(right)
+        self.stack.push_back(Task(KNOW, feature, -1, codes))
+        return 0

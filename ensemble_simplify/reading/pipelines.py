@@ -228,12 +228,12 @@ class Transformers:
         return _numbers(X)
 
     def fold(self, feature, threshold, single):
-        """Find the tests of the rows that go in which decide as tests of those that come out.
+        """Turn tests of output columns into tests of the input columns that decide alike.
 
         Parameters
         ----------
         feature : ndarray of intp, shape (n_tests,)
-            Column of each test, among those that come out.
+            Output column of each test.
         threshold : ndarray of float64, shape (n_tests,)
             Values that are at most this pass.
         single : ndarray of bool, shape (n_tests,)
@@ -282,7 +282,7 @@ class Transformers:
         return sets
 
     def _at_missing(self, feature, threshold, single):
-        """Which tests a missing value passes, and where it stays missing until the test."""
+        """Which tests a missing value passes, and which tests see it as missing."""
         passes, stays = np.zeros(len(feature), dtype=bool), np.zeros(len(feature), dtype=bool)
         source = self.source[feature]
         for j in np.unique(source[~self.filled[source]]):
@@ -350,7 +350,7 @@ def _is_identity(step):
 
 
 def _places(name, step, chosen, n):
-    """Places of the columns that a part of a ColumnTransformer is given."""
+    """Positions of the columns that a transformer of a ColumnTransformer gets."""
     names = list(getattr(step, "feature_names_in_", ()))
     if isinstance(chosen, slice):
         ends = [chosen.start, chosen.stop]
@@ -378,7 +378,7 @@ def _without_names(step):
 
 
 def _answers(step, n):
-    """Names of the columns that come out if those that go in are called c0, c1, ..."""
+    """Names of the output columns if the input columns are called c0, c1, ..."""
     return _without_names(step).get_feature_names_out([f"c{j}" for j in range(n)]).tolist()
 
 

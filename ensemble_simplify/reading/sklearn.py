@@ -36,12 +36,11 @@ from ensemble_simplify.reading.boosting import (
     read_lightgbm,
     read_xgboost,
 )
-from ensemble_simplify.reading.categories import as_thresholds
 from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
 from ensemble_simplify.reading.pipelines import Transformers, owner_of, unwrap
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, name_of, spread
+from ensemble_simplify.reading.trees import Reading, Tree, as_thresholds, name_of, spread
 
 # What this package's estimators wrap: their ``predict`` is the predict of one of these.
 _WRAPPED = ("decision_tree_", "pruned_estimator_")

@@ -136,7 +136,10 @@ class CopulaLaw(Law):
         return total * path.weights(base, random)[1].mean()
 
     def _base_masses(self, path, allowed):
-        """Mass of each base row's copies, by the nominal and the tightest ordered coordinate."""
+        """Weight times the chance to fall into the region, of each base row's copies.
+
+        Only the nominal coordinates and the tightest ordered one are counted.
+        """
         whole = self.everywhere()
         q = whole.q
         for i in np.flatnonzero(self.nominal):

@@ -49,7 +49,7 @@ class RowsAside:
         return self.weight.sum() ** 2 / np.square(self.weight).sum()
 
     def infidelity(self, tree, class_weight=None):
-        """Disagreement of every node with the predictor, were it a leaf, as a part of all."""
+        """For every node as a leaf: the share of all rows that are in it and disagree."""
         weight = self.weight
         if self.target == "value":
             mean = np.average(self.decisions, weights=weight)

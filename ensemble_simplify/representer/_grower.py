@@ -221,7 +221,7 @@ class Grower:
         return True
 
     def _best_split(self, node):
-        """The split, by how much it lowers the variance, and whether it leads as it must."""
+        """The best split, how much it lowers the variance, and whether it clearly leads."""
         n_rows, n_columns = node.draws.shape
         values = np.empty(n_rows)
         by_column = np.empty((0 if self.split_confidence is None else n_columns, 2))

@@ -46,7 +46,7 @@ class GrownTree:
         return t + 1, t + 1 + int(self.nodes[t + 1, 2])
 
     def errors(self, X, truth, weight, target):
-        """Loss of the rows in each node, were it a leaf, as a part of all."""
+        """For every node as a leaf: the loss of its rows, divided by the weight of all rows."""
         rows_of = [None] * len(self.nodes)
         rows_of[0] = np.arange(X.shape[0])
         errors = np.zeros(len(self.nodes))
@@ -137,7 +137,7 @@ class GrownTree:
     def as_thresholds(self, is_split, levels):
         """Write splits into sets of levels as thresholds on the codes.
 
-        Thresholds stand halfway between neighbouring codes; see `_code_sets.as_thresholds`.
+        Thresholds stand halfway between neighbouring codes; see `reading.as_thresholds`.
 
         Parameters
         ----------

@@ -386,10 +386,11 @@ def _conjunction(terms):
 
 
 def _decision_list(tree):
-    """Leaves from left to right, each with what a row has to pass that no leaf before took.
+    """Leaves from left to right, each with the tests for a chain of ``if ... else if``.
 
-    These are the splits that the path leaves to the left: a row that belongs to a later leaf fails
-    the one at which the paths part. They add up to an upper end for each feature.
+    A row that reached no leaf before is in this one if it passes the splits at which the path goes
+    left: a row of a later leaf fails the one at which the two paths part. The tests add up to an
+    upper end for each feature.
     """
     nodes, stack = tree.nodes, [(0, {})]
     while stack:

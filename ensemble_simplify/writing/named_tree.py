@@ -22,7 +22,7 @@ from ensemble_simplify.writing.words import percent
 
 @dataclass(frozen=True)
 class Span:
-    """What a path leaves of a feature: numbers above `low` up to `high`, and perhaps missing."""
+    """Values of a feature that reach a node: above `low`, up to `high`, perhaps missing ones."""
 
     low: float = -np.inf
     high: float = np.inf
@@ -198,11 +198,11 @@ class NamedTree:
         return None if own is None else [_plain(level) for level in own.tolist()]
 
     def unknown(self, j):
-        """What levels that are not known are, in a column with levels."""
+        """How a column with levels treats unknown levels, as in `Table.unknown`."""
         return self.table.unknown[j]
 
     def codes(self, j, span):
-        """Codes that a span leaves, that of unknown levels included."""
+        """Codes inside a span, including the code of unknown levels."""
         last = len(self.levels(j)) - 1 + (self.unknown(j) == "code")
         return [code for code in range(last + 1) if span.low < code <= span.high]
 

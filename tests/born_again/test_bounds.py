@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from cell_grids import random_grid
+from efforts import set_effort
 from ensemble_simplify.born_again.everywhere._bounds import Packing, unfooled_pairs
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,7 +59,7 @@ def test_any_two_cells_fool_each_other(labels, seed, looked_for):
     """By definition: every box with two of them has another class."""
     with pytest.MonkeyPatch.context() as patch:
         if looked_for:
-            patch.setattr(fooling, "ALL_CELLS", 0)
+            set_effort(patch, fooling, all_cells=0)
         cells = set_of(labels, seed, work=2e7)
     assert len(cells) >= (labels != FREE).any()
     assert (labels[tuple(cells.T)] != FREE).all()

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from cell_grids import random_grid
+from efforts import set_effort
 from oracles import FREE, min_depth, min_leaves, pareto_front
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
@@ -78,8 +79,7 @@ def frozen(loader, n_estimators, **options):
 
 @pytest.mark.parametrize("objective", ["depth", "leaves", "depth_then_leaves"])
 def test_heuristic_is_faithful_and_bounded(objective, monkeypatch):
-    monkeypatch.setattr(planner, "REFINE_WORK", 2e7)
-    monkeypatch.setattr(planner, "BOUND_SECONDS", 0.3)
+    set_effort(monkeypatch, planner, refine_work=2e7, bound_seconds=0.3)
     monkeypatch.setattr(refinement, "FIRST_WORK", 2e3)
     monkeypatch.setattr(refinement, "CELL_WORK", 0.0)
     monkeypatch.setattr(refinement, "VOTE_WORK", 0.0)
@@ -114,7 +114,7 @@ def test_grid_too_large_to_look_at():
 
 
 def no_direct_search(patch):
-    patch.setattr(planner, "DIRECT_REGIONS", 0)
+    set_effort(patch, planner, direct_regions=0)
 
 
 def test_exact_search_beside_a_tree(monkeypatch):
@@ -136,7 +136,7 @@ def test_hopeless_exact_search_is_not_begun(monkeypatch):
     forest, X, y = frozen(load_iris, 10)
     best = BornAgainClassifier(forest, objective="leaves").fit(X, y)
     no_direct_search(monkeypatch)
-    monkeypatch.setattr(planner, "PLAN_SECONDS", 1e9)
+    set_effort(monkeypatch, planner, plan_seconds=1e9)
     monkeypatch.setattr(refinement, "FIRST_WORK", 1e4)
     monkeypatch.setattr(refinement, "WORK_RISE", 1.0)
     begun = []
@@ -276,8 +276,7 @@ def test_parts_outside_the_domain(seed, monkeypatch):
 
 def test_a_long_search_is_announced(monkeypatch):
     """Without a time limit, and with what is known by then; printed instead if verbose."""
-    monkeypatch.setattr(planner, "PATIENCE", 0.0)
-    monkeypatch.setattr(planner, "TELL_SECONDS", 0.1)
+    set_effort(monkeypatch, planner, patience=0.0, tell_seconds=0.1)
     forest, X, y = frozen(load_iris, 10)
     with pytest.warns(UserWarning, match=r"expected to take .* leaves is known; none has fewer"):
         model = BornAgainClassifier(forest).fit(X, y)
@@ -288,7 +287,7 @@ def test_a_long_search_is_announced(monkeypatch):
 
 
 def test_a_long_search_is_announced_in_print(monkeypatch, capsys):
-    monkeypatch.setattr(planner, "PATIENCE", 0.0)
+    set_effort(monkeypatch, planner, patience=0.0)
     forest, X, y = frozen(load_iris, 5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -317,7 +316,7 @@ def test_a_tree_too_large_to_use_is_refused_at_once(time_limit, monkeypatch):
 def test_a_tree_that_turns_out_too_large_is_refused(monkeypatch):
     """The forecast is not hopeless, the tree all the same too large."""
     forest, X, y = frozen(load_iris, 5)
-    monkeypatch.setattr(planner, "TABLE_CELLS", 1)
+    set_effort(monkeypatch, planner, table_cells=1)
     assert BornAgainClassifier(forest).fit(X, y).n_leaves_ > 5
     monkeypatch.setattr(planner, "MAX_LEAVES", 5)
     monkeypatch.setattr(planner, "REFUSED_LEAVES", np.inf)

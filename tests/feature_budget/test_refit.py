@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from efforts import set_effort
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.ensemble import (
@@ -89,7 +90,7 @@ def test_prices_as_parameters_are_the_same_prices():
 
 def test_trials_of_few_trees_decide_which_ensembles_are_grown(data, few_penalties, monkeypatch):
     X, y, prices = data
-    monkeypatch.setattr(_refit, "_TRIAL_TREES", 3)
+    set_effort(monkeypatch, _refit, trial_trees=3)
     lines = []
     monkeypatch.setattr(
         _refit.CandidateSearch,
@@ -223,7 +224,7 @@ def test_losses_of_votes(data):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_choice_by_comparing_rows_one_by_one(seed, sampled, monkeypatch):
     """The dearest of those less than a standard error of the difference behind the best."""
-    monkeypatch.setattr(_refit, "_MAX_SAMPLED", sampled)
+    set_effort(monkeypatch, _refit, max_sampled=sampled)
     rng = np.random.default_rng(seed)
     weight, candidates = rng.integers(0, 4, 600).astype(float), []
     base, lost = rng.random(600), rng.random(600) < 0.1
@@ -435,7 +436,7 @@ def test_same_seed_same_choice(data, seeds, few_penalties):
 def test_ensembles_of_all_rows_are_judged_by_cross_validation(
     data, model, few_penalties, monkeypatch
 ):
-    monkeypatch.setattr(_refit, "_N_TREES", 6)
+    set_effort(monkeypatch, _refit, n_trees=6)
     X, y, prices = data
     X, prices = X[:, SIX], prices[SIX]
     names = np.array(["low", "high"])[y]
@@ -493,7 +494,7 @@ def test_out_of_time_the_first_candidates_are_there():
 
 def test_many_rows_have_fewer_candidates(data, fitted, monkeypatch):
     X, y, _ = data
-    monkeypatch.setattr(_refit, "_MANY", 100)
+    set_effort(monkeypatch, _refit, many=100)
     few = clone(fitted).fit(X, y)
     assert set(few.candidates_.names) == {"as given", "forest"}
     assert len(few.candidates_.names) < len(fitted.candidates_.names) / 2

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from cell_grids import random_grid
 from coded_trees import leaf_of
+from efforts import set_effort
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import (
@@ -361,10 +362,10 @@ def test_counterexample_lies_within_bounds_and_integers():
 @pytest.fixture
 def no_tables(monkeypatch):
     """Every grid counts as too large to be looked at as a whole."""
-    monkeypatch.setattr(planner_module, "TABLE_CELLS", 8)
+    set_effort(monkeypatch, planner_module, table_cells=8)
     monkeypatch.setattr(heuristic_module, "TABLE_CELLS", 8)
-    monkeypatch.setattr(fooling_module, "ALL_CELLS", 8)
-    monkeypatch.setattr(planner_module, "BOUND_SECONDS", 0.1)
+    set_effort(monkeypatch, fooling_module, all_cells=8)
+    set_effort(monkeypatch, planner_module, bound_seconds=0.1)
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

@@ -13,6 +13,7 @@ sought in the graph that joins those not seen to fool each other.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from time import monotonic
 
 import numpy as np
@@ -21,24 +22,51 @@ from ensemble_simplify.born_again.everywhere._bounds import Packing, unfooled_pa
 from ensemble_simplify.born_again.everywhere._grid import CellTrees
 from ensemble_simplify.grid import FREE
 
-# Grids of up to this many cells are considered as a whole.
-ALL_CELLS = 1 << 13
-# Entries of a batch of lines; least and largest number of cells that are moved together.
-BATCH, SMALL_BATCH, LARGE_BATCH = 1 << 19, 64, 4096
-# Most moves of a cell; how many cells for every leaf, as far as is known, are better than moves;
-# and how many are considered at most.
-MOVES, CELLS_PER_LEAF, MOST_PER_LEAF = 40, 4.0, 40.0
-# Shares of the work for collecting cells and for comparing them, and pairs that are kept.
-COLLECT_SHARE, COMPARE_SHARE, MAX_PAIRS = 0.6, 0.25, 4_000_000
-# Nanoseconds, by which work is counted: for a cell of a line, for a line, and more for a line in
-# each tree and each of its scores; for a comparison on one axis; and for a neighbour in the search
-# for an independent set.
-LINE_CELL, LINE, TREE_LINE, SCORE_LINE = 30.0, 300.0, 60.0, 30.0
-COMPARE, NEIGHBOUR = 0.15, 8.0
-# Steps of the search for an independent set.
-MAX_STEPS = 1 << 22
-# Positions on an axis that the comparison tells apart.
+# Positions on an axis that the comparison tells apart: cells are compared as 16-bit numbers.
 POSITIONS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many cells are collected and compared, and the forecasts by which work is counted."""
+
+    # Of grids with at most so many cells, all cells are considered.
+    all_cells: int = 1 << 13
+    # Entries, at most, of the lines of the cells that are moved together.
+    batch: int = 1 << 19
+    # Cells that are moved together: at least so many,
+    small_batch: int = 64
+    # and at most so many.
+    large_batch: int = 4096
+    # Moves of a cell, at most.
+    moves: int = 40
+    # Work goes into more cells until there are so many for each known leaf, then into moves.
+    cells_per_leaf: float = 4.0
+    # Cells for each known leaf, at most.
+    most_per_leaf: float = 40.0
+    # Share of the work for collecting cells,
+    collect_share: float = 0.6
+    # and for comparing them.
+    compare_share: float = 0.25
+    # Pairs of cells that do not fool each other: so many are kept at most.
+    max_pairs: int = 4_000_000
+    # Forecast of the nanoseconds to look at a line: this for each of its cells,
+    line_cell: float = 30.0
+    # this for the line,
+    line: float = 300.0
+    # this for each tree of a forest that labels it,
+    tree_line: float = 60.0
+    # and this for each score of each tree.
+    score_line: float = 30.0
+    # Forecast of the nanoseconds to compare two cells on one axis,
+    compare: float = 0.15
+    # and to visit a neighbour in the search for an independent set.
+    neighbour: float = 8.0
+    # Steps of that search, at most.
+    max_steps: int = 1 << 22
+
+
+EFFORT = Effort()
 
 
 def leaves_bound(grid, starts, work, rng, enough=np.inf, deadline=np.inf):
@@ -71,7 +99,7 @@ def fooling_set(grid, starts, work, rng, enough=np.inf, deadline=np.inf):
     now = monotonic()
     collect_until, compare_until = (
         now + share * (deadline - now) if deadline < np.inf else np.inf
-        for share in (COLLECT_SHARE, 0.9)
+        for share in (EFFORT.collect_share, 0.9)
     )
     cells, labels, first, last, done = _collected(grid, starts, work, rng, enough, collect_until)
     if len(np.unique(labels)) <= 1:
@@ -85,22 +113,24 @@ def fooling_set(grid, starts, work, rng, enough=np.inf, deadline=np.inf):
         low,
         high - low,
         np.append(begins, len(labels)),
-        MAX_PAIRS,
-        max(COMPARE_SHARE * work, 0.9 * work - done) / COMPARE,
+        EFFORT.max_pairs,
+        max(EFFORT.compare_share * work, 0.9 * work - done) / EFFORT.compare,
         compare_until,
     )
     # where a limit came first, only some cells of each class were compared
     sizes = np.diff(np.append(begins, len(labels)))
     kept = np.flatnonzero(np.arange(len(labels)) - np.repeat(begins, sizes) < n_done)
-    compared = COMPARE * len(grid.shape) * float((np.minimum(sizes, n_done) ** 2.0).sum()) / 2
+    compared = (
+        EFFORT.compare * len(grid.shape) * float((np.minimum(sizes, n_done) ** 2.0).sum()) / 2
+    )
     pairs = np.searchsorted(kept, pairs).astype(np.int32)
     # fewest neighbours first, in random order where as many
     n_pairs = np.bincount(pairs.ravel(), minlength=len(kept))
     chosen = Packing(len(kept), pairs).improve(
         np.lexsort((rng.random(len(kept)), n_pairs)).astype(np.int32),
         int(rng.integers(1 << 62)),
-        MAX_STEPS,
-        max(work - done - compared, 0.0) / NEIGHBOUR,
+        EFFORT.max_steps,
+        max(work - done - compared, 0.0) / EFFORT.neighbour,
         deadline,
     )
     return cells[kept[chosen]]
@@ -110,24 +140,24 @@ def _collected(grid, starts, work, rng, enough, deadline):
     """Different cells of known class with short runs: (cells, labels, first, last, work done)."""
     n_axes, longest = len(grid.shape), max(grid.shape, default=1)
     n_cells = float(np.prod(np.array(grid.shape, dtype=float)))
-    if n_cells <= ALL_CELLS:
+    if n_cells <= EFFORT.all_cells:
         every = np.indices(grid.shape, dtype=np.int32).reshape(n_axes, int(n_cells)).T
         every = rng.permutation(every)
         most = len(every)
     else:
         every = None
-        most = int(np.sqrt(2 * COMPARE_SHARE * work / (COMPARE * n_axes)))
-        most = int(max(SMALL_BATCH, min(most, MOST_PER_LEAF * enough)))
+        most = int(np.sqrt(2 * EFFORT.compare_share * work / (EFFORT.compare * n_axes)))
+        most = int(max(EFFORT.small_batch, min(most, EFFORT.most_per_leaf * enough)))
         if longest >= POSITIONS:
             most = min(most, POSITIONS // 3)
     a_cell = _work_of_lines(grid)
-    could, moves = COLLECT_SHARE * work / a_cell, 0
+    could, moves = EFFORT.collect_share * work / a_cell, 0
     if every is None:
         # work for more cells than are wanted goes into moves
-        moves = int(np.clip(could / min(CELLS_PER_LEAF * enough, most) - 1, 0, MOVES))
-    most = int(max(min(most, SMALL_BATCH), min(most, could / (1 + moves))))
-    largest = max(SMALL_BATCH, min(LARGE_BATCH, BATCH // longest))
-    found, n_found, batch = [], 0, SMALL_BATCH
+        moves = int(np.clip(could / min(EFFORT.cells_per_leaf * enough, most) - 1, 0, EFFORT.moves))
+    most = int(max(min(most, EFFORT.small_batch), min(most, could / (1 + moves))))
+    largest = max(EFFORT.small_batch, min(EFFORT.large_batch, EFFORT.batch // longest))
+    found, n_found, batch = [], 0, EFFORT.small_batch
     while n_found < most and not (found and monotonic() >= deadline):
         n = min(batch, most - n_found)
         cells = starts(n) if every is None else every[n_found : n_found + n]
@@ -142,10 +172,10 @@ def _collected(grid, starts, work, rng, enough, deadline):
 
 def _work_of_lines(grid):
     """Nanoseconds that the lines through a cell take, by forecast."""
-    a_line = LINE
+    a_line = EFFORT.line
     if isinstance(grid, CellTrees):
-        a_line += grid.n_trees * (TREE_LINE + SCORE_LINE * grid.value.shape[1])
-    return LINE_CELL * sum(grid.shape) + a_line * len(grid.shape)
+        a_line += grid.n_trees * (EFFORT.tree_line + EFFORT.score_line * grid.value.shape[1])
+    return EFFORT.line_cell * sum(grid.shape) + a_line * len(grid.shape)
 
 
 def _moved(grid, cells, moves, rng, deadline):

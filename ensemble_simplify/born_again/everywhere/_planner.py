@@ -32,46 +32,83 @@ from ensemble_simplify.grid import Axes, Stopped, leaf_boxes, merged_thresholds
 from ensemble_simplify.proof import Space
 from ensemble_simplify.reading import Forest
 
-# Without a time limit: leaves grown for the choice of upper splits, and forecast work (nanoseconds)
-# of the parts that are solved, so that the result does not depend on the speed of the machine.
-GROWN_LEAVES, REFINE_WORK = 2e6, 3e9
-# With one: the share of the time for the choice of upper splits, which grows so many times the
-# leaves of the first tree and is left out where that takes longer; seconds a leaf.
-UPPER_SHARE, UPPER_FACTOR, GROW_SECONDS = 0.25, 60, 1e-6
 # Largest tree that is written out.
 MAX_LEAVES = 1_000_000
-# ``method="auto"`` refuses at once where so many leaves are forecast; share of a time limit for the
-# forecast.
-REFUSED_LEAVES, FORECAST_SHARE = 100 * MAX_LEAVES, 0.1
-# Without a time limit, `forecast` does work that should take so many seconds; it grows a tree of so
-# many leaves at most, and divides grids of so many cells.
-FORECAST_SECONDS, FORECAST_GROWN, FORECAST_CELLS = 1.0, 50_000, 1 << 18
-# Share of the time for the first tree where the domain has groups and implications: the proof
-# that grows it knows nothing of them.
-FIRST_TREE_SHARE = 0.2
-# Seconds that writing out a leaf takes, by how many seconds a limit may be passed, and how many
-# leaves there are before siblings of one class are merged, for one afterwards.
-LEAF_SECONDS, LATE_SECONDS, UNMERGED = 3.5e-6, 0.3, 2.0
-# Grids of more cells are not labelled as a whole unless ``method="exact"``: their tables of
-# regions would not fit either. Nor are those whose labels would take more than a share of the
-# time limit: seconds a cell, and a cell, tree and score.
-TABLE_CELLS = 1 << 24
-LABEL_SHARE, CELL_SECONDS, VOTE_SECONDS = 0.2, 1.2e-8, 5e-10
-# Passes of an exact search over its regions, and bytes a region.
+# ``method="auto"`` refuses at once where so many leaves are forecast.
+REFUSED_LEAVES = 100 * MAX_LEAVES
+# Passes of an exact search over its regions, and bytes for each region.
 PASSES = {"depth": (1, 1), "leaves": (1, 2), "depth_then_leaves": (DL_PASSES, 6)}
-# With a time limit, grids of up to so many regions are solved exactly at once, if that takes a
-# small share of the time at so many seconds a region and pass. Others are when there is a tree to
-# return, in a share of the time, and not where the forecast is longer.
-DIRECT_REGIONS, DIRECT_SHARE, REGION_SECONDS, EXACT_SHARE = 2e7, 0.2, 2e-8, 0.5
-# Seconds that planning takes a cell of the grid, and the share of an exact search it may take.
-PLAN_SECONDS, PLAN_SHARE = 3e-7, 0.2
-# Seconds for lower bounds: of forecast work without a limit; with one its share, and at most.
-BOUND_SECONDS, BOUND_SHARE, MOST_BOUND_SECONDS = 3.0, 0.15, 30.0
-# Seconds that finding the box of a leaf takes: cells are drawn in leaves where there is time.
-BOX_SECONDS = 4e-7
-# Seconds of forecast work of which the user is told before it begins; what goes with that: a tree
-# of so many leaves at most, and a bound that takes so many seconds of forecast work.
-PATIENCE, ANNOUNCED_LEAVES, TELL_SECONDS = 10.0, 100_000, 0.5
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is tried: by forecast work without a time limit, by shares of the time with one."""
+
+    # Without a time limit, choosing the upper splits grows at most so many leaves,
+    grown_leaves: float = 2e6
+    # and parts of the tree are solved for so many nanoseconds, by forecast.
+    refine_work: float = 3e9
+    # Choosing the upper splits grows so many times the leaves of the first tree.
+    upper_factor: int = 60
+    # Forecast of the seconds to grow a leaf.
+    grow_seconds: float = 1e-6
+    # Upper splits are chosen if that takes less than this share of a time limit, by forecast.
+    upper_share: float = 0.25
+    # Share of a time limit for the forecast by which ``method="auto"`` may refuse.
+    forecast_share: float = 0.1
+    # Without a time limit, `forecast` does work that should take so many seconds;
+    forecast_seconds: float = 1.0
+    # it grows a tree of at most so many leaves,
+    forecast_grown: int = 50_000
+    # and divides grids of at most so many cells.
+    forecast_cells: int = 1 << 18
+    # Share of the time for the first tree where the domain has groups and implications: the proof
+    # that grows it knows nothing of them.
+    first_tree_share: float = 0.2
+    # Forecast of the seconds to write out a leaf.
+    leaf_seconds: float = 3.5e-6
+    # By how many seconds a time limit may be passed.
+    late_seconds: float = 0.3
+    # Leaves of the first tree before siblings of one class are merged, for each one afterwards.
+    unmerged: float = 2.0
+    # Grids of more cells are not labelled as a whole unless ``method="exact"``: their tables of
+    # regions would not fit either.
+    table_cells: int = 1 << 24
+    # Share of a time limit that labelling a whole grid may take.
+    label_share: float = 0.2
+    # Forecast of the seconds to label a cell: this,
+    cell_seconds: float = 1.2e-8
+    # and this for each tree and score.
+    vote_seconds: float = 5e-10
+    # With a time limit, grids of at most so many regions are solved exactly before there is a tree,
+    direct_regions: float = 2e7
+    # if that takes less than this share of the time, by forecast.
+    direct_share: float = 0.2
+    # Forecast of the seconds for one region in one pass.
+    region_seconds: float = 2e-8
+    # Share of the time that is left for an exact search where there is a tree already.
+    exact_share: float = 0.5
+    # Forecast of the seconds to plan an exact search, for each cell of the grid.
+    plan_seconds: float = 3e-7
+    # Share of an exact search that planning it may take.
+    plan_share: float = 0.2
+    # Without a time limit, lower bounds take so many seconds of forecast work;
+    bound_seconds: float = 3.0
+    # with one, they take this share of it,
+    bound_share: float = 0.15
+    # but at most so many seconds.
+    most_bound_seconds: float = 30.0
+    # Forecast of the seconds to find the box of a leaf, in which cells for bounds are drawn.
+    box_seconds: float = 4e-7
+    # Without a time limit, an exact search that should take so many seconds is announced,
+    patience: float = 10.0
+    # with the size of a tree if one of at most so many leaves can be grown,
+    announced_leaves: int = 100_000
+    # and a lower bound that takes so many seconds of forecast work.
+    tell_seconds: float = 0.5
+
+
+EFFORT = Effort()
 
 
 @dataclass(eq=False)
@@ -107,15 +144,17 @@ class Problem:
     @property
     def label_seconds(self):
         """Forecast of the time that labelling all cells takes."""
-        a_cell = CELL_SECONDS + VOTE_SECONDS * self.forest.n_trees * self.forest.n_scores
+        a_cell = (
+            EFFORT.cell_seconds + EFFORT.vote_seconds * self.forest.n_trees * self.forest.n_scores
+        )
         return n_cells(self.trees.shape) * a_cell
 
     def can_label_all(self, max_bytes, seconds):
         """Whether looking at every cell is worth its memory and time."""
         return (
-            n_cells(self.trees.shape) <= TABLE_CELLS
+            n_cells(self.trees.shape) <= EFFORT.table_cells
             and grid_bytes(self.trees.shape) <= max_bytes
-            and self.label_seconds <= LABEL_SHARE * seconds
+            and self.label_seconds <= EFFORT.label_share * seconds
         )
 
 
@@ -233,19 +272,21 @@ def find_tree(problem, objective, *, method, max_bytes, seconds, rng, report=Non
         With ``method="auto"``, if none of a reasonable size is to be expected.
     """
     search = _TreeSearch(problem, objective, method, max_bytes, seconds, rng, report, warn)
-    if search.is_direct:
-        search.label_all_cells()
-        if search.grid.n_cells == 1:
-            only = CellTree.leaf(search.grid.labels.reshape(-1)[0])
-            return Result.proven(only, (), objective)
-        tree = search.solve_exactly()
-        if tree is not None:
-            return Result.proven(tree, search.shape, objective)
-    return search.search_heuristically()
+    if search.is_direct and search.solve_exactly():
+        return Result.proven(search.tree, search.shape, objective)
+    # not exactly, or not at once: a faithful tree, made smaller while time remains; then bounds
+    if search.tree is None:
+        search.grow_first_tree()
+    parts = [search.divide_greedily()] if search.tree is None else []
+    if not any(part.is_optimal for part in parts):
+        parts.append(search.refine())
+    if parts[-1].is_optimal:
+        return Result.proven(search.tree, search.shape, objective)
+    return search.bounded(parts)
 
 
 class _TreeSearch:
-    """One search: what was asked for, and what is known so far.
+    """One search: what was asked for, what was found so far, and a method for each phase.
 
     Attributes
     ----------
@@ -263,10 +304,11 @@ class _TreeSearch:
         self.max_bytes = max_bytes
         self.seconds = seconds
         self.deadline = monotonic() + seconds
+        # shares of an infinite limit are infinite: only what is counted in work asks for this
         self.limited = np.isfinite(seconds)
-        self.bound_seconds = BOUND_SECONDS
+        self.bound_seconds = EFFORT.bound_seconds
         if self.limited:
-            self.bound_seconds = min(BOUND_SHARE * seconds, MOST_BOUND_SECONDS)
+            self.bound_seconds = min(EFFORT.bound_share * seconds, EFFORT.most_bound_seconds)
         self.rng = rng
         self.report = report or (lambda message: None)
         self.warn = warn or (lambda message: None)
@@ -279,7 +321,10 @@ class _TreeSearch:
         if self.method != "auto":
             return self.method == "exact"
         passes, _ = PASSES[self.objective]
-        most = min(DIRECT_REGIONS, DIRECT_SHARE * self.seconds / (REGION_SECONDS * passes))
+        most = min(
+            EFFORT.direct_regions,
+            EFFORT.direct_share * self.seconds / (EFFORT.region_seconds * passes),
+        )
         small = not self.limited or n_regions(self.trees.shape) <= most
         return small and self.problem.can_label_all(self.max_bytes, self.seconds)
 
@@ -290,7 +335,8 @@ class _TreeSearch:
         self.report(f"{self.grid.n_cells} cells, {regions:.3g} regions")
 
     def solve_exactly(self):
-        """The smallest tree; None where memory or time did not suffice but heuristics may."""
+        """Find the smallest tree; False where memory did not suffice but heuristics may."""
+        self.label_all_cells()
         try:
             solution = solve(
                 self.grid.labels,
@@ -302,21 +348,22 @@ class _TreeSearch:
         except TooLarge:
             if self.method == "exact":
                 raise
-            return None
+            return False
         except Stopped:
             raise OutOfTime from None
-        return solution.tree.on_grid(self.grid)
+        self.tree = solution.tree.on_grid(self.grid)
+        return True
 
     def announce(self, seconds):
         """Tell where the search stands before it goes on for so long, by the forecast."""
-        if self.limited or seconds < PATIENCE:
+        if self.limited or seconds < EFFORT.patience:
             return
         known = ""
         if self.trees.outside is None:
-            grown = self.problem.space.grow(np.inf, ANNOUNCED_LEAVES)
+            grown = self.problem.space.grow(np.inf, EFFORT.announced_leaves)
             if grown is not None:
                 self.tree = CellTree(grown)
-                bound = self.lower_bound(TELL_SECONDS)
+                bound = self.lower_bound(EFFORT.tell_seconds)
                 known = (
                     f" A tree with the same function and {self.tree.n_leaves:,} leaves is known; "
                     f"none has fewer than {bound:,}."
@@ -335,13 +382,14 @@ class _TreeSearch:
         space, n_leaves = self.problem.space, np.nan
         left = self.deadline - monotonic()
         if may_refuse:
-            n_leaves = space.forecast_leaves(monotonic() + FORECAST_SHARE * left, self.rng)
+            n_leaves = space.forecast_leaves(monotonic() + EFFORT.forecast_share * left, self.rng)
         if n_leaves > REFUSED_LEAVES:
             raise TooManyLeaves(n_leaves)
-        left, most = self.deadline - monotonic(), MAX_LEAVES
-        if self.limited:
-            most = max(1, int(min(most, UNMERGED * (left + LATE_SECONDS) / LEAF_SECONDS)))
-        grown = space.grow(monotonic() + left * (FIRST_TREE_SHARE if tied else 1.0), most)
+        left = self.deadline - monotonic()
+        in_time = EFFORT.unmerged * (left + EFFORT.late_seconds) / EFFORT.leaf_seconds
+        most = max(1, int(min(MAX_LEAVES, in_time)))
+        share = EFFORT.first_tree_share if tied else 1.0
+        grown = space.grow(monotonic() + share * left, most)
         if grown is not None:
             self.tree = CellTree(grown)
             self.report(f"first tree: depth {self.tree.depth}, {self.tree.n_leaves} leaves")
@@ -352,11 +400,11 @@ class _TreeSearch:
 
     def choose_upper_splits(self):
         """Choose the upper splits of the first tree anew, where there is time."""
-        n_grown = UPPER_FACTOR * self.tree.n_leaves
-        if not self.limited:
-            n_grown = min(n_grown, GROWN_LEAVES)
-        elif n_grown * GROW_SECONDS > UPPER_SHARE * (self.end - monotonic()):
+        n_grown = EFFORT.upper_factor * self.tree.n_leaves
+        if n_grown * EFFORT.grow_seconds > EFFORT.upper_share * (self.end - monotonic()):
             return
+        if not self.limited:
+            n_grown = min(n_grown, EFFORT.grown_leaves)
         self.tree = choose_upper_splits(
             self.problem.space,
             self.trees,
@@ -389,35 +437,22 @@ class _TreeSearch:
     def end(self):
         """When the search for a tree has to end: the rest is for bounds and for writing it."""
         n_leaves = 0 if self.tree is None else self.tree.n_leaves
-        return self.deadline - self.bound_seconds - LEAF_SECONDS * n_leaves
-
-    def search_heuristically(self):
-        """A tree, made smaller while time remains; then bounds."""
-        if self.tree is None:
-            self.grow_first_tree()
-        known = [self.divide_greedily()] if self.tree is None else []
-        if not any(draft.is_optimal for draft in known):
-            refinement = self.refined()
-            self.tree = refinement.finished()
-            known.append(refinement)
-        if known[-1].is_optimal:
-            return Result.proven(self.tree, self.shape, self.objective)
-        return self.bounded(known)
+        return self.deadline - self.bound_seconds - EFFORT.leaf_seconds * n_leaves
 
     @property
     def shape(self):
         """Cells on each axis, as far as they matter."""
         return self.trees.shape if self.grid is None else self.grid.labels.shape
 
-    def refined(self):
-        """The tree at hand, with its parts solved."""
+    def refine(self):
+        """Make the tree smaller by solving parts of it, or the whole if that can end in time."""
         refinement = Refinement(
             self.trees,
             self.tree,
             self.objective,
             max_bytes=self.max_bytes,
             deadline=self.end,
-            max_work=np.inf if self.limited else REFINE_WORK,
+            max_work=np.inf if self.limited else EFFORT.refine_work,
             report=self.report,
         )
         refinement.step()
@@ -425,22 +460,26 @@ class _TreeSearch:
             self.solve_whole(refinement)
         while not refinement.is_over:
             refinement.step()
+        self.tree = refinement.finished()
         return refinement
 
     def solve_whole(self, refinement):
         """The exact search beside a tree at hand, unless it would not end in time."""
-        seconds = EXACT_SHARE * (refinement.deadline - monotonic())
+        seconds = EFFORT.exact_share * (refinement.deadline - monotonic())
         passes, _ = PASSES[self.objective]
         most_regions = MOST_SAVED * 1e9 * seconds / passes
         shape = self.trees.shape
-        quick = self.problem.label_seconds <= PLAN_SHARE * LABEL_SHARE * seconds
+        quick = self.problem.label_seconds <= EFFORT.plan_share * EFFORT.label_share * seconds
         if not (quick or n_regions(shape) <= most_regions):
             return
         if not self.problem.can_label_all(self.max_bytes, seconds):
             return
         self.label_all_cells()
         n_here = self.grid.n_cells
-        if n_regions(self.shape) > most_regions or n_here * PLAN_SECONDS > PLAN_SHARE * seconds:
+        if (
+            n_regions(self.shape) > most_regions
+            or n_here * EFFORT.plan_seconds > EFFORT.plan_share * seconds
+        ):
             return
         refinement.solve_whole(self.grid, seconds)
 
@@ -453,21 +492,18 @@ class _TreeSearch:
                 self.label_all_cells()
             seconds -= min(self.problem.label_seconds, seconds / 2)
         starts = _starts_anywhere(self.trees, self.rng)
-        if BOX_SECONDS * self.tree.n_leaves < seconds / 2:
+        if EFFORT.box_seconds * self.tree.n_leaves < seconds / 2:
             starts = _starts_in(self.tree, self.trees, self.rng)
         bound = leaves_bound if self.grid is None else _bound_on
         grid = self.trees if self.grid is None else self.grid
         return bound(grid, starts, 1e9 * seconds, self.rng, self.tree.n_leaves, deadline)
 
-    def bounded(self, known):
-        """The tree at hand, and what no faithful tree can be smaller than."""
-        seconds = self.bound_seconds
-        if self.limited:
-            left = self.deadline - LEAF_SECONDS * self.tree.n_leaves - monotonic()
-            seconds = max(min(seconds, left), 0.1 * seconds)
-        leaves = self.lower_bound(seconds)
-        depth = max([part.depth_bound for part in known], default=0)
-        leaves = max([leaves, depth + 1, *(part.leaves_bound for part in known)])
+    def bounded(self, parts):
+        """The tree, and lower bounds: of its cells, and of the parts that were solved."""
+        left = self.deadline - EFFORT.leaf_seconds * self.tree.n_leaves - monotonic()
+        leaves = self.lower_bound(max(min(self.bound_seconds, left), 0.1 * self.bound_seconds))
+        depth = max(part.depth_bound for part in parts)
+        leaves = max([leaves, depth + 1, *(part.leaves_bound for part in parts)])
         depth = max(depth, _least_depth_of(leaves))
         self.report(f"bounds: depth {depth}, {leaves} leaves")
         optimal = {
@@ -576,7 +612,7 @@ class Forecast:
 def forecast(problem, objective, *, max_bytes, seconds, rng):
     """Look at a forest for a moment, and extrapolate; `seconds` is inf for no limit."""
     deadline, limit = monotonic() + seconds, seconds
-    seconds = FORECAST_SECONDS if np.isinf(limit) else limit
+    seconds = EFFORT.forecast_seconds if np.isinf(limit) else limit
     grid, labels, shape = None, None, problem.trees.shape
     if problem.can_label_all(max_bytes, seconds):
         with suppress(OutOfTime):
@@ -592,9 +628,9 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
     n_leaves = _forecast_leaves(problem, objective, labels, max_bytes, limit, rng)
     starts = _starts_anywhere(problem.trees, rng)
     if grid is None:
-        bound = leaves_bound(problem.trees, starts, 1e9 * BOUND_SHARE * seconds, rng)
+        bound = leaves_bound(problem.trees, starts, 1e9 * EFFORT.bound_share * seconds, rng)
     else:
-        bound = _bound_on(grid, starts, 1e9 * BOUND_SHARE * seconds, rng)
+        bound = _bound_on(grid, starts, 1e9 * EFFORT.bound_share * seconds, rng)
     return Forecast(
         shape,
         n_states,
@@ -608,8 +644,8 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
 def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
     """Leaves of a faithful tree: of one that is found in a moment, else extrapolated."""
     deadline, limited = monotonic() + seconds / 2, np.isfinite(seconds)
-    if labels is None or not (limited or labels.size <= FORECAST_CELLS):
-        grown = problem.space.grow(deadline, MAX_LEAVES if limited else FORECAST_GROWN)
+    if labels is None or not (limited or labels.size <= EFFORT.forecast_cells):
+        grown = problem.space.grow(deadline, MAX_LEAVES if limited else EFFORT.forecast_grown)
         if grown is not None:
             return CellTree(grown).n_leaves
     else:
@@ -617,7 +653,7 @@ def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
         with suppress(Stopped):
             draft.build()
             return draft.n_leaves
-    return problem.space.forecast_leaves(monotonic() + BOUND_SHARE * seconds, rng)
+    return problem.space.forecast_leaves(monotonic() + EFFORT.bound_share * seconds, rng)
 
 
 def _labelled(trees, max_bytes, deadline):

@@ -24,37 +24,69 @@ from ensemble_simplify.proof import Neighbourhood, TreeLines, differences, n_nea
 
 # What a leaf costs where no point may be wrong: all leaves together cost less than one point.
 NO_ERRORS = 1e-7
-# Splits followed at every node, and of one axis among them; and for a first look.
-WIDTH, AN_AXIS, FIRST_WIDTH = 12, 3, 3
-# Units of work (a nanosecond or two each) without a time limit: for looking ahead, and for
-# searching parts again, as a multiple of what looking ahead took, between two ends.
-FIRST_WORK, LOOK_WORK, IMPROVE_TIMES, IMPROVE_WORK = 3e8, 1e10, 15.0, (2e7, 4e9)
-# The same for each price on the path of exceptions: looking ahead, and searching again.
-PATH_WORK, PATH_TIMES, PATH_IMPROVE = 1e9, 5.0, (2e6, 3e8)
-# For the proofs, and for the bound.
-PROOF_WORK, BOUND_LOOKS = 5e8, 1e8
-# Prices of a leaf on the path, from a share of the weight of all points to another.
-N_PRICES, PRICES = 12, (1 / 8, 1 / 30_000)
-# Shares of a time limit: the tree (looking ahead, then searching again), the path, what is kept
-# aside for agreement, and the rest for bounds.
-TREE_SHARE, PATH_SHARE, ASIDE_SHARE = 0.5, 0.2, 0.1
-# Cells of a grid on which the smallest tree is found by dynamic programming, and the work of one
-# pass, in nanoseconds, without a time limit.
-GRID_CELLS, GRID_WORK = 1 << 16, 1e9
-# Promised points that are written into such a grid.
-GRID_POINTS = 1e8
-# From so many leaves on, numbers of leaves on the path are at least this factor apart.
-MANY_LEAVES, PATH_STEP = 64, 1.2
-# Cells added at a time where the tree is wrong, two changes away or more.
-MAX_ADDED = 2000
-# Trees compared on all points once there is one that is right.
-MAX_TRIES = 4
-# Points that are compared at most without a time limit.
-MAX_POINTS = 2e11
 # Bytes that a row takes on each axis.
 POINT_BYTES = 64
 # Share of the rows that is held out to measure agreement.
 ASIDE = 0.2
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is tried: in units of work without a time limit, in shares of the time with one."""
+
+    # Splits that are followed at every node,
+    width: int = 12
+    # and those of one axis among them.
+    an_axis: int = 3
+    # Splits that are followed at every node for the first tree.
+    first_width: int = 3
+    # Units of work, a nanosecond or two each, for looking ahead for the first tree.
+    first_work: float = 3e8
+    # Without a time limit: units of work for looking ahead for a small tree.
+    look_work: float = 1e10
+    # Searching its parts again takes so many times the work that looking ahead took,
+    improve_times: float = 15.0
+    # but at least and at most so many units.
+    improve_work: tuple = (2e7, 4e9)
+    # The same for each price on the path of exceptions: units for looking ahead,
+    path_work: float = 1e9
+    # so many times as many for searching again,
+    path_times: float = 5.0
+    # at least and at most so many.
+    path_improve: tuple = (2e6, 3e8)
+    # Without a time limit: units of work for the proofs that no tree is smaller.
+    proof_work: float = 5e8
+    # Points that are looked at for the lower bound.
+    bound_looks: float = 1e8
+    # Number of prices of a leaf on the path of exceptions.
+    n_prices: int = 12
+    # The first and the last price, as shares of the weight of all points.
+    prices: tuple = (1 / 8, 1 / 30_000)
+    # Share of a time limit for the tree: half for looking ahead, half for searching again.
+    tree_share: float = 0.5
+    # Share of a time limit for the path of exceptions,
+    path_share: float = 0.2
+    # and for the path without the rows that are held out. The rest is for bounds.
+    aside_share: float = 0.1
+    # Grids of at most so many cells are solved exactly by dynamic programming,
+    grid_cells: int = 1 << 16
+    # if at most so many points are promised,
+    grid_points: float = 1e8
+    # and, without a time limit, one pass takes at most so many nanoseconds by forecast.
+    grid_work: float = 1e9
+    # From so many leaves on, numbers of leaves on the path grow
+    many_leaves: int = 64
+    # by this factor at least.
+    path_step: float = 1.2
+    # Cells added at a time where the tree is wrong two changes away or more.
+    max_added: int = 2000
+    # Trees that are compared on all points once there is one that is right.
+    max_tries: int = 4
+    # Without a time limit, promises about more points are refused.
+    max_points: float = 2e11
+
+
+EFFORT = Effort()
 
 
 class TooManyPoints(Exception):
@@ -164,7 +196,7 @@ class LineSearch:
         distinct, self.counts = np.unique(cells, axis=0, return_counts=True)
         self.n_points = n_near(len(distinct), shape, max_changes)
         self.check_memory(distinct)
-        if self.n_points > MAX_POINTS and not np.isfinite(seconds):
+        if self.n_points > EFFORT.max_points and not np.isfinite(seconds):
             raise TooManyPoints(self.n_points)
         try:
             self.near = Neighbourhood.of(lines, cells, min(max_changes, 1), weights, self.at(1.0))
@@ -207,10 +239,10 @@ class LineSearch:
 
     def find(self):
         """Find a small tree that keeps the promise."""
-        if n_cells(self.shape) <= GRID_CELLS and self.n_points <= GRID_POINTS:
+        if n_cells(self.shape) <= EFFORT.grid_cells and self.n_points <= EFFORT.grid_points:
             self.solve_on_grid()
         if self.nodes is None and self.max_changes <= 1:
-            self.nodes = self.improved_tree(self.first_tree(), self.at(TREE_SHARE))
+            self.nodes = self.improved_tree(self.first_tree(), self.at(EFFORT.tree_share))
         elif self.nodes is None:
             self.find_beyond()
         self.report(f"{n_leaves(self.nodes)} leaves")
@@ -221,7 +253,7 @@ class LineSearch:
         Cells that are not promised are free. Where that takes too long, nothing is found.
         """
         numbers = [np.arange(n - 1) for n in self.shape]
-        deadline, limited = self.at(TREE_SHARE), np.isfinite(self.seconds)
+        deadline, limited = self.at(EFFORT.tree_share), np.isfinite(self.seconds)
         try:
             labels = self.labelled_grid(deadline)
             grid = Grid(np.arange(len(self.shape)), numbers, labels).simplified()
@@ -230,7 +262,7 @@ class LineSearch:
                 "leaves",
                 max_bytes=self.max_bytes,
                 seconds=deadline - monotonic(),
-                max_work=np.inf if limited else GRID_WORK,
+                max_work=np.inf if limited else EFFORT.grid_work,
             )
         except (TooLarge, Stopped):
             return
@@ -262,7 +294,11 @@ class LineSearch:
         if cost >= 1.0:
             raise NoTreeInTime
         better, found = trees.find(
-            NO_ERRORS, FIRST_WIDTH, 1, deadline=self.at(TREE_SHARE / 5), work=FIRST_WORK
+            NO_ERRORS,
+            EFFORT.first_width,
+            1,
+            deadline=self.at(EFFORT.tree_share / 5),
+            work=EFFORT.first_work,
         )
         return found if better < cost else nodes
 
@@ -271,12 +307,16 @@ class LineSearch:
         self.report(f"first tree: {n_leaves(nodes)} leaves")
         trees, limited = self.trees(), np.isfinite(deadline)
         middle = (monotonic() + deadline) / 2
-        work = np.inf if limited else LOOK_WORK
-        _, found = trees.find(NO_ERRORS, WIDTH, AN_AXIS, deadline=middle, work=work)
+        work = np.inf if limited else EFFORT.look_work
+        _, found = trees.find(NO_ERRORS, EFFORT.width, EFFORT.an_axis, deadline=middle, work=work)
         if n_leaves(found) < n_leaves(nodes) and trees.wrong_weight(found) < 1.0:
             nodes = found
-        work = np.inf if limited else np.clip(IMPROVE_TIMES * trees.work_done, *IMPROVE_WORK)
-        return trees.improve(nodes, NO_ERRORS, WIDTH, AN_AXIS, work, deadline)
+        work = (
+            np.inf
+            if limited
+            else np.clip(EFFORT.improve_times * trees.work_done, *EFFORT.improve_work)
+        )
+        return trees.improve(nodes, NO_ERRORS, EFFORT.width, EFFORT.an_axis, work, deadline)
 
     def find_beyond(self):
         """`find` for two changes or more: cells on which the tree is wrong are added.
@@ -293,7 +333,7 @@ class LineSearch:
                 if self.nodes is not None:
                     done = tries > 0 and len(wrong) == 0
                     tries += 1
-                    if done or tries > MAX_TRIES or monotonic() > self.at(TREE_SHARE):
+                    if done or tries > EFFORT.max_tries or monotonic() > self.at(EFFORT.tree_share):
                         return
                 if len(wrong):
                     self.check_memory(np.concatenate([self.near.cells, wrong]))
@@ -303,7 +343,7 @@ class LineSearch:
                     self.report(f"{n_leaves(nodes)} leaves, wrong near {len(wrong)} cells or more")
                 nodes = self.first_tree()
                 if self.nodes is not None:
-                    nodes = self.improved_tree(nodes, self.at(TREE_SHARE))
+                    nodes = self.improved_tree(nodes, self.at(EFFORT.tree_share))
         except Stopped:
             if self.nodes is None:
                 raise NoTreeInTime from None
@@ -325,7 +365,7 @@ class LineSearch:
                 axis = changed[self.rng.integers(len(changed))]
                 back[axis] = start[axis]
                 found[back.tobytes()] = back
-                if len(found) >= MAX_ADDED:
+                if len(found) >= EFFORT.max_added:
                     return np.array(list(found.values()))
         return np.array(list(found.values())).reshape(-1, len(self.shape))
 
@@ -356,11 +396,11 @@ class LineSearch:
                 near.own_last,
                 near.runs,
                 int(self.rng.integers(1 << 63)),
-                np.inf if limited and not prove else BOUND_LOOKS,
+                np.inf if limited and not prove else EFFORT.bound_looks,
                 half,
             )
             self.leaves_bound = max(self.leaves_bound, len(points))
-        budget = trees.work_done + PROOF_WORK
+        budget = trees.work_done + EFFORT.proof_work
         while prove and self.leaves_bound < found:
             # the last step is the proof; without a limit of time, of work
             work = np.inf if limited else budget - trees.work_done
@@ -383,7 +423,7 @@ class LineSearch:
 
     def explore(self):
         """Find trees with exceptions, for one change or none; maybe a smaller one without."""
-        share = TREE_SHARE + PATH_SHARE
+        share = EFFORT.tree_share + EFFORT.path_share
         front = self.front(self.near, share, self.nodes)
         fewest = int(front.sizes()[-1])
         if front.errors[-1] == 0.0 and fewest < n_leaves(self.nodes):
@@ -392,12 +432,12 @@ class LineSearch:
         near, limited = self.near.of_rows(self.kept), np.isfinite(self.seconds)
         _, nodes = self.trees(near).find(
             NO_ERRORS,
-            WIDTH // 2,
+            EFFORT.width // 2,
             2,
-            deadline=self.at(share + ASIDE_SHARE / 2) if limited else np.inf,
-            work=np.inf if limited else PATH_WORK,
+            deadline=self.at(share + EFFORT.aside_share / 2) if limited else np.inf,
+            work=np.inf if limited else EFFORT.path_work,
         )
-        self.fronts = front, self.front(near, share + ASIDE_SHARE, nodes)
+        self.fronts = front, self.front(near, share + EFFORT.aside_share, nodes)
 
     def path(self):
         """Trees of growing size with fewer and fewer exceptions, the last without any.
@@ -439,17 +479,17 @@ class LineSearch:
         front.add(Prunings(nodes, *trees.leaf_errors(nodes)))
         limited = np.isfinite(self.seconds)
         end, now = self.at(share), monotonic()
-        for k, price in enumerate(total * np.geomspace(*PRICES, N_PRICES)):
+        for k, price in enumerate(total * np.geomspace(*EFFORT.prices, EFFORT.n_prices)):
             if price < 0.5 or monotonic() > end:
                 break
-            limit = now + (end - now) * (k + 1) / N_PRICES if limited else np.inf
-            work = np.inf if limited else PATH_WORK
+            limit = now + (end - now) * (k + 1) / EFFORT.n_prices if limited else np.inf
+            work = np.inf if limited else EFFORT.path_work
             half = monotonic() + (limit - monotonic()) / 2 if limited else np.inf
             before = trees.work_done
-            _, found = trees.find(price, WIDTH, AN_AXIS, deadline=half, work=work)
+            _, found = trees.find(price, EFFORT.width, EFFORT.an_axis, deadline=half, work=work)
             if not limited:
-                work = np.clip(PATH_TIMES * (trees.work_done - before), *PATH_IMPROVE)
-            found = trees.improve(found, price, WIDTH, AN_AXIS, work, limit)
+                work = np.clip(EFFORT.path_times * (trees.work_done - before), *EFFORT.path_improve)
+            found = trees.improve(found, price, EFFORT.width, EFFORT.an_axis, work, limit)
             front.add(Prunings(found, *trees.leaf_errors(found)))
         return front
 
@@ -537,7 +577,7 @@ def spread(sizes):
     """Some of the numbers of leaves, each a good step from the one before, and the last."""
     kept = []
     for m in sizes:
-        if not kept or m <= MANY_LEAVES or m >= PATH_STEP * kept[-1]:
+        if not kept or m <= EFFORT.many_leaves or m >= EFFORT.path_step * kept[-1]:
             kept.append(int(m))
     if kept[-1] != sizes[-1]:
         kept.append(int(sizes[-1]))

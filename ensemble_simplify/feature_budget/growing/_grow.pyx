@@ -243,15 +243,15 @@ cdef intp_t partition(
     vector[intp_t]& rows,           # IN / OUT: those of the left child to the front
 ) noexcept nogil:
     # Returns where the rows of the right child begin.
-    cdef intp_t middle = first
+    cdef intp_t divide = first
     cdef intp_t i, row
     for i in range(first, last):
         row = rows[i]
         if <float64_t>X[row, best.feature] <= best.threshold:
-            rows[i] = rows[middle]
-            rows[middle] = row
-            middle += 1
-    return middle
+            rows[i] = rows[divide]
+            rows[divide] = row
+            divide += 1
+    return divide
 
 
 def grow(
@@ -294,7 +294,7 @@ def grow(
     cdef Task task
     cdef Split best
     cdef Rule rule
-    cdef intp_t i, k, node, size, middle
+    cdef intp_t i, k, node, size, divide
     cdef intp_t work = 0
     cdef float64_t total, price
     cdef float64_t everyone = 0.0
@@ -364,14 +364,14 @@ def grow(
             if rule.shares:
                 for i in range(task.first, task.last):
                     ledger.buy(best.feature, rows[i])
-            middle = partition(X, best, task.first, task.last, rows)
+            divide = partition(X, best, task.first, task.last, rows)
             task.parent = node
             task.depth += 1
             i = task.first
-            task.first = middle
+            task.first = divide
             task.is_right = 1
             stack.push_back(task)
-            task.last = middle
+            task.last = divide
             task.first = i
             task.is_right = 0
             stack.push_back(task)

@@ -49,7 +49,7 @@ _MAX_ARCS = 3e8
 # and how many features are tried in the place of one.
 _MAX_ADDED = 6
 
-# Rounds of filling up.
+# Rounds in which what is left of the budget is spent, at most.
 _MAX_FILLS = 3
 
 

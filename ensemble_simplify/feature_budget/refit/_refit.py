@@ -36,30 +36,37 @@ from ensemble_simplify.feature_budget.pruning._choice import ROUNDING
 from ensemble_simplify.feature_budget.refit._writing import voting_trees
 from ensemble_simplify.reading import tree_estimators, widen_members
 
-# Each set of features costs at most this share of the one before.
-_SHRINK = 0.8
 
-# From so many rows times trees on, candidates have trees of the given kind only.
-_MANY = 1e6
+@dataclass(frozen=True)
+class Effort:
+    """How many ensembles and prunings are tried and judged."""
 
-# Trees of a candidate, unless the estimator says how many.
-_N_TREES = 100
+    # Each set of features costs at most this share of the one before.
+    shrink: float = 0.8
+    # From so many rows times trees on, candidates have trees of the given kind only.
+    many: float = 1e6
+    # Trees of a candidate, unless the estimator says how many.
+    n_trees: int = 100
+    # Each ensemble is first tried with this share of its trees,
+    trial_share: float = 0.25
+    # but with at least so many.
+    trial_trees: int = 25
+    # For each of so many budgets,
+    n_budgets: int = 10
+    # so many of the best trials are grown in full.
+    n_kept: int = 2
+    # Prunings of a path that are judged, at most.
+    max_judged: int = 24
+    # Folds in which an ensemble without bootstrapping is judged.
+    n_folds: int = 5
+    # Rows, at most, whose scores are kept one by one for each pruning.
+    max_sampled: int = 2000
 
-# Each ensemble is first tried with this share of its trees, but not with fewer than so many.
-_TRIAL_SHARE = 0.25
-_TRIAL_TREES = 25
 
-# Of the trials, so many are grown in full for each of so many budgets.
-_N_KEPT = 2
-_N_BUDGETS = 10
+EFFORT = Effort()
 
-# Penalties of forests with shared purchases.
+# Penalties of forests with shared purchases, by the kind of purchase.
 _PENALTIES = {"rows": (0.1, 0.3, 1.0, 2.0), "forest": (0.05, 0.1, 0.2, 0.3, 0.5)}
-
-# Prunings of a path that are judged.
-_MAX_JUDGED = 24
-
-_N_FOLDS = 5
 
 _FORESTS = (
     ExtraTreesClassifier,
@@ -128,7 +135,7 @@ def feature_sets(prices, importance_on, budget=np.inf):
         value = np.zeros(len(prices.resources))
         value[kept] = worth
         price = prices.of_set(kept)
-        goal = _SHRINK * price
+        goal = EFFORT.shrink * price
         if goal < budget < price * (1 - ROUNDING):
             goal = budget
         goal *= 1 + ROUNDING
@@ -278,7 +285,7 @@ def judged_prunings(case):
     better.
     """
     path = case.path
-    wanted = np.linspace(0, path.costs[0], _MAX_JUDGED)
+    wanted = np.linspace(0, path.costs[0], EFFORT.max_judged)
     nearest = np.unique(np.searchsorted(-path.costs, -wanted).clip(0, len(path.costs) - 1))
     return np.append(-1, nearest)
 
@@ -448,13 +455,10 @@ class Judged:
 
 def sampled_rows(n_rows):
     """Rows whose scores are compared one by one: all, unless there are many."""
-    if n_rows <= _MAX_SAMPLED:
+    if n_rows <= EFFORT.max_sampled:
         return np.arange(n_rows)
-    return np.random.default_rng(0).choice(n_rows, _MAX_SAMPLED, replace=False)
+    return np.random.default_rng(0).choice(n_rows, EFFORT.max_sampled, replace=False)
 
-
-# Scores of so many rows are kept for each pruning.
-_MAX_SAMPLED = 2000
 
 # Weight of the Brier score in the choice among candidates.
 _BRIER = 0.5
@@ -463,8 +467,8 @@ _BRIER = 0.5
 def folds_of(y, classification, seed):
     """Folds for an ensemble whose trees were all grown on all rows."""
     smallest = np.bincount(y).min() if classification else 0
-    kind = StratifiedKFold if classification and smallest >= _N_FOLDS else KFold
-    n_folds = min(_N_FOLDS, len(y))
+    kind = StratifiedKFold if classification and smallest >= EFFORT.n_folds else KFold
+    n_folds = min(EFFORT.n_folds, len(y))
     return list(kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
 
 
@@ -545,9 +549,9 @@ class CandidateSearch:
             self._judge("as given", own, every)
         else:
             self._cross_judge("as given", own, unfitted)
-        n_trees = getattr(unfitted, "n_estimators", _N_TREES)
+        n_trees = getattr(unfitted, "n_estimators", EFFORT.n_trees)
         ensembles = families(unfitted, n_trees)
-        if len(self.X) * n_trees > _MANY:
+        if len(self.X) * n_trees > EFFORT.many:
             kind = next(iter(ensembles))
             ensembles = {kind: ensembles[kind]}
         elif own.forest.classes is not None and not np.isnan(self.X).any():
@@ -574,7 +578,7 @@ class CandidateSearch:
     def _try(self, name, ensemble, features):
         """Judge an ensemble by some of its trees; all, if it has few."""
         n_trees = ensemble.n_estimators
-        few = min(n_trees, max(_TRIAL_TREES, round(_TRIAL_SHARE * n_trees)))
+        few = min(n_trees, max(EFFORT.trial_trees, round(EFFORT.trial_share * n_trees)))
         part = ensemble if few == n_trees else clone(ensemble).set_params(n_estimators=few)
         model, candidate = self._add(name, part, features)
         if candidate is not None:
@@ -593,12 +597,12 @@ class CandidateSearch:
             return
         points = PruningChoices([one for one, _ in self.trials], self.weight)
         order = []
-        for budget in np.linspace(0, points.costs.max(), _N_BUDGETS + 1)[:0:-1]:
+        for budget in np.linspace(0, points.costs.max(), EFFORT.n_budgets + 1)[:0:-1]:
             lowest = [
                 one.scores[one.costs <= budget * (1 + 1e-9)].min(initial=np.inf)
                 for one, _ in self.trials
             ]
-            order += np.argsort(lowest, kind="stable")[:_N_KEPT].tolist()
+            order += np.argsort(lowest, kind="stable")[: EFFORT.n_kept].tolist()
             order.append(int(points.of[points.choice(budget, unpruned=True)]))
         for i in dict.fromkeys(order):
             trial, ensemble = self.trials[i]
