@@ -117,14 +117,7 @@ class LinearProgram:
         self._check(self._highs.passModel(model), "passModel")
 
     def add_columns(self, cost, A, *, lower=0.0, upper=np.inf):
-        """Add columns, not restricted to whole numbers; the basis stays.
-
-        Parameters
-        ----------
-        cost : array-like of shape (n_new,)
-        A : sparse array of shape (n_rows, n_new)
-        lower, upper : float or array-like of shape (n_new,)
-        """
+        """Add columns with a cost each, not restricted to whole numbers; the basis stays."""
         A = sparse.csc_array(A)
         n_new = A.shape[1]
         status = self._highs.addCols(
@@ -141,13 +134,7 @@ class LinearProgram:
         self.n_columns += n_new
 
     def add_rows(self, A, *, lower=-np.inf, upper=np.inf):
-        """Add rows; the basis stays.
-
-        Parameters
-        ----------
-        A : sparse array or array-like of shape (n_new, n_columns)
-        lower, upper : float or array-like of shape (n_new,)
-        """
+        """Add rows, a matrix of shape (n_new, n_columns); the basis stays."""
         A = sparse.csr_array(A)
         n_new = A.shape[0]
         status = self._highs.addRows(
@@ -183,17 +170,7 @@ class LinearProgram:
         self._check(self._highs.setSolution(solution), "setSolution")
 
     def solve(self, time_limit=None):
-        """Solve, from the last basis if there is one.
-
-        Parameters
-        ----------
-        time_limit : float or None
-            Seconds for this call.
-
-        Returns
-        -------
-        Solution
-        """
+        """Solve, from the last basis if there is one; `time_limit` is for this call alone."""
         if not self.n_columns:
             return self._empty_solution()
         limit = np.inf if time_limit is None else max(0.0, float(time_limit))

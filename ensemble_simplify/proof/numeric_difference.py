@@ -119,12 +119,7 @@ class Closeness:
     # ------------------------------------------------------------------ the models' own answers
 
     def ask(self, cells):
-        """By how much the models' own answers differ beyond the tolerance, and which do.
-
-        Returns
-        -------
-        bool array of shape (n,)
-        """
+        """Which of some cells the models' own answers differ at beyond the tolerance, as bools."""
         apart = np.zeros(len(cells), dtype=bool)
         for i in range(0, len(cells), ASKED):
             part = slice(i, i + ASKED)
@@ -149,9 +144,7 @@ class Closeness:
     def _on_lines(self, cells, axis):
         """Excess over the relative tolerance, and the difference, along an axis through cells.
 
-        Returns
-        -------
-        excess, difference : float64 arrays of shape (n, cells of the axis)
+        Both are float64 of shape (n, cells of the axis).
         """
         length = self.axes.shape[axis]
         sums = np.tile(np.concatenate(self.start), (len(cells) * length, 1))
@@ -190,19 +183,7 @@ class Closeness:
             self.ask(cells)
 
     def near(self, cells, max_changes, deadline=np.inf):
-        """Compare the models at every point near some rows.
-
-        Parameters
-        ----------
-        cells : int32 array of shape (n_rows, n_axes)
-        max_changes : int
-        deadline : float
-            On the clock of ``time.monotonic()``.
-
-        Returns
-        -------
-        Found
-        """
+        """Compare the models at every point near some rows, int32 cells of shape (n_rows, n_axes)."""
         found = self.found
         if max_changes == 0:
             apart = self.ask(cells)
@@ -292,12 +273,7 @@ class Closeness:
         return self.atol + self.rtol * (float(top.max()) + self.margin)
 
     def everywhere(self, rng, deadline=np.inf, max_boxes=None):
-        """Compare the models at every point of the domain.
-
-        Returns
-        -------
-        Found
-        """
+        """Compare the models at every point of the domain."""
         found = self.found
         found.bound = self._furthest()
         self.climb(rng, deadline)

@@ -134,11 +134,8 @@ def _search_ties(space, deadline):
     other goes to where, on its line of cells, the two largest scores are closest. That finds in
     moments what bounds cannot: in a box with hundreds of trees they leave everything open.
 
-    Returns
-    -------
-    n_boxes : int
-        Boxes that were searched.
-    cells : int32 array of shape (1, n_axes) or None
+    Returns the number of boxes that were searched, and the cell, int32 of shape (1, n_axes), or
+    None.
     """
     rng = np.random.default_rng(0)
     deadline = TIE_SHARE * deadline + (1.0 - TIE_SHARE) * monotonic()

@@ -35,25 +35,12 @@ ROUNDS = (256, 16_384, None)
 
 
 def forms_of(trees, lead, classes, a, b, rounding):
-    """What a point needs at which one vote answers a class, and another vote another class.
+    """What a point needs at which one vote answers `a`, and another vote `b`: forms, start, need.
 
-    Parameters
-    ----------
-    trees : JoinedTrees
-    lead : callable
-        ``lead(vote, a, b)``: the lead of a class over another in one of the two votes: of the
-        leaves, at the start, and the least that counts.
-    classes : pair of int arrays
-        Of the votes.
-    a, b : int
-        What the first and the second answer.
-    rounding : callable
-        ``rounding(m)``: largest error of a sum of `m` times the first lead and the second one.
-
-    Returns
-    -------
-    forms, start, need : float64 arrays
-        See ``JointSearch.find``.
+    See ``JointSearch.find``. `classes` are the labels of each vote. ``lead(vote, a, b)`` is the
+    lead of a class over another in one of the two votes: of the leaves, at the start, and the least
+    that counts. ``rounding(m)`` is the largest error of a sum of `m` times the first lead and the
+    second.
     """
     first, second = classes
     forms = [(*lead(0, a, k), rounding(1.0)) for k in first.tolist() if k != a]
@@ -143,13 +130,7 @@ class PairOfVotes:
     def refute(self, box=None, deadline=np.inf, max_boxes=None):
         """Look for a cell on which the forests' own answers differ, or are wrong.
 
-        Parameters
-        ----------
-        box : pair of int32 arrays or None
-            Where to look; None: everywhere.
-        deadline : float
-            On the clock of ``time.monotonic()``.
-        max_boxes : int or None
+        `box` says where to look; None: everywhere.
 
         Returns
         -------
