@@ -183,7 +183,7 @@ class Closeness:
             self.ask(cells)
 
     def near(self, cells, max_changes, deadline=np.inf):
-        """Compare the models at every point near some rows, int32 cells of shape (n_rows, n_axes)."""
+        """Compare the models at every point near some rows, cells of shape (n_rows, n_axes)."""
         found = self.found
         if max_changes == 0:
             apart = self.ask(cells)
