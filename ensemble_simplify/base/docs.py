@@ -42,7 +42,7 @@ Returns
 -------
 self : estimator
     The fitted estimator.""",
-    "labels": """\
+    "predictions": """\
 Returns
 -------
 ndarray of shape (n_samples,)
@@ -92,14 +92,16 @@ display : object
 
 
 def fill_docs(owner, texts=COMMON):
-    """Put the texts into the docstring of a function or class, and return that."""
+    """Put the texts, which may hold others, into the docstring of a function or class."""
+
+    def filled(text):
+        return re.sub(r"^( *)\{(\w+)\}$", of_line, text, flags=re.MULTILINE)
+
+    def of_line(found):
+        return indent(filled(texts[found[2]]), found[1])
+
     if owner.__doc__:
-        owner.__doc__ = re.sub(
-            r"^( *)\{(\w+)\}$",
-            lambda found: indent(texts[found[2]], found[1]),
-            owner.__doc__,
-            flags=re.MULTILINE,
-        )
+        owner.__doc__ = filled(owner.__doc__)
     return owner
 
 

@@ -124,11 +124,16 @@ class Closeness:
         for i in range(0, len(cells), ASKED):
             part = slice(i, i + ASKED)
             a, b = self.answers(cells[part])
-            difference = np.abs(a - b)
-            apart[part] = (difference > self.atol + self.rtol * np.abs(b)).any(axis=1)
-            self.found.largest = max(self.found.largest, float(difference.max(initial=0.0)))
-            if apart[part].any() and self.found.cell is None:
-                self.found.cell = cells[part][np.flatnonzero(apart[part])[0]].copy()
+            apart[part] = self._note(cells[part], a, b)
+        return apart
+
+    def _note(self, cells, a, b):
+        """Which answers are apart; the first of them refutes, whatever bounds say."""
+        difference = np.abs(a - b)
+        apart = (difference > self.atol + self.rtol * np.abs(b)).any(axis=1)
+        self.found.largest = max(self.found.largest, float(difference.max(initial=0.0)))
+        if apart.any() and self.found.cell is None:
+            self.found.cell = cells[apart.argmax()].copy()
         return apart
 
     def _is_inside(self, cells):
@@ -146,16 +151,20 @@ class Closeness:
 
         Both are float64 of shape (n, cells of the axis).
         """
+        a, b = np.split(self._sums_on_lines(cells, axis), 2, axis=1)
+        difference = np.abs(a - b)
+        excess = (difference - self.rtol * np.abs(b)).max(axis=1)
+        shape = len(cells), self.axes.shape[axis]
+        return excess.reshape(shape), difference.max(axis=1).reshape(shape)
+
+    def _sums_on_lines(self, cells, axis):
+        """Both models' outputs, side by side, at all cells of lines, one line after the other."""
         length = self.axes.shape[axis]
         sums = np.tile(np.concatenate(self.start), (len(cells) * length, 1))
         paint_lines(
             self.trees.nodes, self.trees.offsets[:-1], self._numbers, cells, axis, length, sums
         )
-        a, b = np.split(sums, 2, axis=1)
-        difference = np.abs(a - b)
-        excess = (difference - self.rtol * np.abs(b)).max(axis=1)
-        shape = len(cells), length
-        return excess.reshape(shape), difference.max(axis=1).reshape(shape)
+        return sums
 
     def climb(self, rng, deadline=np.inf):
         """Move random cells, one coordinate after the other, to where the excess is largest."""
@@ -185,11 +194,11 @@ class Closeness:
     def near(self, cells, max_changes, deadline=np.inf):
         """Compare the models at every point near some rows, cells of shape (n_rows, n_axes)."""
         found = self.found
-        if max_changes == 0:
-            apart = self.ask(cells)
+        apart = self.ask(cells)
+        if apart.any() or max_changes == 0:
             found.outcome = not apart.any()
             found.row = int(apart.argmax()) if apart.any() else None
-            found.bound = found.largest
+            found.bound = found.largest if max_changes == 0 else self._furthest()
             return found
         # a bound on every point, until all points near the rows have been seen
         found.bound = self._furthest()
@@ -243,15 +252,15 @@ class Closeness:
 
     # ------------------------------------------------------------------ boxes
 
-    def _cases(self, bar):
+    def _cases(self, bar, rtol):
         """What a point needs that is further apart than a bar: forms, starts and needs."""
         one, two = self.leaves
         for k in range(self.n_outputs):
             for sign in (1.0, -1.0):
                 forms = [sign * (one[:, k] - two[:, k])]
                 start = [sign * (self.start[0][k] - self.start[1][k])]
-                if self.rtol > 0:
-                    for side in (self.rtol, -self.rtol):
+                if rtol > 0:
+                    for side in (rtol, -rtol):
                         forms.append(forms[0] + side * two[:, k])
                         start.append(start[0] + side * self.start[1][k])
                 forms = np.ascontiguousarray(np.column_stack(forms))
@@ -259,18 +268,18 @@ class Closeness:
 
     def _furthest(self):
         """A bound on all differences, before anything is searched."""
-        one, two = self.leaves
-        apart, start = one - two, self.start[0] - self.start[1]
-        top = self.trees.most(np.hstack([apart, -apart])) + np.concatenate([start, -start])
+        return self._largest(self.leaves[0] - self.leaves[1], self.start[0] - self.start[1])
+
+    def _largest(self, leaves, start):
+        """A bound on the absolute value of some sums."""
+        top = self.trees.most(np.hstack([leaves, -leaves])) + np.concatenate([start, -start])
         return float(top.max()) + self.margin
 
     def _most_allowed(self):
         """The tolerance where the second model's answer is largest."""
         if self.rtol == 0:
             return self.atol
-        two, start = self.leaves[1], self.start[1]
-        top = self.trees.most(np.hstack([two, -two])) + np.concatenate([start, -start])
-        return self.atol + self.rtol * (float(top.max()) + self.margin)
+        return self.atol + self.rtol * self._largest(self.leaves[1], self.start[1])
 
     def everywhere(self, rng, deadline=np.inf, max_boxes=None):
         """Compare the models at every point of the domain."""
@@ -290,7 +299,7 @@ class Closeness:
         bar, last = self.atol + self.margin, self.atol - self.margin
         bars = bar + (found.bound - bar) * 0.5 ** np.arange(1, BARS) if found.bound > bar else []
         for level, limit in [*((b, None) for b in bars), (bar, None), (last, GREY_BOXES)]:
-            below, reason = self._is_below(level, self.ask, limit, deadline, max_boxes)
+            below, reason = self._is_below(level, self.ask, limit, deadline, max_boxes, self.rtol)
             if found.cell is not None:
                 found.outcome = False
                 return
@@ -307,39 +316,34 @@ class Closeness:
     def _bracket(self, deadline, max_boxes):
         """Close in on the largest difference, as far as little effort goes."""
         found = self.found
-        rtol, self.rtol = self.rtol, 0.0
         beyond, n_failed = 0.0, 0
-        try:
-            for _ in range(BISECTIONS):
-                low = max(found.largest + self.margin, beyond)
-                if found.bound - low <= max(2.0 * self.margin, CLOSE * found.bound):
-                    return
-                level = 0.5 * (low + found.bound)
-                below, reason = self._is_below(
-                    level, self._raises, BRACKET_BOXES, deadline, max_boxes
-                )
-                if reason is None:
-                    found.bound = min(found.bound, below)
-                    continue
-                # too low a bar for so little effort
-                beyond, n_failed = level, n_failed + 1
-                if reason != "rounding" or n_failed == FAILURES:
-                    return
-        finally:
-            self.rtol = rtol
+        for _ in range(BISECTIONS):
+            low = max(found.largest + self.margin, beyond)
+            if found.bound - low <= max(2.0 * self.margin, CLOSE * found.bound):
+                break
+            level = 0.5 * (low + found.bound)
+            below, reason = self._is_below(level, self._raises, BRACKET_BOXES, deadline, max_boxes)
+            if reason is None:
+                found.bound = min(found.bound, below)
+                continue
+            # too low a bar for so little effort
+            beyond, n_failed = level, n_failed + 1
+            if reason != "rounding" or n_failed == FAILURES:
+                break
+        if found.cell is not None:
+            found.outcome = False
 
     def _raises(self, cells):
         """At which cells the models' own answers are further apart than known so far."""
+        known = self.found.largest
         a, b = self.answers(cells)
-        difference = np.abs(a - b).max(axis=1)
-        higher = difference > self.found.largest
-        self.found.largest = max(self.found.largest, float(difference.max()))
-        return higher
+        self._note(cells, a, b)
+        return np.abs(a - b).max(axis=1) > known
 
-    def _is_below(self, bar, judge, limit, deadline, max_boxes):
+    def _is_below(self, bar, judge, limit, deadline, max_boxes, rtol=0.0):
         """Search for points above a bar: a bound on the excess, and what ended the search."""
         bound = -np.inf
-        for forms, start, need in self._cases(bar):
+        for forms, start, need in self._cases(bar, rtol):
             room = None if max_boxes is None else max_boxes - self.n_boxes
             if room is not None and room <= 0:
                 return np.inf, "boxes"
@@ -400,12 +404,8 @@ class CloseOdds(Closeness):
         return answers
 
     def _on_lines(self, cells, axis):
-        length = self.axes.shape[axis]
-        sums = np.tile(np.concatenate(self.start), (len(cells) * length, 1))
-        paint_lines(
-            self.trees.nodes, self.trees.offsets[:-1], self._numbers, cells, axis, length, sums
-        )
-        difference = np.abs(np.diff(expit(sums), axis=1)).reshape(len(cells), length)
+        apart = np.abs(np.diff(expit(self._sums_on_lines(cells, axis)), axis=1))
+        difference = apart.reshape(len(cells), self.axes.shape[axis])
         return difference, difference
 
     def _furthest(self):
@@ -415,7 +415,7 @@ class CloseOdds(Closeness):
         top = self.trees.most(np.hstack([apart, -apart])) + np.concatenate([start, -start])
         return float(np.tanh(0.25 * max(float(top.max()), 0.0))) + self.margin
 
-    def _cases(self, bar):
+    def _cases(self, bar, rtol):
         if bar >= 1.0:
             return
         bar = max(bar, 0.0)

@@ -17,29 +17,10 @@ from sklearn.utils import check_array
 from ensemble_simplify.grid import float32_floor
 from ensemble_simplify.reading.decision import Vote, labels_of, one_hot, scores_of
 from ensemble_simplify.reading.pipelines import unwrap
-from ensemble_simplify.reading.sklearn import (
-    keep_members,
-    n_features_of,
-    read,
-    readable,
-    table_of,
-    widen_members,
-)
+from ensemble_simplify.reading.sklearn import n_features_of, read, readable
 from ensemble_simplify.reading.sums import class_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import name_of
-
-__all__ = [
-    "Forest",
-    "Vote",
-    "keep_members",
-    "read_forest",
-    "readable",
-    "table_of",
-    "tree_estimators",
-    "unwrap",
-    "widen_members",
-]
 
 # Rows times trees that `predict_index` routes at once.
 _BATCH = 1 << 20

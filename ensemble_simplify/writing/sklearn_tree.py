@@ -446,17 +446,14 @@ def pruned_copy(tree_estimator, keep_split, value=None):
     records["threshold"][leaf] = _NO_SPLIT
     records["missing_go_to_left"][leaf] = 0
 
-    attributes = {name: value for name, value in vars(tree_estimator).items() if name != "tree_"}
-    pruned = type(tree_estimator).__new__(type(tree_estimator))
-    vars(pruned).update(deepcopy(attributes))
-    pruned.tree_ = _make_tree(
+    pruned = _make_tree(
         records,
         value[order],
         max_depth=int(check_preorder(records["left_child"], records["right_child"]).max()),
         n_features=tree.n_features,
         n_classes=np.array(tree.n_classes, dtype=np.intp),
     )
-    return pruned
+    return deepcopy(tree_estimator, {id(tree): pruned})
 
 
 def embedded_copy(
@@ -484,9 +481,14 @@ def embedded_copy(
     value = np.zeros((tree.node_count, 1, n_classes))
     value[:, :, classes] = tree.value
 
-    attributes = {name: value for name, value in vars(tree_estimator).items() if name != "tree_"}
-    copied = type(tree_estimator).__new__(type(tree_estimator))
-    vars(copied).update(deepcopy(attributes))
+    wide = _make_tree(
+        records,
+        value,
+        max_depth=int(tree.max_depth),
+        n_features=int(n_features),
+        n_classes=np.array([n_classes], dtype=np.intp),
+    )
+    copied = deepcopy(tree_estimator, {id(tree): wide})
     names = _check_feature_names(feature_names, n_features)
     vars(copied).pop("feature_names_in_", None)
     if names is not None:
@@ -494,13 +496,6 @@ def embedded_copy(
     copied.n_features_in_ = int(n_features)
     copied.n_classes_ = int(n_classes)
     copied.classes_ = np.arange(n_classes)
-    copied.tree_ = _make_tree(
-        records,
-        value,
-        max_depth=int(tree.max_depth),
-        n_features=int(n_features),
-        n_classes=np.array([n_classes], dtype=np.intp),
-    )
     return copied
 
 
