@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from sys import maxsize
 from time import monotonic
 from typing import Any
 
@@ -23,7 +24,7 @@ from ensemble_simplify.proof import Space, certify
 from ensemble_simplify.reading import Forest, Vote
 
 # Boxes that each proof may take, in rounds; then without limit.
-ROUNDS = (2_000, 50_000, None)
+ROUNDS = (2_000, 50_000, maxsize)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

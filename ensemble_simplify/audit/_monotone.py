@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from sys import maxsize
 from time import monotonic
 from typing import Any
 
@@ -23,7 +24,7 @@ from ensemble_simplify.proof import Lines, Space, points_in, prove
 from ensemble_simplify.reading import column_index
 
 # Each cut point may take so many boxes in the first round, so many in the second; then no limit.
-ROUNDS = (4_000, 100_000, None)
+ROUNDS = (4_000, 100_000, maxsize)
 # Pairs of nodes of single trees that are compared first.
 MAX_STEPS = 500_000
 # Random lines looked at first: cells at most, and cells times trees.

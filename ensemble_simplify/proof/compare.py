@@ -96,9 +96,7 @@ def compare_numbers(models, inside, tolerance, X, max_changes, deadline, max_box
         if found.cell is not None:
             row = points_in(axes, inside, found.cell[None])[0]
     else:
-        cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
-        _, first = np.unique(cells, axis=0, return_index=True)
-        first.sort()
+        cells, first = _cells_of(axes, X)
         found = closeness.near(cells[first], min(max_changes, len(axes.shape)), deadline)
         if found.cell is not None:
             row_of = int(first[found.row])
@@ -179,9 +177,7 @@ def _compare_near(forests, inside, X, max_changes, deadline):
         outside = inside.outside(axes)
     _, columns = common_labels(forests)
     models = [(Lines(f, axes, outside), c) for f, c in zip(forests, columns, strict=True)]
-    cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
-    _, first = np.unique(cells, axis=0, return_index=True)
-    first.sort()
+    cells, first = _cells_of(axes, X)
     max_changes = min(max_changes, len(axes.shape))
     try:
         for row, found in differences(*models, cells[first], axes.shape, max_changes, deadline):
@@ -195,6 +191,13 @@ def _compare_near(forests, inside, X, max_changes, deadline):
     except Stopped:
         return None, None, None
     return True, None, None
+
+
+def _cells_of(axes, X):
+    """Cells of rows, int32 of shape (n_rows, n_axes), and the first row in each of them."""
+    cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
+    _, first = np.unique(cells, axis=0, return_index=True)
+    return cells, np.sort(first)
 
 
 def _moved(x, cell, target, axes, inside):

@@ -248,6 +248,9 @@ def _common(labels, numbers):
     return numbers[np.minimum(labels, len(numbers) - 1)]
 
 
+_OF_ROWS = ("cells", "weights", "labels", "own_first", "own_last", "own_joined")
+
+
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
     """Rows, the cells that differ from one of them in at most one axis, and their classes.
@@ -322,18 +325,12 @@ class Neighbourhood:
         place[kept] = np.arange(len(kept))
         runs = self.runs[place[self.runs[:, 0]] >= 0]
         runs[:, 0] = place[runs[:, 0]]
-        rows = [
-            np.ascontiguousarray(getattr(self, name)[kept])
-            for name in ("cells", "weights", "labels", "own_first", "own_last", "own_joined")
-        ]
+        rows = [np.ascontiguousarray(getattr(self, name)[kept]) for name in _OF_ROWS]
         return Neighbourhood(self.max_changes, *rows, np.ascontiguousarray(runs))
 
     def joined_with(self, other):
         """The neighbourhood of the rows of both."""
         runs = other.runs.copy()
         runs[:, 0] += len(self.cells)
-        both = [
-            np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in ("cells", "weights", "labels", "own_first", "own_last", "own_joined")
-        ]
+        both = [np.concatenate([getattr(self, name), getattr(other, name)]) for name in _OF_ROWS]
         return Neighbourhood(self.max_changes, *both, np.concatenate([self.runs, runs]))

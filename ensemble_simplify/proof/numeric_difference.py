@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from sys import maxsize
 from time import monotonic
 
 import numpy as np
@@ -281,7 +282,7 @@ class Closeness:
             return self.atol
         return self.atol + self.rtol * self._largest(self.leaves[1], self.start[1])
 
-    def everywhere(self, rng, deadline=np.inf, max_boxes=None):
+    def everywhere(self, rng, deadline=np.inf, max_boxes=maxsize):
         """Compare the models at every point of the domain."""
         found = self.found
         found.bound = self._furthest()
@@ -298,7 +299,7 @@ class Closeness:
             return
         bar, last = self.atol + self.margin, self.atol - self.margin
         bars = bar + (found.bound - bar) * 0.5 ** np.arange(1, BARS) if found.bound > bar else []
-        for level, limit in [*((b, None) for b in bars), (bar, None), (last, GREY_BOXES)]:
+        for level, limit in [*((b, maxsize) for b in bars), (bar, maxsize), (last, GREY_BOXES)]:
             below, reason = self._is_below(level, self.ask, limit, deadline, max_boxes, self.rtol)
             if found.cell is not None:
                 found.outcome = False
@@ -344,10 +345,9 @@ class Closeness:
         """Search for points above a bar: a bound on the excess, and what ended the search."""
         bound = -np.inf
         for forms, start, need in self._cases(bar, rtol):
-            room = None if max_boxes is None else max_boxes - self.n_boxes
-            if room is not None and room <= 0:
+            room = max_boxes - self.n_boxes
+            if room <= 0:
                 return np.inf, "boxes"
-            own_limit = limit is not None and (room is None or limit < room)
             cells = self.search.find(
                 forms,
                 start,
@@ -355,12 +355,12 @@ class Closeness:
                 outside=self.outside,
                 judge=judge,
                 deadline=deadline,
-                max_boxes=limit if own_limit else room,
+                max_boxes=min(limit, room),
             )
             self.n_boxes += self.search.n_boxes
             if len(cells):
                 return np.inf, None
-            if self.search.stopped == "boxes" and own_limit:
+            if self.search.stopped == "boxes" and limit < room:
                 return np.inf, "rounding"
             if self.search.stopped is not None:
                 return np.inf, self.search.stopped

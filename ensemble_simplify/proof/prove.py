@@ -45,7 +45,7 @@ def prove(space, deadline, max_boxes, near_ties=True):
         Of two forests.
     deadline : float
         On the clock of ``time.monotonic()``.
-    max_boxes : int or None
+    max_boxes : int
     near_ties : bool
         Whether to look for a difference near ties first, which can take seconds.
 
@@ -67,20 +67,19 @@ def prove(space, deadline, max_boxes, near_ties=True):
     for lo, hi in stack:
         equal, first = None, FIRST_BOXES
         while equal is None:
-            left = None if max_boxes is None else max_boxes - n_boxes
-            if monotonic() >= deadline or (left is not None and left <= 0):
+            left = max_boxes - n_boxes
+            if monotonic() >= deadline or left <= 0:
                 return None, None, n_boxes
             # a bound on each vote alone is all it takes for most pairs
-            limit = left if space.pair is None else _least(left, first)
+            limit = left if space.pair is None else min(left, first)
             equal, cells, looked_at = certify(space, lo, hi, deadline, limit)
             n_boxes += looked_at
             if equal is not None or space.pair is None:
                 break
-            left = None if max_boxes is None else max_boxes - n_boxes
-            box = None
+            box, left = None, max_boxes - n_boxes
             if space.changed is not None:
                 # subtrees that are equal tell more there, if the two are alike in most of the box
-                box, left = (lo, hi), _least(left, first)
+                box, left = (lo, hi), min(left, first)
             equal, cells = space.pair.refute(box, deadline, left)
             n_boxes += space.pair.n_boxes
             first *= MORE_BOXES
@@ -89,21 +88,15 @@ def prove(space, deadline, max_boxes, near_ties=True):
     return True, None, n_boxes
 
 
-def _least(left, limit):
-    """The lower one of two limits, the first of which may be None."""
-    return limit if left is None else min(left, limit)
-
-
 def certify(space, lo, hi, deadline, max_boxes):
     """Prove the two models equal in a box by bounds on each: (outcome, cells, boxes)."""
     stack = [(lo, hi)]
     n_boxes = 0
     while stack:
         lo, hi = stack.pop()
-        left = None if max_boxes is None else max_boxes - n_boxes
-        if monotonic() >= deadline or (left is not None and left <= 0):
+        if monotonic() >= deadline or n_boxes >= max_boxes:
             return None, None, n_boxes
-        equal, _, cells = space.certifier.prove(lo, hi, deadline, left)
+        equal, _, cells = space.certifier.prove(lo, hi, deadline, max_boxes - n_boxes)
         n_boxes += space.certifier.n_boxes
         if equal is None:
             return None, None, n_boxes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
+from sys import maxsize
 from time import monotonic
 from typing import Any
 
@@ -201,10 +202,11 @@ def verify(
         inside.check_rows(X)
     for model in models:
         check_missing(inside, model)
+    limits = deadline, maxsize if max_boxes is None else max_boxes
     if tolerance is not None:
-        outcome = compare_numbers(models, inside, tolerance, X, max_changes, deadline, max_boxes)
+        outcome = compare_numbers(models, inside, tolerance, X, max_changes, *limits)
     else:
-        outcome = compare_labels(models, inside, voting, X, max_changes, deadline, max_boxes)
+        outcome = compare_labels(models, inside, voting, X, max_changes, *limits)
     row = outcome.counterexample
     return replace(
         outcome,

@@ -12,6 +12,7 @@ rounding: points within the margins are decided by the ensembles' own ``predict`
 
 from __future__ import annotations
 
+from sys import maxsize
 from time import monotonic
 
 import numpy as np
@@ -31,7 +32,7 @@ SAME = 1e-9
 # Cells that are put to the forests at once.
 ASKED = 1 << 14
 # Boxes that every pair of classes is searched for in turn; then without limit.
-ROUNDS = (256, 16_384, None)
+ROUNDS = (256, 16_384, maxsize)
 
 
 def forms_of(trees, lead, classes, a, b, rounding):
@@ -127,7 +128,7 @@ class PairOfVotes:
         """What a point needs at which the first forest answers a label, the second another."""
         return forms_of(self.trees, self._lead, self.columns, a, b, self.rounding)
 
-    def refute(self, box=None, deadline=np.inf, max_boxes=None):
+    def refute(self, box=None, deadline=np.inf, max_boxes=maxsize):
         """Look for a cell on which the forests' own answers differ, or are wrong.
 
         `box` says where to look; None: everywhere.
@@ -148,18 +149,15 @@ class PairOfVotes:
         for limit in ROUNDS:
             left = []
             for a, b in pairs:
-                room = None if max_boxes is None else max_boxes - self.n_boxes
-                if monotonic() >= deadline or (room is not None and room <= 0):
+                if monotonic() >= deadline or self.n_boxes >= max_boxes:
                     return None, none
-                if limit is not None:
-                    room = limit if room is None else min(room, limit)
                 cells = self.search.find(
                     *self.case(a, b),
                     box=box,
                     outside=self.outside,
                     judge=self.differ,
                     deadline=deadline,
-                    max_boxes=room,
+                    max_boxes=min(limit, max_boxes - self.n_boxes),
                 )
                 self.n_boxes += self.search.n_boxes
                 if len(cells):
