@@ -263,12 +263,11 @@ def agreement(
     begin, deadline = monotonic(), deadline_after(time_limit)
     rng = check_random_state(random_state)
     models, forests = _read_both(model_a, model_b)
-    n_features = _n_features(models)
     check_column_names([model.estimator for model in models], X)
     table = common_table(models, X)
-    rows = np.empty((0, n_features)) if X is None else table.read(X)
+    rows = np.empty((0, len(table))) if X is None else table.read(X)
     missing = np.isnan(rows).any(axis=0)
-    inside = read_domain(domain, n_features, table.names, missing, table.highest_code)
+    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
     if inside is not None and inside.clauses:
         raise ValueError(
             "domain has groups or implications, which agreement does not support. Leave them out, "
@@ -279,7 +278,7 @@ def agreement(
         if inside is not None:
             inside.check_rows(rows)
         answers = [model.answers(rows) for model in models]
-    low, high, integer = _box(rows, inside, n_features)
+    low, high, integer = _box(rows, inside)
     different = np.zeros(0, dtype=bool) if answers is None else answers[0] != answers[1]
     shown = [rows[different][:SHOWN]]
     told = [] if answers is None else _pairs(answers, different)
@@ -329,21 +328,9 @@ def _read_both(*fitted):
         return models, None
 
 
-def _n_features(models):
-    numbers = [
-        int(model.estimator.n_features_in_) if model.forest is None else model.forest.n_features
-        for model in models
-    ]
-    if numbers[0] != numbers[1]:
-        raise ValueError(
-            f"model_a was fitted on {numbers[0]} features, but model_b on {numbers[1]}. Compare "
-            "models of the same columns."
-        )
-    return numbers[0]
-
-
-def _box(rows, inside, n_features):
+def _box(rows, inside):
     """Ends of the box, and which features are whole numbers."""
+    n_features = rows.shape[1]
     low, high = np.full(n_features, -np.inf), np.full(n_features, np.inf)
     integer = np.zeros(n_features, dtype=bool)
     if inside is not None:

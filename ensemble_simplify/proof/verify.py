@@ -178,12 +178,6 @@ def verify(
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
     models = [Model.of(model, voting=voting) for model in (model_a, model_b)]
-    forests = [model.forest for model in models]
-    if forests[0].n_features != forests[1].n_features:
-        raise ValueError(
-            f"model_a was fitted on {forests[0].n_features} features, but model_b on "
-            f"{forests[1].n_features}. Compare models of the same columns."
-        )
     tolerance = _tolerance(models, voting, atol, rtol)
     if (X is None) != (max_changes is None):
         raise ValueError(

@@ -96,8 +96,14 @@ def common_table(models, X=None):
     """The table whose rows of numbers two models are put; each is asked in its own words.
 
     With rows `X` of the user's, the models are asked in their dtypes. ValueError if the models take
-    tables of different levels.
+    other numbers of columns, or tables of different levels.
     """
+    widths = [len(model.table) for model in models]
+    if widths[0] != widths[1]:
+        raise ValueError(
+            f"model_a was fitted on {widths[0]} features, but model_b on {widths[1]}. Compare "
+            "models of the same columns."
+        )
     table = Table.common([model.table for model in models])
     if X is not None:
         for model in models:
