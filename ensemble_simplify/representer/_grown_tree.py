@@ -201,7 +201,7 @@ class GrownTree:
 
 
 def engine_nodes(column):
-    """Nodes in the form of `_regions`, from the column of each split in pre-order."""
+    """Nodes in the form of `grid/_regions`, from the column of each split in pre-order."""
     nodes = np.zeros((len(column), 3), dtype=np.int32)
     nodes[:, 0] = column
     return with_sizes(nodes)

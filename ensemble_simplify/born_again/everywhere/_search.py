@@ -64,7 +64,7 @@ class CellTree:
     Attributes
     ----------
     nodes : int32 array of shape (n_nodes, 3)
-        A tree over axes (see `_regions.pyx`); the numbers of its leaves are classes.
+        A tree over axes (see `grid/_regions.pyx`); the numbers of its leaves are classes.
     """
 
     nodes: np.ndarray
