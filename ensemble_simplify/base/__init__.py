@@ -16,6 +16,7 @@ from ensemble_simplify.base._scikit_learn import (
     safe_indexing,
     validate_params,
 )
+from ensemble_simplify.base.docs import SharesDocs, fill_docs, shared_text
 from ensemble_simplify.base.ensemble import (
     check_missing,
     check_readable,
@@ -41,7 +42,6 @@ from ensemble_simplify.base.plots import (
     counts_axis,
     leaves_axis,
     pyplot,
-    shared_text,
     shares_axis,
 )
 from ensemble_simplify.base.products import product

@@ -1,14 +1,13 @@
-"""What the displays share: their figure, axes, curves, and text of docstrings."""
+"""What the displays share: their figure, axes and curves."""
 
 from __future__ import annotations
 
-import re
 from functools import partial
-from textwrap import indent
-from types import FunctionType
 from typing import Any, ClassVar, Self
 
 import numpy as np
+
+from ensemble_simplify.base.docs import SharesDocs, shared_text
 
 
 def pyplot(display):
@@ -60,57 +59,14 @@ def shares_axis(ax, shares):
     ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
 
 
-_AX, _PLOT = "matplotlib Axes, default=None", "matplotlib Axes\n    The plot."
-
-
-def shared_text(name="ax", given=_AX, kept=_PLOT, curves=True):
-    """What the docstrings of a display have in common, for `Display`.
-
-    `name`, `given` and `kept` describe the parameter that says where to draw, and the attribute
-    that holds it; `curves` says whether there are curves, whose style can be chosen.
-    """
-    lines = style = ""
-    if curves:
-        lines = "\nlines_ : list of matplotlib Line2D\n    One for each curve."
-        style = "\n**kwargs : dict\n    Passed to ``ax.plot`` for every curve, as ``linewidth=2``."
-    return {
-        "attributes": f"""\
-Attributes
-----------
-{name}_ : {kept}
-figure_ : matplotlib Figure
-    Figure that holds it.{lines}""",
-        "drawing": f"""\
-{name} : {given}
-    None draws into a new figure.{style}
-
-Returns
--------
-display : object
-    The display, with `{name}_` and `figure_`.""",
-    }
-
-
-class Display:
+class Display(SharesDocs):
     """Base of all displays: the figure, and text that docstrings share.
 
-    A line ``{attributes}`` or ``{drawing}`` in a docstring of a display stands for the text of that
-    name in its `_texts`: the section of attributes, or the last parameters and what is returned.
+    ``{attributes}`` is the section of attributes, ``{drawing}`` the last parameters and what is
+    returned.
     """
 
     _texts: ClassVar = shared_text(curves=False)
-
-    def __init_subclass__(cls):
-        super().__init_subclass__()
-        for member in (cls, *vars(cls).values()):
-            owner = getattr(member, "__func__", member)  # of a class method
-            if isinstance(owner, type | FunctionType) and owner.__doc__:
-                owner.__doc__ = re.sub(
-                    r"^( *)\{(\w+)\}$",
-                    lambda found: indent(cls._texts[found[2]], found[1]),
-                    owner.__doc__,
-                    flags=re.MULTILINE,
-                )
 
     def _open(self, ax, **figure):
         """The axes to draw on: those given, or those of a new figure."""

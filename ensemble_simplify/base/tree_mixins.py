@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import (
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base.ensemble import (
-    takes_missing,
-)
+from ensemble_simplify.base.docs import SharesDocs
+from ensemble_simplify.base.ensemble import takes_missing
 from ensemble_simplify.base.plots import pyplot
-from ensemble_simplify.base.rows import (
-    fitted_rows,
-)
+from ensemble_simplify.base.rows import fitted_rows
 from ensemble_simplify.writing import NamedTree
 
 
-class TakesWhatItsEstimatorTakes:
+class TakesWhatItsEstimatorTakes(SharesDocs):
     """Missing values are taken iff the ensemble takes them."""
 
     estimator: Any
@@ -33,24 +28,31 @@ class TakesWhatItsEstimatorTakes:
         return tags
 
 
-class HoldsTree:
+class HoldsTree(SharesDocs):
     """What an estimator does with the scikit-learn tree in its ``decision_tree_``."""
 
     decision_tree_: Any
+
+    _texts: ClassVar = {
+        "tree_X": """\
+X : array-like of shape (n_samples, n_features)
+    Finite rows, missing values only where there were some in ``fit``; cast to float32, as
+    scikit-learn's trees do.""",
+        "names": """\
+feature_names : sequence of str, default=None
+    None: the names seen in ``fit``, or x0, x1, ...
+class_names : sequence, default=None
+    What stands for ``classes_``, in their order.""",
+    }
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict with the tree.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite rows, missing values only where there were some in ``fit``; cast to float32,
-            as scikit-learn's trees do.
+        {tree_X}
 
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels, or values in regression.
+        {predictions}
         """
         X = fitted_rows(self, X)
         return self.decision_tree_.predict(X, check_input=False)
@@ -89,10 +91,7 @@ class HoldsTree:
 
         Parameters
         ----------
-        feature_names : sequence of str, default=None
-            None: the names seen in ``fit``, or x0, x1, ...
-        class_names : sequence, default=None
-            What stands for ``classes_``, in their order.
+        {names}
         decimals : int or None, default=None
             Digits after the point; None: as few as split float32 numbers alike.
         max_depth : int or None, default=None
@@ -127,10 +126,7 @@ class HoldsTree:
         ----------
         ax : matplotlib Axes, default=None
             None: the current one.
-        feature_names : sequence of str, default=None
-            None: the names seen in ``fit``, or x0, x1, ...
-        class_names : sequence, default=None
-            What stands for ``classes_``, in their order.
+        {names}
         **kwargs
             Other parameters of `sklearn.tree.plot_tree`. Here ``filled=True``, ``rounded=True`` and
             ``impurity=False`` unless told otherwise, and thresholds have as many digits as they
@@ -157,14 +153,9 @@ class HoldsClassifierTree(HoldsTree):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite rows, missing values only where there were some in ``fit``; cast to float32,
-            as scikit-learn's trees do.
+        {tree_X}
 
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
+        {probabilities}
         """
         X = fitted_rows(self, X)
         return self.decision_tree_.predict_proba(X, check_input=False)

@@ -980,11 +980,11 @@ cdef bint add_children(_Growing out, intp_t number) except -1 nogil:
     # Put the children on the stack, the left one on top. False: all rows go one way.
     cdef Grower* g = &out.g
     cdef OpenNode* child
-    cdef intp_t side, i
+    cdef intp_t side, i, _
     fill_tables(g)
     for i in range((g.node.n_rows + BLOCK - 1) // BLOCK):
         share_rows(g, i * BLOCK, min((i + 1) * BLOCK, g.node.n_rows))
-    for side in range(2):
+    for _ in range(2):
         out.stack.push_back(new OpenNode())
     g.right = out.stack[out.stack.size() - 2]
     g.left = out.stack.back()

@@ -61,30 +61,12 @@ def state_case(
     like=None,
     held_out=None,
 ):
-    """Read an ensemble and state its pruning on some rows.
+    """Read an ensemble and state its pruning on some rows, as a `PruningCase`.
 
-    Parameters
-    ----------
-    estimator : fitted ensemble
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,)
-    weight : ndarray of shape (n_rows,)
-    prices : Prices
-    loss : {"auto", "error", "gini", "log_loss", "squared_error"}
-    labels : {"tree", "sample"}
-    errors : {"given", "oob"}
-    shared : bool
-        Whether trees share what they buy.
-    deadline : float
-    with_path : bool, default=True
-    like : PruningCase or None, default=None
-        The same ensemble on the same rows with other weights, if it has been read before.
-    held_out : ndarray of uint8, shape (n_rows, n_trees), or None
-        For ``errors="oob"``, if it is known which rows each tree was not grown on.
-
-    Returns
-    -------
-    PruningCase
+    `loss`, `labels` and `errors` are as of `FeatureBudgetPruner`; `shared` says whether trees share
+    what they buy. `like` is a case of the same ensemble on the same rows with other weights, if it
+    has been read before. `held_out`, uint8 of shape (n_rows, n_trees), says for ``errors="oob"`` on
+    which rows each tree was not grown, if that is known.
     """
     forest = Model.of(estimator).forest if like is None else like.read
     if not forest.vote.averages_trees:

@@ -180,8 +180,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
     n_jobs : int or None, default=None
         Number of trees to grow in parallel for `refit`, and to solve in parallel with
         "dantzig_wolfe", as in joblib.
-    verbose : int, default=0
-        Print lines on the progress if above 0.
+    {verbose}
     random_state : int, RandomState instance or None, default=None
         For the ensemble of ``estimator=None``, and for `refit` (None: as the ensemble).
 
@@ -231,10 +230,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         between two prunings of the path, or because `time_limit` ended the search.
     classes_ : ndarray of shape (n_classes,)
         Class labels, for classifiers.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if all are strings.
+    {features_in}
 
     See Also
     --------
@@ -352,6 +348,13 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
                 tags.classifier_tags.multi_class = multi_class is None or multi_class.multi_class
         return tags
 
+    _texts: ClassVar = {
+        "y": """\
+y : array-like of shape (n_samples,)
+    Labels, or target values.""",
+        "rows": "{X}\n{y}\n{sample_weight}",
+    }
+
     # Fitting.
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -364,15 +367,11 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Rows on which errors and costs are counted. The ensemble is fitted on them, too,
             unless it is frozen.
-        y : array-like of shape (n_samples,)
-            Labels, or target values.
+        {y}
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows in errors and costs, and in fitting the ensemble.
 
-        Returns
-        -------
-        self : FeatureBudgetPruner
-            The fitted estimator.
+        {fitted}
         """
         self._check_options()
         regression = self.estimator is not None and is_regressor(self.estimator)
@@ -750,12 +749,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels, or target values.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights of the rows.
+        {rows}
 
         Returns
         -------
@@ -779,12 +773,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels, or target values.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights of the rows.
+        {rows}
         sharing : {"ensemble", "tree"} or None, default=None
             Which path to follow; None: that of this estimator. Costs are always those of a row
             that pays once for all trees.
@@ -842,13 +831,11 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows that the ensemble was not fitted on.
-        y : array-like of shape (n_samples,)
-            Labels, or target values.
+        {y}
         max_loss : float, default=0.01
             Highest rise of the ensemble's error that is tolerated. It is counted from the pruning
             at ``lam -> 0`` or from the unpruned ensemble, whichever has the lower error.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights of the rows.
+        {sample_weight}
 
         Returns
         -------
@@ -866,13 +853,9 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {X}
 
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels, or values in regression.
+        {predictions}
         """
         check_is_fitted(self, "pruned_estimator_")
         self._validate(X)
@@ -884,13 +867,9 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {X}
 
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            One column per class, as in `classes_`.
+        {probabilities}
         """
         check_is_fitted(self, "pruned_estimator_")
         self._validate(X)
@@ -901,12 +880,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels, or target values.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights of the rows.
+        {rows}
 
         Returns
         -------
@@ -921,8 +895,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {X}
 
         Returns
         -------
@@ -937,8 +910,7 @@ class FeatureBudgetPruner(TakesWhatItsEstimatorTakes, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
+        {X}
 
         Returns
         -------

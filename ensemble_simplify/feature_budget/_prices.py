@@ -115,16 +115,7 @@ class Prices:
         return np.array([self.of_set([k]) for k in range(len(self.resources))])
 
     def paid(self, acquired):
-        """What each row pays for the features that it uses.
-
-        Parameters
-        ----------
-        acquired : ndarray of bool, shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows,)
-        """
+        """What each row pays for the features that it uses by a mask (n_rows, n_features)."""
         return product(self.bought(acquired).astype(float), self.price)
 
     def bought(self, acquired):
@@ -146,17 +137,7 @@ def read_price(cost, name):
 def read_feature_costs(costs, n_features, names=None):
     """Prices of all features from an array, a dict by column, or None (1 each).
 
-    Parameters
-    ----------
-    costs : array-like of shape (n_features,), dict or None
-        Columns that a dict does not name cost nothing.
-    n_features : int
-    names : ndarray of shape (n_features,) or None
-        Names of the columns of X.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_features,)
+    Columns that a dict does not name cost nothing.
     """
     if costs is None:
         return np.ones(n_features)

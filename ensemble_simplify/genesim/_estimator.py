@@ -145,8 +145,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     ----------
     decision_tree_ : DecisionTreeClassifier
         The result, a real scikit-learn tree. Its leaves count all rows given to `fit`.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
+    {classes_}
     pareto_front_ : Bunch
         The fittest tree of every size met on the way: ``n_leaves`` and ``fitness``, both rising;
         ``score``, on the validation rows alone; ``merit``, by which ``selection="forest"``
@@ -167,10 +166,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         Nodes of `decision_tree_`.
     n_iter_ : int
         Iterations done.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features seen in `fit`; defined only if all are strings.
+    {features_in}
 
     See Also
     --------
@@ -300,18 +296,13 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows. Values are cast to float32, as scikit-learn's trees do.
-        y : array-like of shape (n_samples,)
-            Class labels.
+        {training_X}
+        {y}
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Non-negative weights of the rows. The inducers of ``estimators="paper"`` take weights
             for numbers of rows; weights that average below one are scaled up to one for them.
 
-        Returns
-        -------
-        self : GenesimClassifier
-            Fitted.
+        {fitted}
         """
         deadline = deadline_after(self.time_limit)
         estimators = self._check_parameters()

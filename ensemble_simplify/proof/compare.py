@@ -84,10 +84,14 @@ def compare_numbers(models, inside, tolerance, X, max_changes, end, max_boxes):
     )
     deadline = time.monotonic() + end - time.perf_counter()
     row_of, row = None, None
-    if _is_copy(forests, trees):
-        found = Found(True, bound=0.0)
+    is_copy = _is_copy(forests, trees)
+    if is_copy:
         # what is not read of the models would show here
         closeness.climb(np.random.default_rng(0), deadline)
+        is_copy = closeness.found.cell is None
+        closeness.found = Found(True, bound=0.0) if is_copy else Found()
+    if is_copy:
+        found = closeness.found
     elif max_changes is None:
         found = closeness.everywhere(np.random.default_rng(0), deadline, max_boxes)
         if found.cell is not None:

@@ -129,11 +129,16 @@ class Closeness:
         for i in range(0, len(cells), ASKED):
             part = slice(i, i + ASKED)
             a, b = self.answers(cells[part])
-            difference = np.abs(a - b)
-            apart[part] = (difference > self.atol + self.rtol * np.abs(b)).any(axis=1)
-            self.found.largest = max(self.found.largest, float(difference.max(initial=0.0)))
-            if apart[part].any() and self.found.cell is None:
-                self.found.cell = cells[part][np.flatnonzero(apart[part])[0]].copy()
+            apart[part] = self._note(cells[part], a, b)
+        return apart
+
+    def _note(self, cells, a, b):
+        """Which answers are apart; the first of them refutes, whatever bounds say."""
+        difference = np.abs(a - b)
+        apart = (difference > self.atol + self.rtol * np.abs(b)).any(axis=1)
+        self.found.largest = max(self.found.largest, float(difference.max(initial=0.0)))
+        if apart.any() and self.found.cell is None:
+            self.found.cell = cells[apart.argmax()].copy()
         return apart
 
     def _is_inside(self, cells):
@@ -204,11 +209,11 @@ class Closeness:
         Found
         """
         found = self.found
-        if max_changes == 0:
-            apart = self.ask(cells)
+        apart = self.ask(cells)
+        if apart.any() or max_changes == 0:
             found.outcome = not apart.any()
             found.row = int(apart.argmax()) if apart.any() else None
-            found.bound = found.largest
+            found.bound = found.largest if max_changes == 0 else self._furthest()
             return found
         # a bound on every point, until all points near the rows have been seen
         found.bound = self._furthest()
@@ -262,15 +267,15 @@ class Closeness:
 
     # ------------------------------------------------------------------ boxes
 
-    def _cases(self, bar):
+    def _cases(self, bar, rtol):
         """What a point needs that is further apart than a bar: forms, starts and needs."""
         one, two = self.leaves
         for k in range(self.n_outputs):
             for sign in (1.0, -1.0):
                 forms = [sign * (one[:, k] - two[:, k])]
                 start = [sign * (self.start[0][k] - self.start[1][k])]
-                if self.rtol > 0:
-                    for side in (self.rtol, -self.rtol):
+                if rtol > 0:
+                    for side in (rtol, -rtol):
                         forms.append(forms[0] + side * two[:, k])
                         start.append(start[0] + side * self.start[1][k])
                 forms = np.ascontiguousarray(np.column_stack(forms))
@@ -314,7 +319,7 @@ class Closeness:
         bar, last = self.atol + self.margin, self.atol - self.margin
         bars = bar + (found.bound - bar) * 0.5 ** np.arange(1, BARS) if found.bound > bar else []
         for level, limit in [*((b, None) for b in bars), (bar, None), (last, GREY_BOXES)]:
-            below, reason = self._is_below(level, self.ask, limit, deadline, max_boxes)
+            below, reason = self._is_below(level, self.ask, limit, deadline, max_boxes, self.rtol)
             if found.cell is not None:
                 found.outcome = False
                 return
@@ -331,39 +336,34 @@ class Closeness:
     def _bracket(self, deadline, max_boxes):
         """Close in on the largest difference, as far as little effort goes."""
         found = self.found
-        rtol, self.rtol = self.rtol, 0.0
         beyond, n_failed = 0.0, 0
-        try:
-            for _ in range(BISECTIONS):
-                low = max(found.largest + self.margin, beyond)
-                if found.bound - low <= max(2.0 * self.margin, CLOSE * found.bound):
-                    return
-                level = 0.5 * (low + found.bound)
-                below, reason = self._is_below(
-                    level, self._raises, BRACKET_BOXES, deadline, max_boxes
-                )
-                if reason is None:
-                    found.bound = min(found.bound, below)
-                    continue
-                # too low a bar for so little effort
-                beyond, n_failed = level, n_failed + 1
-                if reason != "rounding" or n_failed == FAILURES:
-                    return
-        finally:
-            self.rtol = rtol
+        for _ in range(BISECTIONS):
+            low = max(found.largest + self.margin, beyond)
+            if found.bound - low <= max(2.0 * self.margin, CLOSE * found.bound):
+                break
+            level = 0.5 * (low + found.bound)
+            below, reason = self._is_below(level, self._raises, BRACKET_BOXES, deadline, max_boxes)
+            if reason is None:
+                found.bound = min(found.bound, below)
+                continue
+            # too low a bar for so little effort
+            beyond, n_failed = level, n_failed + 1
+            if reason != "rounding" or n_failed == FAILURES:
+                break
+        if found.cell is not None:
+            found.outcome = False
 
     def _raises(self, cells):
         """At which cells the models' own answers are further apart than known so far."""
+        known = self.found.largest
         a, b = self.answers(cells)
-        difference = np.abs(a - b).max(axis=1)
-        higher = difference > self.found.largest
-        self.found.largest = max(self.found.largest, float(difference.max()))
-        return higher
+        self._note(cells, a, b)
+        return np.abs(a - b).max(axis=1) > known
 
-    def _is_below(self, bar, judge, limit, deadline, max_boxes):
+    def _is_below(self, bar, judge, limit, deadline, max_boxes, rtol=0.0):
         """Search for points above a bar: a bound on the excess, and what ended the search."""
         bound = -np.inf
-        for forms, start, need in self._cases(bar):
+        for forms, start, need in self._cases(bar, rtol):
             room = None if max_boxes is None else max_boxes - self.n_boxes
             if room is not None and room <= 0:
                 return np.inf, "boxes"
@@ -439,7 +439,7 @@ class CloseOdds(Closeness):
         top = self.trees.most(np.hstack([apart, -apart])) + np.concatenate([start, -start])
         return float(np.tanh(0.25 * max(float(top.max()), 0.0))) + self.margin
 
-    def _cases(self, bar):
+    def _cases(self, bar, rtol):
         if bar >= 1.0:
             return
         bar = max(bar, 0.0)

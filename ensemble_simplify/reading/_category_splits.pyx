@@ -37,17 +37,10 @@ cdef struct Task:
     intp_t parent
     Codes codes
 
-cdef struct Written:
-    # A node of the new tree; its left child comes next.
-    intp_t right            # -1 in leaves
-    intp_t origin
-    float64_t threshold
-    bint missing_left
-
 
 @cython.final
 cdef class SetTree:
-    """A tree with tests of sets of codes.
+    """A tree with tests of sets of codes, to be written once.
 
     Parameters
     ----------
@@ -73,7 +66,10 @@ cdef class SetTree:
         const uint8_t[::1] has_set
         vector[Task] stack
         vector[Codes] known                 # of each feature, at the node that is being written
-        vector[Written] written
+        # the nodes that are written; the left child of each comes next
+        vector[intp_t] new_right, origin
+        vector[float64_t] new_threshold
+        vector[uint8_t] new_missing_left
 
     def __init__(self, left, right, feature, threshold, missing_left, sets):
         n_nodes = len(left)
@@ -81,7 +77,7 @@ cdef class SetTree:
         sizes, borders = np.zeros(n_nodes, dtype=np.intp), []
         for node in sorted(sets):
             goes_left = np.asarray(sets[node], dtype=bool)
-            own = np.flatnonzero(np.diff(goes_left)) + 1
+            own = np.flatnonzero(goes_left[1:] != goes_left[: len(goes_left) - 1]) + 1
             borders.append(own)
             first_left[node], sizes[node], has_set[node] = goes_left[0], len(own), True
         self.left = left.astype(np.intp)
@@ -116,50 +112,44 @@ cdef class SetTree:
         for i in range(self.left.shape[0]):
             if self.left[i] >= 0 and self.feature[i] >= n_features:
                 n_features = self.feature[i] + 1
-        self.written.clear()
         with nogil:
             self.known.assign(n_features, Codes(0, LAST, may_miss))
             self._write_branch(0, max_nodes)
-            while self.stack.size() and <intp_t> self.written.size() <= max_nodes:
+            while self.stack.size() and <intp_t> self.origin.size() <= max_nodes:
                 task = self.stack.back()
                 self.stack.pop_back()
                 if task.kind == KNOW:
                     self.known[task.which] = task.codes
                 else:
-                    self.written[task.parent].right = self.written.size()
+                    self.new_right[task.parent] = self.origin.size()
                     self._write_branch(task.which, max_nodes)
             self.stack.clear()
-        if <intp_t> self.written.size() > max_nodes:
+        if <intp_t> self.origin.size() > max_nodes:
             return None
-        n = self.written.size()
+        n = self.origin.size()
         arrays = [np.empty(n, dtype) for dtype in (np.intp, np.intp, np.float64, np.bool_)]
         cdef intp_t[::1] right = arrays[0], origin = arrays[1]
         cdef float64_t[::1] threshold = arrays[2]
         cdef uint8_t[::1] missing_left = arrays[3].view(np.uint8)
         for i in range(right.shape[0]):
-            right[i], origin[i] = self.written[i].right, self.written[i].origin
-            threshold[i], missing_left[i] = self.written[i].threshold, self.written[i].missing_left
+            right[i], origin[i] = self.new_right[i], self.origin[i]
+            threshold[i], missing_left[i] = self.new_threshold[i], self.new_missing_left[i]
         return arrays
 
     cdef int _write_branch(self, intp_t node, intp_t max_nodes) except -1 nogil:
         """Write a node and what comes to the left below it; right sides are put off."""
-        while self.left[node] >= 0 and <intp_t> self.written.size() <= max_nodes:
+        while self.left[node] >= 0 and <intp_t> self.origin.size() <= max_nodes:
             if self.has_set[node]:
                 node = self._write_set(node)
             else:
                 self._put_off(self.right[node])
-                self.written.push_back(
-                    Written(-1, node, self.threshold[node], self.missing_left[node])
-                )
+                self._add(node, self.threshold[node], self.missing_left[node])
                 node = self.left[node]
-        self.written.push_back(Written(-1, node, -2.0, False))
+        self._add(node, -2.0, False)
         return 0
 
     cdef intp_t _write_set(self, intp_t node) except -1 nogil:
-        """Write a split of a test of a set, if one is needed; return the node on its left side.
-
-        That is the same node again while there are runs to be told apart.
-        """
+        """Write a test of a set, except for right sides; return the node at the left end."""
         cdef:
             intp_t feature = self.feature[node]
             Codes codes = self.known[feature]
@@ -169,29 +159,30 @@ cdef class SetTree:
             int64_t border
             intp_t to_codes, to_missing
             bint right_misses
+        # halve the runs down to the first one
+        while begin < end:
+            middle = (begin + end - 1) // 2
+            border = self.borders[middle]
+            # missing values go right if a run of their side is there
+            right_misses = codes.may_miss and (
+                middle + 1 < end or self._goes_left(node, middle + 1) == self.missing_left[node]
+            )
+            self._put_off_known(feature, node, Codes(border, codes.last, right_misses))
+            codes.last = border - 1
+            codes.may_miss = codes.may_miss and not right_misses
+            self.known[feature] = codes
+            self._add(node, border - 0.5, codes.may_miss)
+            end = middle
+        # all codes that are left go one way
+        to_codes = self.left[node] if self._goes_left(node, begin) else self.right[node]
         to_missing = self.left[node] if self.missing_left[node] else self.right[node]
-        if begin >= end:
-            # all codes that are left go one way
-            to_codes = self.left[node] if self._goes_left(node, begin) else self.right[node]
-            if codes.first > codes.last or to_codes == to_missing:
-                return to_missing
-            if codes.may_miss:
-                self._put_off_known(feature, to_missing, Codes(0, -1, True))
-                self.written.push_back(Written(-1, node, INFINITE, False))
-                self.known[feature].may_miss = False
-            return to_codes
-        middle = (begin + end - 1) // 2
-        border = self.borders[middle]
-        # missing values go right if a run of their side is there
-        right_misses = codes.may_miss and (
-            middle + 1 < end or self._goes_left(node, middle + 1) == self.missing_left[node]
-        )
-        codes.may_miss = codes.may_miss and not right_misses
-        self._put_off_known(feature, node, Codes(border, codes.last, right_misses))
-        self.written.push_back(Written(-1, node, border - 0.5, codes.may_miss))
-        codes.last = border - 1
-        self.known[feature] = codes
-        return node
+        if codes.first > codes.last or to_codes == to_missing:
+            return to_missing
+        if codes.may_miss:
+            self._put_off_known(feature, to_missing, Codes(0, -1, True))
+            self._add(node, INFINITE, False)
+            self.known[feature].may_miss = False
+        return to_codes
 
     cdef intp_t _first_border_above(self, intp_t node, int64_t code) noexcept nogil:
         """The first border of a node that is above a code, by number; its run begins below."""
@@ -209,9 +200,17 @@ cdef class SetTree:
         """Whether the codes just below a border of a node go left."""
         return self.first_left[node] ^ ((border - self.offsets[node]) & 1)
 
+    cdef int _add(self, intp_t node, float64_t threshold, bint missing_left) except -1 nogil:
+        """Write a split or leaf for a node."""
+        self.new_right.push_back(-1)
+        self.origin.push_back(node)
+        self.new_threshold.push_back(threshold)
+        self.new_missing_left.push_back(missing_left)
+        return 0
+
     cdef int _put_off(self, intp_t right) except -1 nogil:
         """Put off the right side of the split that is written next."""
-        self.stack.push_back(Task(WRITE, right, self.written.size(), Codes(0, 0, False)))
+        self.stack.push_back(Task(WRITE, right, self.origin.size(), Codes(0, 0, False)))
         return 0
 
     cdef int _put_off_known(self, intp_t feature, intp_t right, Codes codes) except -1 nogil:

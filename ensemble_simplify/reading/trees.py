@@ -96,8 +96,10 @@ def as_thresholds(left, right, feature, threshold, missing_left, sets, *, may_mi
     ValueError
         If the tree takes more than `MAX_TREE_NODES` nodes.
     """
-    tree = SetTree(left, right, feature, threshold, missing_left, sets)
-    written = tree.write(may_miss, MAX_TREE_NODES)
+    # the tree is not kept: what it wrote takes as much memory as the answer
+    written = SetTree(left, right, feature, threshold, missing_left, sets).write(
+        may_miss, MAX_TREE_NODES
+    )
     if written is None:
         raise ValueError(
             f"A tree with tests of sets of categories takes more than {MAX_TREE_NODES:,} nodes "

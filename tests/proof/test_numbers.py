@@ -10,6 +10,7 @@ import copy
 import numpy as np
 import pytest
 from readers import READERS, cells, changed, data, numbers, to_onnx, to_treelite
+from sklearn.ensemble import RandomForestRegressor
 from threadpoolctl import threadpool_limits
 
 from ensemble_simplify import OnnxModel, verify
@@ -208,3 +209,28 @@ def test_a_mean_to_which_a_base_value_is_added():
     # by bounds, not by asking the models in every cell
     check_close(OnnxModel(graph), same, 1e-2, max_boxes=30)
     check_apart(OnnxModel(graph), forest, 1e-2)
+
+
+def test_an_answer_that_was_asked_refutes_a_proof():
+    """A model whose own answers are not what its trees say is found out by a row that was asked."""
+    X, y = data(0)
+    forest = RandomForestRegressor(3, max_depth=2, random_state=0).fit(X, y)
+    doubled = copy.deepcopy(forest)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RandomForestRegressor, "predict", _doubled_if(doubled))
+        for options in ({}, {"X": X, "max_changes": 1}):
+            outcome = verify(forest, doubled, atol=1.0, **options)
+            assert outcome.equal is False
+            row = outcome.counterexample[None]
+            assert abs(forest.predict(row)[0] - doubled.predict(row)[0]) > 1.0
+
+
+def _doubled_if(model):
+    plain = RandomForestRegressor.predict
+    trees = set(map(id, model.estimators_))
+
+    def predict(self, X):
+        own = trees == set(map(id, self.estimators_))
+        return plain(self, X) * (2.0 if own else 1.0)
+
+    return predict

@@ -46,19 +46,9 @@ class BudgetPath:
 
 
 def find_path(problem, *, shared=True, deadline=np.inf):
-    """All optimal prunings by parametric minimum cut.
+    """All optimal prunings by parametric minimum cut, until the `deadline` by ``monotonic()``.
 
-    Parameters
-    ----------
-    problem : PruningProblem
-    shared : bool, default=True
-        Whether a row pays once for all trees, or in every tree anew.
-    deadline : float
-        By ``time.monotonic()``.
-
-    Returns
-    -------
-    BudgetPath
+    With `shared` a row pays once for all trees, otherwise in every tree anew.
     """
     closure = problem.closure if shared else problem.closure.unshared()
     last, edges, cuts = nested_optima(closure, deadline)
@@ -98,15 +88,8 @@ def find_path(problem, *, shared=True, deadline=np.inf):
 def nested_optima(closure, deadline, *, room=None, pays=None):
     """Nested optimal sets of a closure, for all price levels.
 
-    Parameters
-    ----------
-    closure : Closure
-    deadline : float
-        By ``time.monotonic()``.
-    room : float or None, default=None
-        Only the two sets on either side of this cost are wanted.
-    pays : Closure or None, default=None
-        The same nodes at the prices in which `room` is counted; None: those of `closure`.
+    With a `room`, only the two sets on either side of this cost are wanted. It is counted in the
+    prices of `pays`, the same nodes with other prices (None: `closure`).
 
     Returns
     -------

@@ -56,21 +56,9 @@ class Pruning:
 class _PruningSearch:
     """What choosing on the path and by linear programs have in common.
 
-    Parameters
-    ----------
-    problem : PruningProblem
-    shared : bool
-        Whether trees share what they buy, or each pays anew.
-    ties : {"keep", "prune"}
-    fill : {"vertex", "theta", "mip"}
-    deadline : float
-        By ``time.monotonic()``.
-    progress : callable
-        Takes a line of text.
-    choose : callable or None
-        Takes prunings that fill a step, and returns the number of the one to use.
-    rankings : sequence of ndarray of intp, shape (n_features,)
-        As for `fill_step`.
+    `shared`, `ties` and `fill` are as `sharing`, `ties` and `fill` of `FeatureBudgetPruner`,
+    `deadline` is by ``time.monotonic()``, `rankings` as for `fill_step`. `progress` takes a line of
+    text, `choose` takes prunings that fill a step and returns the number of the one to use.
     """
 
     is_complete: bool
@@ -190,16 +178,7 @@ class PathSearch(_PruningSearch):
 
 
 class ProgramSearch(_PruningSearch):
-    """Follows the path by linear programs, one a price level, only as far as needed.
-
-    Parameters
-    ----------
-    problem : PruningProblem
-    solver : {"highs", "highs_printed", "dantzig_wolfe"}
-    n_jobs : int or None
-    **options : dict
-        As for the base class.
-    """
+    """Follows the path by linear programs, one a price level, only as far as needed."""
 
     def __init__(self, problem, solver, n_jobs, **options):
         super().__init__(problem, **options)

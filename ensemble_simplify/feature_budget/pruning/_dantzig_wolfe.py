@@ -29,18 +29,6 @@ def solve_dantzig_wolfe(
 ):
     """The optimal pruning at one price level, by column generation.
 
-    Parameters
-    ----------
-    problem : PruningProblem
-    lam : float
-    shared : bool, default=True
-        Whether a row pays once for all trees, or in every tree anew.
-    n_jobs : int or None
-    deadline : float
-        By ``time.monotonic()``.
-    progress : callable
-        Takes a line of text, once a round.
-
     Returns
     -------
     keep : ndarray of uint8, shape (n_nodes,), or None if time ran out in the first round

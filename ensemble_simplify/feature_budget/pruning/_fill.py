@@ -56,21 +56,9 @@ _MAX_FILLS = 3
 def fill_step(problem, low, high, budget, deadline=np.inf, rankings=()):
     """The best pruning found between two neighbours of the path, within a budget.
 
-    Parameters
-    ----------
-    problem : PruningProblem
-    low, high : ndarray of bool, shape (n_contracted,)
-        The pruning within the budget, and the next dearer one.
-    budget : float
-    deadline : float
-        By ``time.monotonic()``.
-    rankings : sequence of ndarray of intp, shape (n_features,)
-        Orders in which features are taken while the budget allows, besides that of their gain.
-
-    Returns
-    -------
-    found : list of ndarray of bool, shape (n_contracted,)
-        The one of lowest error first, then the best of each family.
+    `low` and `high`, bool of shape (n_contracted,), are the pruning within the budget and the next
+    dearer one. `rankings` are orders in which features are taken while the budget allows, besides
+    that of their gain. Returns the pruning of lowest error, then the best of each family.
     """
     search = _Filling(problem, low, high, budget, deadline)
     search.try_first_trees()
@@ -91,15 +79,7 @@ def fill_step(problem, low, high, budget, deadline=np.inf, rankings=()):
 
 
 class _Filling:
-    """The best pruning found so far, and ways to find better ones.
-
-    Parameters
-    ----------
-    problem : PruningProblem
-    low, high : ndarray of bool, shape (n_contracted,)
-        The pruning within the budget, and the next dearer one.
-    budget, deadline : float
-    """
+    """The best pruning found so far, and ways to find better ones; parameters as `fill_step`."""
 
     def __init__(self, problem, low, high, budget, deadline):
         self.problem = problem
@@ -134,16 +114,8 @@ class _Filling:
     def prune(self, nodes, base=None, share=0.0, family=None):
         """Prune some nodes to the budget by a parametric cut, and offer what that leaves.
 
-        Parameters
-        ----------
-        nodes : ndarray of bool, shape (n_contracted,)
-            Each with its parent, unless that is in `base`.
-        base : ndarray of bool, shape (n_contracted,), or None
-            What is kept anyway.
-        share : float, default=0.0
-            Share of its price that every tree pays by itself.
-        family : str or None, default=None
-            Whose best it may be.
+        `nodes` (bool) holds each with its parent, unless that is in `base`, which is kept anyway.
+        Every tree pays `share` of its price by itself. `family` says whose best it may be.
         """
         if self.is_done or not nodes.any():
             return

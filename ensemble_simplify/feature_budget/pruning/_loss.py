@@ -10,7 +10,8 @@ from ensemble_simplify.feature_budget.pruning._closure_problem import node_sums,
 def node_losses(forest, leaf, target, weight, counted, *, loss, labels):
     """Loss of every node as a leaf, its unit, and the node values of the pruned trees.
 
-    O(n_rows * n_trees + n_nodes), times the number of classes.
+    O(n_rows * n_trees + n_nodes), times the number of classes. The loss of a pruning is ``unit``
+    times the sum of its leaves' losses.
 
     Parameters
     ----------
@@ -25,18 +26,6 @@ def node_losses(forest, leaf, target, weight, counted, *, loss, labels):
     loss : {"error", "gini", "log_loss", "squared_error"}
     labels : {"tree", "sample"}
         Whether nodes keep the values of the forest, or get those of the rows.
-
-    Returns
-    -------
-    losses : ndarray of float64, shape (n_nodes,)
-    unit : float
-        The loss of a pruning is ``unit`` times the sum of its leaves' losses.
-    value : ndarray of float64, shape (n_nodes, n_scores)
-
-    Raises
-    ------
-    ValueError
-        If a loss is not finite, or a tree has no row to be judged on.
     """
     regression = forest.classes is None
     parent = np.empty(forest.n_nodes, dtype=np.intp)

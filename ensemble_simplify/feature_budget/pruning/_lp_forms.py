@@ -49,17 +49,8 @@ class LinearForm:
 def solve_lp(problem, lam, form="difference", *, shared=True, deadline=np.inf):
     """The optimal pruning at one price level, by linear programming.
 
-    Parameters
-    ----------
-    problem : PruningProblem
-    lam : float
-    form : {"difference", "printed"}
-        ``"difference"``: p_h = 1 iff h stays a split, w_r = 1 iff a row pays for a resource;
-        ``p_child <= p_parent``, ``p_h <= w``. ``"printed"``: (IP3) of the paper.
-    shared : bool, default=True
-        Whether a row pays once for all trees, or in every tree anew.
-    deadline : float
-        By ``time.monotonic()``.
+    In the form "difference", p_h = 1 iff h stays a split, w_r = 1 iff a row pays for a resource;
+    ``p_child <= p_parent``, ``p_h <= w``. "printed" is (IP3) of the paper.
 
     Returns
     -------
@@ -89,12 +80,7 @@ def solve_lp(problem, lam, form="difference", *, shared=True, deadline=np.inf):
 
 
 def linear_form(problem, lam, form="difference", *, shared=True):
-    """State the linear program of `solve_lp`.
-
-    Returns
-    -------
-    LinearForm
-    """
+    """State the linear program of `solve_lp`."""
     node, resource, row = problem.uses(np.flatnonzero(problem.split))
     key = resource.astype(np.int64) * problem.n_rows + row
     if shared:
@@ -191,13 +177,7 @@ def _ancestors(problem):
 def solve_within_budget(problem, budget, start, deadline=np.inf):
     """The best pruning within a budget, by integer programming.
 
-    Parameters
-    ----------
-    problem : PruningProblem
-    budget : float
-    start : ndarray of bool, shape (n_contracted,)
-        Contracted nodes of a pruning within the budget to begin with.
-    deadline : float
+    `start` holds the contracted nodes (bool) of a pruning within the budget to begin with.
 
     Returns
     -------

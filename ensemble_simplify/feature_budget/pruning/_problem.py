@@ -100,18 +100,9 @@ class Closure:
         )
 
     def part(self, nodes, paid=None):
-        """Some of the nodes, all active, without the items that others have paid already.
+        """Some of the nodes (a mask), all active, without items that others have `paid` already.
 
-        Parameters
-        ----------
-        nodes : ndarray of bool, shape (n_nodes,)
-        paid : ndarray of bool, shape (n_items,), or None
-
-        Returns
-        -------
-        part : Closure
-        items : ndarray
-            The items of this closure that are numbered anew in the part.
+        Also the items of this closure that are numbered anew in the part.
         """
         arc_node = self.arc_node
         wanted = nodes[arc_node]
@@ -342,17 +333,9 @@ class PruningProblem:
     # Sets of contracted nodes and of splits.
 
     def expand(self, chosen, ties="keep"):
-        """Splits kept by a set of contracted nodes.
+        """Splits kept by a set of contracted nodes, as uint8 of shape (n_nodes,).
 
-        Parameters
-        ----------
-        chosen : ndarray of bool or uint8, shape (n_contracted,)
-        ties : {"keep", "prune"}
-            "prune": subtrees that gain nothing become leaves.
-
-        Returns
-        -------
-        ndarray of uint8, shape (n_nodes,)
+        With ``ties="prune"``, subtrees that gain nothing become leaves.
         """
         chosen = np.asarray(chosen, dtype=np.uint8)
         keep = np.append(chosen, np.uint8(0))[np.maximum(self.representative, -1)]

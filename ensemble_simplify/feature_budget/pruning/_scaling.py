@@ -19,14 +19,7 @@ _MAX_EXPONENT = 308
 
 
 def to_integers(*arrays):
-    """Scale arrays by one factor to whole numbers, exactly where a decimal unit allows it.
-
-    Returns
-    -------
-    scale : float
-    *arrays : ndarray of int64
-        ``array * scale``, rounded.
-    """
+    """A factor, and arrays times it, rounded to int64: exactly where a decimal unit allows it."""
     values = np.concatenate([np.ravel(a) for a in arrays]).astype(np.float64)
     scale = _decimal_scale(values)
     if scale is None:
@@ -35,17 +28,9 @@ def to_integers(*arrays):
 
 
 def in_units(values):
-    """Numbers as multiples of a unit: whole numbers where a decimal unit allows it.
+    """A unit, and numbers as multiples of it: whole ones where a decimal unit allows it.
 
-    Parameters
-    ----------
-    values : ndarray of float64
-        Not negative, not all zero.
-
-    Returns
-    -------
-    unit : float
-    multiples : ndarray of float64
+    The numbers are not negative, and not all zero; the multiples are float64.
     """
     scale = _decimal_scale(values)
     if scale is None:

@@ -112,18 +112,9 @@ class JudgedEnsemble:
 def feature_sets(prices, importance_on, budget=np.inf):
     """Smaller and smaller sets of features, the least gain for its price left out first.
 
-    Parameters
-    ----------
-    prices : Prices
-    importance_on : callable
-        Takes the features of a set, and returns what each is worth in it (None: time is up).
-    budget : float, default=np.inf
-        If it is within the price of all features, one of the sets fills it.
-
-    Returns
-    -------
-    list of ndarray of intp
-        From all features on.
+    `importance_on` takes the features of a set, and returns what each is worth in it (None: time is
+    up). If `budget` is within the price of all features, one of the sets fills it. The first set of
+    the list are all features.
     """
     kept = np.arange(len(prices.resources))
     sets = []
@@ -203,17 +194,7 @@ def _shared_prices(prices):
 
 
 def families(estimator, n_trees):
-    """Unfitted ensembles of bootstrapped trees, by name: the user's kind, and others.
-
-    Parameters
-    ----------
-    estimator : unfitted ensemble
-    n_trees : int
-
-    Returns
-    -------
-    dict
-    """
+    """Unfitted ensembles of bootstrapped trees, by name: the user's kind, and others."""
     regression = is_regressor(estimator)
     plain = DecisionTreeRegressor if regression else DecisionTreeClassifier
     random = ExtraTreeRegressor if regression else ExtraTreeClassifier
@@ -306,10 +287,6 @@ def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
     every_row : bool, default=False
         Whether a row without a vote counts as answered by the mean of the roots; else it is left
         out. Prunings of few trees would else be judged on few rows.
-
-    Returns
-    -------
-    Judged
     """
     if held_out is None:
         held_out = held_out_rows(case.estimator, case.problem.n_rows, case.forest.n_trees)
@@ -327,26 +304,9 @@ def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
 def judge_crosswise(case, halves, is_first, index, weight, held_out, *, ties, drop):
     """As `judge`, for trees pruned by their out-of-bag errors on the very same rows.
 
-    Each half of the rows is judged by prunings that were found on the other half, of about the
-    same cost.
-
-    Parameters
-    ----------
-    case : PruningCase
-    halves : tuple of PruningCase
-        The same with weights on the first half of the rows, and on the second.
-    is_first : ndarray of bool, shape (n_rows,)
-    index : ndarray of intp
-        Prunings on the path of `case`; -1: not pruned.
-    weight : ndarray of shape (n_rows,)
-    held_out : ndarray of uint8, shape (n_rows, n_trees)
-        Which rows each tree was not grown on.
-    ties : {"keep", "prune"}
-    drop : bool
-
-    Returns
-    -------
-    Judged
+    Each half of the rows is judged by prunings that were found on the other half, of about the same
+    cost: `halves` are the case with weights on the rows of `is_first`, and on the others. `index`
+    are prunings on the path of `case`; -1: not pruned.
     """
     leaf = case.problem.leaf_of_rows()
     votes = np.zeros((len(index), case.problem.n_rows, case.forest.n_scores))
@@ -366,21 +326,9 @@ def judge_crosswise(case, halves, is_first, index, weight, held_out, *, ties, dr
 
 
 def held_out_votes(case, leaf, keep, held_out, *, drop):
-    """Votes on each row of the trees that were not grown on it.
+    """Votes on each row of the trees that were not grown on it, and how many voted.
 
-    Parameters
-    ----------
-    case : PruningCase
-    leaf : ndarray of intp, shape (n_rows, n_trees)
-    keep : ndarray of uint8, shape (n_nodes,)
-    held_out : ndarray of uint8, shape (n_rows, n_trees)
-    drop : bool
-
-    Returns
-    -------
-    votes : ndarray of shape (n_rows, n_scores)
-    counts : ndarray of shape (n_rows,)
-        How many voted.
+    Of shape (n_rows, n_scores) and (n_rows,); `held_out` and `leaf` have a column for each tree.
     """
     forest, problem = case.forest, case.problem
     stop = problem.stops(keep)
@@ -397,20 +345,7 @@ def losses_of_votes(forest, votes, counts, target):
     """What each row adds to the error of the vote, and to the score that the choice goes by.
 
     The score of a classifier is its error plus half its Brier score: on few rows that says more
-    than the error alone.
-
-    Parameters
-    ----------
-    forest : Forest
-    votes : ndarray of shape (n_rows, n_scores)
-    counts : ndarray of shape (n_rows,)
-        How many trees have voted.
-    target : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    errors, scores : ndarray of shape (n_rows,)
-        NaN for rows without a vote.
+    than the error alone. `votes` are sums over `counts` trees; rows without a vote get NaN.
     """
     mean = np.full(votes.shape, np.nan)
     np.divide(votes, counts[:, None], out=mean, where=counts[:, None] > 0)
@@ -423,19 +358,9 @@ def losses_of_votes(forest, votes, counts, target):
 
 
 class Judged:
-    """Errors and scores of prunings by votes on held-out rows.
+    """Errors and scores of prunings by votes on held-out rows: means over those with a vote.
 
-    Parameters
-    ----------
-    case : PruningCase
-    weight : ndarray of shape (n_rows,)
-
-    Attributes
-    ----------
-    errors, scores : list of float
-        Means over the rows that have a vote.
-    of_rows : list of ndarray of float32
-        Scores of the rows in `sample`.
+    `of_rows` holds the scores of the rows in `sample`, float32, for every pruning.
     """
 
     def __init__(self, case, weight):
@@ -478,27 +403,9 @@ def folds_of(y, classification, seed):
 class CandidateSearch:
     """Fits candidates on some rows, and judges their prunings.
 
-    Parameters
-    ----------
-    state : callable
-        ``state(estimator, X, y, weight, errors)`` returns a `PruningCase`.
-    prices : Prices
-    X, y : ndarray
-    sample_weight : array-like of shape (n_rows,) or None
-        For fitting.
-    weight : ndarray of shape (n_rows,)
-        For counting.
-    names : ndarray or None
-        Names of the columns.
-    ties : {"keep", "prune"}
-    drop : bool
-        Whether trees without splits are left out of the vote.
-    budget : float
-        One of the sets of features fills it.
-    seed : int
-    n_jobs : int or None
-    deadline : float
-    progress : callable
+    ``state(estimator, X, y, weight, errors)`` returns a `PruningCase`. `sample_weight` is for
+    fitting, `weight` for counting. One of the sets of features fills the `budget`; `names` are
+    those of the columns, if any. With `drop`, trees without splits are left out of the vote.
     """
 
     def __init__(
@@ -532,17 +439,9 @@ class CandidateSearch:
         self.is_first = np.random.default_rng(seed).permutation(len(X)) % 2 == 0
 
     def run(self, own, unfitted):
-        """All candidates.
+        """All candidates, as a list of `JudgedEnsemble`.
 
-        Parameters
-        ----------
-        own : PruningCase
-            The user's ensemble, fitted on all features.
-        unfitted : ensemble
-
-        Returns
-        -------
-        list of JudgedEnsemble
+        `own` is the case of the user's ensemble, fitted on all features, `unfitted` that ensemble.
         """
         every = np.arange(self.X.shape[1])
         if has_held_out_rows(own.estimator):
@@ -721,11 +620,7 @@ class CandidateSearch:
 class PruningChoices:
     """Prunings of several candidates, and the choice among them.
 
-    Parameters
-    ----------
-    candidates : list of JudgedEnsemble
-        Those without an estimator are left out.
-    weight : ndarray of shape (n_rows,)
+    Candidates without an estimator are left out.
     """
 
     def __init__(self, candidates, weight):
@@ -749,19 +644,10 @@ class PruningChoices:
         """The dearest within a budget of those that do as well as the best, as far as rows tell.
 
         The features were chosen, and the trees pruned, on the same rows on which a candidate is
-        judged: the lowest of many scores is too good to be true, the more so the smaller the set
-        of features. Scores that are less than a standard error of their difference apart are
-        taken as equal, and more features bought as the better guess.
-
-        Parameters
-        ----------
-        budget : float
-        unpruned : bool, default=False
-            Only ensembles that are not pruned, if any of them is within the budget.
-
-        Returns
-        -------
-        int
+        judged: the lowest of many scores is too good to be true, the more so the smaller the set of
+        features. Scores that are less than a standard error of their difference apart are taken as
+        equal, and more features bought as the better guess. With `unpruned`, only ensembles that
+        are not pruned count, if any of them is within the budget.
         """
         fits = self.costs <= budget * (1 + ROUNDING)
         if unpruned and (fits & (self.index < 0)).any():

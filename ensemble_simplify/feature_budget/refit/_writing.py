@@ -12,18 +12,9 @@ from ensemble_simplify.writing import pruned_copy
 
 
 def voting_trees(forest, keep, *, drop):
-    """The trees that vote when some splits are left.
+    """Numbers of the trees that vote when the splits `keep` (uint8, by node) are left.
 
-    Parameters
-    ----------
-    forest : Forest
-    keep : ndarray of uint8, shape (n_nodes,)
-    drop : bool
-        Whether trees without a split are left out, unless none has any.
-
-    Returns
-    -------
-    ndarray of intp
+    With `drop`, trees without a split are left out, unless none has any.
     """
     grown = np.flatnonzero(keep[forest.offsets[:-1]])
     return grown if drop and grown.size else np.arange(forest.n_trees)
@@ -32,16 +23,7 @@ def voting_trees(forest, keep, *, drop):
 def decide_among(forest, trees, nodes):
     """Classes, or values for regression, of rows by the vote of some trees.
 
-    Parameters
-    ----------
-    forest : Forest
-    trees : ndarray of intp
-    nodes : ndarray of intp, shape (n_rows, n_trees)
-        Where the rows end in all trees.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
+    `nodes`, of shape (n_rows, n_trees), says where the rows end in all trees.
     """
     if len(trees) == forest.n_trees:
         return forest.decide_at(nodes.T)
@@ -50,24 +32,10 @@ def decide_among(forest, trees, nodes):
 
 
 def write_pruned(estimator, forest, keep, trees, *, own_values):
-    """A deep copy of an ensemble with pruned trees in it.
+    """A deep copy of an ensemble with pruned trees in it; the ensemble is not changed.
 
-    Parameters
-    ----------
-    estimator : fitted ensemble
-        Not changed.
-    forest : Forest
-        What was read from it.
-    keep : ndarray of uint8, shape (n_nodes,)
-        1 for each split that stays a split.
-    trees : ndarray of intp
-        Those that stay in the ensemble.
-    own_values : bool
-        Whether nodes keep the values that the ensemble gave them, or get those of `forest`.
-
-    Returns
-    -------
-    estimator
+    `keep` is 1 for each split that stays a split, `trees` are those that stay in the ensemble.
+    Nodes have the values that the ensemble gave them (`own_values`), or those of `forest`.
     """
     ensemble = deepcopy(estimator)
     for t, (tree, _) in enumerate(tree_estimators(ensemble)):
@@ -99,14 +67,7 @@ def _values_for(tree, t, value):
 def fetch_along_paths(forest, keep, fetch, names, n_samples):
     """Send rows through pruned trees, and fetch a feature of a row when a split asks for it.
 
-    Parameters
-    ----------
-    forest : Forest
-    keep : ndarray of uint8, shape (n_nodes,)
-    fetch : callable
-        ``fetch(name, rows)`` returns the values of a feature for some rows.
-    names : sequence of length n_features
-    n_samples : int
+    ``fetch(name, rows)`` returns the values of a feature for some rows.
 
     Returns
     -------

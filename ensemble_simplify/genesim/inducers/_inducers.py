@@ -134,7 +134,36 @@ def error_limit(errors, total, confidence):
 
 
 class _Inducer(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
-    """Top-down induction; a subclass chooses the split of a node and documents the parameters."""
+    """Top-down induction; a subclass chooses the split of a node."""
+
+    _texts: ClassVar = {
+        "every_inducer": """\
+Read more in the :ref:`User Guide <genesim_inducers>`.
+
+Parameters
+----------
+min_samples_leaf : float, default=2
+    Least number of rows (or weight, if there are weights) on both sides of a split.
+max_depth : int or None, default=None
+    Largest depth of the tree; None: no limit.
+confidence : float or None, default=0.25
+    Confidence of the pessimistic error that prunes the tree, between 0 and 1; smaller values
+    prune more. None: the tree is not pruned.
+
+Attributes
+----------
+decision_tree_ : DecisionTreeClassifier
+    The tree, a real scikit-learn tree.
+{classes_}
+{features_in}
+
+See Also
+--------
+GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.""",
+        "pruning": """\
+All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
+that does not raise the upper confidence limits of its errors, added up.""",
+    }
 
     _parameter_constraints: ClassVar[dict] = {
         "min_samples_leaf": [Interval(Real, 0, None, closed="neither")],
@@ -156,18 +185,13 @@ class _Inducer(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows, finite. Values are cast to float32, as scikit-learn's trees do.
-        y : array-like of shape (n_samples,)
-            Class labels.
+        {training_X}
+        {y}
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Non-negative. Taken for numbers of rows, by the tests and by `min_samples_leaf`; weights
             that average below one are scaled up to one.
 
-        Returns
-        -------
-        self : estimator
-            Fitted.
+        {fitted}
         """
         X, y = validate_data(self, X, y, dtype=np.float32, order="C")
         check_classification_targets(y)
@@ -241,32 +265,7 @@ class C45Tree(_Inducer):
 
     The gain ratio does not favour features of many values, as the gain itself does.
 
-    Read more in the :ref:`User Guide <genesim_inducers>`.
-
-    Parameters
-    ----------
-    min_samples_leaf : float, default=2
-        Least number of rows (or weight, if there are weights) on both sides of a split.
-    max_depth : int or None, default=None
-        Largest depth of the tree; None: no limit.
-    confidence : float or None, default=0.25
-        Confidence of the pessimistic error that prunes the tree, between 0 and 1; smaller values
-        prune more. None: the tree is not pruned.
-
-    Attributes
-    ----------
-    decision_tree_ : DecisionTreeClassifier
-        The tree, a real scikit-learn tree.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features seen in `fit`; defined only if all are strings.
-
-    See Also
-    --------
-    GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.
+    {every_inducer}
     GuideTree : Feature by chi-square tests.
 
     Notes
@@ -275,8 +274,7 @@ class C45Tree(_Inducer):
     feature pays ``log2(distinct values - 1) / n`` of its gain for the choice of its threshold.
     C4.5's subtree raising is left out.
 
-    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
-    that does not raise the upper confidence limits of its errors, added up.
+    {pruning}
 
     References
     ----------
@@ -313,32 +311,7 @@ class QuestTree(_Inducer):
     quadratic discriminant analysis picks the split point. Fast, and without a preference for
     features of many values.
 
-    Read more in the :ref:`User Guide <genesim_inducers>`.
-
-    Parameters
-    ----------
-    min_samples_leaf : float, default=2
-        Least number of rows (or weight, if there are weights) on both sides of a split.
-    max_depth : int or None, default=None
-        Largest depth of the tree; None: no limit.
-    confidence : float or None, default=0.25
-        Confidence of the pessimistic error that prunes the tree, between 0 and 1; smaller values
-        prune more. None: the tree is not pruned.
-
-    Attributes
-    ----------
-    decision_tree_ : DecisionTreeClassifier
-        The tree, a real scikit-learn tree.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features seen in `fit`; defined only if all are strings.
-
-    See Also
-    --------
-    GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.
+    {every_inducer}
     GuideTree : Feature by chi-square tests.
 
     Notes
@@ -348,8 +321,7 @@ class QuestTree(_Inducer):
     are joined into two groups by 2-means of their means. Where no such split is possible, the best
     Gini split of the feature is taken. This is not the QUEST program, which prunes otherwise.
 
-    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
-    that does not raise the upper confidence limits of its errors, added up.
+    {pruning}
 
     References
     ----------
@@ -409,32 +381,7 @@ class GuideTree(_Inducer):
     the best split point is looked for. With ``confidence=0.03`` it gives small trees that are about
     as accurate as CART with cross-validated pruning, at a small part of the time.
 
-    Read more in the :ref:`User Guide <genesim_inducers>`.
-
-    Parameters
-    ----------
-    min_samples_leaf : float, default=2
-        Least number of rows (or weight, if there are weights) on both sides of a split.
-    max_depth : int or None, default=None
-        Largest depth of the tree; None: no limit.
-    confidence : float or None, default=0.25
-        Confidence of the pessimistic error that prunes the tree, between 0 and 1; smaller values
-        prune more. None: the tree is not pruned.
-
-    Attributes
-    ----------
-    decision_tree_ : DecisionTreeClassifier
-        The tree, a real scikit-learn tree.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features seen in `fit`; defined only if all are strings.
-
-    See Also
-    --------
-    GenesimClassifier : Breeds one tree from many; ``estimators="paper"`` uses this one.
+    {every_inducer}
     C45Tree : Split by gain ratio.
 
     Notes
@@ -445,8 +392,7 @@ class GuideTree(_Inducer):
     The split point is the best one by Gini impurity. This is not the GUIDE program, which prunes
     otherwise and has further tests.
 
-    All features are taken as ordered numbers. Pruning is C4.5's: a subtree becomes a leaf where
-    that does not raise the upper confidence limits of its errors, added up.
+    {pruning}
 
     References
     ----------

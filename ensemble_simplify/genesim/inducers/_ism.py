@@ -61,8 +61,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
         not interrupted.
     random_state : int, RandomState instance or None, default=None
         Controls the default ensemble.
-    verbose : int, default=0
-        If positive, lines are printed about the progress.
+    {verbose}
 
     Attributes
     ----------
@@ -70,8 +69,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
         The fitted ensemble.
     decision_tree_ : DecisionTreeClassifier
         The result; the value of a node is the ensemble's estimate of the class distribution.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
+    {classes_}
     n_leaves_ : int
         Leaves of `decision_tree_`.
     n_nodes_ : int
@@ -80,10 +78,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
         Not a number: no rows are kept aside to measure the agreement with the ensemble on.
     train_fidelity_ : float
         Share of the training rows for which the tree predicts what the ensemble does.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features seen in `fit`; defined only if all are strings.
+    {features_in}
 
     See Also
     --------
@@ -159,17 +154,11 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows. Values are cast to float32, as scikit-learn's trees do.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Non-negative weights of the rows.
+        {training_X}
+        {y}
+        {sample_weight}
 
-        Returns
-        -------
-        self : InterpretableSingleModel
-            The fitted estimator.
+        {fitted}
         """
         deadline = deadline_after(self.time_limit)
         check_readable(self.estimator)
