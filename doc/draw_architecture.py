@@ -315,9 +315,18 @@ def draw(target, kind="svg"):
 # -- the list ------------------------------------------------------------------------------------
 
 
-def table(title, rooms):
+def table(title, about, rooms):
     """Rows of reStructuredText: files with the first lines of their docstrings."""
-    yield from ("", f".. rubric:: {title}", "", ".. list-table::", "   :widths: 30 70", "")
+    yield from (
+        "",
+        f".. rubric:: {title}",
+        "",
+        about,
+        "",
+        ".. list-table::",
+        "   :widths: 30 70",
+        "",
+    )
     for room, modules in rooms:
         if room:
             yield f"   * - **{room}/**"
@@ -335,9 +344,9 @@ def list_modules(target):
     for package in [module_map.FRONT, *sorted(module_map.WINGS), *reversed(ground)]:
         rooms = [("", modules_of(package))]
         rooms += [(room.replace(".", "/"), modules_of(room)) for room in rooms_of(package)]
-        lines += table(f"``{package}/``: {first_line(face_of(package))}", rooms)
+        lines += table(f"``{package}/``", first_line(face_of(package)), rooms)
     beside = sorted(m for m in FILES if "." not in m and m != "__init__")
-    lines += table("Files beside the packages", [("", beside)])
+    lines += table("Files beside the packages", "", [("", beside)])
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
