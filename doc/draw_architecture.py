@@ -344,7 +344,7 @@ def list_modules(target):
     for package in [module_map.FRONT, *sorted(module_map.WINGS), *reversed(ground)]:
         rooms = [("", modules_of(package))]
         rooms += [(room.replace(".", "/"), modules_of(room)) for room in rooms_of(package)]
-        lines += table(f"``{package}/``", first_line(face_of(package)), rooms)
+        lines += table(f"{package}/", first_line(face_of(package)), rooms)
     beside = sorted(m for m in FILES if "." not in m and m != "__init__")
     lines += table("Files beside the packages", "", [("", beside)])
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")
