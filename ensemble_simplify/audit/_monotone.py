@@ -2,7 +2,7 @@
 
 If it is not, it falls at some cut point of the feature. For each of these, the model below it and
 the model above it are two forests without the feature, alike but for the trees that split there;
-bounds on both at once (`_proof.prove`) tell whether one ever answers a higher class than the
+bounds on both at once (`prove`) tell whether one ever answers a higher class than the
 other, and any kind of vote is covered.
 """
 
@@ -275,10 +275,7 @@ def _rising_scores(forest, rank):
 def _tree_falls(nodes, axis, k, score):
     """Whether a tree's score falls from cell k of an axis to the next; and the steps taken.
 
-    Parameters
-    ----------
-    nodes : list of (axis, cut, size)
-        A tree over axes; the numbers of its leaves are rows of `score`.
+    The tree is a list of (axis, cut, size), and the numbers of its leaves are rows of `score`.
     """
 
     def descend(node, cell, box):
