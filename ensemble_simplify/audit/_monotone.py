@@ -8,21 +8,22 @@ other, and any kind of vote is covered.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from sys import maxsize
+from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.audit._audited import Audited
-from ensemble_simplify.base import Interval, validate_params
+from ensemble_simplify.base import Interval, deadline_after, validate_params
 from ensemble_simplify.grid import FLOAT32_MAX, FREE, Axes, Domain
 from ensemble_simplify.proof import Lines, Space, points_in, prove
 
 # Each cut point may take so many boxes in the first round, so many in the second; then no limit.
-ROUNDS = (4_000, 100_000, None)
+ROUNDS = (4_000, 100_000, maxsize)
 # Pairs of nodes of single trees that are compared first.
 MAX_STEPS = 500_000
 # Random lines looked at first: cells at most, and cells times trees.
@@ -200,8 +201,7 @@ def is_monotone(
     >>> outcome.monotone, outcome.counterexample.shape, *map(int, outcome.predictions)
     (False, (2, 30), 0, 1)
     """
-    begin = time.perf_counter()
-    end = np.inf if time_limit is None else begin + time_limit
+    begin, deadline = monotonic(), deadline_after(time_limit)
     audited = Audited(model, domain)
     j = audited.index(feature, "feature")
     if audited.table.categorical[j]:
@@ -211,7 +211,7 @@ def is_monotone(
         )
     rank = _ranks(audited.forest.classes.tolist(), class_order, positive)
     rank = rank if increasing else -rank
-    search = _PairSearch(audited, j, rank, end)
+    search = _PairSearch(audited, j, rank, deadline)
     rows = search.run()
     values = predictions = None
     if rows is not None:
@@ -231,7 +231,7 @@ def is_monotone(
         n_cuts=search.n_cuts,
         n_proven=search.n_proven,
         n_boxes=search.n_boxes,
-        seconds=time.perf_counter() - begin,
+        seconds=monotonic() - begin,
         domain=domain,
     )
 
@@ -314,8 +314,8 @@ def _tree_falls(nodes, axis, k, score):
 class _PairSearch:
     """The search for two rows that differ in feature j, the lower one of a higher class."""
 
-    def __init__(self, audited, j, rank, end):
-        self.audited, self.j, self.end = audited, j, end
+    def __init__(self, audited, j, rank, deadline):
+        self.audited, self.j, self.deadline = audited, j, deadline
         self.forest, self.axes, self.inside = audited.forest, audited.axes, audited.inside
         cuts = self.axes.by_feature[j]
         self.cuts = cuts[np.isfinite(cuts)]
@@ -345,7 +345,7 @@ class _PairSearch:
         for limit in ROUNDS:
             left = []
             for k in pending:
-                if time.perf_counter() >= self.end:
+                if monotonic() >= self.deadline:
                     return None
                 proven, cells = self._at(k, limit)
                 if proven is False:
@@ -376,7 +376,7 @@ class _PairSearch:
             for k in {cut for axis, cut, _ in nodes if axis == self._axis} - falls:
                 if k >= self.n_cuts:
                     continue
-                if steps > MAX_STEPS or time.perf_counter() >= self.end:
+                if steps > MAX_STEPS or monotonic() >= self.deadline:
                     return list(range(self.n_cuts))
                 fell, n = _tree_falls(nodes, self._axis, k, score)
                 steps += n
@@ -392,7 +392,7 @@ class _PairSearch:
             domain=self.inside,
             wrong=lambda _: self.wrong,
         )
-        proven, cells, n_boxes = prove(space, self.end, limit, near_ties=limit != ROUNDS[0])
+        proven, cells, n_boxes = prove(space, self.deadline, limit, near_ties=limit != ROUNDS[0])
         self.n_boxes += n_boxes
         return proven, cells
 
