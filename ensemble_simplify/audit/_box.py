@@ -1,7 +1,7 @@
 """A box around a row in which one class is proven, that no side can be moved out of.
 
 The cell of the row grows side by side. What a longer side adds is a slab of cells; it is proven to
-have one class (`certify`), or a cell of it has another one. That cell stays in the way
+have one class (`proof.certify`), or a cell of it has another one. That cell stays in the way
 however far the other sides move later, so each side is settled once.
 """
 

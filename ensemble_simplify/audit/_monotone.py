@@ -2,7 +2,7 @@
 
 If it is not, it falls at some cut point of the feature. For each of these, the model below it and
 the model above it are two forests without the feature, alike but for the trees that split there;
-bounds on both at once (`prove`) tell whether one ever answers a higher class than the
+bounds on both at once (`proof.prove`) tell whether one ever answers a higher class than the
 other, and any kind of vote is covered.
 """
 

@@ -1,7 +1,7 @@
 """The population of a genetic algorithm over trees, and the best tree of every size.
 
-Trees are those of `_regions`, over the axes on which the rows are coded; the number of a leaf is
-its label. The work is divided: `_rows` divides rows, `_merger` merges trees over them, `_pruner`
+Trees are those of `grid/_regions`, over the axes on which the rows are coded; the number of a leaf
+is its label. The work is divided: `_rows` divides rows, `_merger` merges trees over them, `_pruner`
 scores and prunes what comes out, a `Breeder` makes new trees with these three, one set a thread,
 and `Population` keeps the fittest. `_trees` holds the forms of trees that they hand on.
 """
