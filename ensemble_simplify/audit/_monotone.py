@@ -275,10 +275,7 @@ def _rising_scores(forest, rank):
 def _tree_falls(nodes, axis, k, score):
     """Whether a tree's score falls from cell k of an axis to the next; and the steps taken.
 
-    Parameters
-    ----------
-    nodes : list of (axis, cut, size)
-        A tree over axes; the numbers of its leaves are rows of `score`.
+    The tree is a list of (axis, cut, size), and the numbers of its leaves are rows of `score`.
     """
 
     def descend(node, cell, box):

@@ -122,16 +122,9 @@ class ModuleTree:
         """The trees of weakest-link pruning, from this one to its root.
 
         Costs are in units of Gini impurity: mean impurity of the leaves plus a price for each.
-
-        Returns
-        -------
-        pruned_at : ndarray of intp, shape (n_nodes,)
-            Node i is a module in tree k of the path iff ``pruned_at[i] > k``.
-        alphas : ndarray of float64, shape (n_trees,)
-            The price from which on each tree is the best, rising from 0.
-        n_leaves : ndarray of intp, shape (n_trees,)
-        impurities : ndarray of float64, shape (n_trees,)
-            Mean impurity of the leaves, weighted with their masses.
+        Returns ``pruned_at`` (node i is a module in tree k of the path iff ``pruned_at[i] > k``)
+        and, for each tree, the price from which on it is the best, rising from 0, the number of its
+        leaves, and their mean impurity, weighted with their masses.
         """
         cost = self.mass * self.impurity / self.mass[0]
         pruned_at, alphas, n_leaves, impurities = weakest_links(sized_nodes(self.left), cost)
@@ -147,10 +140,7 @@ class ModuleTree:
     def cut_back(self, is_leaf):
         """The tree in which some nodes are leaves, and all nodes below them are gone.
 
-        Parameters
-        ----------
-        is_leaf : ndarray of bool, shape (n_nodes,)
-            Leaves of this tree, and nodes below others that are marked, may be marked or not.
+        Leaves of this tree, and nodes below others that are marked, may be marked or not.
         """
         is_leaf = is_leaf | (self.left < 0)
         sizes, kept, node = self.sizes, np.zeros(self.n_nodes, dtype=bool), 0

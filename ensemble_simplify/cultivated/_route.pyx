@@ -28,9 +28,7 @@ cdef enum Answer:
 
 
 cdef struct Segment:
-    intp_t node
-    intp_t start
-    intp_t count
+    intp_t node, start, count
 
 
 cdef cppclass Walk:
@@ -42,8 +40,7 @@ cdef cppclass Walk:
     vector[intp_t] left_row
     vector[double] left_fraction
     vector[double] arrived          # (BLOCK,) fraction of each row that has reached leaves
-    vector[intp_t] found_row
-    vector[intp_t] found_leaf
+    vector[intp_t] found_row, found_leaf
     vector[double] found_fraction
 
 
@@ -199,8 +196,7 @@ cdef class Router:
 
     cdef int divide(self, const double[:, ::1] X, Segment segment, Walk* walk) except -1 nogil:
         # Rows at a module: those that go right are put on top, and those that go left above them.
-        cdef intp_t top = segment.start + segment.count
-        cdef intp_t needed = top + 2 * segment.count
+        cdef intp_t top = segment.start + segment.count, needed = top + 2 * segment.count
         cdef intp_t n_left = 0, n_right = 0, i, r
         cdef double f, to_left, to_right
         if <intp_t> walk.row.size() < needed:
