@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import io
 import re
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
@@ -131,11 +132,23 @@ def test_architecture_page_shows_every_module(tmp_path):
     drawing = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(drawing)
     drawing.write_all(tmp_path)
-    assert (tmp_path / "modules.svg").stat().st_size > 10_000
     listed = (tmp_path / "modules.inc").read_text(encoding="utf-8")
-    assert all(f"``{wing}/``" in listed for wing in module_map.WINGS)
-    files = {path.stem for path in module_map.sources()} - {"__init__"}
-    assert files == set(re.findall(r"\* - ``(\w+)\.p\w+``", listed))
+    assert all(f"\n.. rubric:: {package}/\n" in listed for package in module_map.PACKAGES)
+    files = {path.relative_to(module_map.ROOT).as_posix() for path in module_map.sources()}
+    files = {file for file in files if not file.endswith("__init__.py")}
+    # each in one row, with what it is for
+    assert sorted(files) == sorted(re.findall(r"``([\w/]+\.p\w+)``", listed))
+    rows = re.findall(r"^   \* - (.+)\n     - (.*)$", listed, re.MULTILINE)
+    assert len(rows) == listed.count("   * - ")
+    assert all(told.endswith((".", "?")) for _, told in rows)
+    # an SVG file holds letters as shapes, and each text in a comment before them
+    svg = (tmp_path / "modules.svg").read_text(encoding="utf-8")
+    drawn = Counter(re.findall(r"<!-- (\S+) -->", svg))
+    modules = {module_map.module_of(path) for path in module_map.sources()}
+    names = Counter(m.rpartition(".")[2] for m in modules if not m.endswith("__init__"))
+    assert all(drawn[name] >= n for name, n in names.items())
+    rooms = {m.split(".")[-2] for m in modules if m.endswith(".__init__")}
+    assert all(drawn[f"{room}/"] == 1 for room in rooms)
 
 
 def test_one_version_everywhere():

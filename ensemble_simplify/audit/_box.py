@@ -1,7 +1,7 @@
 """A box around a row in which one class is proven, that no side can be moved out of.
 
 The cell of the row grows side by side. What a longer side adds is a slab of cells; it is proven to
-have one class (`_proof.certify`), or a cell of it has another one. That cell stays in the way
+have one class (`proof.certify`), or a cell of it has another one. That cell stays in the way
 however far the other sides move later, so each side is settled once.
 """
 
@@ -101,7 +101,7 @@ class SufficientBox:
             True for rows that have the class for certain.
         """
         audited = self.audited
-        check_column_names([audited.estimator], X)
+        check_column_names([audited.model.estimator], X)
         X = audited.table.encode(X)
         X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
         if X.shape[1] != len(self.low):
@@ -124,11 +124,9 @@ class SufficientBox:
     def conditions(self) -> list[str]:
         """The sides of the box in words, a line for each constrained feature."""
         audited, lines = self.audited, []
-        names = list(range(len(self.low))) if audited.names is None else list(audited.names)
         for key in self.features:
-            j = names.index(key)
-            name = f"x{j}" if audited.names is None else str(key)
-            parts = []
+            j, parts = audited.index(key, "features"), []
+            name = f"x{j}" if audited.table.names is None else str(key)
             if key in self.levels:
                 if self.levels[key]:
                     parts = [f"in {{{', '.join(map(str, self.levels[key]))}}}"]
@@ -245,7 +243,7 @@ def sufficient_box(
     begin, deadline = monotonic(), deadline_after(time_limit)
     audited = Audited(model, domain, row)
     growth = _Growth(audited, deadline)
-    if audited.answers(audited.row[None])[0] != growth.label:
+    if audited.model.answers(audited.row[None])[0] != growth.label:
         raise audited.disagrees(audited.row[None])
     growth.run(_order(audited, random_state))
     low, high, missing = _ends(audited, growth.lo, growth.hi)
@@ -259,7 +257,7 @@ def sufficient_box(
         levels={
             audited.key(j): audited.levels(j, low[j], high[j]) if low[j] < np.inf else []
             for j in constrained
-            if audited.is_coded(j)
+            if audited.table.categorical[j]
         },
         maximal=not growth.is_open,
         n_boxes=growth.n_boxes,

@@ -1,9 +1,10 @@
 """Points, anywhere or in a domain, at which a pruned ensemble answers otherwise.
 
 Points found once are looked around first: all single-feature changes of them, and of the training
-rows, are walked along lines (`_lines`), which finds very many more points in no time. Where that
-finds nothing, a complete search decides: over sums of functions of one feature
-(`stump_sums`), or by branch and bound over boxes with bounds on both ensembles at once (`_joint`).
+rows, are walked along lines (`proof/_lines`), which finds very many more points in no time. Where
+that finds nothing, a complete search decides: over sums of functions of one feature
+(`proof/stump_sums`), or by branch and bound over boxes with bounds on both ensembles at once
+(`proof/_joint`).
 """
 
 from __future__ import annotations
@@ -33,17 +34,7 @@ POINTS = 64
 
 
 class Everywhere:
-    """Every input, or those of a domain.
-
-    Parameters
-    ----------
-    votes : Votes
-    axes : Axes
-    outside : pair of int32 arrays or None
-        Regions outside the domain.
-    cells : int32 array of shape (n_rows, n_axes)
-        Cells to begin with, inside the domain.
-    """
+    """Every input, or those of a domain; the arguments are those of `NearRows`."""
 
     def __init__(self, votes, axes, outside, cells):
         self.votes = votes
@@ -72,10 +63,7 @@ class Everywhere:
     def worst(self, weights, n, rng, deadline=np.inf):
         """Demands that weights do not meet; see `NearRows.worst`.
 
-        Raises
-        ------
-        Stopped
-            When the time is up, or too many points are alike to tell.
+        Raises `Stopped` when the time is up, or too many points are alike to tell.
         """
         cells = self._around(weights, rng, deadline)
         if not len(cells):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.grid._regions import encode_trees
+from ensemble_simplify.grid._regions import encode_trees, with_sizes
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
     cut_points,
@@ -298,6 +298,13 @@ def children(nodes):
     left = np.where(nodes[:, 0] >= 0, np.arange(1, len(nodes) + 1), -1)
     right = np.where(left >= 0, left + nodes[left % len(nodes), 2], -1)
     return left, right
+
+
+def sized_nodes(axis):
+    """Nodes of one tree for kernels that look at axes and sizes, from axes in pre-order."""
+    nodes = np.zeros((len(axis), 3), dtype=np.int32)
+    nodes[:, 0] = axis
+    return with_sizes(nodes)
 
 
 def _points_between(x, max_values):

@@ -123,8 +123,9 @@ def verify(
     compared on the rows that float32 represents, the others on every finite row.
 
     Probabilities can be compared where they are means of what trees say (trees, forests, bagging,
-    soft votes of these), and, by `atol` alone, between two boosted classifiers of the same two
-    classes, whose probabilities are a sigmoid of a sum. Others are refused.
+    soft votes of these, and forests converted to ONNX or treelite), and, by `atol` alone, between
+    two boosted classifiers of the same two classes, whose probabilities are a sigmoid of a sum.
+    Others are refused.
 
     Bounds are in real numbers, with margins for all rounding, and what comes within a margin of a
     tie or of the tolerance is decided by the models themselves. So another order of the same trees
