@@ -20,7 +20,7 @@ import numpy as np
 
 from libc.math cimport INFINITY
 
-from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees, Gain, Gain
+from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees, Gain
 from ensemble_simplify.grid._regions cimport Node, nodes_to_array
 from ensemble_simplify._typedefs cimport (
     float64_t, int32_t, int64_t, intp_t, next_random, should_stop, uint8_t, uint64_t,
@@ -373,16 +373,13 @@ cdef class Certifier(BoundedTrees):
 
     cdef int _flush(self) except -1 nogil:
         """Judge the cells put aside; 1 if one of them refutes."""
-        cdef intp_t i, a, found = -1
+        cdef intp_t found = -1
         cdef intp_t n = self.n_pending
         if n == 0:
             return 0
         self.n_pending = 0
         with gil:
-            cells = np.empty((n, self.n_axes), dtype=np.int32)
-            for i in range(n):
-                for a in range(self.n_axes):
-                    cells[i, a] = self.pending[i * self.n_axes + a]
+            cells = self._cells(self.pending.data(), n)
             first = self.judge(0, cells)
             if self.n_models == 1:
                 wrong = np.flatnonzero(first != self.target)
@@ -663,12 +660,8 @@ cdef class Certifier(BoundedTrees):
 
     cdef intp_t _ask(self, intp_t model) except -1 nogil:
         """What the judge says of a model at the first cell of the box."""
-        cdef intp_t a
         with gil:
-            cell = np.empty((1, self.n_axes), dtype=np.int32)
-            for a in range(self.n_axes):
-                cell[0, a] = self.lo[a]
-            return self.judge(model, cell)[0]
+            return self.judge(model, self._cells(self.lo.data(), 1))[0]
 
     # ------------------------------------------------------------------ from Python
 
@@ -701,15 +694,11 @@ cdef class Certifier(BoundedTrees):
         cdef const int32_t *last = &hi[0]
         cdef int64_t limit = (2**63 - 1) if max_boxes is None else max_boxes
         cdef int outcome
-        cdef intp_t i, a
         self._check(lo, hi)
         with nogil:
             outcome = self.certify(first, last, deadline, limit)
         n_rows = 0 if outcome != REFUTED else 2 if self.n_models == 1 else 1
-        cells = np.empty((n_rows, self.n_axes), dtype=np.int32)
-        for i in range(n_rows):
-            for a in range(self.n_axes):
-                cells[i, a] = self.witness[i * self.n_axes + a]
+        cells = self._cells(self.witness.data(), n_rows)
         if outcome == REFUTED:
             return False, (self.witness_label[0], self.witness_label[1]), cells
         if outcome == PROVEN:
