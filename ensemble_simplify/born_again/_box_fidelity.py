@@ -13,27 +13,12 @@ SAMPLE, BATCH = 100_000, 4096
 
 
 def fidelity(trees, tree, weights, rng, effort=1.0):
-    """Share of points that a tree classifies as a forest does.
+    """Share of points that a tree classifies as a forest does, and the standard error of the share.
 
-    Parameters
-    ----------
-    trees : CellTrees
-        The forest.
-    tree : CellTree
-        Over the same axes and cuts.
-    weights : list of arrays
-        Probability of each cell of each axis; the axes are independent, and what is outside the
-        domain does not count.
-    rng : numpy Generator
-    effort : float, default=1.0
-        Factor on the cells that are looked at one by one, and on the points that are drawn.
-
-    Returns
-    -------
-    share : float
-        NaN if points had to be drawn, and none was inside the domain.
-    error : float
-        Standard error of the share: 0 if, and only if, all cells were looked at.
+    `weights` are probabilities of the cells of each axis, which are independent; what is outside
+    the domain does not count. `effort` is a factor on the cells that are looked at one by one, and
+    on the points that are drawn. The error is 0 if, and only if, all cells were looked at; both
+    are NaN if points had to be drawn, and none was inside the domain.
     """
     parts = _leaf_parts(trees, tree, weights, effort * EXACT_CELLS)
     if parts is None:

@@ -19,30 +19,11 @@ BATCH = 1 << 20
 
 
 def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight, rng, table):
-    """Weighted mean of an ensemble's probabilities in every leaf.
+    """Weighted mean of an ensemble's probabilities in every leaf; None without ``predict_proba``.
 
-    Parameters
-    ----------
-    estimator : fitted classifier
-    problem : Problem
-        The same as it was read, over its own axes.
-    tree : CellTree
-        The born-again tree.
-    axes : Axes
-        Its axes.
-    leaf_of_row : intp array of shape (n_rows,)
-        Node of each row in the tree.
-    rows : array of shape (n_rows, n_features)
-        Training rows as numbers; in leaves that none of positive weight reaches, random points
-        count.
-    weight : float64 array of shape (n_rows,)
-    rng : RandomState
-    table : Table
-        The table that the estimator takes.
-
-    Returns
-    -------
-    ndarray of shape (n_leaves, n_classes), or None if the ensemble has no ``predict_proba``
+    The problem is the ensemble as it was read, over its own axes; `axes` are those of the tree, and
+    `leaf_of_row` is the node of each training row in it. In leaves that no row of positive weight
+    reaches, random points count. `table` is what the estimator takes.
     """
     if not hasattr(estimator, "predict_proba"):
         return None

@@ -34,17 +34,7 @@ POINTS = 64
 
 
 class Everywhere:
-    """Every input, or those of a domain.
-
-    Parameters
-    ----------
-    votes : Votes
-    axes : Axes
-    outside : pair of int32 arrays or None
-        Regions outside the domain.
-    cells : int32 array of shape (n_rows, n_axes)
-        Cells to begin with, inside the domain.
-    """
+    """Every input, or those of a domain; the arguments are those of `NearRows`."""
 
     def __init__(self, votes, axes, outside, cells):
         self.votes = votes
@@ -73,10 +63,7 @@ class Everywhere:
     def worst(self, weights, n, rng, deadline=np.inf):
         """Demands that weights do not meet; see `NearRows.worst`.
 
-        Raises
-        ------
-        Stopped
-            When the time is up, or too many points are alike to tell.
+        Raises `Stopped` when the time is up, or too many points are alike to tell.
         """
         cells = self._around(weights, rng, deadline)
         if not len(cells):

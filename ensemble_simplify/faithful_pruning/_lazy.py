@@ -25,10 +25,7 @@ BROKEN = 1e-8
 class LazyProgram:
     """Minimise a cost over columns that are not negative; rows are passed on when they are broken.
 
-    Parameters
-    ----------
-    cost, A, **bounds
-        Of the `LinearProgram` to begin with, whose rows are always in it.
+    The arguments are those of the `LinearProgram` to begin with, whose rows are always in it.
     """
 
     def __init__(self, cost, A, **bounds):
@@ -43,13 +40,7 @@ class LazyProgram:
         self.set_cost, self.set_upper = self.program.set_cost, self.program.set_upper
 
     def add_rows(self, rows, *, lower, upper=np.inf):
-        """Add rows; equalities, and some others if there are none yet, are passed on at once.
-
-        Parameters
-        ----------
-        rows : float64 array of shape (n, n_columns)
-        lower, upper : float or float64 array of shape (n,)
-        """
+        """Add rows; equalities, and some others if there are none yet, are passed on at once."""
         begin = len(self.rows)
         self.rows = np.concatenate([self.rows, rows])
         self.lower = np.append(self.lower, np.broadcast_to(lower, len(rows)))
@@ -67,23 +58,7 @@ class LazyProgram:
             self.passed = np.append(self.passed, new)
 
     def solve(self, deadline=np.inf):
-        """Solve with all rows.
-
-        Parameters
-        ----------
-        deadline : float
-            On the clock of ``time.monotonic()``.
-
-        Returns
-        -------
-        Solution
-            Its `row_dual` is about the rows passed on; see `multipliers`.
-
-        Raises
-        ------
-        Stopped
-            When the time is up.
-        """
+        """Solve with all rows, or raise `Stopped`. Its `row_dual` is of rows passed on."""
         while True:
             solution = self.program.solve(deadline - time.monotonic())
             if solution.status == "time_limit":
@@ -99,12 +74,7 @@ class LazyProgram:
             self._pass_on(broken[np.argsort(-np.round(short[broken], 9), kind="stable")[:MORE]])
 
     def multipliers(self, solution):
-        """Multipliers of all rows that were added; zero for those that HiGHS never got.
-
-        Returns
-        -------
-        float64 array of shape (n_rows,)
-        """
+        """Multipliers of all rows that were added; zero for those that HiGHS never got."""
         found = np.zeros(len(self.rows))
         found[self.passed] = solution.row_dual[self.n_always :]
         return found

@@ -29,27 +29,12 @@ class Step:
 
 
 def find_path(promise, faithful, demands, rng, deadline=np.inf):
-    """Weights for fewer and fewer trees.
+    """Weights for fewer and fewer trees, down from `faithful` ones that keep the promise.
 
     A tree of little influence goes, the others' weights are fitted anew to demands that were
-    broken before, and all exceptions are counted.
-
-    Parameters
-    ----------
-    promise : NearRows
-    faithful : float64 array of shape (n_trees,)
-        Weights that keep the promise.
-    demands : float64 array of shape (n_demands, n_trees + 1)
-        Some that are hard to meet.
-    rng : Generator
-    deadline : float
-        On the clock of ``time.monotonic()``; the path may end early.
-
-    Returns
-    -------
-    list of Step
-        From the fewest trees to the faithful ones; none has as few trees as another with no more
-        exceptions.
+    broken before, and all exceptions are counted. `demands`, with a column for each tree and one
+    without any, are some that are hard to meet. From the fewest trees to the faithful ones; none
+    has as few trees as another with no more exceptions. The path may end early, at the deadline.
     """
     steps = [Step(faithful, 0)]
     weights, n_trees = faithful, np.count_nonzero(faithful)

@@ -28,18 +28,13 @@ GRID = 2.0**-10
 
 @dataclass(frozen=True, eq=False)
 class Demands:
-    """What is asked of the weights of trees, at some points.
+    """What is asked of the weights of trees, at some points."""
 
-    Attributes
-    ----------
-    leads : float64 array of shape (n_demands, n_trees + 1)
-        Lead of the answer over another class in every tree, and without any.
-    may_tie : bool array of shape (n_demands,)
-        Whether a lead of exactly zero is enough, if the weights are on a grid: the answer is the
-        first of the two classes, and no tree's vote makes sums round.
-    """
-
+    # float64, (n_demands, n_trees + 1): lead of the answer over another class in every tree, and
+    # without any
     leads: np.ndarray
+    # bool, (n_demands,): whether a lead of exactly zero is enough, if the weights are on a grid:
+    # the answer is the first of the two classes, and no tree's vote makes sums round
     may_tie: np.ndarray
 
     @classmethod
@@ -68,19 +63,9 @@ class Demands:
 class Votes:
     """What every tree of a forest says, as sums that weights can be put on.
 
-    Parameters
-    ----------
-    forest : Forest
-
-    Attributes
-    ----------
-    value : float64 array of shape (n_nodes, n_classes)
-        Votes of the leaves.
-    start : float64 array of shape (n_classes,)
-        Votes that are there without any tree.
-    n_leaves : intp array of shape (n_trees,)
-    on_grid : bool array of shape (n_nodes,)
-        Leaves whose votes are multiples of `GRID`, of ensembles that are written with these votes.
+    `value`, of shape (n_nodes, n_classes), holds the votes of the leaves, `start` those that are
+    there without any tree. `on_grid` tells the leaves whose votes are multiples of `GRID`, of
+    ensembles that are written with these votes.
     """
 
     def __init__(self, forest):
@@ -98,16 +83,9 @@ class Votes:
     def merged(self, price):
         """Trees that say the same but for a factor become one.
 
-        Parameters
-        ----------
-        price : float64 array of shape (n_trees,)
-
-        Returns
-        -------
-        weights : float64 array of shape (n_trees,)
-            Of one tree of each kind, such that all votes are those of the forest.
-        usable : bool array of shape (n_trees,)
-            The cheapest tree of every kind, and of every kind that says the opposite.
+        Returns weights of one tree of each kind, such that all votes are those of the forest; and
+        which trees are usable: the cheapest, by its price, of every kind, and of every kind that
+        says the opposite.
         """
         forest = self.forest
         weights, usable = np.zeros(forest.n_trees), np.zeros(forest.n_trees, dtype=bool)
@@ -185,11 +163,7 @@ def _reached(forest):
 class Replayed:
     """Lines of a forest that is walked in the same way each time: labels are kept for the next.
 
-    Parameters
-    ----------
-    lines : Lines
-    kept : list
-        Batches of earlier walks, in their order; filled.
+    `kept` are the batches of earlier walks, in their order; it is filled.
     """
 
     def __init__(self, lines, kept):
@@ -212,28 +186,10 @@ class Replayed:
 class NearRows:
     """The points that differ from some row in at most so many features.
 
-    Parameters
-    ----------
-    votes : Votes
-    axes : Axes
-    outside : pair of int32 arrays or None
-        Regions outside the domain.
-    cells : int32 array of shape (n_rows, n_axes)
-        Cells of the rows, inside the domain.
-    max_changes : int
-    deadline : float
-        On the clock of ``time.monotonic()``, for the first walk.
-
-    Attributes
-    ----------
-    n_points : int or float
-        A point counts for each cell of rows near which it is; of more than one change, those
-        outside the domain count, too.
-
-    Raises
-    ------
-    Stopped
-        When the time is up.
+    `outside` are regions outside the domain, or None; `cells`, an int32 array of shape (n_rows,
+    n_axes), those of the rows, inside it. In `n_points` a point counts for each cell of rows near
+    which it is; of more than one change, those outside the domain count, too. Deadlines are on
+    the clock of ``time.monotonic()``; where they pass, `Stopped` is raised.
     """
 
     def __init__(self, votes, axes, outside, cells, max_changes, deadline=np.inf):
@@ -276,23 +232,10 @@ class NearRows:
         return least[least.distinct()]
 
     def differences(self, forest, deadline=np.inf):
-        """Batches of points at which a forest of the same classes answers otherwise.
+        """Batches (row, cells) of points at which a forest of the same classes answers otherwise.
 
-        Parameters
-        ----------
-        forest : Forest
-            Over the same axes, in its own arithmetic.
-        deadline : float
-
-        Yields
-        ------
-        row : intp array of shape (n,)
-        cells : int32 array of shape (n, n_axes)
-
-        Raises
-        ------
-        Stopped
-            When the time is up.
+        The forest is over the same axes, in its own arithmetic. `row`, of shape (n,), is the row
+        that each point is near; `cells` is an int32 array of shape (n, n_axes).
         """
         lines = Lines(forest, self.axes, self.outside)
         if self.labels is None:
@@ -325,23 +268,11 @@ class NearRows:
         return sum(len(row) for row, _ in self.differences(forest, deadline))
 
     def worst(self, weights, n, rng, deadline=np.inf):
-        """Demands of points at which trees of these weights answer otherwise.
+        """Demands, `n` at most and no two equal, of points that such trees answer otherwise.
 
-        Parameters
-        ----------
-        weights : float64 array of shape (n_trees,)
-        n : int
-            Demands at most.
-        rng : Generator
-            Draws the points that are looked at where there are very many.
-        deadline : float
-
-        Returns
-        -------
-        demands : Demands
-            At most `n`, no two equal; none iff the promise is kept in sums of float64.
-        n_broken : int
-            Points at which the answers differ; if `max_changes` exceeds 1, of those looked at.
+        There are none iff the promise is kept in sums of float64. Second, the number of points at
+        which the answers differ; if `max_changes` exceeds 1, of those looked at. `rng` draws the
+        points that are looked at where there are very many.
         """
         row, cells, n_broken = self.sample(weights, rng, deadline, all_points=False)
         if not n_broken:
@@ -349,15 +280,10 @@ class NearRows:
         return self._worst_of(row, cells, weights, n), n_broken
 
     def sample(self, weights, rng, deadline=np.inf, *, all_points=True):
-        """Points at which trees of these weights answer otherwise.
+        """Points that trees of these weights answer otherwise: (row, cells, how many there are).
 
-        Returns
-        -------
-        row : intp array of shape (n,)
-        cells : int32 array of shape (n, n_axes)
-            Drawn evenly from all of them, where there are very many.
-        n_broken : int
-            How many there are; unless `all_points`, the walk may end early.
+        They are drawn evenly from all, where there are very many. Unless `all_points`, the walk may
+        end early, and the number is of those looked at.
         """
         found, n_broken = [], 0
         for row, cells in self.differences(self.votes.weighted(weights), deadline):
@@ -387,14 +313,7 @@ class NearRows:
         return demands[np.concatenate([chosen[first_of_row], chosen[~first_of_row]])[:n]]
 
     def demands(self, cells):
-        """Demands at some cells: one for each class that is not the answer.
-
-        Returns
-        -------
-        demands : Demands
-        at : intp array of shape (n_demands,)
-            Which cell.
-        """
+        """Demands at some cells, one for each class but the answer; and each one's cell number."""
         votes, trees = self.votes, self.whole.trees
         n_classes = votes.value.shape[1]
         leaves = np.empty((len(trees), len(cells)), dtype=np.intp)

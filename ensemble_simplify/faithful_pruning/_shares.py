@@ -21,17 +21,8 @@ ROUNDING = 1e-9
 class Shares:
     """Shares of trees in all weight that fall behind in none of some demands.
 
-    Parameters
-    ----------
-    leads : float64 array of shape (n_demands, n_trees + 1)
-        Of all trees, and of what is there without them, whose factor is not negative.
-    usable : bool array of shape (n_trees,)
-        The others have no share.
-
-    Attributes
-    ----------
-    largest : float64 array of shape (n_trees,)
-        No tree's share is larger.
+    The last column of `leads` is what is there without trees, whose factor is not negative. Trees
+    that are not usable have no share; no tree's is above its `largest`. Methods raise `Stopped`.
     """
 
     def __init__(self, leads, usable):
@@ -46,24 +37,7 @@ class Shares:
         self.program.add_rows(self.leads, lower=0.0)
 
     def least(self, cost, deadline=np.inf):
-        """A lower bound on the cost of all shares.
-
-        Parameters
-        ----------
-        cost : float64 array of shape (n_trees,)
-            Of each share.
-        deadline : float
-            On the clock of ``time.monotonic()``.
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        Stopped
-            When the time is up.
-        """
+        """A lower bound on the cost of all shares, given the cost of each tree's."""
         self.program.set_cost(np.append(cost, 0.0))
         solution = self.program.solve(deadline)
         if solution.status != "optimal":
@@ -83,13 +57,7 @@ class Shares:
         return float(product(cost[order], share))
 
     def tighten(self, deadline=np.inf):
-        """Find the largest share of every tree.
-
-        Raises
-        ------
-        Stopped
-            When the time is up.
-        """
+        """Find the largest share of every tree."""
         for t in np.flatnonzero(self.usable):
             cost = np.zeros(len(self.usable))
             cost[t] = -1.0
@@ -97,13 +65,7 @@ class Shares:
         self.program.set_upper(np.append(self.largest, np.inf))
 
     def fewest(self, price, deadline=np.inf):
-        """A lower bound on the price of all trees with a share.
-
-        Raises
-        ------
-        Stopped
-            When the time is up.
-        """
+        """A lower bound on the price of all trees with a share."""
         can = self.largest > 0
         cost = np.divide(price, self.largest, out=np.zeros(len(price)), where=can)
         self.usable = self.usable & can

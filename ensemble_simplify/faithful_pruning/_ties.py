@@ -23,19 +23,11 @@ MAX_DENOMINATOR = 1 << 12
 
 
 def on_grid(weights, ties):
-    """Weights next to some, on the grid, that hold ties exactly.
+    """Weights next to some, multiples of `STEP`, that hold ties exactly; None if there are none.
 
-    Parameters
-    ----------
-    weights : float64 array of shape (n_trees,)
-        Which hold the ties but for rounding.
-    ties : float64 array of shape (n_ties, n_trees)
-        Leads of the trees, multiples of `GRID`, that must add up to zero.
-
-    Returns
-    -------
-    float64 array of shape (n_trees,) or None
-        Multiples of `STEP`; positive for the same trees. None if there are none next to them.
+    `weights`, one for each tree, hold the ties but for rounding; those found are positive for the
+    same trees. `ties`, of shape (n_ties, n_trees), are leads of the trees, multiples of `GRID`,
+    that must add up to zero.
     """
     kept = np.flatnonzero(weights)
     n = len(kept)
@@ -88,18 +80,7 @@ def _reduced(equations):
 
 
 def spanned(leads, chosen, usable):
-    """Which rows are combinations of chosen ones, over some columns.
-
-    Parameters
-    ----------
-    leads : float64 array of shape (n_rows, n_trees)
-    chosen : bool array of shape (n_rows,)
-    usable : bool array of shape (n_trees,)
-
-    Returns
-    -------
-    bool array of shape (n_rows,)
-    """
+    """Which rows of leads are combinations of chosen ones, over the usable columns."""
     _, size, directions = np.linalg.svd(leads[chosen][:, usable], full_matrices=False)
     directions = directions[size > 1e-9 * size[0]]
     rest = leads[:, usable]

@@ -63,24 +63,10 @@ class Outcome(Enum):
 class WeightSearch:
     """Search for few trees that keep a promise.
 
-    Parameters
-    ----------
-    promise : object
-        With ``own`` demands to begin with, and ``worst(weights, n, rng, deadline)``.
-    price : float64 array of shape (n_trees,)
-        What each tree costs.
-    rng : Generator
-    deadline : float
-        On the clock of ``time.monotonic()``.
-    tell : callable
-        Takes a line about the progress.
-
-    Attributes
-    ----------
-    weights : float64 array of shape (n_trees,)
-        The cheapest trees so far that keep the promise; at first all, with weight one.
-    bound : float
-        No trees that keep the promise cost less.
+    The promise has its ``own`` demands to begin with, and ``worst(weights, n, rng, deadline)``;
+    `price` is what each tree costs. `weights` are of the cheapest trees so far that keep it (at
+    first all, with weight one), and no trees that keep it cost less than `bound`. Methods raise
+    `Stopped` when the time is up; `tell` takes a line about the progress.
     """
 
     def __init__(self, promise, price, rng, deadline=np.inf, tell=lambda line: None):
@@ -176,13 +162,7 @@ class WeightSearch:
     # Step 2 can also find that known trees are the fewest: ENOUGH.
 
     def _keep(self, cost, allowed=None):
-        """Weights of few trees, at some cost of each, that keep the whole promise.
-
-        Returns
-        -------
-        outcome : Outcome
-        weights : float64 array of shape (n_trees,) or None
-        """
+        """Outcome, and weights of few trees, at some cost of each, that keep the whole promise."""
         allowed = self.usable if allowed is None else allowed
         tied = self.tied
         outcome, weights = self._keep_by_leads(cost, allowed)
@@ -232,13 +212,7 @@ class WeightSearch:
         return weights
 
     def _try(self, allowed):
-        """Put the most central weights of some trees to the promise until they keep it.
-
-        Returns
-        -------
-        outcome : Outcome
-        weights : float64 array of shape (n_trees,) or None
-        """
+        """Put the most central weights of some trees to the promise until they keep it."""
         for n_rounds in count():
             looks = n_rounds >= FIRST_LOOK and n_rounds & (n_rounds - 1) == 0
             if looks and self._is_enough(allowed):
@@ -334,13 +308,7 @@ class WeightSearch:
     # ------------------------------------------------------------------ few trees
 
     def run(self):
-        """Search once, and leave trees out until none can go.
-
-        Raises
-        ------
-        Stopped
-            When the time is up; `weights` are the best so far.
-        """
+        """Search once, and leave trees out until none can go."""
         self.add(self.promise.own)
         if self.usable.sum() < len(self.price) and self.promise.is_same(self.same, self.deadline):
             self._better(self.same)
@@ -356,13 +324,7 @@ class WeightSearch:
             self._fewer(self.weights)
 
     def again(self, n_starts):
-        """Search from other costs of trees.
-
-        Raises
-        ------
-        Stopped
-            When the time is up.
-        """
+        """Search from other costs of trees."""
         for _ in range(n_starts):
             if self.is_optimal or not self.is_done:
                 break
@@ -415,22 +377,12 @@ class WeightSearch:
     # ------------------------------------------------------------------ how few can be enough
 
     def prove(self, max_rounds):
-        """Raise `bound`, and find the cheapest trees, by covering.
+        """Raise `bound`, and find the cheapest trees, by covering; at most so many trees are tried.
 
         No tree can have more than some share of all weight; chosen trees must be able to have all
         of it. Trees that cannot keep the promise, whatever their weights, say so by a mixture of
         demands in which none of them leads; one of the trees that do must be there. The cheapest
         trees that satisfy all these clauses are a lower bound, and tried next.
-
-        Parameters
-        ----------
-        max_rounds : int
-            Trees tried at most.
-
-        Raises
-        ------
-        Stopped
-            When the time is up.
         """
         clauses = [self.usable.astype(float)]
         if max_rounds and not self.is_optimal:

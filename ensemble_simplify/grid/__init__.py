@@ -23,7 +23,7 @@ from ensemble_simplify.grid._regions import (
     restrict,
     with_sizes,
 )
-from ensemble_simplify.grid.axes import Axes, CodedTrees, Splits, cell_shares, children
+from ensemble_simplify.grid.axes import Axes, CodedTrees, Splits, cell_shares, children, sized_nodes
 from ensemble_simplify.grid.domain import Domain, in_boxes, read_domain, with_missing
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,

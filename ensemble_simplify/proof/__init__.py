@@ -21,7 +21,7 @@ from ensemble_simplify.proof.near_rows import (
     walks,
     within,
 )
-from ensemble_simplify.proof.outcome import Verification
+from ensemble_simplify.proof.outcome import Verification, shown_entry
 from ensemble_simplify.proof.prove import certify, prove
 from ensemble_simplify.proof.stump_sums import TooMany, both_lead, near_ties
 from ensemble_simplify.proof.verify import verify

@@ -174,21 +174,11 @@ class Part(NamedTuple):
 
 
 def parts_of(vote, columns, factor=1.0, *, through_labels=False):
-    """The votes without members of which a mean of means is made.
+    """The votes without members of which a mean of means is made, as a list of `Part`.
 
-    Parameters
-    ----------
-    vote : Vote
-    columns : ndarray of int
-        The column, in the whole, of each of its classes.
-    factor : float
-        What it is multiplied by in the whole.
-    through_labels : bool
-        Whether members count that are asked for their labels.
-
-    Returns
-    -------
-    list of Part, or None where a member is asked for its label
+    `columns` are those, in the whole, of the vote's classes, `factor` is what it is multiplied by
+    there. None where a member is asked for its label, unless such members count
+    (`through_labels`).
     """
     if not vote.members:
         return [Part(vote, columns, factor)]

@@ -30,40 +30,26 @@ POSITIONS = 1 << 16
 class Effort:
     """How many cells are collected and compared, and the forecasts by which work is counted."""
 
-    # Of grids with at most so many cells, all cells are considered.
-    all_cells: int = 1 << 13
-    # Entries, at most, of the lines of the cells that are moved together.
-    batch: int = 1 << 19
-    # Cells that are moved together: at least so many,
-    small_batch: int = 64
-    # and at most so many.
-    large_batch: int = 4096
-    # Moves of a cell, at most.
-    moves: int = 40
+    all_cells: int = 1 << 13  # Of grids with at most so many cells, all cells are considered.
+    batch: int = 1 << 19  # Entries, at most, of the lines of the cells that are moved together.
+    small_batch: int = 64  # Cells that are moved together: at least so many,
+    large_batch: int = 4096  # and at most so many.
+    moves: int = 40  # Moves of a cell, at most.
     # Work goes into more cells until there are so many for each known leaf, then into moves.
     cells_per_leaf: float = 4.0
-    # Cells for each known leaf, at most.
-    most_per_leaf: float = 40.0
-    # Share of the work for collecting cells,
-    collect_share: float = 0.6
-    # and for comparing them.
-    compare_share: float = 0.25
+    most_per_leaf: float = 40.0  # Cells for each known leaf, at most.
+    collect_share: float = 0.6  # Share of the work for collecting cells,
+    compare_share: float = 0.25  # and for comparing them.
     # Pairs of cells that do not fool each other: so many are kept at most.
     max_pairs: int = 4_000_000
     # Forecast of the nanoseconds to look at a line: this for each of its cells,
     line_cell: float = 30.0
-    # this for the line,
-    line: float = 300.0
-    # this for each tree of a forest that labels it,
-    tree_line: float = 60.0
-    # and this for each score of each tree.
-    score_line: float = 30.0
-    # Forecast of the nanoseconds to compare two cells on one axis,
-    compare: float = 0.15
-    # and to visit a neighbour in the search for an independent set.
-    neighbour: float = 8.0
-    # Steps of that search, at most.
-    max_steps: int = 1 << 22
+    line: float = 300.0  # this for the line,
+    tree_line: float = 60.0  # this for each tree of a forest that labels it,
+    score_line: float = 30.0  # and this for each score of each tree.
+    compare: float = 0.15  # Forecast of the nanoseconds to compare two cells on one axis,
+    neighbour: float = 8.0  # and to visit a neighbour in the search for an independent set.
+    max_steps: int = 1 << 22  # Steps of that search, at most.
 
 
 EFFORT = Effort()
@@ -72,20 +58,10 @@ EFFORT = Effort()
 def leaves_bound(grid, starts, work, rng, enough=np.inf, deadline=np.inf):
     """A number of leaves that every faithful tree has.
 
-    Parameters
-    ----------
-    grid : Grid or CellTrees
-        The classes of the cells, looked up by ``labels_of`` and ``labels_along``.
-    starts : callable
-        ``starts(n)`` draws about `n` cells, an int32 array of shape (n, n_axes); best a few in
-        every leaf of a faithful tree.
-    work : float
-        Effort: nanoseconds, by forecast. What is found does not depend on the machine's speed.
-    rng : numpy Generator
-    enough : float
-        No better bound is wanted than this.
-    deadline : float
-        By ``time.monotonic``; it ends sooner then.
+    Classes are looked up by ``labels_of`` and ``labels_along`` of a Grid or CellTrees.
+    ``starts(n)`` draws about `n` cells, an int32 array of shape (n, n_axes); best a few in every
+    leaf of a faithful tree. `work` is in nanoseconds, by forecast: what is found does not depend on
+    the machine's speed. No better bound is wanted than `enough`; it ends at the deadline.
     """
     return max(1, len(fooling_set(grid, starts, work, rng, enough, deadline)))
 

@@ -25,21 +25,11 @@ SLAB = 1 << 15
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Classes on a grid of cells.
+    """Classes on a grid of cells."""
 
-    Attributes
-    ----------
-    features : intp array of shape (n_axes,)
-        The feature of each axis.
-    cuts : list of float64 arrays
-        Sorted cut points of each axis; cell i of an axis is ``(cuts[i - 1], cuts[i]]``.
-    labels : array of shape (len(cuts[0]) + 1, len(cuts[1]) + 1, ...)
-        Class index of each cell; `FREE` in cells outside the domain.
-    """
-
-    features: np.ndarray
-    cuts: list
-    labels: np.ndarray
+    features: np.ndarray  # of each axis
+    cuts: list  # sorted cut points of each axis; its cell i is ``(cuts[i - 1], cuts[i]]``
+    labels: np.ndarray  # class index of each cell; `FREE` in cells outside the domain
 
     @property
     def n_cells(self):
@@ -160,28 +150,15 @@ def grid_bytes(shape):
 
 @dataclass(frozen=True, eq=False)
 class CellTrees:
-    """The trees of a forest over axes, with the votes of their leaves.
+    """The trees of a forest over axes, with the votes of their leaves."""
 
-    Attributes
-    ----------
-    nodes : int32 array of shape (n_nodes, 3)
-        Trees over axes; the numbers of their leaves are rows of `value`.
-    offsets : intp array of shape (n_trees + 1,)
-        Where the trees begin.
-    value : float64 array of shape (n_leaf_numbers, n_scores)
-    shape : tuple
-        Cells on each axis.
-    decide : callable
-        ``Forest.decide`` of the forest the trees come from.
-    outside : pair of int32 arrays of shape (n_regions, n_axes) or None
-        First and last cells of regions outside the domain: the class is `FREE` there.
-    """
-
-    nodes: np.ndarray
-    offsets: np.ndarray
+    nodes: np.ndarray  # of trees over axes; the numbers of their leaves are rows of `value`
+    offsets: np.ndarray  # where the trees begin, and the end
     value: np.ndarray
-    shape: tuple
-    decide: Callable
+    shape: tuple  # cells on each axis
+    decide: Callable  # ``Forest.decide`` of the forest the trees come from
+    # first and last cells, int32 arrays of shape (n_regions, n_axes), of regions outside the
+    # domain: the class is `FREE` there
     outside: tuple | None = None
 
     @classmethod
@@ -206,16 +183,7 @@ class CellTrees:
         return self.nodes[self.offsets[:-1]]
 
     def restricted(self, lo, hi):
-        """The trees on the region lo..hi (inclusive), over the cuts they still use there.
-
-        Returns
-        -------
-        trees : CellTrees
-        axes : intp array
-            Our axes that are left.
-        cuts : list of intp arrays
-            Our cuts that are left on each of them.
-        """
+        """The trees on the region lo..hi (inclusive); our axes that are left, and our cuts on each."""
         lo, hi = np.asarray(lo, dtype=np.int32), np.asarray(hi, dtype=np.int32)
         outside, kept_axis, kept_cut = self._outside_in(lo, hi)
         nodes, offsets, axes, cuts = restrict(self.nodes, self.offsets, lo, hi, kept_axis, kept_cut)

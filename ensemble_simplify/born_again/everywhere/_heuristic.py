@@ -25,37 +25,18 @@ PROGRESS_SECONDS = 1.0
 
 @dataclass(eq=False)
 class Box:
-    """A box of cells in the draft of a tree.
+    """A box of cells in the draft of a tree."""
 
-    Attributes
-    ----------
-    lo, hi : int32 arrays
-        First and last cell on each axis of the whole grid.
-    axes : intp array
-        Axes of the whole grid on which the box is still divided.
-    numbers : list of intp arrays
-        The cuts left on each of them, by their number in the whole grid.
-    trees : CellTrees or None
-        The trees restricted to the box, over these cuts; None once there is a table.
-    labels : array or None
-        The class of each cell, for small boxes.
-    axis, cut : int
-        Its split, in numbers of the whole grid; -1 if it has no parts.
-    parts : tuple of Box
-    tree : CellTree or None
-        A smallest faithful tree over the whole grid's axes and cuts, for boxes without parts.
-    """
-
-    lo: np.ndarray
+    lo: np.ndarray  # first and last cell on each axis of the whole grid
     hi: np.ndarray
-    axes: np.ndarray
-    numbers: list
-    trees: CellTrees | None
-    labels: np.ndarray | None = None
-    axis: int = -1
+    axes: np.ndarray  # axes of the whole grid on which the box is still divided
+    numbers: list  # the cuts left on each of them, by their number in the whole grid
+    trees: CellTrees | None  # restricted to the box, over these cuts; None once there is a table
+    labels: np.ndarray | None = None  # the class of each cell, for small boxes
+    axis: int = -1  # its split, in numbers of the whole grid; -1 if it has no parts
     cut: int = -1
     parts: tuple = ()
-    tree: CellTree | None = None
+    tree: CellTree | None = None  # smallest, over the whole grid, for boxes without parts
 
     @property
     def shape(self):
@@ -92,19 +73,8 @@ class Box:
 class Draft:
     """A faithful tree in the making.
 
-    Parameters
-    ----------
-    trees : CellTrees
-        The forest over its grid.
-    objective : {"depth", "leaves", "depth_then_leaves"}
-    max_bytes : float
-        Memory for the exact solution of boxes.
-    deadline : float
-        By ``time.monotonic``.
-    rng : numpy Generator
-        For the samples of cells by which large boxes are divided.
-    report : callable or None
-        Called with a message from time to time.
+    `max_bytes` is for the exact solution of boxes, `rng` for the samples of cells by which large
+    boxes are divided; `report` is called with a message from time to time.
     """
 
     def __init__(self, trees, objective, *, max_bytes, deadline, rng, report=None):
@@ -137,13 +107,7 @@ class Draft:
     # ------------------------------------------------------------------------- divide greedily
 
     def build(self):
-        """Divide the whole grid until every box has a tree.
-
-        Raises
-        ------
-        Stopped
-            When the time is up first.
-        """
+        """Divide the whole grid until every box has a tree; `Stopped` is raised out of time."""
         stack = [self.root]
         told = monotonic()
         while stack:
@@ -265,10 +229,8 @@ def sampled_cuts(trees, rng, n):
 def _purest_cuts(counts, shape, n):
     """The `n` cuts whose sides have the least entropy: (axis, cut) each.
 
-    Parameters
-    ----------
-    counts : array of shape (sum of shape, n_classes)
-        Cells of each class at each position of each axis.
+    `counts`, of shape (sum of shape, n_classes), tells the cells of each class at each position of
+    each axis.
     """
     costs, cuts, base = [], [], 0
     for axis, length in enumerate(shape):

@@ -50,62 +50,48 @@ class Effort:
     refine_work: float = 3e9
     # Choosing the upper splits grows so many times the leaves of the first tree.
     upper_factor: int = 60
-    # Forecast of the seconds to grow a leaf.
-    grow_seconds: float = 1e-6
+    grow_seconds: float = 1e-6  # Forecast of the seconds to grow a leaf.
     # Upper splits are chosen if that takes less than this share of a time limit, by forecast.
     upper_share: float = 0.25
     # Share of a time limit for the forecast by which ``method="auto"`` may refuse.
     forecast_share: float = 0.1
     # Without a time limit, `forecast` does work that should take so many seconds;
     forecast_seconds: float = 1.0
-    # it grows a tree of at most so many leaves,
-    forecast_grown: int = 50_000
-    # and divides grids of at most so many cells.
-    forecast_cells: int = 1 << 18
+    forecast_grown: int = 50_000  # it grows a tree of at most so many leaves,
+    forecast_cells: int = 1 << 18  # and divides grids of at most so many cells.
     # Share of the time for the first tree where the domain has groups and implications: the proof
     # that grows it knows nothing of them.
     first_tree_share: float = 0.2
-    # Forecast of the seconds to write out a leaf.
-    leaf_seconds: float = 3.5e-6
-    # By how many seconds a time limit may be passed.
-    late_seconds: float = 0.3
+    leaf_seconds: float = 3.5e-6  # Forecast of the seconds to write out a leaf.
+    late_seconds: float = 0.3  # By how many seconds a time limit may be passed.
     # Leaves of the first tree before siblings of one class are merged, for each one afterwards.
     unmerged: float = 2.0
     # Grids of more cells are not labelled as a whole unless ``method="exact"``: their tables of
     # regions would not fit either.
     table_cells: int = 1 << 24
-    # Share of a time limit that labelling a whole grid may take.
-    label_share: float = 0.2
-    # Forecast of the seconds to label a cell: this,
-    cell_seconds: float = 1.2e-8
-    # and this for each tree and score.
-    vote_seconds: float = 5e-10
+    label_share: float = 0.2  # Share of a time limit that labelling a whole grid may take.
+    cell_seconds: float = 1.2e-8  # Forecast of the seconds to label a cell: this,
+    vote_seconds: float = 5e-10  # and this for each tree and score.
     # With a time limit, grids of at most so many regions are solved exactly before there is a tree,
     direct_regions: float = 2e7
-    # if that takes less than this share of the time, by forecast.
-    direct_share: float = 0.2
-    # Forecast of the seconds for one region in one pass.
-    region_seconds: float = 2e-8
+    direct_share: float = 0.2  # if that takes less than this share of the time, by forecast.
+    region_seconds: float = 2e-8  # Forecast of the seconds for one region in one pass.
     # Share of the time that is left for an exact search where there is a tree already.
     exact_share: float = 0.5
     # Forecast of the seconds to plan an exact search, for each cell of the grid.
     plan_seconds: float = 3e-7
-    # Share of an exact search that planning it may take.
-    plan_share: float = 0.2
+    plan_share: float = 0.2  # Share of an exact search that planning it may take.
     # Without a time limit, lower bounds take so many seconds of forecast work;
     bound_seconds: float = 3.0
-    # with one, they take this share of it,
-    bound_share: float = 0.15
-    # but at most so many seconds.
-    most_bound_seconds: float = 30.0
+    bound_share: float = 0.15  # with one, they take this share of it,
+    most_bound_seconds: float = 30.0  # but at most so many seconds.
     # Forecast of the seconds to find the box of a leaf, in which cells for bounds are drawn.
     box_seconds: float = 4e-7
     # Without a time limit, an exact search that should take so many seconds is announced,
     patience: float = 10.0
     # with the size of a tree if one of at most so many leaves can be grown,
     announced_leaves: int = 100_000
-    # and a lower bound that takes so many seconds of forecast work.
-    tell_seconds: float = 0.5
+    tell_seconds: float = 0.5  # and a lower bound that takes so many seconds of forecast work.
 
 
 EFFORT = Effort()
@@ -113,21 +99,11 @@ EFFORT = Effort()
 
 @dataclass(eq=False)
 class Problem:
-    """A forest over the cells that its cuts make: what is searched.
+    """A forest over the cells that its cuts make: what is searched."""
 
-    Attributes
-    ----------
-    forest : Forest
-        Whose function the tree shall have.
-    axes : Axes
-        Its cut points.
-    trees : CellTrees
-        The forest over the cells; knows which are outside the domain.
-    """
-
-    forest: Forest
-    axes: Axes
-    trees: CellTrees
+    forest: Forest  # whose function the tree shall have
+    axes: Axes  # its cut points
+    trees: CellTrees  # the forest over the cells; knows which are outside the domain
 
     @classmethod
     def of(cls, forest, domain=None):
@@ -159,15 +135,7 @@ class Problem:
 
 
 def read_problem(forest, domain=None, merge_rows=None):
-    """The problem of a forest as it was read.
-
-    Parameters
-    ----------
-    forest : Forest
-    domain : Inside or None
-    merge_rows : array of shape (n_rows, n_features) or None
-        Thresholds are merged as far as these rows allow it; None: not.
-    """
+    """The problem of a forest as it was read, thresholds merged as far as `merge_rows` allow."""
     if domain is not None:
         forest = domain.read(forest)
     if merge_rows is not None:
@@ -179,23 +147,13 @@ def read_problem(forest, domain=None, merge_rows=None):
 
 @dataclass(eq=False)
 class Result:
-    """What a search found.
+    """What a search found."""
 
-    Attributes
-    ----------
-    tree : CellTree
-        Over all axes and cuts of the grid.
-    shape : tuple
-        Cells on each axis, without cuts that do not matter where that is known.
-    optimal : bool
-    depth_bound, leaves_bound : int
-        No faithful tree is less deep or has fewer leaves; with the objective
-        ``"depth_then_leaves"`` and `optimal`, none of least depth has fewer leaves.
-    """
-
-    tree: CellTree
-    shape: tuple
+    tree: CellTree  # over all axes and cuts of the grid
+    shape: tuple  # cells on each axis, without cuts that do not matter where that is known
     optimal: bool
+    # no faithful tree is less deep or has fewer leaves; with the objective "depth_then_leaves" and
+    # `optimal`, none of least depth has fewer leaves
     depth_bound: int
     leaves_bound: int
 
@@ -211,15 +169,7 @@ class Result:
 
 
 class OutOfTime(Exception):
-    """No faithful tree was found in time.
-
-    Attributes
-    ----------
-    n_leaves : int
-        Leaves found so far.
-    share : float
-        Part of the cells they cover.
-    """
+    """No faithful tree was found in time: so many leaves so far, on this share of the cells."""
 
     def __init__(self, n_leaves=0, share=0.0):
         super().__init__(f"{n_leaves} leaves on {share:.3%} of the cells")
@@ -228,13 +178,7 @@ class OutOfTime(Exception):
 
 
 class TooManyLeaves(Exception):
-    """A faithful tree would have more leaves than anybody can use.
-
-    Attributes
-    ----------
-    n_leaves : float
-        Forecast of their number.
-    """
+    """A faithful tree would have more leaves, by forecast, than anybody can use."""
 
     def __init__(self, n_leaves):
         super().__init__(f"about {n_leaves:.1g} leaves")
@@ -244,32 +188,9 @@ class TooManyLeaves(Exception):
 def find_tree(problem, objective, *, method, max_bytes, seconds, rng, report=None, warn=None):
     """A faithful tree of a forest: smallest if possible, else as small as time allows.
 
-    Parameters
-    ----------
-    problem : Problem
-    objective : {"depth", "leaves", "depth_then_leaves"}
-    method : {"auto", "exact", "heuristic"}
-    max_bytes : float
-    seconds : float
-        Time limit; inf for none.
-    rng : numpy Generator
-    report : callable or None
-        Called with messages on progress.
-    warn : callable or None
-        Called with a message before a long search without a time limit.
-
-    Returns
-    -------
-    Result
-
-    Raises
-    ------
-    TooLarge
-        With ``method="exact"``, if memory does not suffice.
-    OutOfTime
-        If no faithful tree was found in time.
-    TooManyLeaves
-        With ``method="auto"``, if none of a reasonable size is to be expected.
+    The limit `seconds` is inf for none; `report` is called with messages on progress, `warn` with
+    one before a long search without a limit. Raises `TooLarge` (``method="exact"``, if memory does
+    not suffice), `OutOfTime`, or `TooManyLeaves` (``method="auto"``).
     """
     search = _TreeSearch(problem, objective, method, max_bytes, seconds, rng, report, warn)
     if search.is_direct and search.solve_exactly():
@@ -286,15 +207,7 @@ def find_tree(problem, objective, *, method, max_bytes, seconds, rng, report=Non
 
 
 class _TreeSearch:
-    """One search: what was asked for, what was found so far, and a method for each phase.
-
-    Attributes
-    ----------
-    grid : Grid or None
-        The class of every cell; None where not every cell was looked at.
-    tree : CellTree or None
-        The smallest faithful tree so far.
-    """
+    """One search: what was asked for, what was found so far, and a method for each phase."""
 
     def __init__(self, problem, objective, method, max_bytes, seconds, rng, report, warn):
         self.problem = problem
@@ -312,7 +225,9 @@ class _TreeSearch:
         self.rng = rng
         self.report = report or (lambda message: None)
         self.warn = warn or (lambda message: None)
+        # the class of every cell; None where not every cell was looked at
         self.grid: Any = None
+        # the smallest faithful tree so far
         self.tree: Any = None
 
     @property
@@ -382,13 +297,14 @@ class _TreeSearch:
         space, n_leaves = self.problem.space, np.nan
         left = self.deadline - monotonic()
         if may_refuse:
-            n_leaves = space.forecast_leaves(EFFORT.forecast_share * left, self.rng)
+            n_leaves = space.forecast_leaves(monotonic() + EFFORT.forecast_share * left, self.rng)
         if n_leaves > REFUSED_LEAVES:
             raise TooManyLeaves(n_leaves)
         left = self.deadline - monotonic()
         in_time = EFFORT.unmerged * (left + EFFORT.late_seconds) / EFFORT.leaf_seconds
         most = max(1, int(min(MAX_LEAVES, in_time)))
-        grown = space.grow(left * (EFFORT.first_tree_share if tied else 1.0), most)
+        share = EFFORT.first_tree_share if tied else 1.0
+        grown = space.grow(monotonic() + share * left, most)
         if grown is not None:
             self.tree = CellTree(grown)
             self.report(f"first tree: depth {self.tree.depth}, {self.tree.n_leaves} leaves")
@@ -582,30 +498,14 @@ def find_front(problem, *, max_bytes, seconds):
 
 @dataclass(eq=False)
 class Forecast:
-    """What a search is expected to need and to find.
+    """What a search is expected to need and to find."""
 
-    Attributes
-    ----------
-    shape : tuple
-        Cells on each axis, as in `Result`.
-    n_states : float
-        Regions to be stored.
-    n_bytes : float
-        Memory of the exact search.
-    seconds : float
-        Time of the exact search.
-    n_leaves : float
-        Leaves of a faithful tree.
-    leaves_bound : int
-        No faithful tree has fewer.
-    """
-
-    shape: tuple
-    n_states: float
-    n_bytes: float
-    seconds: float
-    n_leaves: float
-    leaves_bound: int
+    shape: tuple  # cells on each axis, as in `Result`
+    n_states: float  # regions to be stored
+    n_bytes: float  # memory of the exact search
+    seconds: float  # time of the exact search
+    n_leaves: float  # leaves of a faithful tree
+    leaves_bound: int  # no faithful tree has fewer
 
 
 def forecast(problem, objective, *, max_bytes, seconds, rng):
@@ -644,7 +544,7 @@ def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
     """Leaves of a faithful tree: of one that is found in a moment, else extrapolated."""
     deadline, limited = monotonic() + seconds / 2, np.isfinite(seconds)
     if labels is None or not (limited or labels.size <= EFFORT.forecast_cells):
-        grown = problem.space.grow(seconds / 2, MAX_LEAVES if limited else EFFORT.forecast_grown)
+        grown = problem.space.grow(deadline, MAX_LEAVES if limited else EFFORT.forecast_grown)
         if grown is not None:
             return CellTree(grown).n_leaves
     else:
@@ -652,7 +552,7 @@ def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
         with suppress(Stopped):
             draft.build()
             return draft.n_leaves
-    return problem.space.forecast_leaves(EFFORT.bound_share * seconds, rng)
+    return problem.space.forecast_leaves(monotonic() + EFFORT.bound_share * seconds, rng)
 
 
 def _labelled(trees, max_bytes, deadline):

@@ -56,26 +56,9 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
     The largest part of the tree is divided first: at the cut, among those of least entropy and
     the present one, that has the smallest sum of n log n over the leaves n of the trees of both
     sides (for the objective ``"depth"``: of n^2). So of cuts that leave about as many leaves, the
-    one that parts them evenly is taken, which makes the tree less deep.
-
-    Parameters
-    ----------
-    space : Space
-        Grows faithful trees of parts.
-    trees : CellTrees
-    tree : CellTree
-        A faithful tree, by ``Space.grow``.
-    objective : str
-    rng : numpy Generator
-    max_grown : float
-        Leaves that are grown in all before it ends.
-    deadline : float
-        By ``time.monotonic``; it ends sooner then.
-
-    Returns
-    -------
-    CellTree
-        With the objectives ``"leaves"`` and ``"depth"`` not larger than `tree` in the objective.
+    one that parts them evenly is taken, which makes the tree less deep. It ends when `max_grown`
+    leaves were grown in all, or at the deadline. With the objectives ``"leaves"`` and ``"depth"``
+    the tree is not larger in the objective than `tree`, which `space` has grown.
     """
     certifier = space.certifier
 
@@ -102,9 +85,8 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
                 continue
             sides = []
             for first, last in _halves(lo, hi, axis, cut):
-                seconds = deadline - monotonic()
-                if seconds > 0:
-                    sides.append(certifier.grow(first, last, seconds, -4 * n_leaves))
+                if monotonic() < deadline:
+                    sides.append(certifier.grow(first, last, deadline, -4 * n_leaves))
                 if not sides or sides[-1] is None:
                     break
                 grown += len(sides[-1]) // 2
@@ -149,33 +131,10 @@ class _TooDeep(Exception):
 class Refinement:
     """A faithful tree whose parts are solved exactly, one after the other.
 
-    Parameters
-    ----------
-    trees : CellTrees
-        The forest over its grid.
-    tree : CellTree
-        A tree of the same function.
-    objective : {"depth", "leaves", "depth_then_leaves"}
-    max_bytes : float
-        Memory for the exact solution of parts.
-    deadline : float
-        By ``time.monotonic``.
-    max_work : float
-        Forecast work, in nanoseconds, after which it ends: what it finds then does not depend on
-        the speed of the machine.
-    report : callable
-        Called with a message from time to time.
-
-    Attributes
-    ----------
-    tree : CellTree
-        The tree as it is now.
-    is_optimal : bool
-        Whether it was solved as a whole.
-    depth_bound, leaves_bound : int
-        What is known of every faithful tree: no tree of a part is larger than one of the whole.
-    is_over : bool
-        Whether time or work are used up.
+    It ends at the deadline, or after `max_work` nanoseconds by forecast: what it finds then does
+    not depend on the speed of the machine. `is_optimal` says whether it was solved as a whole.
+    `depth_bound` and `leaves_bound` hold for every faithful tree: no tree of a part is larger than
+    one of the whole.
     """
 
     def __init__(self, trees, tree, objective, *, max_bytes, deadline, max_work, report):
@@ -287,19 +246,11 @@ class Refinement:
     # --------------------------------------------------------------------------- walking
 
     def _visit(self, wanted, solve_part):
-        """Solve parts of the tree, from the root down and from left to right.
+        """Trees of parts as (at, tree), solved from the root down and from left to right.
 
-        Parameters
-        ----------
-        wanted : callable
-            Whether to look at the part that begins at a node.
-        solve_part : callable
-            ``solve_part(at, lo, hi, above)``: a tree of the part with its region and the splits
-            above it, or None if its own parts are to be looked at.
-
-        Returns
-        -------
-        list of (at, tree)
+        ``wanted(at)`` tells whether to look at the part that begins at a node;
+        ``solve_part(at, lo, hi, above)`` gives a tree of it, by its region and the number of splits
+        above it, or None if its own parts are to be looked at.
         """
         nodes = self.tree.nodes
         whole = np.array(self.trees.shape, dtype=np.int32) - 1

@@ -44,13 +44,7 @@ DL_PASSES = 6.5
 
 
 class TooLarge(Exception):
-    """The search needs more memory than it may use.
-
-    Attributes
-    ----------
-    n_bytes : int
-        What it needs at least.
-    """
+    """The search needs more memory than it may use: so many bytes at least."""
 
     def __init__(self, n_bytes):
         super().__init__(f"needs {n_bytes} bytes")
@@ -59,15 +53,9 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True, eq=False)
 class CellTree:
-    """One tree over the cells of a grid.
+    """One tree over the cells of a grid."""
 
-    Attributes
-    ----------
-    nodes : int32 array of shape (n_nodes, 3)
-        A tree over axes (see `grid/_regions.pyx`); the numbers of its leaves are classes.
-    """
-
-    nodes: np.ndarray
+    nodes: np.ndarray  # over axes (see `grid/_regions.pyx`); the numbers of leaves are classes
 
     @classmethod
     def leaf(cls, label):
@@ -119,14 +107,10 @@ class CellTree:
         return self.without(free) if free.any() else self
 
     def without(self, gone):
-        """The tree without some of its leaves, and without splits between leaves of one class.
+        """The tree without the leaves `gone`, and without splits between leaves of one class.
 
-        From the bottom up, a split one of whose sides is gone gives way to its other side.
-
-        Parameters
-        ----------
-        gone : bool array of shape (n_nodes,)
-            The leaves to remove. If it names all leaves, the first stays.
+        From the bottom up, a split one of whose sides is gone gives way to its other side. If
+        `gone`, a bool for each node, names all leaves, the first stays.
         """
         axis, number = self.nodes[:, 0].tolist(), self.nodes[:, 1].tolist()
         left, right = (side.tolist() for side in children(self.nodes))
@@ -252,33 +236,13 @@ def solve(
     begin=None,
     layout_share=np.inf,
 ):
-    """The smallest tree of a grid, proven optimal.
+    """The smallest tree of a grid, proven optimal; `labels` are those of ``Grid.simplified``.
 
-    Parameters
-    ----------
-    labels : array, from ``Grid.simplified``
-        Cells of class `FREE` may get any class.
-    objective : {"depth", "leaves", "depth_then_leaves"}
-    max_bytes : float
-        Memory for the tables.
-    seconds : float
-        Time limit.
-    max_work : float
-        Largest forecast work of one pass, in nanoseconds.
-    max_depth : int or None
-        With ``"depth_then_leaves"``: the fewest leaves of trees of at most this depth, which there
-        must be, instead of the least.
-    begin : callable or None
-        Called with the forecast seconds before the tables are filled.
-    layout_share : float
-        As `share` of `lay_out`.
-
-    Raises
-    ------
-    TooLarge
-        Before anything large is allocated or long is begun.
-    Stopped
-        When the time is up.
+    Cells of class `FREE` may get any class. `max_work` limits the forecast nanoseconds of one
+    pass. With ``"depth_then_leaves"`` and `max_depth`, the tree has the fewest leaves of all of at
+    most this depth, of which there must be one. `begin` is called with the forecast seconds before
+    the tables are filled; `layout_share` is as `share` of `lay_out`. Raises `TooLarge` before
+    anything large is allocated or long is begun, and `Stopped` when the time is up.
     """
     if labels.size == 1:
         return SmallestTree(CellTree.leaf(labels.reshape(-1)[0]))
@@ -350,13 +314,7 @@ def _reserve(n_bytes, max_bytes):
 
 
 def pareto_front(labels, *, max_bytes, seconds=np.inf):
-    """Fewest leaves at every depth at which fewer leaves become possible.
-
-    Returns
-    -------
-    list of (depth, n_leaves)
-        From the least depth to the least number of leaves.
-    """
+    """Pairs, from the least depth: each depth that makes fewer leaves possible, and how few."""
     if labels.size == 1:
         return [(0, 1)]
     deadline = monotonic() + seconds
@@ -392,11 +350,7 @@ def _layered(solver, labels, dtype, limit, max_bytes, deadline):
     needed only for regions that the splits above can have cut out: those that differ from the
     grid in at most ``limit - d`` sides. Only blocks that changed are stored again. When memory
     (or `LAYER_BYTES`) ends, layers are overwritten, and the two sides of the best split are solved
-    anew, each a smaller problem.
-
-    Returns
-    -------
-    CellTree, or None if the number type `dtype` is too small.
+    anew, each a smaller problem. None if the number type `dtype` is too small.
     """
     table = np.empty(solver.layout.n_states, dtype=dtype)
     layers = [solver.first_layer(table, deadline - monotonic())]

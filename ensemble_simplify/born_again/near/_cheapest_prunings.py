@@ -10,17 +10,8 @@ from ensemble_simplify.grid import children, with_sizes
 class Prunings:
     """The cheapest prunings of one tree to every number of leaves, by dynamic programming.
 
-    Parameters
-    ----------
-    nodes : int32 array of shape (n_nodes, 3)
-        A tree over axes.
-    errors, classes : arrays of shape (n_nodes,)
-        What each node would get wrong as a leaf, and of which class it would be.
-
-    Attributes
-    ----------
-    errors : float64 array of shape (n_leaves,)
-        Entry m - 1 is the least error of a pruning of at most m leaves.
+    `errors` and `classes` tell what each node would get wrong as a leaf, and of which class it
+    would be. Entry m - 1 of the attribute `errors` is the least of a pruning of at most m leaves.
     """
 
     def __init__(self, nodes, errors, classes):
@@ -69,10 +60,7 @@ class Prunings:
 class Front:
     """The cheapest of all prunings of some trees, for every number of leaves.
 
-    Attributes
-    ----------
-    errors : float64 array of shape (n,)
-        Entry m - 1 is the least error with at most m leaves; more than n leaves gain nothing.
+    Entry m - 1 of `errors` is the least with at most m leaves; more than its length gain nothing.
     """
 
     def __init__(self):

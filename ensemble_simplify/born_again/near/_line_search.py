@@ -34,68 +34,48 @@ ASIDE = 0.2
 class Effort:
     """How much is tried: in units of work without a time limit, in shares of the time with one."""
 
-    # Splits that are followed at every node,
-    width: int = 12
-    # and those of one axis among them.
-    an_axis: int = 3
-    # Splits that are followed at every node for the first tree.
-    first_width: int = 3
+    width: int = 12  # Splits that are followed at every node,
+    an_axis: int = 3  # and those of one axis among them.
+    first_width: int = 3  # Splits that are followed at every node for the first tree.
     # Units of work, a nanosecond or two each, for looking ahead for the first tree.
     first_work: float = 3e8
     # Without a time limit: units of work for looking ahead for a small tree.
     look_work: float = 1e10
     # Searching its parts again takes so many times the work that looking ahead took,
     improve_times: float = 15.0
-    # but at least and at most so many units.
-    improve_work: tuple = (2e7, 4e9)
+    improve_work: tuple = (2e7, 4e9)  # but at least and at most so many units.
     # The same for each price on the path of exceptions: units for looking ahead,
     path_work: float = 1e9
-    # so many times as many for searching again,
-    path_times: float = 5.0
-    # at least and at most so many.
-    path_improve: tuple = (2e6, 3e8)
+    path_times: float = 5.0  # so many times as many for searching again,
+    path_improve: tuple = (2e6, 3e8)  # at least and at most so many.
     # Without a time limit: units of work for the proofs that no tree is smaller.
     proof_work: float = 5e8
-    # Points that are looked at for the lower bound.
-    bound_looks: float = 1e8
-    # Number of prices of a leaf on the path of exceptions.
-    n_prices: int = 12
+    bound_looks: float = 1e8  # Points that are looked at for the lower bound.
+    n_prices: int = 12  # Number of prices of a leaf on the path of exceptions.
     # The first and the last price, as shares of the weight of all points.
     prices: tuple = (1 / 8, 1 / 30_000)
     # Share of a time limit for the tree: half for looking ahead, half for searching again.
     tree_share: float = 0.5
-    # Share of a time limit for the path of exceptions,
-    path_share: float = 0.2
+    path_share: float = 0.2  # Share of a time limit for the path of exceptions,
     # and for the path without the rows that are held out. The rest is for bounds.
     aside_share: float = 0.1
     # Grids of at most so many cells are solved exactly by dynamic programming,
     grid_cells: int = 1 << 16
-    # if at most so many points are promised,
-    grid_points: float = 1e8
+    grid_points: float = 1e8  # if at most so many points are promised,
     # and, without a time limit, one pass takes at most so many nanoseconds by forecast.
     grid_work: float = 1e9
-    # From so many leaves on, numbers of leaves on the path grow
-    many_leaves: int = 64
-    # by this factor at least.
-    path_step: float = 1.2
-    # Cells added at a time where the tree is wrong two changes away or more.
-    max_added: int = 2000
-    # Trees that are compared on all points once there is one that is right.
-    max_tries: int = 4
-    # Without a time limit, promises about more points are refused.
-    max_points: float = 2e11
+    many_leaves: int = 64  # From so many leaves on, numbers of leaves on the path grow
+    path_step: float = 1.2  # by this factor at least.
+    max_added: int = 2000  # Cells added at a time where the tree is wrong two changes away or more.
+    max_tries: int = 4  # Trees that are compared on all points once there is one that is right.
+    max_points: float = 2e11  # Without a time limit, promises about more points are refused.
 
 
 EFFORT = Effort()
 
 
 class TooManyPoints(Exception):
-    """The promise is about more points than can be looked at.
-
-    Attributes
-    ----------
-    n_points : float
-    """
+    """The promise is about more points than can be looked at."""
 
     def __init__(self, n_points):
         super().__init__(f"{n_points:.2g} points")
@@ -108,67 +88,29 @@ class NoTreeInTime(Exception):
 
 @dataclass(frozen=True)
 class PathTree:
-    """A tree on the path from one leaf to the tree without exceptions.
-
-    Attributes
-    ----------
-    nodes : int32 array of shape (n_nodes, 3)
-    n_leaves : int
-    n_exceptions : int
-        Promised points on which it differs, the rows' cells among them.
-    n_row_exceptions : int
-        Training rows on which it differs.
-    weighted_share : float
-        Share of the weight of all points on which it differs.
-    held_share : float
-        The same without the rows, each point by the number of rows that hold its changed value.
-    agreement : float
-        Share of held-out rows on which it agrees; NaN if none were.
-    """
+    """A tree on the path from one leaf to the tree without exceptions."""
 
     nodes: np.ndarray
     n_leaves: int
-    n_exceptions: int
-    n_row_exceptions: int
-    weighted_share: float
+    n_exceptions: int  # promised points on which it differs, the rows' cells among them
+    n_row_exceptions: int  # training rows on which it differs
+    weighted_share: float  # share of the weight of all points on which it differs
+    # the same without the rows, each point by the number of rows that hold its changed value
     held_share: float
-    agreement: float
+    agreement: float  # share of held-out rows on which it agrees; NaN if none were
 
 
 class LineSearch:
     """The search for a tree that keeps a promise near some rows.
 
-    Parameters
-    ----------
-    lines : Lines
-        The forest.
-    shape : tuple
-        Cells on each axis.
-    cells : int32 array of shape (n_rows, n_axes)
-    weights : float64 array of shape (n_rows,)
-        Of the rows; positive.
-    max_changes : int
-    row_share : float
-        Share that rows have in the weight of all points, from 0 to 1.
-    seconds : float
-        inf for no limit.
-    max_bytes : float
-        For what the points take.
-    rng : numpy Generator
-    report : callable
+    `cells` is an int32 array of shape (n_rows, n_axes), with the positive `weights` of its rows;
+    `row_share`, from 0 to 1, is the share that rows have in the weight of all points. The limit
+    `seconds` is inf for none, and `max_bytes` is for what the points take.
 
-    Attributes
-    ----------
-    near : Neighbourhood
-        Of at most one change, and whatever cells were added.
-    nodes : int32 array of shape (n_nodes, 3)
-        The smallest tree so far that keeps the promise.
-    leaves_bound : int
-        No such tree has fewer leaves.
-    counts : intp array of shape (n_distinct,)
-        Rows in each distinct cell.
-    fronts : pair of Front, or None
-        Trees with exceptions: for all rows, and for those that are not kept aside.
+    `near` holds the points of at most one change, and whatever cells were added; `nodes` the
+    smallest tree so far that keeps the promise, of which none has fewer leaves than
+    `leaves_bound`; `counts` the rows in each distinct cell; `fronts` trees with exceptions, for all
+    rows and for those that are not kept aside, or None.
     """
 
     def __init__(
@@ -374,10 +316,7 @@ class LineSearch:
     def bound(self, prove=True):
         """Raise the lower bound on leaves, up to a proof that the tree is smallest.
 
-        Parameters
-        ----------
-        prove : bool
-            Whether to try more than sets of points that need a leaf each.
+        Unless `prove`, only by sets of points that need a leaf each.
         """
         if self.is_optimal:
             return
@@ -440,12 +379,7 @@ class LineSearch:
         self.fronts = front, self.front(near, share + EFFORT.aside_share, nodes)
 
     def path(self):
-        """Trees of growing size with fewer and fewer exceptions, the last without any.
-
-        Returns
-        -------
-        list of PathTree
-        """
+        """Trees of growing size with fewer and fewer exceptions, the last without any."""
         if self.fronts is None:
             n = n_leaves(self.nodes)
             return [PathTree(self.nodes, n, 0, 0, 0.0, 0.0, np.nan)]

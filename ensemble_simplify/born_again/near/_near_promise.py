@@ -13,20 +13,12 @@ from ensemble_simplify.proof import within
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Training rows of positive weight; those of one cell and class are one.
+    """Training rows of positive weight; those of one cell and class are one."""
 
-    Attributes
-    ----------
-    rows : float32 array of shape (n, n_features)
-    y_index : intp array of shape (n,)
-    weight : float64 array of shape (n,)
-    cells : int32 array of shape (n, n_axes)
-    """
-
-    rows: np.ndarray
+    rows: np.ndarray  # float32
     y_index: np.ndarray
     weight: np.ndarray
-    cells: np.ndarray
+    cells: np.ndarray  # int32, a column for each axis
 
     @classmethod
     def of(cls, X, y_index, weight, cells):
@@ -41,22 +33,12 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Promise:
-    """What a fitted estimator keeps of its promise near training rows.
-
-    Attributes
-    ----------
-    max_changes : int
-    axes : Axes
-        Of the ensemble, inside the domain.
-    training : Training
-    trees : list of int32 arrays
-        Nodes of the trees on the path of exceptions.
-    """
+    """What a fitted estimator keeps of its promise near training rows."""
 
     max_changes: int
-    axes: Axes
+    axes: Axes  # of the ensemble, inside the domain
     training: Training
-    trees: list
+    trees: list  # nodes of the trees on the path of exceptions
 
     def covers(self, X):
         """Which rows lie in a cell that differs from a training row's on few enough axes."""
