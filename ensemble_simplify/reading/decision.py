@@ -159,9 +159,9 @@ class Vote:
     @property
     def largest_start(self):
         """Largest absolute number from which it, or a member, starts its sums."""
-        own = 0.0 if self.init is None else np.abs(self.init).max()
+        own = 0.0 if self.init is None else float(np.abs(self.init).max())
         if self.offset is not None:
-            own += self.divisor * np.abs(self.offset).max()
+            own += self.divisor * float(np.abs(self.offset).max())
         return max([own, *(member.largest_start for member in self.members)])
 
 

@@ -109,8 +109,8 @@ class Transformers:
                 names,
                 tuple(self._levels),
                 unknown,
-                as_none=frozenset(self._as_none),
-                as_nan=frozenset(self._as_nan),
+                as_none=tuple(sorted(self._as_none)),
+                as_nan=tuple(sorted(self._as_nan)),
             )
         if names is not None and any(isinstance(s, ColumnTransformer) for _, s in self._steps):
             self._decoded = self.table or Table.of_numbers(self.n_features, names)

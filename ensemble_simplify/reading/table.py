@@ -33,10 +33,10 @@ class Table:
         What other levels are: refused by the model, a code after the last one, or missing.
     as_category : bool
         Whether the model wants columns with levels as pandas' categories.
-    as_none : frozenset of int
+    as_none : tuple of int
         Columns with levels whose missing values the model knows as None. In others they are NaN,
         and None is taken for one unless the model knows a level NaN, which is not None to it.
-    as_nan : frozenset of int
+    as_nan : tuple of int
         Columns with levels of which the model knows NaN as a level or fills it in.
     codes : ndarray of bool, shape (n_columns,), or None
         Columns of numbers that are codes of categories themselves, whole and from 0; None: none.
@@ -55,8 +55,8 @@ class Table:
     levels: tuple
     unknown: tuple
     as_category: bool = False
-    as_none: frozenset = frozenset()
-    as_nan: frozenset = frozenset()
+    as_none: tuple = ()
+    as_nan: tuple = ()
     codes: np.ndarray | None = None
     frame: type | None = None
     dtypes: tuple | None = None
