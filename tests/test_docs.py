@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.util
 import inspect
@@ -149,6 +150,19 @@ def test_architecture_page_shows_every_module(tmp_path):
     assert all(drawn[name] >= n for name, n in names.items())
     rooms = {m.split(".")[-2] for m in modules if m.endswith(".__init__")}
     assert all(drawn[f"{room}/"] == 1 for room in rooms)
+
+
+ROOMS = sorted(path.parent for path in module_map.ROOT.rglob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_face_of_a_package_names_its_files(room):
+    face = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
+    named = {name.partition(".")[0] for name in re.findall(r"`(\w[\w.]*)/?`", face)}
+    files = {path.stem for path in module_map.sources() if path.parent == room} - {"__init__"}
+    rooms = {path.parent.name for path in room.glob("*/__init__.py")}
+    assert named >= files | rooms
+    assert {name for name in named if name.startswith("_")} <= files
 
 
 def test_one_version_everywhere():
