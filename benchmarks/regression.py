@@ -162,6 +162,48 @@ def cultivated(n_rows, **options):
     return prepare
 
 
+def questions(kind):
+    """Questions about a fitted model, or two."""
+
+    def prepare():
+        from sklearn.datasets import load_breast_cancer, load_diabetes
+        from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
+        from sklearn.tree import DecisionTreeClassifier
+
+        import ensemble_simplify as package
+
+        if kind == "values":
+            X, y = load_diabetes(return_X_y=True)
+            models = [GradientBoostingRegressor(n_estimators=n).fit(X, y) for n in (15, 16)]
+            return lambda: package.verify(*models, atol=5.0)
+        X, y = load_breast_cancer(return_X_y=True)
+        forest = RandomForestClassifier(50, max_depth=6, random_state=0).fit(X, y)
+        tree = DecisionTreeClassifier(max_leaf_nodes=12, random_state=0).fit(X, forest.predict(X))
+        copy = RandomForestClassifier(50, max_depth=6, random_state=0).fit(X, y)
+        return {
+            "near": lambda: package.verify(forest, copy, X=X, max_changes=1),
+            "rows": lambda: package.agreement(forest, tree, X, random_state=0),
+            "flip": lambda: package.nearest_flip(forest, X[0], max_changes=2),
+            "box": lambda: package.sufficient_box(forest, X[0], random_state=0, time_limit=60),
+            "text": lambda: [package.export_tree(tree, k) for k in ("sql", "c", "json")],
+        }[kind]
+
+    return prepare
+
+
+def near(max_changes):
+    def prepare():
+        from sklearn import datasets
+
+        from ensemble_simplify import BornAgainClassifier
+
+        X, y, forest = frozen(30, 4, datasets.load_iris)
+        pruned = dict(max_changes=max_changes, random_state=0)
+        return lambda: BornAgainClassifier(forest, **pruned).fit(X, y)
+
+    return prepare
+
+
 CALLS = {
     "born-again, iris, 10 trees of depth 3": born_again(10, 3, "load_iris"),
     "born-again, iris, 10 trees of depth 5": born_again(10, 5, "load_iris"),
@@ -183,6 +225,13 @@ CALLS = {
     "pruner, digits, 40 trees, path": pruner(),
     "pruner, digits, 40 trees, half the cost": pruner(budget="50%"),
     "budget forest, breast cancer, 20 trees": budget_forest,
+    "verify, breast cancer, 50 trees near rows": questions("near"),
+    "verify, diabetes, values of boosting": questions("values"),
+    "agreement, breast cancer, forest and tree": questions("rows"),
+    "nearest_flip, breast cancer, 50 trees": questions("flip"),
+    "sufficient_box, breast cancer, 50 trees": questions("box"),
+    "export_tree, 12 leaves, three languages": questions("text"),
+    "born-again near rows, iris, 30 trees": near(1),
     "cultivated, 5,000 x 20": cultivated(5_000),
     "cultivated, 50,000 x 20": cultivated(50_000),
 }

@@ -17,75 +17,91 @@ import module_map  # noqa: E402
 WIDTH = 10.4  # of the drawing, in inches; all places and sizes are in inches
 COLORS = ["#3b6fb6", "#8a5aa8", "#2e8b62", "#c27a12", "#b8475f", "#4f8a99", "#777777"]  # of wings
 KERNEL, PYTHON = ("#fbe3d3", "#c4622d"), ("#ffffff", "#8d99a6")  # face, edge
-INK, FAINT = "#22272e", "#5c6773"
-BRICKS = 5  # of the ground in a row
-BRICK_HEIGHT, BRICK_GAP = 0.92, 0.08
-BOX_HEIGHT, BOX_GAP, COLUMN_GAP = 0.26, 0.06, 0.14
-STEP = BOX_HEIGHT + BOX_GAP
-HEADER, MARGIN, FLIGHT = 0.34, 0.1, 0.28  # FLIGHT: between roof, wings and ground
-LEGEND = 0.42
-STOREY = 0.72  # of the front
+INK, FAINT, WALL = "#22272e", "#5c6773", "#eef1f4"
+BOX_HEIGHT, GAP, COLUMN_GAP = 0.26, 0.06, 0.14
+STEP = BOX_HEIGHT + GAP
+HEADER, MARGIN, FLIGHT = 0.34, 0.1, 0.28  # FLIGHT: between roof, front, wings and ground
+ROOM_HEADER = 0.24  # of a sub-room in a wing
+BRICKS, LANES = 5, 3.1  # files in a row of a storey; width of the lanes of arrows at its right
+NAMES = 1.12  # height of the names of the lanes
+LEGEND = 0.36
 
 
 # -- what the source says ------------------------------------------------------------------------
 
 
-def read_imports():
-    """The modules that each module imports, those of its declarations among them."""
-    found = {}
-    for path in module_map.sources():
-        used = found.setdefault(module_map.module_of(path), set())
-        used |= module_map.module_imports(path)
-    return found
+def files_by_module():
+    """The files of each module, the one that explains it first: the .pyx before its .pxd."""
+    files = {}
+    for path in sorted(module_map.sources(), key=lambda path: path.suffix == ".pxd"):
+        files.setdefault(module_map.module_of(path), []).append(path)
+    return files
 
 
-def first_line(path):
+FILES = files_by_module()
+IMPORTS = {
+    module: {target for path in paths for target in module_map.module_imports(path)} - {module}
+    for module, paths in FILES.items()
+}
+
+
+def first_line(module):
     """The first line of a module's docstring."""
-    match = re.match(r'"""(.+?)("""|\n)', path.read_text(encoding="utf-8"))
-    return match[1].strip().replace("`", "") if match else "The public names."
+    match = re.match(r'"""(.+?)("""|\n)', FILES[module][0].read_text(encoding="utf-8"))
+    return match[1].strip().replace("`", "")
 
 
-def sources_by_module():
-    """The file that explains each module: the .pyx before its .pxd."""
-    return {
-        module_map.module_of(path): path
-        for path in sorted(module_map.sources(), key=lambda path: path.suffix == ".pyx")
-    }
+def face_of(room):
+    """The module that speaks for a package, or for a sub-room of one."""
+    return f"{room}.__init__"
 
 
-def is_compiled(path):
-    """Whether a file is a kernel, or declarations for kernels."""
-    return path.suffix in {".pyx", ".pxd"}
+def is_compiled(module):
+    """Whether a module is a kernel, or declarations for kernels."""
+    return FILES[module][0].suffix != ".py"
 
 
-def in_wing(module, wing):
-    """Whether a module stands in a wing; the wing's face does not count."""
-    return module.startswith(f"{wing}.") and not module.endswith(".__init__")
-
-
-def longest_ways(modules, following):
-    """For each module, the number of steps on the longest way along `following`."""
+def modules_of(room):
+    """Modules right in a package or sub-room, Python first, each before those it imports."""
+    modules = {m for m in FILES if m.rpartition(".")[0] == room} - {face_of(room)}
+    above = {m: {user for user in modules if m in IMPORTS[user]} for m in modules}
     steps = {}
 
     def count(module):
         if module not in steps:
-            steps[module] = max((1 + count(m) for m in following(module)), default=0)
+            steps[module] = max((1 + count(user) for user in above[module]), default=0)
         return steps[module]
 
-    return {module: count(module) for module in modules}
+    return sorted(modules, key=lambda m: (is_compiled(m), count(m), m))
 
 
-def stacked(modules, imports, files):
-    """Modules of a wing from the top, each above those it imports, Python above kernels."""
-    above = longest_ways(modules, lambda m: {user for user in modules if m in imports[user]})
-    below = longest_ways(modules, lambda m: imports[m] & modules)
-    return sorted(modules, key=lambda m: (is_compiled(files[m]), above[m], -below[m], m))
+def rooms_of(package):
+    """The sub-rooms of a package."""
+    faces = [m for m in FILES if re.fullmatch(rf"{package}\.\w+\.__init__", m)]
+    return sorted(m.removesuffix(".__init__") for m in faces)
 
 
-def wrapped(words, size, width):
-    """Lines of words that are at most `width` inches wide in letters of a size."""
+def packages_used(package):
+    """The packages that the files of a package import."""
+    found = {
+        module_map.package_of(target)
+        for module, targets in IMPORTS.items()
+        if module_map.package_of(module) == package
+        for target in targets
+    }
+    return found - {"", package}
+
+
+def users_of(module):
+    """The packages, and files beside them, that import a file beside the packages."""
+    users = {module_map.package_of(m) or m for m, targets in IMPORTS.items() if module in targets}
+    return sorted(users, key=lambda user: user.strip("_"))
+
+
+def wrapped(text, size, width):
+    """Lines of a text that are at most `width` inches wide in letters of a size."""
     lines, font = [""], FontProperties(size=size)
-    for word in words:
+    for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
         points, _, _ = TextToPath().get_text_width_height_descent(longer, font, ismath=False)
         if lines[-1] and points > 0.95 * 72 * width:
@@ -118,6 +134,13 @@ class Drawing:
     def text(self, x, y, text, size, *, color=INK, ha="left", va="center", **how):
         self.axes.text(x, y, text, size=size, color=color, ha=ha, va=va, zorder=5, **how)
 
+    def module(self, x, y, width, module):
+        """The box of a module."""
+        face, edge = KERNEL if is_compiled(module) else PYTHON
+        self.box(x, y, width, BOX_HEIGHT, face, edge, line=0.8)
+        name = module.rpartition(".")[2]
+        self.text(x + width / 2, y + BOX_HEIGHT / 2 - 0.005, name, 8, ha="center")
+
     def arrow(self, start, end):
         self.axes.add_patch(
             FancyArrowPatch(
@@ -126,8 +149,10 @@ class Drawing:
             )
         )  # fmt: skip
 
-    def dot(self, x, y, color):
-        self.axes.plot(x, y, "o", ms=5.5, color=color, mec="none", zorder=5)
+    def lane(self, x, top, ends, color):
+        """An arrow down, with a head at each place where it ends."""
+        self.axes.plot([x, x], [top, min(ends)], color=color, lw=1.3, zorder=4)
+        self.axes.plot([x] * len(ends), ends, "v", ms=6.5, color=color, mec="none", zorder=5)
 
 
 def draw_roof(drawing, bottom):
@@ -139,123 +164,149 @@ def draw_roof(drawing, bottom):
     drawing.text(1.74, middle, about, 8.5, color="white")
 
 
-def draw_front(drawing, modules, bottom, files):
-    """The storey above the wings: what it is for, and its modules."""
-    height, front = STOREY, module_map.FRONT
-    drawing.box(0.06, bottom, WIDTH - 0.12, height, "#eef1f4", INK, line=1.2, rounding=0.08)
-    y = bottom + height - 0.17
-    drawing.text(0.18, y, f"{front}/", 10, weight="bold")
-    drawing.text(0.7, y, first_line(files[f"{front}.__init__"]).rstrip("."), 8.5)
-    width = (WIDTH - 0.36 - (len(modules) - 1) * BRICK_GAP) / len(modules)
+def storey_height(modules, n_bricks=BRICKS):
+    """Height of a storey with these modules."""
+    return HEADER + -(-len(modules) // n_bricks) * STEP + GAP
+
+
+def draw_storey(drawing, name, about, modules, bottom, width, n_bricks=BRICKS):
+    """A package over the whole width: its name, what it is for, its modules in rows."""
+    height = storey_height(modules, n_bricks)
+    drawing.box(0.06, bottom, WIDTH - 0.12, height, WALL, INK, line=1.1, rounding=0.08)
+    drawing.text(0.18, bottom + height - 0.18, name, 10, weight="bold")
+    drawing.text(
+        0.95, bottom + height - 0.18, wrapped(about.removesuffix("."), 8.2, width - 1)[0], 8.2
+    )
+    brick = (width - 0.24 + GAP) / n_bricks
     for i, module in enumerate(modules):
-        x = 0.18 + i * (width + BRICK_GAP)
-        drawing.box(x, bottom + MARGIN, width, BOX_HEIGHT, *PYTHON, line=0.8)
-        name = module.rpartition(".")[2]
-        drawing.text(
-            x + width / 2, bottom + MARGIN + BOX_HEIGHT / 2 - 0.005, name, 8.5, ha="center"
-        )
+        y = bottom + height - HEADER - (i // n_bricks) * STEP - BOX_HEIGHT
+        drawing.module(0.18 + i % n_bricks * brick, y, brick - GAP, module)
 
 
-def about_wing(wing, width, files):
-    """What a wing is for, in lines that fit a column."""
-    words = first_line(files[f"{wing}.__init__"]).rstrip(".").split()
-    return wrapped(words, 7.6, width - 2 * MARGIN)
+def wing_height(wing):
+    """Height of the boxes of a wing and its sub-rooms."""
+    rooms = [ROOM_HEADER + GAP + len(modules_of(room)) * STEP + GAP for room in rooms_of(wing)]
+    return len(modules_of(wing)) * STEP + sum(rooms)
 
 
-def draw_wing(drawing, wing, modules, x, width, bottom, top, color, files, about_height):
-    """A column: the wing's name, what it is for, and its modules."""
+def draw_wing(drawing, wing, x, width, bottom, top, color, about_height):
+    """A column: the wing's name, what it is for, its modules, and its sub-rooms."""
     drawing.box(x, bottom, width, top - bottom, color + "14", color, line=1.2, rounding=0.08)
     drawing.box(x, top - HEADER, width, HEADER, color, color, rounding=0.08, zorder=4)
+    name = {"ha": "center", "weight": "bold"}
     middle = x + width / 2
-    drawing.text(
-        middle, top - HEADER / 2 - 0.005, f"{wing}/", 9, color="white", ha="center", weight="bold"
-    )
-    about = about_wing(wing, width, files)
-    drawing.text(x + MARGIN, top - HEADER - 0.09, "\n".join(about), 7.6, color=FAINT, va="top")
-    python = [m for m in modules if not is_compiled(files[m])]
-    kernels = [m for m in modules if is_compiled(files[m])]
-    for (face, edge), part, y in (
-        (PYTHON, python, top - HEADER - about_height - BOX_HEIGHT),
-        (KERNEL, kernels, bottom + MARGIN + (len(kernels) - 1) * STEP),
-    ):
-        for i, module in enumerate(part):
-            drawing.box(
-                x + MARGIN, y - i * STEP, width - 2 * MARGIN, BOX_HEIGHT, face, edge, line=0.8
-            )
-            name = module.rpartition(".")[2]
-            drawing.text(middle, y - i * STEP + BOX_HEIGHT / 2 - 0.005, name, 8.5, ha="center")
+    drawing.text(middle, top - HEADER / 2 - 0.005, f"{wing}/", 9, color="white", **name)
+    about = "\n".join(about_wing(wing, width))
+    drawing.text(x + MARGIN, top - HEADER - 0.09, about, 7.6, color=FAINT, va="top")
+    y = top - HEADER - about_height
+    for module in modules_of(wing):
+        drawing.module(x + MARGIN, y - BOX_HEIGHT, width - 2 * MARGIN, module)
+        y -= STEP
+    for room in rooms_of(wing):
+        modules = modules_of(room)
+        height = ROOM_HEADER + len(modules) * STEP + GAP
+        drawing.box(x + 0.05, y - height, width - 0.1, height, color + "22", color, line=0.8)
+        label = f"{room.rpartition('.')[2]}/"
+        drawing.text(middle, y - ROOM_HEADER / 2, label, 8.3, color=color, **name)
+        for i, module in enumerate(modules):
+            below = y - ROOM_HEADER - i * STEP - BOX_HEIGHT
+            drawing.module(x + MARGIN, below, width - 2 * MARGIN, module)
+        y -= height + GAP
 
 
-def draw_ground(drawing, bottom, top, users, colors, imports, files):
-    """The base: bricks in their order from the bottom left, marked by the wings that use them."""
-    drawing.box(0.06, bottom, WIDTH - 0.12, top - bottom, "#eef1f4", INK, line=1.2, rounding=0.08)
-    drawing.text(0.18, top - 0.17, "The ground", 10, weight="bold")
-    drawing.text(1.16, top - 0.17, "a module imports only modules with smaller numbers", 8.5)
-    ground = module_map.GROUND
-    width = (WIDTH - 0.36 - (BRICKS - 1) * BRICK_GAP) / BRICKS
-    for i, module in enumerate(ground):
-        x = 0.18 + i % BRICKS * (width + BRICK_GAP)
-        y = bottom + 0.12 + i // BRICKS * (BRICK_HEIGHT + BRICK_GAP)
-        drawing.box(x, y, width, BRICK_HEIGHT, *(KERNEL if is_compiled(files[module]) else PYTHON))
-        drawing.text(x + 0.08, y + BRICK_HEIGHT - 0.13, f"{i + 1}", 7.5, color=FAINT)
-        drawing.text(x + 0.27, y + BRICK_HEIGHT - 0.13, module, 8.8, weight="bold")
-        words = first_line(files[module]).rstrip(".").split()
-        while len(lines := wrapped(words, 7, width - 0.16)) > 3:
-            words = [*words[:-2], words[-2] + "\u2026"]
-        about = "\n".join(lines)
-        drawing.text(x + 0.08, y + BRICK_HEIGHT - 0.24, about, 7, va="top")
-        for j, wing in enumerate(users[module]):
-            drawing.dot(x + 0.12 + 0.12 * j, y + 0.1, colors[wing])
-        below = sorted(ground.index(m) + 1 for m in imports[module] if m in ground)
-        if below:
-            uses = "uses " + ", ".join(map(str, below))
-            drawing.text(x + 0.08, y + 0.25, uses, 6.8, color=FAINT)
+def about_wing(wing, width):
+    """What a wing is for, in lines that fit a column."""
+    return wrapped(first_line(face_of(wing)).removesuffix("."), 7.6, width - 2 * MARGIN)
+
+
+def draw_ground(drawing, bottom, colors):
+    """The storeys of the ground, each above those that it may import, and arrows down; the top."""
+    ground, y, middle = module_map.GROUND, bottom, {}
+    for package in ground:
+        modules = modules_of(package)
+        about = first_line(face_of(package))
+        draw_storey(drawing, f"{package}/", about, modules, y, WIDTH - 0.06 - LANES)
+        middle[package] = y + storey_height(modules) / 2
+        y += storey_height(modules) + GAP
+    top = y + NAMES
+    drawing.text(0.06, y + 0.17, "The ground", 10, weight="bold")
+    told = "a package imports those below it; an arrow head stands in each that it does import"
+    drawing.text(1.14, y + 0.17, told, 8.2)
+    users = [*sorted(module_map.WINGS), module_map.FRONT, *reversed(ground[1:])]
+    step = (LANES - 0.2) / len(users)
+    for i, user in enumerate(users):
+        x, color = WIDTH - LANES + (i + 0.5) * step, colors.get(user, INK)
+        start = y + 0.03
+        if user in ground:
+            start = middle[user]
+            drawing.axes.plot(x, start, "s", ms=5.5, color=color, mec="none", zorder=5)
+            start_of_name = start + 0.1
+        else:
+            start_of_name = y + 0.06
+        how = {"va": "bottom", "ha": "center", "rotation": 90, "weight": "bold"}
+        drawing.text(x, start_of_name, user, 7.6, color=color, **how)
+        drawing.lane(
+            x,
+            start,
+            [middle[package] for package in ground if package in packages_used(user)],
+            color,
+        )
+    return top
+
+
+def draw_beside(drawing, bottom):
+    """The files beside the packages, what they are for and who imports them; the top."""
+    names = [m for m in FILES if "." not in m and m != "__init__"]
+    height = HEADER + len(names) * STEP + GAP
+    drawing.box(0.06, bottom, WIDTH - 0.12, height, WALL, INK, line=1.1, rounding=0.08)
+    drawing.text(0.18, bottom + height - 0.18, "Files beside the packages", 10, weight="bold")
+    for i, module in enumerate(sorted(names)):
+        y = bottom + height - HEADER - i * STEP - BOX_HEIGHT
+        drawing.module(0.18, y, 1.2, module)
+        users = users_of(module)
+        told = first_line(module).removesuffix(".") + (
+            f"; for {', '.join(users)}" if 0 < len(users) < 5 else ""
+        )
+        drawing.text(1.5, y + BOX_HEIGHT / 2, wrapped(told, 7.6, WIDTH - 1.7)[0], 7.6)
+    return bottom + height
 
 
 def draw_legend(drawing, y):
-    """What the colours and dots mean."""
+    """What the colours mean."""
     for x, (face, edge), label in (
         (0.08, PYTHON, "Python"),
         (0.93, KERNEL, "compiled kernel, or its declarations"),
     ):
         drawing.box(x, y - 0.07, 0.22, 0.14, face, edge, rounding=0.03)
         drawing.text(x + 0.29, y, label, 8)
-    drawing.dot(3.52, y, FAINT)
-    drawing.text(3.62, y, "a wing of this colour imports the module", 8)
-    drawing.text(WIDTH - 0.1, y, "inside a wing, modules import those below them", 8, ha="right")
+    drawing.text(WIDTH - 0.1, y, "no wing imports another", 8, ha="right")
 
 
 def draw(target, kind="svg"):
     """Write the drawing to a file."""
-    imports, files = read_imports(), sources_by_module()
-    wings = sorted(module_map.WINGS)
-    colors = dict(zip(wings, COLORS, strict=False))
-    modules = {
-        wing: stacked({m for m in imports if in_wing(m, wing)}, imports, files) for wing in wings
-    }
-    users = {
-        module: [w for w in wings if any(module in imports[m] for m in modules[w])]
-        for module in module_map.GROUND
-    }
-    n_rows = -(-len(module_map.GROUND) // BRICKS)
-    ground_top = LEGEND + 0.4 + n_rows * (BRICK_HEIGHT + BRICK_GAP)
-    bottom = ground_top + FLIGHT
-    tallest = max(map(len, modules.values()))
+    wings, front = sorted(module_map.WINGS), module_map.FRONT
+    colors = dict(zip(wings, COLORS, strict=True))
     width = (WIDTH - 0.12 - (len(wings) - 1) * COLUMN_GAP) / len(wings)
-    about_height = 0.18 + 0.128 * max(len(about_wing(wing, width, files)) for wing in wings)
-    top = bottom + HEADER + about_height + tallest * STEP + 2 * MARGIN
-    roof = top + FLIGHT + STOREY + 0.1
+    about_height = 0.18 + 0.128 * max(len(about_wing(wing, width)) for wing in wings)
+    wings_height = HEADER + about_height + max(map(wing_height, wings)) + MARGIN
+    storeys = sum(storey_height(modules_of(package)) + GAP for package in module_map.GROUND)
+    beside = HEADER + sum("." not in m for m in FILES) * STEP
+    in_front = modules_of(front)
+    bottom = LEGEND + beside + GAP + storeys + NAMES + FLIGHT
+    top = bottom + wings_height
+    n_bricks = -(-len(in_front) // 2)
+    roof = top + FLIGHT + storey_height(in_front, n_bricks) + FLIGHT
     drawing = Drawing(roof + HEADER + 0.06)
     draw_roof(drawing, roof)
-    front = {m for m in imports if in_wing(m, module_map.FRONT)}
-    draw_front(drawing, stacked(front, imports, files), top + FLIGHT, files)
+    about = first_line(face_of(front))
+    draw_storey(drawing, f"{front}/", about, in_front, top + FLIGHT, WIDTH - 0.12, n_bricks)
+    drawing.arrow((WIDTH / 2, roof), (WIDTH / 2, roof - FLIGHT + 0.01))
+    draw_ground(drawing, draw_beside(drawing, LEGEND) + GAP, colors)
     for i, wing in enumerate(wings):
         x = 0.06 + i * (width + COLUMN_GAP)
-        place = x, width, bottom, top
-        draw_wing(drawing, wing, modules[wing], *place, colors[wing], files, about_height)
-        drawing.arrow((x + width / 2, top + FLIGHT), (x + width / 2, top + 0.01))
-        drawing.arrow((x + width / 2, bottom), (x + width / 2, ground_top + 0.01))
-    draw_ground(drawing, LEGEND, ground_top, users, colors, imports, files)
+        draw_wing(drawing, wing, x, width, bottom, top, colors[wing], about_height)
+        if wing in packages_used(front):
+            drawing.arrow((x + width / 2, top + FLIGHT), (x + width / 2, top + 0.01))
     draw_legend(drawing, LEGEND / 2)
     metadata = {"Date": None} if kind == "svg" else {}
     drawing.figure.savefig(target, format=kind, metadata=metadata)
@@ -264,25 +315,38 @@ def draw(target, kind="svg"):
 # -- the list ------------------------------------------------------------------------------------
 
 
-def table(title, modules, files):
-    """Rows of reStructuredText: modules with the first lines of their docstrings."""
-    yield from ("", f".. rubric:: {title}", "", ".. list-table::", "   :widths: 25 75", "")
-    for module in modules:
-        yield f"   * - ``{files[module].name}``"
-        yield f"     - {first_line(files[module])}"
+def table(title, about, rooms):
+    """Rows of reStructuredText: files with the first lines of their docstrings."""
+    yield from (
+        "",
+        f".. rubric:: {title}",
+        "",
+        about,
+        "",
+        ".. list-table::",
+        "   :widths: 30 70",
+        "",
+    )
+    for room, modules in rooms:
+        if room:
+            yield f"   * - **{room}/**"
+            yield f"     - {first_line(face_of(room.replace('/', '.')))}"
+        for module in modules:
+            names = [path.relative_to(module_map.ROOT).as_posix() for path in FILES[module]]
+            yield f"   * - {', '.join(f'``{name}``' for name in names)}"
+            yield f"     - {first_line(module)}"
 
 
 def list_modules(target):
-    """Write tables of the ground, from the top down, and of every wing, to a file."""
-    files = sources_by_module()
-    front = module_map.FRONT
-    modules = [module_map.COMMAND, *sorted(m for m in files if in_wing(m, front))]
-    lines = [*table(f"``{front}/``: {first_line(files[f'{front}.__init__'])}", modules, files)]
-    lines += [*table("The ground, from the top down", reversed(module_map.GROUND), files)]
-    for wing in sorted(module_map.WINGS):
-        modules = sorted(m for m in files if in_wing(m, wing))
-        title = f"``{wing}/``: {first_line(files[f'{wing}.__init__'])}"
-        lines += table(title, modules, files)
+    """Write tables of all packages, from the top down, and of the files beside them, to a file."""
+    ground = module_map.GROUND
+    lines = []
+    for package in [module_map.FRONT, *sorted(module_map.WINGS), *reversed(ground)]:
+        rooms = [("", modules_of(package))]
+        rooms += [(room.replace(".", "/"), modules_of(room)) for room in rooms_of(package)]
+        lines += table(f"{package}/", first_line(face_of(package)), rooms)
+    beside = sorted(m for m in FILES if "." not in m and m != "__init__")
+    lines += table("Files beside the packages", "", [("", beside)])
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -95,9 +95,8 @@ class LinearProgram:
         model.row_lower_ = _spread(row_lower, self.n_rows)
         model.row_upper_ = _spread(row_upper, self.n_rows)
         model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_ = A.indptr.astype(np.int32)
-        model.a_matrix_.index_ = A.indices.astype(np.int32)
-        model.a_matrix_.value_ = A.data.astype(np.float64)
+        matrix = model.a_matrix_
+        matrix.start_, matrix.index_, matrix.value_ = _parts(A)
         if self._is_mip:
             kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
             model.integrality_ = [kinds[int(whole)] for whole in integer]
@@ -117,49 +116,19 @@ class LinearProgram:
         self._check(self._highs.passModel(model), "passModel")
 
     def add_columns(self, cost, A, *, lower=0.0, upper=np.inf):
-        """Add columns, not restricted to whole numbers; the basis stays.
-
-        Parameters
-        ----------
-        cost : array-like of shape (n_new,)
-        A : sparse array of shape (n_rows, n_new)
-        lower, upper : float or array-like of shape (n_new,)
-        """
+        """Add columns with a cost each, not restricted to whole numbers; the basis stays."""
         A = sparse.csc_array(A)
         n_new = A.shape[1]
-        status = self._highs.addCols(
-            n_new,
-            _spread(cost, n_new),
-            _spread(lower, n_new),
-            _spread(upper, n_new),
-            A.nnz,
-            A.indptr.astype(np.int32),
-            A.indices.astype(np.int32),
-            A.data.astype(np.float64),
-        )
-        self._check(status, "addCols")
+        columns = (_spread(given, n_new) for given in (cost, lower, upper))
+        self._check(self._highs.addCols(n_new, *columns, A.nnz, *_parts(A)), "addCols")
         self.n_columns += n_new
 
     def add_rows(self, A, *, lower=-np.inf, upper=np.inf):
-        """Add rows; the basis stays.
-
-        Parameters
-        ----------
-        A : sparse array or array-like of shape (n_new, n_columns)
-        lower, upper : float or array-like of shape (n_new,)
-        """
+        """Add rows, a matrix of shape (n_new, n_columns); the basis stays."""
         A = sparse.csr_array(A)
         n_new = A.shape[0]
-        status = self._highs.addRows(
-            n_new,
-            _spread(lower, n_new),
-            _spread(upper, n_new),
-            A.nnz,
-            A.indptr.astype(np.int32),
-            A.indices.astype(np.int32),
-            A.data.astype(np.float64),
-        )
-        self._check(status, "addRows")
+        rows = _spread(lower, n_new), _spread(upper, n_new)
+        self._check(self._highs.addRows(n_new, *rows, A.nnz, *_parts(A)), "addRows")
         self.n_rows += n_new
 
     def set_cost(self, cost):
@@ -183,17 +152,7 @@ class LinearProgram:
         self._check(self._highs.setSolution(solution), "setSolution")
 
     def solve(self, time_limit=None):
-        """Solve, from the last basis if there is one.
-
-        Parameters
-        ----------
-        time_limit : float or None
-            Seconds for this call.
-
-        Returns
-        -------
-        Solution
-        """
+        """Solve, from the last basis if there is one; `time_limit` is for this call alone."""
         if not self.n_columns:
             return self._empty_solution()
         limit = np.inf if time_limit is None else max(0.0, float(time_limit))
@@ -270,6 +229,11 @@ class LinearProgram:
                 f"HiGHS refused the model in {call}. Costs, bounds and coefficients must be "
                 "numbers, and of moderate size."
             )
+
+
+def _parts(A):
+    """Starts, indices and values of a compressed matrix in the types of HiGHS."""
+    return A.indptr.astype(np.int32), A.indices.astype(np.int32), A.data.astype(np.float64)
 
 
 def _spread(values, size):

@@ -1,6 +1,8 @@
 """Number types, random numbers, bits, the clock and the stop test that every kernel shares."""
 
 from cpython.exc cimport PyErr_CheckSignals
+# the clock of Python's time.monotonic(), on which all deadlines are
+from cpython.time cimport monotonic as now
 
 ctypedef unsigned char uint8_t
 ctypedef unsigned short uint16_t
@@ -15,17 +17,6 @@ ctypedef Py_ssize_t intp_t
 cdef enum:
     # Class of cells whose class is free: outside the domain. No class has this number.
     FREE = 0xFFFF
-
-cdef extern from *:
-    """
-    #include <chrono>
-    static inline double es_now(void) {
-        using namespace std::chrono;
-        return duration<double>(steady_clock::now().time_since_epoch()).count();
-    }
-    """
-    # Seconds of a monotonic clock; only differences mean something.
-    double now "es_now"() noexcept nogil
 
 cdef extern from *:
     """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.util
 import inspect
 import io
 import re
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
@@ -131,11 +133,36 @@ def test_architecture_page_shows_every_module(tmp_path):
     drawing = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(drawing)
     drawing.write_all(tmp_path)
-    assert (tmp_path / "modules.svg").stat().st_size > 10_000
     listed = (tmp_path / "modules.inc").read_text(encoding="utf-8")
-    assert all(f"``{wing}/``" in listed for wing in module_map.WINGS)
-    files = {path.stem for path in module_map.sources()} - {"__init__"}
-    assert files == set(re.findall(r"\* - ``(\w+)\.p\w+``", listed))
+    assert all(f"\n.. rubric:: {package}/\n" in listed for package in module_map.PACKAGES)
+    files = {path.relative_to(module_map.ROOT).as_posix() for path in module_map.sources()}
+    files = {file for file in files if not file.endswith("__init__.py")}
+    # each in one row, with what it is for
+    assert sorted(files) == sorted(re.findall(r"``([\w/]+\.p\w+)``", listed))
+    rows = re.findall(r"^   \* - (.+)\n     - (.*)$", listed, re.MULTILINE)
+    assert len(rows) == listed.count("   * - ")
+    assert all(told.endswith((".", "?")) for _, told in rows)
+    # an SVG file holds letters as shapes, and each text in a comment before them
+    svg = (tmp_path / "modules.svg").read_text(encoding="utf-8")
+    drawn = Counter(re.findall(r"<!-- (\S+) -->", svg))
+    modules = {module_map.module_of(path) for path in module_map.sources()}
+    names = Counter(m.rpartition(".")[2] for m in modules if not m.endswith("__init__"))
+    assert all(drawn[name] >= n for name, n in names.items())
+    rooms = {m.split(".")[-2] for m in modules if m.endswith(".__init__")}
+    assert all(drawn[f"{room}/"] == 1 for room in rooms)
+
+
+ROOMS = sorted(path.parent for path in module_map.ROOT.rglob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_face_of_a_package_names_its_files(room):
+    face = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
+    named = {name.partition(".")[0] for name in re.findall(r"`(\w[\w.]*)/?`", face)}
+    files = {path.stem for path in module_map.sources() if path.parent == room} - {"__init__"}
+    rooms = {path.parent.name for path in room.glob("*/__init__.py")}
+    assert named >= files | rooms
+    assert {name for name in named if name.startswith("_")} <= files
 
 
 def test_one_version_everywhere():

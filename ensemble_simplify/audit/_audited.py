@@ -6,55 +6,32 @@ import numpy as np
 
 from ensemble_simplify.base import check_column_names, check_missing
 from ensemble_simplify.grid import Axes, float32_floor, read_domain
-from ensemble_simplify.reading import UNKNOWN, Model
+from ensemble_simplify.reading import UNKNOWN, Model, column_index
 
 
 class Audited:
-    """A fitted classifier on the cells of its domain.
+    """A fitted classifier on the cells of its domain, and the row that the question is about.
 
-    Parameters
-    ----------
-    model : estimator
-        See `Model.of`.
-    domain : Domain, dict or None
-    row : array-like, frame of one row, series or None
-        The row that the question is about.
-    with_ties : bool
-        Whether features that the model never looks at have axes where the domain ties them to
-        others: they change with these.
-
-    Attributes
-    ----------
-    estimator : fitted estimator
-    forest : Forest
-        With the thresholds that count in the domain.
-    axes : Axes
-        Of its cut points, and of tied features if `with_ties`.
-    inside : Inside or None
-    table : Table
-        The table that the model takes.
-    names : list of str or None
-    row : float64 array of shape (n_features,)
-        The row in numbers. A model that compares float64 numbers is followed only on those that
-        float32 represents: where rounding could matter, the row is rounded.
-    cell : int32 array of shape (1, n_axes)
-        Where the row lies.
+    `forest` has the thresholds that count in the domain, and `axes` are those of its cut points;
+    `with_ties`, features that the model never looks at have axes, too, where the domain ties them
+    to others: they change with these. `row`, of shape (n_features,), is the row in float64 numbers.
+    A model that compares such is followed only on those that float32 represents: where rounding
+    could matter, the row is rounded. `cell`, of shape (1, n_axes), is where it lies.
     """
 
     def __init__(self, model, domain, row=None, with_ties=False):
-        self._model = read = Model.of(model, classifier=True)
-        self.estimator, forest, self.table = read.estimator, read.forest, read.table
-        self.names = None if self.table.names is None else list(self.table.names)
+        self.model = Model.of(model, classifier=True)
+        forest, self.table = self.model.forest, self.model.table
         missing = None
         if row is not None:
             self.row = self._numbers(row)
             missing = np.isnan(self.row)
             rounded = self.row.astype(np.float32)[None]
         codes = self.table.highest_code
-        self.inside = read_domain(domain, forest.n_features, self.names, missing, codes)
+        self.inside = read_domain(domain, forest.n_features, self.table.names, missing, codes)
         if self.inside is not None and row is not None:
             self.inside.check_rows(rounded)
-        check_missing(self.inside, read)
+        check_missing(self.inside, self.model)
         self.forest = forest if self.inside is None else self.inside.read(forest)
         self.axes = Axes.of(self.forest)
         if with_ties and self.inside is not None:
@@ -79,34 +56,26 @@ class Audited:
         elif not hasattr(row, "columns"):
             row = np.asarray(row, dtype=None if self.table.is_plain else object)
             row = row[None] if row.ndim == 1 else row
-        check_column_names([self.estimator], row, "row")
+        check_column_names([self.model.estimator], row, "row")
         if row.ndim == 2 and row.shape[0] != 1:
             raise ValueError(f"row holds {row.shape[0]} rows. Give one.")
         return self.table.read(row, name="row")[0].copy()
 
-    def answers(self, rows):
-        """What the model itself answers to rows of numbers."""
-        return self._model.answers(rows)
-
     def disagrees(self, rows):
         """The error for rows on which the model itself answers otherwise than its trees."""
         return RuntimeError(
-            f"The trees of {self._model.name}(...) and its own predict answer otherwise to "
+            f"The trees of {self.model.name}(...) and its own predict answer otherwise to "
             f"{np.asarray(rows).tolist()}. Scores that are nearly tied can depend on the order of "
             "addition: set n_jobs=None in the ensemble and its members."
         )
 
-    def shown(self, rows):
-        """Rows of numbers as the user's: of the table, if the model takes one."""
-        return self.table.shown(rows)
-
-    def is_coded(self, j):
-        """Whether a feature holds codes of categories."""
-        return bool(self.table.categorical[j])
-
     def key(self, j):
         """What the user calls a feature: its name, or its number."""
-        return int(j) if self.names is None else self.names[j]
+        return int(j) if self.table.names is None else self.table.names[j]
+
+    def index(self, key, parameter):
+        """The number of a feature that the user calls so, in some parameter."""
+        return column_index(key, parameter, self.forest.n_features, self.table.names)
 
     def levels(self, j, low, high):
         """The levels with codes above `low`, up to `high`; codes where there are no levels."""

@@ -1,15 +1,16 @@
 """A box around a row in which one class is proven, that no side can be moved out of.
 
 The cell of the row grows side by side. What a longer side adds is a slab of cells; it is proven to
-have one class (`_proof.certify`), or a cell of it has another one. That cell stays in the way
+have one class (`proof.certify`), or a cell of it has another one. That cell stays in the way
 however far the other sides move later, so each side is settled once.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from numbers import Real
+from sys import maxsize
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
 from ensemble_simplify.audit._audited import Audited
-from ensemble_simplify.base import Interval, check_column_names, validate_params
+from ensemble_simplify.base import Interval, check_column_names, deadline_after, validate_params
 from ensemble_simplify.grid import Domain, float32_floor
 from ensemble_simplify.proof import Space, certify
 from ensemble_simplify.reading import Forest, Vote
 
 # Boxes that each proof may take, in rounds; then without limit.
-ROUNDS = (2_000, 50_000, None)
+ROUNDS = (2_000, 50_000, maxsize)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +101,7 @@ class SufficientBox:
             True for rows that have the class for certain.
         """
         audited = self.audited
-        check_column_names([audited.estimator], X)
+        check_column_names([audited.model.estimator], X)
         X = audited.table.encode(X)
         X = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
         if X.shape[1] != len(self.low):
@@ -123,11 +124,9 @@ class SufficientBox:
     def conditions(self) -> list[str]:
         """The sides of the box in words, a line for each constrained feature."""
         audited, lines = self.audited, []
-        names = list(range(len(self.low))) if audited.names is None else list(audited.names)
         for key in self.features:
-            j = names.index(key)
-            name = f"x{j}" if audited.names is None else str(key)
-            parts = []
+            j, parts = audited.index(key, "features"), []
+            name = f"x{j}" if audited.table.names is None else str(key)
             if key in self.levels:
                 if self.levels[key]:
                     parts = [f"in {{{', '.join(map(str, self.levels[key]))}}}"]
@@ -241,11 +240,10 @@ def sufficient_box(
     >>> bool(inside[0]), set(forest.predict(X[inside])) == {box.label}
     (True, True)
     """
-    begin = time.perf_counter()
-    end = np.inf if time_limit is None else begin + time_limit
+    begin, deadline = monotonic(), deadline_after(time_limit)
     audited = Audited(model, domain, row)
-    growth = _Growth(audited, end)
-    if audited.answers(audited.row[None])[0] != growth.label:
+    growth = _Growth(audited, deadline)
+    if audited.model.answers(audited.row[None])[0] != growth.label:
         raise audited.disagrees(audited.row[None])
     growth.run(_order(audited, random_state))
     low, high, missing = _ends(audited, growth.lo, growth.hi)
@@ -259,11 +257,11 @@ def sufficient_box(
         levels={
             audited.key(j): audited.levels(j, low[j], high[j]) if low[j] < np.inf else []
             for j in constrained
-            if audited.is_coded(j)
+            if audited.table.categorical[j]
         },
         maximal=not growth.is_open,
         n_boxes=growth.n_boxes,
-        seconds=time.perf_counter() - begin,
+        seconds=monotonic() - begin,
         domain=domain,
         audited=audited,
     )
@@ -314,8 +312,8 @@ def _ends(audited, lo, hi):
 class _Growth:
     """The box of proven cells ``lo, ..., hi`` around a row, as it grows."""
 
-    def __init__(self, audited, end):
-        self.end = end
+    def __init__(self, audited, deadline):
+        self.deadline = deadline
         forest = audited.forest
         index = int(forest.predict_index(audited.axes.points(audited.cell))[0])
         self.label = forest.classes[index]
@@ -396,9 +394,9 @@ class _Growth:
 
     def _holds(self, slab):
         """Whether the cells of a slab have one class: proven, refuted by a cell, or None."""
-        if time.perf_counter() >= self.end:
+        if monotonic() >= self.deadline:
             return None
-        held, cells, n_boxes = certify(self.space, *slab, self.end, self.limit)
+        held, cells, n_boxes = certify(self.space, *slab, self.deadline, self.limit)
         self.n_boxes += n_boxes
         if held is False:
             self.others = np.concatenate([self.others, cells[:1]])

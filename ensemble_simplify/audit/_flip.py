@@ -6,10 +6,10 @@ several on the lines of such cells (`near_rows`); every one of them is looked at
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, deadline_after, validate_params
 from ensemble_simplify.grid import FREE, Domain, Stopped
-from ensemble_simplify.proof import Lines, points_in, walks
-from ensemble_simplify.reading import column_index
+from ensemble_simplify.proof import Lines, points_in, shown_entry, walks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,16 +78,15 @@ class NearestFlip:
         elif self.row is None:
             text = f"undecided at the limit: no change of at most {n} was found"
         else:
-            parts = [f"{key}: {_plain(a)} -> {_plain(b)}" for key, (a, b) in self.changes.items()]
+            parts = [
+                f"{key}: {shown_entry(a)} -> {shown_entry(b)}"
+                for key, (a, b) in self.changes.items()
+            ]
             first, second = self.predictions
             text = f"{first!r} becomes {second!r} by {', '.join(parts)}"
             text += f"; {'nearest' if self.proven else 'not proven nearest'}"
             text += f", distance {self.distance:.4g}"
         return f"NearestFlip({text}; {self.seconds:.3g} s)"
-
-
-def _plain(value):
-    return f"{value:.9g}" if isinstance(value, float) else repr(value)
 
 
 @validate_params(
@@ -188,8 +186,7 @@ def nearest_flip(
     >>> len(flip.changes), flip.predictions[0] != flip.predictions[1]
     (1, True)
     """
-    begin = time.perf_counter()
-    deadline = deadline_after(time_limit)
+    begin, deadline = monotonic(), deadline_after(time_limit)
     audited = Audited(model, domain, row, with_ties=True)
     inside = audited.inside
     lines = Lines(
@@ -199,10 +196,11 @@ def nearest_flip(
     )
     classes = audited.forest.classes
     own = int(lines.classes_of(audited.cell)[0])
-    before = audited.answers(audited.row[None])[0]
+    before = audited.model.answers(audited.row[None])[0]
     if before != classes[own]:
         raise audited.disagrees(audited.row[None])
-    distances, values = _steps(audited, _mask(audited, features), _scales(audited, scale))
+    chosen = None if features is None else {audited.index(key, "features") for key in features}
+    distances, values = _steps(audited, chosen, _scales(audited, scale))
     most = min(int(max_changes), len(audited.axes.shape))
     distance, cell, proven = _search(lines, audited, own, distances, most, deadline)
     changed, changes, predictions = None, {}, (_item(before),)
@@ -210,13 +208,13 @@ def nearest_flip(
         both = np.tile(audited.row, (2, 1))
         for a in np.flatnonzero(cell != audited.cell[0]):
             both[1, audited.axes.features[a]] = values[a][cell[a]]
-        after = audited.answers(both[1:])[0]
+        after = audited.model.answers(both[1:])[0]
         if after != classes[int(lines.classes_of(cell[None])[0])] or after == before:
             raise audited.disagrees(both)
         predictions += (_item(after),)
-        shown = audited.shown(both)
+        shown = audited.table.shown(both)
         changes = _changes(audited, cell, shown)
-        changed = shown[1] if audited.table.is_plain else audited.shown(both[1:])
+        changed = shown[1] if audited.table.is_plain else audited.table.shown(both[1:])
     return NearestFlip(
         row=changed,
         changes=changes,
@@ -224,7 +222,7 @@ def nearest_flip(
         distance=float(distance),
         proven=proven,
         max_changes=int(max_changes),
-        seconds=time.perf_counter() - begin,
+        seconds=monotonic() - begin,
         domain=domain,
     )
 
@@ -242,17 +240,6 @@ def _changes(audited, cell, shown):
     return found
 
 
-def _mask(audited, features):
-    """Which features may change."""
-    n_features = audited.forest.n_features
-    if features is None:
-        return np.ones(n_features, dtype=bool)
-    chosen = np.zeros(n_features, dtype=bool)
-    for key in features:
-        chosen[_index(audited, key, "features")] = True
-    return chosen
-
-
 def _scales(audited, scale):
     """What counts 1 in each feature."""
     scales = np.ones(audited.forest.n_features)
@@ -264,7 +251,7 @@ def _scales(audited, scale):
         return scales
     if isinstance(scale, Mapping):
         for key, value in scale.items():
-            scales[_index(audited, key, "scale")] = value
+            scales[audited.index(key, "scale")] = value
     else:
         scales = np.asarray(scale, dtype=np.float64)
         if scales.shape != (audited.forest.n_features,):
@@ -281,13 +268,11 @@ def _scales(audited, scale):
     return scales
 
 
-def _index(audited, key, parameter):
-    names = None if audited.names is None else np.asarray(audited.names, dtype=object)
-    return column_index(key, parameter, audited.forest.n_features, names)
+def _steps(audited, chosen, scales):
+    """For every axis, the distance of each cell from the row, and the nearest value in it.
 
-
-def _steps(audited, may_change, scales):
-    """For every axis, the distance of each cell from the row, and the nearest value in it."""
+    Features that are not among the `chosen` (None: all are) may not change.
+    """
     distances, values = [], []
     inside = audited.inside
     if inside is not None:
@@ -311,10 +296,10 @@ def _steps(audited, may_change, scales):
                 value = np.clip(value, inside.low[j], inside.high[j])
             value[own] = x
         distance = np.abs(value - x) / scales[j]
-        if audited.is_coded(j):
+        if audited.table.categorical[j]:
             distance[:] = 1.0
         distance[np.isnan(value) | np.isnan(x)] = 1.0
-        if not may_change[j]:
+        if chosen is not None and j not in chosen:
             distance[:] = np.inf
         distance[own] = 0.0
         distances.append(distance)

@@ -2,28 +2,28 @@
 
 If it is not, it falls at some cut point of the feature. For each of these, the model below it and
 the model above it are two forests without the feature, alike but for the trees that split there;
-bounds on both at once (`_proof.prove`) tell whether one ever answers a higher class than the
+bounds on both at once (`proof.prove`) tell whether one ever answers a higher class than the
 other, and any kind of vote is covered.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from sys import maxsize
+from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.audit._audited import Audited
-from ensemble_simplify.base import Interval, validate_params
+from ensemble_simplify.base import Interval, deadline_after, validate_params
 from ensemble_simplify.grid import FLOAT32_MAX, FREE, Axes, Domain
 from ensemble_simplify.proof import Lines, Space, points_in, prove
-from ensemble_simplify.reading import column_index
 
 # Each cut point may take so many boxes in the first round, so many in the second; then no limit.
-ROUNDS = (4_000, 100_000, None)
+ROUNDS = (4_000, 100_000, maxsize)
 # Pairs of nodes of single trees that are compared first.
 MAX_STEPS = 500_000
 # Random lines looked at first: cells at most, and cells times trees.
@@ -201,27 +201,26 @@ def is_monotone(
     >>> outcome.monotone, outcome.counterexample.shape, *map(int, outcome.predictions)
     (False, (2, 30), 0, 1)
     """
-    begin = time.perf_counter()
-    end = np.inf if time_limit is None else begin + time_limit
+    begin, deadline = monotonic(), deadline_after(time_limit)
     audited = Audited(model, domain)
-    j = column_index(feature, "feature", audited.forest.n_features, _names(audited))
-    if audited.is_coded(j):
+    j = audited.index(feature, "feature")
+    if audited.table.categorical[j]:
         raise ValueError(
             f"feature={feature!r} holds categories, which have no order. Ask about a feature of "
             "numbers."
         )
     rank = _ranks(audited.forest.classes.tolist(), class_order, positive)
     rank = rank if increasing else -rank
-    search = _PairSearch(audited, j, rank, end)
+    search = _PairSearch(audited, j, rank, deadline)
     rows = search.run()
     values = predictions = None
     if rows is not None:
         values = float(rows[0, j]), float(rows[1, j])
-        predictions = tuple(audited.answers(rows).tolist())
+        predictions = tuple(audited.model.answers(rows).tolist())
         order = dict(zip(audited.forest.classes.tolist(), rank.tolist(), strict=True))
         if not order[predictions[0]] > order[predictions[1]]:
             raise audited.disagrees(rows)
-        rows = audited.shown(rows)
+        rows = audited.table.shown(rows)
     return Monotonicity(
         monotone=search.outcome,
         feature=audited.key(j),
@@ -232,13 +231,9 @@ def is_monotone(
         n_cuts=search.n_cuts,
         n_proven=search.n_proven,
         n_boxes=search.n_boxes,
-        seconds=time.perf_counter() - begin,
+        seconds=monotonic() - begin,
         domain=domain,
     )
-
-
-def _names(audited):
-    return None if audited.names is None else np.asarray(audited.names, dtype=object)
 
 
 def _ranks(classes, class_order, positive):
@@ -280,10 +275,7 @@ def _rising_scores(forest, rank):
 def _tree_falls(nodes, axis, k, score):
     """Whether a tree's score falls from cell k of an axis to the next; and the steps taken.
 
-    Parameters
-    ----------
-    nodes : list of (axis, cut, size)
-        A tree over axes; the numbers of its leaves are rows of `score`.
+    The tree is a list of (axis, cut, size), and the numbers of its leaves are rows of `score`.
     """
 
     def descend(node, cell, box):
@@ -322,8 +314,8 @@ def _tree_falls(nodes, axis, k, score):
 class _PairSearch:
     """The search for two rows that differ in feature j, the lower one of a higher class."""
 
-    def __init__(self, audited, j, rank, end):
-        self.audited, self.j, self.end = audited, j, end
+    def __init__(self, audited, j, rank, deadline):
+        self.audited, self.j, self.deadline = audited, j, deadline
         self.forest, self.axes, self.inside = audited.forest, audited.axes, audited.inside
         cuts = self.axes.by_feature[j]
         self.cuts = cuts[np.isfinite(cuts)]
@@ -333,6 +325,7 @@ class _PairSearch:
             tied = any(j == i for clause in self.inside.clauses for i, _ in clause)
             self.inside = self.inside.held(j, False, True) if tied else self.inside
         self.rank, self.wrong = rank, rank[:, None] > rank
+        self.is_other = np.arange(self.forest.n_features) != j
         by_feature = list(self.axes.by_feature)
         by_feature[j] = np.empty(0)
         self.others = Axes(by_feature)
@@ -352,12 +345,14 @@ class _PairSearch:
         for limit in ROUNDS:
             left = []
             for k in pending:
-                if time.perf_counter() >= self.end:
+                if monotonic() >= self.deadline:
                     return None
                 proven, cells = self._at(k, limit)
                 if proven is False:
                     self.outcome = False
-                    return self._rows(self._lifted(cells[0]), k)
+                    # a cell of this feature among those of the others; without others, the only one
+                    cell = np.insert(cells[0], self._axis, 0)[: len(self.axes.shape)]
+                    return self._rows(cell, k)
                 self.n_proven += proven is True
                 left += [k] if proven is None else []
             pending = left
@@ -381,7 +376,7 @@ class _PairSearch:
             for k in {cut for axis, cut, _ in nodes if axis == self._axis} - falls:
                 if k >= self.n_cuts:
                     continue
-                if steps > MAX_STEPS or time.perf_counter() >= self.end:
+                if steps > MAX_STEPS or monotonic() >= self.deadline:
                     return list(range(self.n_cuts))
                 fell, n = _tree_falls(nodes, self._axis, k, score)
                 steps += n
@@ -397,7 +392,7 @@ class _PairSearch:
             domain=self.inside,
             wrong=lambda _: self.wrong,
         )
-        proven, cells, n_boxes = prove(space, self.end, limit, near_ties=limit != ROUNDS[0])
+        proven, cells, n_boxes = prove(space, self.deadline, limit, near_ties=limit != ROUNDS[0])
         self.n_boxes += n_boxes
         return proven, cells
 
@@ -408,14 +403,8 @@ class _PairSearch:
         target = np.arange(forest.n_nodes)
         splits = forest.feature == self.j
         below = np.where(forest.threshold >= point, forest.left, forest.right)
-        while True:
-            at = np.flatnonzero(splits[target])
-            if not at.size:
-                break
+        while (at := np.flatnonzero(splits[target])).size:
             target[at] = below[target[at]]
-        missing = forest.missing
-        if missing is not None:
-            missing = missing & (np.arange(forest.n_features) != self.j)
         return replace(
             forest,
             left=forest.left[target],
@@ -424,26 +413,15 @@ class _PairSearch:
             threshold=forest.threshold[target],
             value=forest.value[target],
             missing_left=None if forest.missing_left is None else forest.missing_left[target],
-            missing=missing,
+            missing=None if forest.missing is None else forest.missing & self.is_other,
         )
-
-    def _lifted(self, cell):
-        """A cell over the other features as one over all, in the first cell of this one."""
-        lifted = np.zeros(len(self.axes.shape), dtype=np.int32)
-        place = {feature: a for a, feature in enumerate(self.axes.features.tolist())}
-        for code, feature, cuts in zip(
-            cell, self.others.features.tolist(), self.others.cuts, strict=True
-        ):
-            if len(cuts):
-                lifted[place[feature]] = code
-        return lifted
 
     def _rows(self, cell, k):
         """The rows below and above cut point k, at a cell over all features."""
         cells = np.tile(cell, (2, 1))
         cells[:, self._axis] = k, k + 1
         rows = points_in(self.axes, self.inside, cells)
-        rows[1, np.arange(rows.shape[1]) != self.j] = rows[0, np.arange(rows.shape[1]) != self.j]
+        rows[1, self.is_other] = rows[0, self.is_other]
         return rows
 
     @property

@@ -1,4 +1,11 @@
-"""What the estimators share: their ensemble, rows, trees, limits, intervals and plots."""
+"""What the estimators share: their ensemble, rows, trees, limits, intervals and plots.
+
+`ensemble` fits or unwraps an estimator's ensemble and says what it takes, `rows` checks what users
+give, and `tree_mixins` is what estimators do with their tree. `limits` keeps limits of time and
+memory, `plots` is under all displays, and `docs` holds text that docstrings share. `shares` has
+the intervals of shares that were counted, `products` sums with the same roundings everywhere, and
+`_scikit_learn` imports private helpers.
+"""
 
 from ensemble_simplify.base._scikit_learn import (
     HasMethods,

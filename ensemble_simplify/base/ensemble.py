@@ -41,11 +41,12 @@ def fit_or_unwrap(
 ):
     """Return a fitted ensemble, leaving the user's object as it was.
 
+    An ensemble is cloned and fitted, with a warning if it was fitted before; a ``FrozenEstimator``
+    is unwrapped and used as it is; ``None`` means `default`.
+
     Parameters
     ----------
     estimator : estimator, FrozenEstimator or None
-        An ensemble is cloned and fitted, with a warning if it was fitted before; a
-        ``FrozenEstimator`` is unwrapped and used as it is; ``None`` means `default`.
     X : array or data frame of shape (n_samples, n_features)
         Training rows, as the caller received them (so that names of columns reach the ensemble).
     y : array-like of shape (n_samples,)
@@ -123,19 +124,10 @@ def fit_or_unwrap(
 
 
 def check_readable(estimator):
-    """Refuse a frozen pipeline that cannot be read before its rows are looked at.
+    """Refuse (TypeError) a frozen pipeline that cannot be read before its rows are looked at.
 
-    They may be text, which the first transformer would turn into numbers; an error about the
-    rows would lead astray.
-
-    Parameters
-    ----------
-    estimator : estimator, FrozenEstimator or None
-
-    Raises
-    ------
-    TypeError
-        If a transformer of the pipeline is not supported.
+    They may be text, which the first transformer would turn into numbers; an error about the rows
+    would lead astray.
     """
     inner = readable(estimator) if isinstance(estimator, FrozenEstimator) else None
     if isinstance(inner, Pipeline) and _is_fitted(inner):
@@ -164,16 +156,7 @@ def checked_table(estimator, X, y):
 def encoded(estimator, model, rows, X):
     """Numbers for training rows, once the ensemble is read; its table is kept in ``_table``.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With a fitted ``estimator_``.
-    model : Model
-        What that was read as.
-    rows : array or data frame
-        As the ensemble was fitted on them.
-    X : ndarray or data frame
-        As `checked_table` answered.
+    `rows` are as the ensemble was fitted on them, `X` is what `checked_table` answered.
     """
     table = estimator._table = model.table
     # asked for at every prediction
@@ -184,28 +167,11 @@ def encoded(estimator, model, rows, X):
 
 
 def promised_domain(estimator, model, X):
-    """The domain of an estimator in terms of feature numbers, with training rows inside.
+    """The domain of an estimator, as an `Inside` or None, with training rows of numbers inside.
 
-    It is kept in ``_inside``, and which features the rows lack in ``_seen_missing``.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With a fitted ``estimator_``.
-    model : Model
-        What that was read as.
-    X : ndarray of shape (n_rows, n_features)
-        Training rows as numbers.
-
-    Returns
-    -------
-    Inside or None
-
-    Raises
-    ------
-    ValueError
-        If the domain has the wrong form, a row is outside, or the ensemble does not take the
-        missing values of the domain.
+    It is kept in ``_inside``, and which features the rows lack in ``_seen_missing``. ValueError if
+    the domain has the wrong form, a row is outside, or the ensemble does not take the missing
+    values of the domain.
     """
     estimator._seen_missing = np.isnan(X).any(axis=0)
     names = getattr(estimator, "feature_names_in_", None)
@@ -225,13 +191,7 @@ def promised_domain(estimator, model, X):
 def warn_of_rounding(model, rows, X):
     """Say so if rounding training rows to float32, as trees do, changes what the ensemble answers.
 
-    Parameters
-    ----------
-    model : Model
-    rows : array or data frame
-        Training rows for the ensemble.
-    X : ndarray of shape (n_rows, n_features)
-        The same as numbers.
+    `rows` are for the ensemble, `X` is the same as numbers.
     """
     forest = model.forest
     if forest.input_dtype == "float32":
@@ -265,18 +225,10 @@ def takes_missing(ensemble):
 
 
 def check_missing(inside, model):
-    """Refuse a domain with missing values for an ensemble that does not take them.
+    """Refuse (ValueError) a domain with missing values that an ensemble does not take.
 
-    Parameters
-    ----------
-    inside : Inside or None
-    model : Model
-
-    Raises
-    ------
-    ValueError
-        If ``predict`` raises one for a row that lacks what may be missing, or if that is filled in
-        from other features.
+    Its ``predict`` raises an error for a row that lacks what may be missing, or fills that in from
+    other features.
     """
     if inside is None or not inside.missing.any():
         return

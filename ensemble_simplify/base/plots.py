@@ -43,11 +43,7 @@ def counts_axis(axis):
 def shares_axis(ax, shares):
     """Give a plot a y-axis of shares in per cent: a log scale with a place for zero below it.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    shares : ndarray
-        All that is drawn; NaN is not.
+    `shares` is all that is drawn; NaN is not.
     """
     from matplotlib.ticker import FuncFormatter
 

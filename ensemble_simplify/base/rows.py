@@ -24,19 +24,8 @@ def same_names(estimator, names):
 def check_column_names(models, X=None, parameter="X"):
     """Refuse columns in another order than a model was fitted on, as ``predict`` would.
 
-    Parameters
-    ----------
-    models : list of fitted estimators
-        Those without names of columns take any.
-    X : array, data frame or None
-        Rows for the models; those without names of columns go with any.
-    parameter : str
-        What errors call the rows.
-
-    Raises
-    ------
-    ValueError
-        If the rows have the wrong names, or two models know the same names in another order.
+    ValueError if the rows, which errors call by `parameter`, have the wrong names, or two models
+    know the same names in another order. Models, and rows, without names of columns go with any.
     """
     named = [model for model in models if hasattr(model, "feature_names_in_")]
     names = None if X is None else _get_feature_names(X)
@@ -73,25 +62,11 @@ def named_rows(given, X):
 
 
 def check_weights(sample_weight, X, *, mean_one=False):
-    """Weights of the rows, checked.
+    """Weights of the rows, checked: float64 of shape (n_samples,), ones for None.
 
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,), float or None
-    X : ndarray of shape (n_samples, n_features)
-    mean_one : bool, default=False
-        Whether to scale weights of an average below one up so that the rows with a positive
-        weight weigh one on average: for methods whose limits count rows.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_samples,)
-        Ones for None.
-
-    Raises
-    ------
-    ValueError
-        If a weight is negative or not finite, or all are zero.
+    `mean_one` scales weights of an average below one up so that the rows with a positive weight
+    weigh one on average: for methods whose limits count rows. ValueError if a weight is negative or
+    not finite, or all are zero.
     """
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if weight.min() < 0:
@@ -114,10 +89,7 @@ def check_weights(sample_weight, X, *, mean_one=False):
 def class_index(y, classes):
     """Position of each label in `classes`.
 
-    Raises
-    ------
-    ValueError
-        If a label is not among them: a frozen ensemble was fitted on other classes.
+    ValueError if a label is not among them: a frozen ensemble was fitted on other classes.
     """
     y = np.asarray(y)
     if (y.dtype.kind in "OSU") == (classes.dtype.kind in "OSU"):
@@ -140,14 +112,7 @@ def fitted_rows(estimator, X, *, any_missing=False):
     """Rows to predict, as a scikit-learn tree takes them unchecked: float32, C order.
 
     They are finite, but for features in ``estimator._may_miss`` (None: none) or, if `any_missing`,
-    all features.
-
-    Raises
-    ------
-    NotFittedError
-        If the estimator has not been fitted.
-    ValueError
-        If the rows do not go with those it was fitted on.
+    all features. ValueError if they do not go with those that the estimator was fitted on.
     """
     check_is_fitted(estimator)
     known: Any = getattr(estimator, "_may_miss", None)

@@ -7,19 +7,10 @@ from scipy.stats import beta
 
 
 def binomial_interval(hits, n, confidence=0.95):
-    """Clopper and Pearson's interval of a probability.
+    """Clopper and Pearson's interval of a probability: lower and upper ends, shaped as `hits`.
 
-    Parameters
-    ----------
-    hits : ndarray of shape (n_probabilities,) or float
-        Successes; need not be whole, if `n` is an effective number.
-    n : float
-        Trials; of none nothing is known.
-    confidence : float, default=0.95
-
-    Returns
-    -------
-    low, high : ndarrays of the shape of `hits`
+    Successes (`hits`) need not be whole, if the number `n` of trials is an effective one; of no
+    trials nothing is known.
     """
     tail = (1.0 - confidence) / 2.0
     hits = np.asarray(hits, dtype=np.float64)

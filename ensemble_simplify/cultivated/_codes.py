@@ -23,20 +23,12 @@ VALUES_PER_TASK = 2_000_000
 
 
 class CodedRows(NamedTuple):
-    """A training set in codes.
+    """A training set in codes."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_features, n_samples)
-        int32, -1 where the value is missing; or uint16, `MISSING_BIN` there, for bins.
-    n_codes : ndarray of intp, shape (n_features,)
-    values : ndarray of float64, shape (sum(n_codes),)
-        Distinct values of each feature, or the largest value in each of its bins.
-    """
-
+    # (n_features, n_samples) int32, -1 where the value is missing; for bins uint16, `MISSING_BIN`
     codes: np.ndarray
-    n_codes: np.ndarray
-    values: np.ndarray
+    n_codes: np.ndarray  # intp (n_features,)
+    values: np.ndarray  # (sum(n_codes),): distinct values of each feature, or the largest in a bin
 
     def decode(self, feature, code):
         """Values that codes of some features stand for."""
@@ -45,20 +37,10 @@ class CodedRows(NamedTuple):
 
 
 def encode(X, weight, max_bins, n_jobs):
-    """Rank every value among the distinct values of its feature.
+    """Rank every value among the distinct values of its feature, as `CodedRows`.
 
-    Parameters
-    ----------
-    X : ndarray of float64, shape (n_samples, n_features)
-    weight : ndarray of float64, shape (n_samples,)
-    max_bins : int or None
-        A feature with more distinct values than this is cut into that many bins of equal mass;
-        None: no bins.
-    n_jobs : int or None
-
-    Returns
-    -------
-    CodedRows
+    A feature with more than `max_bins` distinct values (None: no bins) is cut into that many bins
+    of equal mass.
     """
     # Some columns at a time: many small ones are cheap together, large ones need memory.
     n_tasks = min(X.shape[1], max(effective_n_jobs(n_jobs), X.size // VALUES_PER_TASK))

@@ -12,6 +12,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import CurveDisplay, Display, shared_text
 
+# What docstrings here and in `_estimator.py` share.
+TEXTS = {
+    "X": """\
+X : array-like of shape (n_samples, n_features)
+    Rows; NaN means missing.""",
+    "training": """\
+X : array-like of shape (n_samples, n_features)
+    Training rows; NaN means missing.
+y : array-like of shape (n_samples,)
+    Class labels.""",
+    "numbers_and_names": """\
+feature_names : sequence of str, default=None
+    None: the names seen in `fit`, or x0, x1, ...
+decimals : int or None, default=None
+    Digits after the point; None: as many as three significant digits need.""",
+}
+
 
 def _accuracy_by_rank(score, correct):
     """Coverage and accuracy when the rows with the smallest scores are kept, ties together."""
@@ -246,6 +263,8 @@ class ModuleTreeDisplay(Display):
     edges: list[tuple[int, int, float]]
     classes: dict[int, tuple[int, float]]
 
+    _texts: ClassVar = TEXTS
+
     @classmethod
     def from_estimator(
         cls,
@@ -267,10 +286,7 @@ class ModuleTreeDisplay(Display):
             Fitted.
         max_depth : int, default=3
             Modules at this depth are drawn as boxes that say how many leaves are below.
-        feature_names : sequence of str, default=None
-            None: the names seen in `fit`, or x0, x1, ...
-        decimals : int or None, default=None
-            Digits after the point; None: as many as three significant digits need.
+        {numbers_and_names}
         max_options : int or None, default=3
             Write at most this many options of a module, the best ones.
         ranges : bool, default=False

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 from math import ceil, inf
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
@@ -13,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import Bunch, check_random_state, gen_even_slices
@@ -23,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_simplify.base import (
     Interval,
+    SharesDocs,
     StrOptions,
     all_or_nothing,
     check_weights,
@@ -32,10 +34,11 @@ from ensemble_simplify.base import (
     warn_out_of_time,
 )
 from ensemble_simplify.cultivated._codes import MAX_BINS, encode
-from ensemble_simplify.cultivated._display import ModuleTreeDisplay
+from ensemble_simplify.cultivated._display import TEXTS, ModuleTreeDisplay
 from ensemble_simplify.cultivated._grow import grow
 from ensemble_simplify.cultivated._leaf_refit import refit_leaves
 from ensemble_simplify.cultivated._module_tree import ModuleTree
+from ensemble_simplify.cultivated._route import Router
 from ensemble_simplify.cultivated._text import TreeText
 
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
@@ -70,7 +73,7 @@ class LeafShare(NamedTuple):
     rule: str
 
 
-class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
+class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
     """One decision tree whose nodes pool all reasonable decisions.
 
     Every inner node is a module. It holds all features that split about equally well (options) and,
@@ -150,8 +153,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
+    {classes_}
     modules_ : ModuleTree
         The tree as arrays.
     n_leaves_ : int
@@ -168,10 +170,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         Set in the copy that :meth:`calibrate` returns; None before.
     feature_importances_ : ndarray of shape (n_features,)
         Decrease of impurity owed to each feature, summing to one.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, when X had string column names.
+    {features_in}
 
     See Also
     --------
@@ -209,6 +208,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
     >>> bool(clf.score(X[spread < 0.25], y[spread < 0.25]) > clf.score(X, y))
     True
     """
+
+    _texts: ClassVar = TEXTS
 
     _parameter_constraints: ClassVar[dict] = {
         "option_threshold": [Interval(Real, 0, None, closed="left")],
@@ -312,26 +313,19 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows; NaN means missing.
-        y : array-like of shape (n_samples,)
-            Class labels.
+        {training}
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Masses of the rows: weight 2 is the same as the row twice, weight 0 as no row. The
             limits (`min_samples_split`, `k`) count rows, so weights of an average below one, rows
             of weight 0 not counted, are scaled up to an average of one: weights that sum to one
             give the same tree as weights that sum to the number of rows.
 
-        Returns
-        -------
-        self : CultivatedForestClassifier
-            The fitted estimator.
+        {fitted}
         """
         deadline = deadline_after(self.time_limit)
         X, y, weight = self._check_training_rows(X, y, sample_weight)
-        self.splitter_ = self.splitter
-        if self.splitter == "auto":
-            self.splitter_ = "exact" if len(X) <= EXACT_ROWS else "histogram"
+        chosen = "exact" if len(X) <= EXACT_ROWS else "histogram"
+        self.splitter_ = chosen if self.splitter == "auto" else self.splitter
         self._min_fraction = float(self.min_fraction)
         tree, timed_out = self._tree(X, y, weight, deadline)
         self.ccp_alpha_ = self.ccp_alpha
@@ -339,7 +333,9 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             self.ccp_alpha_ = self._best_alpha(tree, X, y, weight, deadline)
             timed_out |= time.monotonic() >= deadline
         tree = tree.pruned(self.ccp_alpha_)
-        if self._refits():
+        is_small = self.max_leaf_nodes is not None or self.ccp_alpha != 0
+        refits = is_small if self.leaf_values == "auto" else self.leaf_values == "refit"
+        if refits:
             tree, late = self._refitted(tree, X, y, weight, deadline)
             timed_out |= late
         self.modules_ = tree
@@ -351,7 +347,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             warn_out_of_time(
                 f"time_limit={self.time_limit} seconds passed before the tree was fully grown"
                 f"{', pruned' if self.ccp_alpha == 'cv' else ''}"
-                f"{' and its leaves refitted' if self._refits() else ''}; what was not split by "
+                f"{' and its leaves refitted' if refits else ''}; what was not split by "
                 "then became leaves. Raise time_limit, or lower max_depth."
             )
         report(
@@ -372,19 +368,13 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             X, y, weight = X[used], y[used], weight[used]
         return X, y.astype(np.intp), weight
 
-    def _max_bins(self, n_samples):
-        """Most bins of a feature; None: it has as many codes as values."""
-        if self.splitter_ == "exact":
-            return None
-        if self.max_bins is not None:
-            return self.max_bins
-        return int(min(max(8 * n_samples**0.5, 4096), MAX_BINS))
-
-    def _grow(self, codes, y, weight, seconds):
-        """Grow a tree of codes, as a dict of arrays."""
+    def _tree(self, X, y, weight, deadline):
+        """The tree before pruning, and whether time was out before it was grown."""
         histogram = self.splitter_ == "histogram"
+        max_bins = self.max_bins or int(min(max(8 * len(X) ** 0.5, 4096), MAX_BINS))
+        codes = encode(X, weight, max_bins if histogram else None, self.n_jobs)
         k_mass, k_value = self._tabulate_k(weight.sum())
-        return grow(
+        grown = grow(
             None if histogram else codes.codes,
             codes.codes if histogram else None,
             codes.n_codes,
@@ -405,24 +395,13 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             # a sorted list is quicker than a histogram of mostly empty bins
             list_below=max(2, int(codes.n_codes.mean()) // 2),
             n_jobs=self.n_jobs,
-            seconds=seconds,
+            seconds=deadline - time.monotonic(),
         )
-
-    def _tree(self, X, y, weight, deadline):
-        """The tree before pruning, and whether time was out before it was grown."""
-        codes = encode(X, weight, self._max_bins(len(X)), self.n_jobs)
-        grown = self._grow(codes, y, weight, deadline - time.monotonic())
         timed_out = grown.pop("timed_out")
         tree = ModuleTree.from_codes(grown, codes)
         if self.max_leaf_nodes is not None:
             tree = tree.best_first(self.max_leaf_nodes)
         return tree, timed_out
-
-    def _refits(self):
-        """Whether the leaves answer refitted values."""
-        if self.leaf_values == "auto":
-            return self.max_leaf_nodes is not None or self.ccp_alpha != 0
-        return self.leaf_values == "refit"
 
     def _refitted(self, tree, X, y, weight, deadline):
         """The tree with refitted leaves, and whether time was out: it is then as it was."""
@@ -433,11 +412,9 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             if time.monotonic() >= deadline:
                 return None
             rows = slice(start, start + ROWS_PER_PART)
-            row, node, fraction = router.leaves(X[rows])
-            shape = len(X[rows]), len(leaves)
-            member = csr_array((fraction, (row, np.searchsorted(leaves, node))), shape=shape)
-            labels = np.zeros((shape[0], tree.value.shape[1]))
-            labels[np.arange(shape[0]), y[rows]] = weight[rows]
+            member = _shares_of_leaves(router, X[rows], leaves)
+            labels = np.zeros((member.shape[0], tree.value.shape[1]))
+            labels[np.arange(len(labels)), y[rows]] = weight[rows]
             weighted = member.multiply(weight[rows, None]).tocsr()
             return weighted.T @ member, member.T @ labels
 
@@ -490,10 +467,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows; NaN means missing.
-        y : array-like of shape (n_samples,)
-            Class labels.
+        {training}
         sample_weight : array-like of shape (n_samples,) or None, default=None
             As in `fit`.
 
@@ -536,15 +510,15 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             self, X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", reset=False
         )
 
-    def _share_out(self, method, X, *outputs):
-        """Run a method of the router over slices of the rows; `outputs` are written in place."""
-        method = getattr(self.modules_.router(self._min_fraction), method)
+    def _share_out(self, function, X, *outputs):
+        """Call a function of a router with slices of the rows; `outputs` are written in place."""
+        router = self.modules_.router(self._min_fraction)
         n_tasks = min(effective_n_jobs(self.n_jobs) * 4, len(X) // ROWS_PER_TASK)
         if n_tasks < 2 or effective_n_jobs(self.n_jobs) == 1:
-            return [method(X, *outputs)]
-        slices = list(gen_even_slices(len(X), n_tasks))
+            return [function(router, X, *outputs)]
         return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(method)(X[rows], *(output[rows] for output in outputs)) for rows in slices
+            delayed(function)(router, X[rows], *(output[rows] for output in outputs))
+            for rows in gen_even_slices(len(X), n_tasks)
         )
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
@@ -552,17 +526,13 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN means missing.
+        {X}
 
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes)
-            Columns in the order of `classes_`.
+        {probabilities}
         """
         X = self._check_X(X)
         proba = np.zeros((len(X), len(self.classes_)))
-        self._share_out("mean", X, proba)
+        self._share_out(Router.mean, X, proba)
         return np.minimum(proba, 1.0, out=proba)  # a sum of fractions can be one bit too large
 
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -570,8 +540,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN means missing.
+        {X}
 
         Returns
         -------
@@ -592,8 +561,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN means missing.
+        {X}
 
         Returns
         -------
@@ -603,7 +571,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         X = self._check_X(X)
         mean = np.zeros((len(X), len(self.classes_)))
         variance = np.zeros_like(mean)
-        self._share_out("moments", X, mean, variance)
+        self._share_out(Router.moments, X, mean, variance)
         return np.sqrt(0.5 * np.maximum(variance, 0.0).sum(axis=1))
 
     def predict_set(self, X: ArrayLike) -> LeafSet:
@@ -611,8 +579,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN means missing.
+        {X}
 
         Returns
         -------
@@ -627,16 +594,8 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         leaf_rule : The rule of a leaf.
         """
         X = self._check_X(X)
-        parts = self._share_out("leaves", X)
-        sizes = [rows.stop - rows.start for rows in gen_even_slices(len(X), len(parts))]
-        shift = np.cumsum([0, *sizes[:-1]])
-        rows = np.concatenate([part[0] + start for part, start in zip(parts, shift, strict=True)])
-        nodes = np.concatenate([part[1] for part in parts])
-        fractions = np.concatenate([part[2] for part in parts])
         leaves = self.modules_.leaves
-        weights = csr_array(
-            (fractions, (rows, np.searchsorted(leaves, nodes))), shape=(len(X), len(leaves))
-        )
+        weights = vstack(self._share_out(partial(_shares_of_leaves, leaves=leaves), X))
         return LeafSet(weights, self.modules_.response[leaves], leaves)
 
     def predict_margin(self, X: ArrayLike) -> np.ndarray:
@@ -644,8 +603,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN means missing.
+        {X}
 
         Returns
         -------
@@ -669,8 +627,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN means missing.
+        {X}
         min_margin : float, default=0.5
             Rows with a smaller `predict_margin` get the abstain label; 0 keeps all.
         max_spread : float or None, default=None
@@ -747,8 +704,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN means missing.
+        {X}
         confidence : float, default=0.9
             Least probability that the set of a row holds its class, between 0 and 1.
 
@@ -849,10 +805,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             Number of the module in `modules_`.
         left : bool, default=True
             What leads to its left child, or to its right one.
-        feature_names : sequence of str, default=None
-            None: the names seen in `fit`, or x0, x1, ...
-        decimals : int or None, default=None
-            Digits after the point; None: as many as three significant digits need.
+        {numbers_and_names}
         max_options : int or None, default=5
             Write at most this many options, the best ones.
         ranges : bool, default=False
@@ -884,10 +837,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
         ----------
         node : int
             Number of the node in `modules_`.
-        feature_names : sequence of str, default=None
-            None: the names seen in `fit`, or x0, x1, ...
-        decimals : int or None, default=None
-            Digits after the point; None: as many as three significant digits need.
+        {numbers_and_names}
         max_options : int or None, default=3
             Write at most this many options of a module, the best ones.
 
@@ -916,14 +866,10 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN means missing.
+        {X}
         n_leaves : int, default=3
             Most leaves of a row.
-        feature_names : sequence of str, default=None
-            None: the names seen in `fit`, or x0, x1, ...
-        decimals : int or None, default=None
-            Digits after the point; None: as many as three significant digits need.
+        {numbers_and_names}
         max_options : int or None, default=3
             Write at most this many options of a module, the best ones.
 
@@ -962,10 +908,7 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        feature_names : sequence of str, default=None
-            None: the names seen in `fit`, or x0, x1, ...
-        decimals : int or None, default=None
-            Digits after the point; None: as many as three significant digits need.
+        {numbers_and_names}
         max_depth : int or None, default=10
             Modules deeper than this are cut short.
         max_options : int or None, default=5
@@ -998,6 +941,13 @@ class CultivatedForestClassifier(ClassifierMixin, BaseEstimator):
             With `ax_` and `figure_`.
         """
         return ModuleTreeDisplay.from_estimator(self, ax=ax, **kwargs)
+
+
+def _shares_of_leaves(router, X, leaves):
+    """The fraction of each row in each leaf, as a sparse array."""
+    row, node, fraction = router.leaves(X)
+    shape = len(X), len(leaves)
+    return csr_array((fraction, (row, np.searchsorted(leaves, node))), shape=shape)
 
 
 def _quarter_of_sqrt(mass):

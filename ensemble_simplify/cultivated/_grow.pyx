@@ -83,10 +83,8 @@ cdef cppclass OpenNode:
     # A node that has not been split yet.
     intp_t parent
     intp_t side                     # 0: left child of its parent, 1: right, -1: root
-    intp_t depth
-    intp_t n_rows
-    bint is_leaf
-    bint has_histogram
+    intp_t depth, n_rows
+    bint is_leaf, has_histogram
     double mass
     vector[int32_t] rows            # (n_rows,) numbers in the training set, ascending
     vector[double] fraction         # (n_rows,) share of each row, in (0, 1]
@@ -106,15 +104,12 @@ cdef cppclass Workspace:
     vector[int32_t] member          # a local row having the code; in histograms the code
     vector[double] impurity         # of the cut at each code, times mass
     vector[double] class_sum
-    vector[uint64_t] key
-    vector[uint64_t] spare_key
+    vector[uint64_t] key, spare_key
 
 
 cdef struct Neighbourhood:
     # Places, among the codes of a feature, of the cuts that are pooled.
-    intp_t low
-    intp_t best
-    intp_t high
+    intp_t low, best, high
     double low_weight               # the outermost codes need not count with their whole mass
     double high_weight
 
@@ -132,9 +127,7 @@ cdef cppclass Candidate:
 
 cdef cppclass Grower:
     # The data
-    intp_t n_samples
-    intp_t n_features
-    intp_t n_classes
+    intp_t n_samples, n_features, n_classes
     const int32_t* codes            # exact mode, (n_features, n_samples), -1: missing
     const uint16_t* bins            # histogram mode, the same, 65535: missing
     const intp_t* y
@@ -146,8 +139,7 @@ cdef cppclass Grower:
     bint option_modules
     intp_t max_options
     double align
-    bint robust
-    bint trivial
+    bint robust, trivial
     intp_t n_tabulated              # 0: the neighbourhood is the square root of the mass
     const double* k_mass
     const double* k_value
@@ -217,8 +209,7 @@ cdef class _Growing:
 
 cdef double gini_mass_of_node(const double* others, intp_t n_others, double mass) noexcept nogil:
     # Gini impurity times mass, from the masses of all classes but the first.
-    cdef double first = mass
-    cdef double squares = 0.0
+    cdef double first = mass, squares = 0.0
     cdef intp_t c
     for c in range(n_others):
         first -= others[c]
@@ -230,12 +221,8 @@ cdef inline double gini_mass_of_sides(
     const double* left, const double* total, intp_t n_others, double left_mass, double mass
 ) noexcept nogil:
     # The sum over both sides of a cut, from the masses of all classes but the first.
-    cdef double right_mass = mass - left_mass
-    cdef double first_left = left_mass
-    cdef double first_right = right_mass
-    cdef double squares_left = 0.0
-    cdef double squares_right = 0.0
-    cdef double right
+    cdef double right_mass = mass - left_mass, first_left = left_mass, first_right = right_mass
+    cdef double squares_left = 0.0, squares_right = 0.0, right
     cdef intp_t c
     for c in range(n_others):
         right = total[c] - left[c]
@@ -295,10 +282,8 @@ cdef inline void gather_rows(
     const int32_t* entry, intp_t length, const double* w, const int32_t* label, intp_t n_others,
     Workspace* s,
 ) noexcept nogil:
-    cdef double total = 0.0
-    cdef double total_one = 0.0
-    cdef intp_t m = 0
-    cdef intp_t e
+    cdef double total = 0.0, total_one = 0.0
+    cdef intp_t m = 0, e
     cdef int32_t i = entry[0] & LOCAL_ROW
     for e in range(length):
         if entry[e] < 0 and e > 0:
@@ -318,11 +303,8 @@ cdef inline void gather_bins(
     const double* of_bin, intp_t n_bins, double negligible, intp_t n_classes, Workspace* s
 ) noexcept nogil:
     # Without branches for two classes: a bin of no mass is overwritten by the next.
-    cdef double total = 0.0
-    cdef double total_one = 0.0
-    cdef double mass
-    cdef intp_t m = 0
-    cdef intp_t b, c
+    cdef double total = 0.0, total_one = 0.0, mass
+    cdef intp_t m = 0, b, c
     cdef bint keep
     for b in range(n_bins):
         mass = 0.0
@@ -381,13 +363,9 @@ cdef Neighbourhood neighbourhood(Grower* g, Workspace* s, intp_t best) noexcept 
     cdef Neighbourhood near
     cdef intp_t last = s.n_codes - 1
     cdef intp_t stop = last if g.trivial else last - 1
-    cdef double tie = TIE * s.below[last]
-    cdef double room = g.k
-    near.low = best
-    near.best = best
-    near.high = best
-    near.low_weight = mass_at(s, best)
-    near.high_weight = near.low_weight
+    cdef double tie = TIE * s.below[last], room = g.k
+    near.low = near.best = near.high = best
+    near.low_weight = near.high_weight = mass_at(s, best)
     if not g.robust:
         return near
     while near.low > 0 and room > tie:
@@ -407,12 +385,8 @@ cdef double pool_cuts(
 ) noexcept nogil:
     # Cuts with their weights, mean impurity and mean class masses on the left (for the time being
     # in `contrast`); the mean mass on the left is returned.
-    cdef intp_t n_others = g.n_classes - 1
-    cdef intp_t q, c
-    cdef double weight
-    cdef double total = 0.0
-    cdef double impurity = 0.0
-    cdef double left_mass = 0.0
+    cdef intp_t n_others = g.n_classes - 1, q, c
+    cdef double weight, total = 0.0, impurity = 0.0, left_mass = 0.0
     for c in range(g.n_classes):
         out.contrast[c] = 0.0
     for q in range(near.high, near.low - 1, -1):
@@ -488,8 +462,7 @@ cdef int sort_list(Grower* g, intp_t j) except -1 nogil:
     cdef OpenNode* node = g.node
     cdef vector[uint64_t]* key = &g.workspace.key
     cdef int32_t* entry = node.lists.data() + j * (node.n_rows + 1)
-    cdef intp_t i
-    cdef intp_t length = 0
+    cdef intp_t i, length = 0
     cdef int32_t code
     key.resize(node.n_rows)
     for i in range(node.n_rows):
@@ -515,8 +488,7 @@ cdef void split_list(Grower* g, intp_t j) noexcept nogil:
     cdef const int32_t* entry = node.lists.data() + j * (node.n_rows + 1)
     cdef const int32_t* place
     cdef int32_t* target
-    cdef intp_t length = node.list_length[j]
-    cdef intp_t side, e, kept
+    cdef intp_t length = node.list_length[j], side, e, kept
     cdef int32_t first, local, keep
     for side in range(2):
         child = g.right if side else g.left
@@ -567,8 +539,7 @@ cdef void add_rows(
     cdef const int32_t* row = g.small.rows.data()
     cdef const double* mass = g.small_mass.data()
     cdef const int32_t* label = g.small_label.data()
-    cdef intp_t n_classes = g.n_classes
-    cdef intp_t i
+    cdef intp_t n_classes = g.n_classes, i
     cdef uint16_t b
     for i in range(g.small.n_rows):
         b = column[row[i]]
@@ -578,8 +549,7 @@ cdef void add_rows(
 
 cdef int weigh_small(Grower* g) except -1 nogil:
     # Masses and labels of the rows of g.small, once for all features.
-    cdef intp_t n = g.small.n_rows
-    cdef intp_t i, row
+    cdef intp_t n = g.small.n_rows, i, row
     if <intp_t> g.small_mass.size() < n:
         g.small_mass.resize(n)
         g.small_label.resize(n)
@@ -593,8 +563,7 @@ cdef int weigh_small(Grower* g) except -1 nogil:
 cdef int fill_tables(Grower* g) except -1 nogil:
     # What of a row goes left by an option: for a code before the first cut, for every code from
     # there to the last cut, and for a code after it.
-    cdef intp_t o, q, code, n_codes
-    cdef intp_t size = 0
+    cdef intp_t o, q, code, n_codes, size = 0
     cdef double low
     cdef Candidate* chosen
     g.table_start.resize(g.option.size())
@@ -626,8 +595,7 @@ cdef void share_by_table(
 ) noexcept nogil:
     cdef const int32_t* row = g.node.rows.data()
     cdef double* share = g.share.data()
-    cdef int32_t before = chosen.code[0] - 1
-    cdef int32_t after = chosen.code.back() - before + 1
+    cdef int32_t before = chosen.code[0] - 1, after = chosen.code.back() - before + 1
     cdef int32_t code, place
     cdef intp_t i
     for i in range(start, stop):
@@ -643,8 +611,7 @@ cdef void share_by_search(
     intp_t stop,
 ) noexcept nogil:
     cdef const int32_t* cut = chosen.code.data()
-    cdef intp_t n_cuts = <intp_t> chosen.code.size()
-    cdef intp_t i, q
+    cdef intp_t n_cuts = <intp_t> chosen.code.size(), i, q
     cdef int32_t code
     cdef double low
     for i in range(start, stop):
@@ -660,8 +627,7 @@ cdef void share_by_search(
 cdef void share_rows(Grower* g, intp_t start, intp_t stop) noexcept nogil:
     # The fraction of each row of a block that the options send left.
     cdef double* share = g.share.data()
-    cdef intp_t n_options = <intp_t> g.option.size()
-    cdef intp_t o, i, j
+    cdef intp_t n_options = <intp_t> g.option.size(), o, i, j
     cdef Candidate* chosen
     cdef double missing
     for i in range(start, stop):
@@ -686,8 +652,7 @@ cdef void share_rows(Grower* g, intp_t start, intp_t stop) noexcept nogil:
 
 cdef intp_t best_feature(Grower* g) noexcept nogil:
     # -1: none is of use.
-    cdef intp_t best = -1
-    cdef intp_t j
+    cdef intp_t best = -1, j
     for j in range(g.n_features):
         if g.candidates[j].useful and (
             best < 0 or g.candidates[j].impurity < g.candidates[best].impurity - TIE
@@ -733,8 +698,7 @@ cdef bint is_aligned(Grower* g, const vector[double]& contrast) noexcept nogil:
 cdef int choose_options(Grower* g) except -1 nogil:
     # Fill g.option and g.flip; no option: the node is a leaf.
     cdef intp_t best = best_feature(g)
-    cdef double worst
-    cdef double against
+    cdef double worst, against
     cdef intp_t j, place
     cdef vector[uint64_t] key
     g.option.clear()
@@ -776,8 +740,7 @@ cdef int choose_options(Grower* g) except -1 nogil:
 
 cdef double neighbourhood_mass(Grower* g, double mass) noexcept nogil:
     # k of a node: the square root of its mass, or interpolated in a table.
-    cdef intp_t high
-    cdef intp_t last = g.n_tabulated - 1
+    cdef intp_t high, last = g.n_tabulated - 1
     if last < 0:
         return sqrt(mass)
     if mass <= g.k_mass[0]:
@@ -827,8 +790,7 @@ cdef _Growing growing(const Grower& plan, intp_t branch_depth):
 cdef int make_room(Grower* g, intp_t n_rows) except -1 nogil:
     # For nodes of at most so many rows.
     cdef Workspace* s = &g.workspace
-    cdef intp_t most_codes = 1
-    cdef intp_t j
+    cdef intp_t most_codes = 1, j
     for j in range(g.n_features):
         most_codes = max(most_codes, g.bin_start[j + 1] - g.bin_start[j])
     if g.bins == NULL:
@@ -852,10 +814,8 @@ cdef int add_root(_Growing out) except -1 nogil:
     cdef OpenNode* root = new OpenNode()
     cdef intp_t i, j
     out.stack.push_back(root)
-    root.parent = -1
-    root.side = -1
-    root.depth = 0
-    root.n_rows = g.n_samples
+    root.parent = root.side = -1
+    root.depth, root.n_rows = 0, g.n_samples
     root.rows.resize(g.n_samples)
     root.fraction.resize(g.n_samples)
     root.class_mass.resize(g.n_classes)
@@ -882,8 +842,7 @@ cdef int add_root(_Growing out) except -1 nogil:
 cdef intp_t write_node(_Growing out) except -1 nogil:
     # Returns the number of the node.
     cdef OpenNode* node = out.node
-    cdef intp_t number = <intp_t> out.left.size()
-    cdef intp_t c
+    cdef intp_t number = <intp_t> out.left.size(), c
     if node.side == 0:
         out.left[node.parent] = number
     elif node.side == 1:
@@ -939,9 +898,7 @@ cdef int divide_rows(Grower* g) except -1 nogil:
     # Rows, fractions and class masses of the two children of g.node.
     cdef OpenNode* node = g.node
     cdef double* part = g.share.data()  # first shares, then fractions of rows that go left
-    cdef intp_t n_left = 0
-    cdef intp_t n_right = 0
-    cdef intp_t i, label
+    cdef intp_t n_left = 0, n_right = 0, i, label
     cdef double to_right, mass
     for i in range(node.n_rows):
         part[i] = left_part(node.fraction[i], part[i], g.smallest)
@@ -953,14 +910,12 @@ cdef int divide_rows(Grower* g) except -1 nogil:
     g.left.fraction.resize(n_left)
     g.right.rows.resize(n_right)
     g.right.fraction.resize(n_right)
-    n_left = 0
-    n_right = 0
+    n_left = n_right = 0
     for i in range(node.n_rows):
         to_right = node.fraction[i] - part[i]
         mass = g.weight[node.rows[i]]
         label = g.label[i]
-        g.to_left[i] = -1
-        g.to_right[i] = -1
+        g.to_left[i] = g.to_right[i] = -1
         if part[i] > 0.0:
             g.to_left[i] = <int32_t> n_left
             g.left.rows[n_left] = node.rows[i]
@@ -991,9 +946,7 @@ cdef bint add_children(_Growing out, intp_t number) except -1 nogil:
     divide_rows(g)
     for side in range(2):
         child = g.right if side else g.left
-        child.parent = number
-        child.side = side
-        child.depth = g.node.depth + 1
+        child.parent, child.side, child.depth = number, side, g.node.depth + 1
         child.n_rows = <intp_t> child.rows.size()
         weigh(g, child)
     if g.left.n_rows > 0 and g.right.n_rows > 0:
@@ -1200,36 +1153,22 @@ def grow(
     cdef _Growing top, branch
     cdef double deadline = now() + seconds
     cdef bint timed_out
-    cdef intp_t j
-    cdef intp_t branch_depth = -1
-    g.n_samples = y.shape[0]
-    g.n_features = n_codes.shape[0]
-    g.n_classes = n_classes
-    g.codes = NULL
-    g.bins = NULL
-    if codes is not None:
-        g.codes = &codes[0, 0]
-    else:
-        g.bins = &bins[0, 0]
-    g.y = &y[0]
-    g.weight = &sample_weight[0]
+    cdef intp_t j, branch_depth = -1
+    g.n_samples, g.n_features, g.n_classes = y.shape[0], n_codes.shape[0], n_classes
+    g.codes = &codes[0, 0] if codes is not None else NULL
+    g.bins = &bins[0, 0] if bins is not None else NULL
+    g.y, g.weight = &y[0], &sample_weight[0]
     g.bin_start.push_back(0)
     for j in range(g.n_features):
         g.bin_start.push_back(g.bin_start[j] + n_codes[j])
-    g.option_threshold = option_threshold
-    g.option_modules = option_modules
-    g.max_options = max_options
-    g.align = align
-    g.robust = robust_splits
-    g.trivial = trivial_threshold
+    g.option_threshold, g.option_modules = option_threshold, option_modules
+    g.max_options, g.align = max_options, align
+    g.robust, g.trivial = robust_splits, trivial_threshold
     g.n_tabulated = k_mass.shape[0]
     if g.n_tabulated:
-        g.k_mass = &k_mass[0]
-        g.k_value = &k_value[0]
-    g.max_depth = max_depth
-    g.min_mass = min_mass
+        g.k_mass, g.k_value = &k_mass[0], &k_value[0]
+    g.max_depth, g.min_mass, g.list_below = max_depth, min_mass, list_below
     g.smallest = smallest_fraction(min_fraction)
-    g.list_below = list_below
     n_threads = effective_n_jobs(n_jobs)
     if n_threads > 1 and g.n_samples * g.n_features > MIN_SHARED:
         branch_depth = (BRANCHES * n_threads - 1).bit_length()

@@ -20,21 +20,10 @@ def refit_leaves(gram, target, shares, deadline):
     positive semidefinite, and a step of the projected gradient scaled by it, row by row, never
     overshoots. Steps are accelerated as in FISTA and start afresh where they point uphill.
 
-    Parameters
-    ----------
-    gram : sparse array of shape (n_leaves, n_leaves)
-        Weighted products of the fractions of the rows in two leaves, summed.
-    target : ndarray of shape (n_leaves, n_classes)
-        Weighted fractions of the rows of each class.
-    shares : ndarray of shape (n_leaves, n_classes)
-    deadline : float
-        By ``time.monotonic()``.
-
-    Returns
-    -------
-    values : ndarray of shape (n_leaves, n_classes)
-        Rows sum to one.
-    timed_out : bool
+    `gram`, sparse of shape (n_leaves, n_leaves), holds the weighted products of the fractions of
+    the rows in two leaves, summed; `target`, of shape (n_leaves, n_classes), the weighted fractions
+    of the rows of each class. Returns the values, and whether the deadline, by
+    ``time.monotonic()``, came first.
 
     References
     ----------

@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from ensemble_simplify.cultivated._route import Router
+from ensemble_simplify.grid import sized_nodes
 from ensemble_simplify.writing import weakest_links
 
 
@@ -15,52 +16,28 @@ from ensemble_simplify.writing import weakest_links
 class ModuleTree:
     """A grown tree of modules as arrays; nodes are numbered in pre-order, the root is 0.
 
-    Attributes
-    ----------
-    left, right : ndarray of intp, shape (n_nodes,)
-        Children; -1 in leaves.
-    depth : ndarray of intp, shape (n_nodes,)
-    mass : ndarray of float64, shape (n_nodes,)
-        Sum of the (weighted) fractions of the training rows in the node.
-    value : ndarray of float64, shape (n_nodes, n_classes)
-        Shares of the classes in that mass.
-    response : ndarray of float64, shape (n_nodes, n_classes)
-        What the node answers as a leaf: `value`, or in leaves that were refitted another vector of
-        probabilities.
-    option_start : ndarray of intp, shape (n_nodes + 1,)
-        Options of node ``i`` are ``option_start[i]:option_start[i + 1]``, best first; every one
-        has the same vote.
-    option_feature : ndarray of intp, shape (n_options,)
-    option_flip : ndarray of bool, shape (n_options,)
-        False: small values go left; True: large ones.
-    option_threshold : ndarray of float64, shape (n_options,)
-        The best threshold, the "t" of "about t".
-    option_impurity : ndarray of float64, shape (n_options,)
-        Mean Gini impurity of the children over the option's thresholds.
-    option_missing : ndarray of float64, shape (n_options,)
-        Fraction of a row that goes left when the feature's value is missing.
-    cut_start : ndarray of intp, shape (n_options + 1,)
-        Thresholds of option ``o`` are ``cut_start[o]:cut_start[o + 1]``, ascending.
-    cut_threshold : ndarray of float64, shape (n_cuts,)
-    cut_suffix : ndarray of float64, shape (n_cuts,)
-        Weight of this threshold and all larger ones of its option; the first is 1.
+    Options of node ``i`` are ``option_start[i]:option_start[i + 1]``, best first, and every one has
+    the same vote; thresholds of option ``o`` are ``cut_start[o]:cut_start[o + 1]``, ascending.
     """
 
-    left: np.ndarray
+    # of every node
+    left: np.ndarray  # intp, -1 in leaves
     right: np.ndarray
-    depth: np.ndarray
-    mass: np.ndarray
-    value: np.ndarray
-    response: np.ndarray
-    option_start: np.ndarray
-    option_feature: np.ndarray
-    option_flip: np.ndarray
-    option_threshold: np.ndarray
-    option_impurity: np.ndarray
-    option_missing: np.ndarray
-    cut_start: np.ndarray
+    depth: np.ndarray  # intp
+    mass: np.ndarray  # sum of the (weighted) fractions of the training rows in it
+    value: np.ndarray  # (n_nodes, n_classes) shares of the classes in that mass
+    response: np.ndarray  # what it answers as a leaf: `value`, or probabilities that were refitted
+    option_start: np.ndarray  # (n_nodes + 1,)
+    # of every option
+    option_feature: np.ndarray  # intp
+    option_flip: np.ndarray  # False: small values go left; True: large ones
+    option_threshold: np.ndarray  # the best threshold, the "t" of "about t"
+    option_impurity: np.ndarray  # mean Gini impurity of the children over its thresholds
+    option_missing: np.ndarray  # fraction of a row that goes left if the feature's value is missing
+    cut_start: np.ndarray  # (n_options + 1,)
+    # of every threshold
     cut_threshold: np.ndarray
-    cut_suffix: np.ndarray
+    cut_suffix: np.ndarray  # weight of this and all larger ones of its option; the first is 1
 
     def __repr__(self):
         return f"ModuleTree(n_modules={self.n_modules}, n_leaves={self.n_leaves})"
@@ -105,18 +82,13 @@ class ModuleTree:
         return steps
 
     def n_leaves_below(self, node):
-        """Leaves in the subtree of `node`; in pre-order it is a run of nodes."""
-        deeper = self.depth[node + 1 :] > self.depth[node]
-        size = len(deeper) if deeper.all() else int(np.argmin(deeper))
-        return int(np.count_nonzero(self.left[node : node + 1 + size] < 0))
+        """Leaves in the subtree of `node`."""
+        return (int(self.sizes[node]) + 1) // 2
 
     @property
     def sizes(self):
         """Number of nodes of every subtree, its root counted."""
-        size = np.ones(self.n_nodes, dtype=np.intp)
-        for node in np.flatnonzero(self.left >= 0)[::-1]:
-            size[node] += size[self.left[node]] + size[self.right[node]]
-        return size
+        return sized_nodes(self.left)[:, 2]
 
     @property
     def decrease(self):
@@ -150,21 +122,12 @@ class ModuleTree:
         """The trees of weakest-link pruning, from this one to its root.
 
         Costs are in units of Gini impurity: mean impurity of the leaves plus a price for each.
-
-        Returns
-        -------
-        pruned_at : ndarray of intp, shape (n_nodes,)
-            Node i is a module in tree k of the path iff ``pruned_at[i] > k``.
-        alphas : ndarray of float64, shape (n_trees,)
-            The price from which on each tree is the best, rising from 0.
-        n_leaves : ndarray of intp, shape (n_trees,)
-        impurities : ndarray of float64, shape (n_trees,)
-            Mean impurity of the leaves, weighted with their masses.
+        Returns ``pruned_at`` (node i is a module in tree k of the path iff ``pruned_at[i] > k``)
+        and, for each tree, the price from which on it is the best, rising from 0, the number of its
+        leaves, and their mean impurity, weighted with their masses.
         """
-        nodes = np.zeros((self.n_nodes, 3), dtype=np.int32)
-        nodes[:, 2] = self.sizes
         cost = self.mass * self.impurity / self.mass[0]
-        pruned_at, alphas, n_leaves, impurities = weakest_links(nodes, cost)
+        pruned_at, alphas, n_leaves, impurities = weakest_links(sized_nodes(self.left), cost)
         return pruned_at, np.maximum(alphas, 0.0), n_leaves, impurities
 
     def pruned(self, alpha):
@@ -177,10 +140,7 @@ class ModuleTree:
     def cut_back(self, is_leaf):
         """The tree in which some nodes are leaves, and all nodes below them are gone.
 
-        Parameters
-        ----------
-        is_leaf : ndarray of bool, shape (n_nodes,)
-            Leaves of this tree, and nodes below others that are marked, may be marked or not.
+        Leaves of this tree, and nodes below others that are marked, may be marked or not.
         """
         is_leaf = is_leaf | (self.left < 0)
         sizes, kept, node = self.sizes, np.zeros(self.n_nodes, dtype=bool), 0
@@ -204,16 +164,9 @@ class ModuleTree:
             option_start=np.concatenate([[0], np.cumsum(n_options)]),
             cut_start=np.concatenate([[0], np.cumsum(n_cuts[options])]),
             **{
-                name: getattr(self, name)[cuts if name.startswith("cut") else options]
-                for name in (
-                    "option_feature",
-                    "option_flip",
-                    "option_threshold",
-                    "option_impurity",
-                    "option_missing",
-                    "cut_threshold",
-                    "cut_suffix",
-                )
+                name: array[cuts if name.startswith("cut") else options]
+                for name, array in vars(self).items()
+                if "_" in name and not name.endswith("start")
             },
         )
 
@@ -225,19 +178,7 @@ class ModuleTree:
 
     def router(self, min_fraction):
         """The compiled router of this tree."""
-        return Router(
-            self.left,
-            self.right,
-            self.response,
-            self.option_start,
-            self.option_feature,
-            self.option_flip.view(np.uint8),
-            self.option_missing,
-            self.cut_start,
-            self.cut_threshold,
-            self.cut_suffix,
-            min_fraction,
-        )
+        return Router(self, min_fraction)
 
     def importances(self, n_features):
         """Decrease of impurity owed to each feature, summing to one (or to zero)."""
@@ -256,15 +197,7 @@ class ModuleTree:
 
     @classmethod
     def from_codes(cls, grown, codes):
-        """A tree of the kernel, with codes replaced by the values they stand for.
-
-        Parameters
-        ----------
-        grown : dict of ndarray
-            From `_grow.grow`.
-        codes : CodedRows
-            What it was grown on.
-        """
+        """A tree that `grow` returned, with codes replaced by the values they stand for."""
         feature = grown["option_feature"]
         feature_of_cut = np.repeat(feature, np.diff(grown["cut_start"]))
         coded = ("option_center", "cut_code")

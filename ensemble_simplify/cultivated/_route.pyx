@@ -28,9 +28,7 @@ cdef enum Answer:
 
 
 cdef struct Segment:
-    intp_t node
-    intp_t start
-    intp_t count
+    intp_t node, start, count
 
 
 cdef cppclass Walk:
@@ -42,47 +40,25 @@ cdef cppclass Walk:
     vector[intp_t] left_row
     vector[double] left_fraction
     vector[double] arrived          # (BLOCK,) fraction of each row that has reached leaves
-    vector[intp_t] found_row
-    vector[intp_t] found_leaf
+    vector[intp_t] found_row, found_leaf
     vector[double] found_fraction
 
 
 cdef class Router:
-    """Routes rows through a grown tree.
-
-    Parameters
-    ----------
-    left, right : ndarray of intp, shape (n_nodes,)
-    value : ndarray of float64, shape (n_nodes, n_classes)
-    option_start : ndarray of intp, shape (n_nodes + 1,)
-    option_feature : ndarray of intp
-    option_flip : ndarray of uint8
-    option_missing : ndarray of float64
-    cut_start : ndarray of intp
-    cut_threshold, cut_suffix : ndarray of float64
-    min_fraction : float
-    """
+    """Routes rows through a `ModuleTree`, whose arrays have the same names here."""
 
     cdef const intp_t[::1] left, right, option_start, option_feature, cut_start
-    cdef const double[:, ::1] value
+    cdef const double[:, ::1] response
     cdef const uint8_t[::1] option_flip
     cdef const double[::1] option_missing, cut_threshold, cut_suffix
     cdef double smallest
 
-    def __init__(
-        self, left, right, value, option_start, option_feature, option_flip, option_missing,
-        cut_start, cut_threshold, cut_suffix, min_fraction,
-    ):
-        self.left = left
-        self.right = right
-        self.value = value
-        self.option_start = option_start
-        self.option_feature = option_feature
-        self.option_flip = option_flip
-        self.option_missing = option_missing
-        self.cut_start = cut_start
-        self.cut_threshold = cut_threshold
-        self.cut_suffix = cut_suffix
+    def __init__(self, tree, double min_fraction):
+        self.left, self.right, self.response = tree.left, tree.right, tree.response
+        self.option_start, self.option_feature = tree.option_start, tree.option_feature
+        self.option_flip = tree.option_flip.view(np.uint8)
+        self.option_missing, self.cut_start = tree.option_missing, tree.cut_start
+        self.cut_threshold, self.cut_suffix = tree.cut_threshold, tree.cut_suffix
         self.smallest = smallest_fraction(min_fraction)
 
     def mean(self, const double[:, ::1] X, double[:, ::1] proba):  # OUT: proba
@@ -125,8 +101,7 @@ cdef class Router:
         self, intp_t node, const double[:, ::1] X, const intp_t* row, intp_t count,
         double* share,  # OUT
     ) noexcept nogil:
-        cdef intp_t first = self.option_start[node]
-        cdef intp_t last = self.option_start[node + 1]
+        cdef intp_t first = self.option_start[node], last = self.option_start[node + 1]
         cdef intp_t o, i, feature, n_cuts
         cdef const double* cut
         cdef const double* suffix
@@ -158,9 +133,7 @@ cdef class Router:
         double[:, ::1] first, double[:, ::1] second,  # OUT
     ) except -1 nogil:
         # Depth first, a block of rows at a time; a node's rows lie on top of its ancestors'.
-        cdef intp_t n = X.shape[0]
-        cdef intp_t begin = 0
-        cdef intp_t n_blocks = 0
+        cdef intp_t n = X.shape[0], begin = 0, n_blocks = 0
         cdef Segment segment
         walk.share.resize(BLOCK)
         walk.left_row.resize(BLOCK)
@@ -182,7 +155,6 @@ cdef class Router:
 
     cdef int start(self, Walk* walk, intp_t begin, intp_t count) except -1 nogil:
         # A block of whole rows at the root.
-        cdef Segment root
         cdef intp_t i
         walk.arrived.assign(BLOCK, 0.0)
         if <intp_t> walk.row.size() < count:
@@ -191,10 +163,7 @@ cdef class Router:
         for i in range(count):
             walk.row[i] = begin + i
             walk.fraction[i] = 1.0
-        root.node = 0
-        root.start = 0
-        root.count = count
-        walk.stack.push_back(root)
+        walk.stack.push_back(Segment(0, 0, count))
         return 0
 
     cdef int arrive(
@@ -202,8 +171,8 @@ cdef class Router:
         double[:, ::1] first, double[:, ::1] second,  # OUT
     ) except -1 nogil:
         # Rows in a leaf.
-        cdef intp_t n_classes = self.value.shape[1]
-        cdef const double* value = &self.value[segment.node, 0]
+        cdef intp_t n_classes = self.response.shape[1]
+        cdef const double* value = &self.response[segment.node, 0]
         cdef intp_t i, c, r
         cdef double f, delta
         for i in range(segment.start, segment.start + segment.count):
@@ -227,13 +196,9 @@ cdef class Router:
 
     cdef int divide(self, const double[:, ::1] X, Segment segment, Walk* walk) except -1 nogil:
         # Rows at a module: those that go right are put on top, and those that go left above them.
-        cdef intp_t top = segment.start + segment.count
-        cdef intp_t needed = top + 2 * segment.count
-        cdef intp_t n_left = 0
-        cdef intp_t n_right = 0
-        cdef intp_t i, r
+        cdef intp_t top = segment.start + segment.count, needed = top + 2 * segment.count
+        cdef intp_t n_left = 0, n_right = 0, i, r
         cdef double f, to_left, to_right
-        cdef Segment child
         if <intp_t> walk.row.size() < needed:
             walk.row.resize(needed)
             walk.fraction.resize(needed)
@@ -254,16 +219,10 @@ cdef class Router:
                 walk.left_fraction[n_left] = to_left
                 n_left += 1
         if n_right > 0:
-            child.node = self.right[segment.node]
-            child.start = top
-            child.count = n_right
-            walk.stack.push_back(child)
+            walk.stack.push_back(Segment(self.right[segment.node], top, n_right))
         if n_left > 0:
             for i in range(n_left):
                 walk.row[top + n_right + i] = walk.left_row[i]
                 walk.fraction[top + n_right + i] = walk.left_fraction[i]
-            child.node = self.left[segment.node]
-            child.start = top + n_right
-            child.count = n_left
-            walk.stack.push_back(child)
+            walk.stack.push_back(Segment(self.left[segment.node], top + n_right, n_left))
         return 0

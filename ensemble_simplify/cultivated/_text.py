@@ -6,29 +6,14 @@ import numpy as np
 
 
 class TreeText:
-    """Writes modules, rules and the whole of a tree.
+    """Writes modules, rules and the whole of a tree, with these names of its features.
 
-    Parameters
-    ----------
-    tree : ModuleTree
-    classes : ndarray of shape (n_classes,)
-    names : list of str
-        Of the features.
-    decimals : int or None
-        Digits after the point; None: as many as three significant digits need.
-    max_options : int or None
-        Write at most this many options of a module, the best ones.
-    ranges : bool, default=False
-        Add the least and the largest of an option's thresholds.
+    For the other arguments see `CultivatedForestClassifier.describe_module`.
     """
 
     def __init__(self, tree, classes, names, *, decimals, max_options, ranges=False):
-        self.tree = tree
-        self.classes = classes
-        self.names = names
-        self.decimals = decimals
-        self.max_options = max_options
-        self.ranges = ranges
+        self.tree, self.classes, self.names = tree, classes, names
+        self.decimals, self.max_options, self.ranges = decimals, max_options, ranges
 
     def decisions(self, node, *, left):
         """The options of a module, read as what leads to one of its sides."""

@@ -4,8 +4,8 @@
 own arithmetic, and writes the rest. `_promise` and `_everywhere` find points that are still
 answered otherwise, near rows and in all of a domain; `_weights` finds weights for them by linear
 programs (`_lazy`), and how few trees can be enough (`_shares`); `_ties` puts weights on a grid
-where ties have to be exact; `_path` gives up exceptions for fewer trees; `_display`
-(FaithfulPathDisplay) draws that.
+where ties have to be exact; `_path` gives up exceptions for fewer trees, with weights by the kernel
+`_fit`; `_display` (FaithfulPathDisplay) draws that.
 """
 
 from ensemble_simplify.faithful_pruning._display import FaithfulPathDisplay

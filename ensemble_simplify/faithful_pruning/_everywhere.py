@@ -1,9 +1,10 @@
 """Points, anywhere or in a domain, at which a pruned ensemble answers otherwise.
 
 Points found once are looked around first: all single-feature changes of them, and of the training
-rows, are walked along lines (`_lines`), which finds very many more points in no time. Where that
-finds nothing, a complete search decides: over sums of functions of one feature
-(`stump_sums`), or by branch and bound over boxes with bounds on both ensembles at once (`_joint`).
+rows, are walked along lines (`proof/_lines`), which finds very many more points in no time. Where
+that finds nothing, a complete search decides: over sums of functions of one feature
+(`proof/stump_sums`), or by branch and bound over boxes with bounds on both ensembles at once
+(`proof/_joint`).
 """
 
 from __future__ import annotations

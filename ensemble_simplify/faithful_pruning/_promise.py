@@ -3,7 +3,7 @@
 What is asked of the weights of trees at a point is a *demand*: the trees' votes for the class of
 the whole ensemble, less their votes for another class, must add up to more than nothing. Demands
 are rows of a matrix with a column for each tree; the points whose demands the weights of trees
-do not meet are found by walking all lines of the rows (`_lines`) in both ensembles.
+do not meet are found by walking all lines of the rows (`proof/_lines`) in both ensembles.
 """
 
 from __future__ import annotations

@@ -448,37 +448,22 @@ y : array-like of shape (n_samples,)
                 f"time_limit={self.time_limit} was reached after {len(self._candidates)} "
                 "candidates. Raise time_limit to have all of them fitted, or set refit=False."
             )
-        costs = np.concatenate([one.costs for one in self._candidates])
-        errors = np.concatenate([one.errors for one in self._candidates])
-        of = np.repeat(
-            np.arange(len(self._candidates)), [len(one.costs) for one in self._candidates]
-        )
-        lowest = lower_envelope(costs, errors)
-        self.candidates_ = Bunch(
+        found = self.candidates_ = Bunch(
             names=[one.name for one in self._candidates],
             features=[one.features for one in self._candidates],
             costs=[one.costs for one in self._candidates],
             errors=[one.errors for one in self._candidates],
-            envelope=Bunch(costs=costs[lowest], errors=errors[lowest], candidates=of[lowest]),
         )
+        costs, errors = np.concatenate(found.costs), np.concatenate(found.errors)
+        of = np.repeat(np.arange(len(found.costs)), [len(part) for part in found.costs])
+        lowest = lower_envelope(costs, errors)
+        found.envelope = Bunch(costs=costs[lowest], errors=errors[lowest], candidates=of[lowest])
 
-    def _state(self, estimator, X, y, weight, errors, deadline, like=None, held_out=None):
+    def _state(self, estimator, X, y, weight, errors, deadline, **known):
         """State the pruning of an ensemble on some rows."""
-        return state_case(
-            estimator,
-            X,
-            y,
-            weight,
-            self._prices,
-            loss=self.loss,
-            labels=self.labels,
-            errors=errors,
-            shared=self.sharing == "ensemble",
-            deadline=deadline,
-            with_path=self.solver == "min_cut",
-            like=like,
-            held_out=held_out,
-        )
+        options = {"loss": self.loss, "labels": self.labels, "errors": errors, **known}
+        options |= {"shared": self.sharing == "ensemble", "with_path": self.solver == "min_cut"}
+        return state_case(estimator, X, y, weight, self._prices, deadline=deadline, **options)
 
     def _take(self, case):
         """Prune this ensemble from now on."""

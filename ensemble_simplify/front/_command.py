@@ -15,17 +15,9 @@ class CannotRead(Exception):
 
 
 def main(arguments=None):
-    """Run ``python -m ensemble_simplify``.
+    """Run ``python -m ensemble_simplify``, by default with the arguments of the command line.
 
-    Parameters
-    ----------
-    arguments : list of str or None, default=None
-        None: those of the command line.
-
-    Returns
-    -------
-    int
-        0, or 2 after an error.
+    Returns 0, or 2 after an error.
     """
     told = _parser().parse_args(arguments)
     try:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -17,10 +18,10 @@ from ensemble_simplify.born_again import BornAgainClassifier, estimate
 from ensemble_simplify.cultivated import CultivatedForestClassifier
 from ensemble_simplify.faithful_pruning import FaithfulPruner
 from ensemble_simplify.feature_budget import FeatureBudgetPruner
-from ensemble_simplify.front._inputs import size_of
+from ensemble_simplify.front._inputs import read_trees, size_of
 from ensemble_simplify.front._tables import AnsweringCodes, TableCodes
 from ensemble_simplify.genesim import GenesimClassifier
-from ensemble_simplify.reading import Forest, Table
+from ensemble_simplify.reading import Table
 from ensemble_simplify.representer import RepresenterTree
 from ensemble_simplify.writing import percent
 
@@ -44,64 +45,33 @@ class NotTried(Exception):
 
 
 class MethodResult(NamedTuple):
-    """One result of a method.
-
-    Attributes
-    ----------
-    name : str
-    fitted : object
-    size : tuple of int
-        Leaves (of all trees) and trees.
-    promise : str
-    is_proven : bool
-        Whether the answers are proven to be the model's beyond the rows that were looked at.
-    note : str
-        What else should be known.
-    """
+    """One result of a method."""
 
     name: str
     fitted: object
-    size: tuple
+    size: tuple[int, int]  # leaves (of all trees) and trees
     promise: str = MEASURED
-    is_proven: bool = False
-    note: str = ""
+    is_proven: bool = False  # to be the model's answers, beyond the rows that were looked at
+    note: str = ""  # what else should be known
 
 
 @dataclass
 class ModelAndRows:
-    """A fitted model, and the rows to learn from.
-
-    Attributes
-    ----------
-    model : estimator
-    is_classifier : bool
-    forest : Forest or None
-        The model's trees; None: they cannot be read, and `unreadable` says why.
-    unreadable : str
-    table : Table
-    X : array or data frame of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,) or None
-    answers : ndarray of shape (n_rows,)
-        What the model answers.
-    max_leaves : int
-    feature_costs : array-like, dict or None
-    seed : int
-    """
+    """A fitted model, and the rows to learn from."""
 
     model: object
-    is_classifier: bool
-    forest: Forest | None
-    unreadable: str
     table: Table
-    X: object
+    X: object  # array or data frame of shape (n_rows, n_features)
     y: np.ndarray | None
-    answers: np.ndarray
+    answers: np.ndarray  # the model's
     max_leaves: int
     feature_costs: object
     seed: int
-    numbers: object = field(init=False)
 
     def __post_init__(self):
+        self.is_classifier = is_classifier(self.model)
+        # None: its trees cannot be read, and the text says why
+        self.forest, self.unreadable = read_trees(self.model)
         self.numbers = self.table.encode(self.X)
 
     @property
@@ -131,23 +101,13 @@ class ModelAndRows:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to simplify.
+    """A way to simplify."""
 
-    Attributes
-    ----------
-    title : str
-        Its name for readers.
-    share : float
-        Its part of the time, to be compared with those of the others.
-    attempt : callable
-        Given a case and seconds (None: no limit), it returns a list of results or raises an error.
-    needs : str
-        What it needs, from `NEEDS`, the first that is lacking being the reason not to try it.
-    """
-
-    title: str
-    share: float
+    title: str  # its name for readers
+    share: float  # its part of the time, to be compared with those of the others
+    # given a case and seconds (None: no limit), it returns a list of results or raises an error
     attempt: Callable
+    # names from `NEEDS`; the first that is lacking is the reason not to try it
     needs: str = ""
 
     def lacks(self, case):

@@ -11,18 +11,7 @@ from ensemble_simplify.reading import Model
 
 
 def told_tree(found, name):
-    """What `export_tree` can write of a result, in the words of the table.
-
-    Parameters
-    ----------
-    found : Simplification
-    name : str
-        Of a result.
-
-    Returns
-    -------
-    estimator
-    """
+    """What `export_tree` can write of the result of a name, in the words of the table."""
     fitted = found[name]
     if name == "model" or not isinstance(fitted, Pipeline):
         return fitted
@@ -40,17 +29,7 @@ def told_tree(found, name):
 
 
 def next_steps(found):
-    """Lines of code that work with what was recommended, each with what it does.
-
-    Parameters
-    ----------
-    found : Simplification
-
-    Returns
-    -------
-    list of tuple of str
-        Code, and what it does.
-    """
+    """Lines of code that work with what was recommended, in pairs with what each does."""
     if found.best is None:
         return []
     steps = [("outcome.refit(X)", "the same method, learned from all rows")]

@@ -6,14 +6,7 @@ import sys
 
 
 class Progress:
-    """Tell which method is tried and what came of it; a context manager.
-
-    Parameters
-    ----------
-    verbose : bool or int
-        False or 0: nothing is told.
-    n_methods : int
-    """
+    """Tell which method is tried and what came of it, if `verbose`; a context manager."""
 
     def __init__(self, verbose, n_methods):
         self.verbose = bool(verbose)

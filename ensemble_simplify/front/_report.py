@@ -128,18 +128,7 @@ def _root(found):
 
 
 def as_text(found, *, with_tree=False):
-    """The report as lines of at most some hundred letters.
-
-    Parameters
-    ----------
-    found : Simplification
-    with_tree : bool, default=False
-        Whether the recommended tree is written, too.
-
-    Returns
-    -------
-    str
-    """
+    """The report as lines of at most some hundred letters, `with_tree` the recommended one, too."""
     columns = [column for column in _columns(found) if column[0] != "promise"]
     measured = [row for row in found.table if row.is_measured]
     cells = [["", *(head for head, _, _ in columns)]]
@@ -169,16 +158,10 @@ def as_text(found, *, with_tree=False):
         root = _root(found)
         if root is not None:
             out += ["", f"The recommended tree ({found.best}):", "", *lines(root)]
-        out += _next(found)
+        if steps := next_steps(found):
+            width = max(len(code) for code, _ in steps)
+            out += ["", "Next:", *(f"  {code.ljust(width)}  # {what}" for code, what in steps)]
     return "\n".join(out)
-
-
-def _next(found):
-    steps = next_steps(found)
-    if not steps:
-        return []
-    width = max(len(code) for code, _ in steps)
-    return ["", "Next:", *(f"  {code.ljust(width)}  # {what}" for code, what in steps)]
 
 
 # ------------------------------------------------------------------- HTML

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.front._display import SimplificationDisplay
-from ensemble_simplify.front._inputs import checked_rows, read_trees
+from ensemble_simplify.front._inputs import checked_rows
 from ensemble_simplify.front._methods import METHODS, SMALL, ModelAndRows, NotTried
 from ensemble_simplify.front._next import told_tree
 from ensemble_simplify.front._report import as_fragment, as_page, as_text
@@ -206,12 +206,8 @@ class Simplification:
             raise KeyError("'model' is no result. Name another row of the table.")
         model, method = self.fitted["model"], METHODS[name.removesuffix(SMALL)]
         X, y, answers, _ = checked_rows(model, X, y, self.seed)
-        forest, unreadable = read_trees(model)
         case = ModelAndRows(
             model=model,
-            is_classifier=self.is_classifier,
-            forest=forest,
-            unreadable=unreadable,
             table=Table.of_rows(X),
             X=X,
             y=y,

@@ -20,24 +20,12 @@ _LONGEST = 44  # letters of a condition that are drawn
 
 @dataclass
 class DrawnNode:
-    """A split or a leaf.
+    """A split or a leaf."""
 
-    Attributes
-    ----------
-    text : str
-        The condition to go left, or what the leaf answers.
-    share : float
-        Part of the weight of the rows that the tree was grown on.
-    place : int
-        Of the answer among the classes; -1 for splits and in regression.
-    children : tuple of DrawnNode
-        Where the condition holds, and where it does not.
-    """
-
-    text: str
-    share: float
-    place: int = -1
-    children: tuple = ()
+    text: str  # the condition to go left, or what the leaf answers
+    share: float  # part of the weight of the rows that the tree was grown on
+    place: int = -1  # of the answer among the classes; -1 for splits and in regression
+    children: tuple = ()  # where the condition holds, and where it does not
 
     @property
     def n_leaves(self):
@@ -72,17 +60,7 @@ def in_words(tree):
 
 
 def lines(node, indent=""):
-    """The tree as indented lines of text.
-
-    Parameters
-    ----------
-    node : DrawnNode
-    indent : str
-
-    Returns
-    -------
-    list of str
-    """
+    """The tree as a list of indented lines of text."""
     if not node.children:
         return [f"{indent}{node.text}"]
     yes, no = node.children
@@ -98,15 +76,7 @@ def lines(node, indent=""):
 def svg(node, title):
     """The tree from left to right, as the text of an inline SVG.
 
-    Parameters
-    ----------
-    node : DrawnNode
-    title : str
-        What it shows, for those who cannot see it.
-
-    Returns
-    -------
-    str
+    The title says what it shows for those who cannot see it.
     """
     widths = {}
     _widths(node, 0, widths)

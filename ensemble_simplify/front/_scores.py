@@ -7,6 +7,8 @@ import numpy as np
 from ensemble_simplify.base import binomial_interval
 from ensemble_simplify.writing import percent
 
+# What is measured of a result in numbers.
+SCORES = ("accuracy", "balanced_accuracy", "agreement", "agreement_low", "agreement_high")
 # Bootstrap samples for the interval of a coefficient of determination.
 _SAMPLES = 500
 # Rows of a class are rare below this part of an even share.
@@ -21,21 +23,9 @@ FAVOURITES = ("representer", "born_again_1_small", "plain_tree")
 
 
 def score(predicted, answers, y, by_class):
-    """Accuracy and agreement of predictions.
+    """Accuracy (if the truth `y` is known) and agreement with the model's answers, as a dict.
 
-    Parameters
-    ----------
-    predicted : ndarray of shape (n_rows,)
-    answers : ndarray of shape (n_rows,)
-        The model's.
-    y : ndarray of shape (n_rows,) or None
-        The truth.
-    by_class : bool
-        Whether they are labels.
-
-    Returns
-    -------
-    dict
+    Where predictions are labels, `by_class`, the agreement is that of each class, too.
     """
     predicted = np.asarray(predicted)
     if not by_class:
@@ -90,25 +80,12 @@ def balanced(row):
     return float(np.mean(list(shares.values()))) if shares else row.agreement
 
 
-def _overall(row):
-    return row.agreement
-
-
 def gap(row, other, *, even):
     """How much more a result agrees than another, and the standard error of this difference.
 
     Both are measured on the same rows, so that only those rows count on which one of them alone
-    agrees; in regression, on the same bootstrap samples.
-
-    Parameters
-    ----------
-    row, other : Bunch
-    even : bool
-        Whether all rows count alike; otherwise all classes do.
-
-    Returns
-    -------
-    difference, error : float
+    agrees; in regression, on the same bootstrap samples. If `even`, all rows count alike; otherwise
+    all classes do.
     """
     if not row.class_agreement:
         return row.agreement - other.agreement, float(np.nanstd(row.drawn - other.drawn))
@@ -141,22 +118,11 @@ def is_as_good(row, other):
 
 
 def recommend(trees, *, even):
-    """The favourite, or the best tree if one is better by more than chance explains.
+    """The recommended tree, and the one that it is as good as, if it is a smaller one; else itself.
 
-    Or a tree that is smaller and does at least as well as that one.
-
-    Parameters
-    ----------
-    trees : list of Bunch
-    even : bool
-        Whether agreement is that of all rows, or the mean of the classes.
-
-    Returns
-    -------
-    best : Bunch
-        The recommended tree.
-    better : Bunch
-        The one that it is as good as, if it is a smaller one; else itself.
+    It is the favourite, or the best tree if one is better by more than chance explains, or a tree
+    that is smaller and does at least as well as that one. If `even`, agreement is that of all rows;
+    otherwise the mean of the classes.
     """
     by_name = {row.name: row for row in trees}
     order = FAVOURITES if trees[0].class_agreement else PLAIN
@@ -173,21 +139,9 @@ def recommend(trees, *, even):
 
 
 def choose(rows, max_leaves, by_class):
-    """Name of the recommended result, the reason in a sentence, and more to say.
+    """Name of the row that is recommended, the reason in a sentence, and more sentences.
 
-    Parameters
-    ----------
-    rows : list of Bunch
-        The table.
-    max_leaves : int
-    by_class : bool
-
-    Returns
-    -------
-    best : str or None
-        None if no tree was fitted.
-    reason : str
-    more : list of str
+    The name is None if no tree was fitted.
     """
     trees = [row for row in rows if row.is_measured and row.is_tree and row.leaves <= max_leaves]
     if not trees:
@@ -201,10 +155,10 @@ def choose(rows, max_leaves, by_class):
     else:
         even = not is_uneven(rows)
         best, better = recommend(trees, even=even)
-        measure = _overall if even else balanced
+        measured = [row.agreement if even else balanced(row) for row in (best, *trees)]
         reason = f"{_why(best, by_class, even)}: "
         on_what = "" if even else " in this average"
-        if all(measure(row) <= measure(best) for row in trees):
+        if max(measured) == measured[0]:
             reason += f"no other tree of at most {max_leaves} leaves does better{on_what}."
         elif best is better:
             reason += (

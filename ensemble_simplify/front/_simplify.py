@@ -20,12 +20,12 @@ from ensemble_simplify.base import (
     safe_indexing,
     validate_params,
 )
-from ensemble_simplify.front._inputs import checked_rows, read_trees, short, size_of
+from ensemble_simplify.front._inputs import checked_rows, short, size_of
 from ensemble_simplify.front._methods import ALWAYS, METHODS, ModelAndRows, NotTried, title_of
 from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._result import Simplification
 from ensemble_simplify.front._rules import tree_of
-from ensemble_simplify.front._scores import choose, score
+from ensemble_simplify.front._scores import SCORES, choose, score
 from ensemble_simplify.reading import Table, unwrap
 
 # Errors that methods raise by their documentation, or a predictor when it is given synthetic rows.
@@ -175,13 +175,9 @@ def simplify(
     X, y, answers, notes = checked_rows(model, X, y, random_state)
     rng = check_random_state(random_state)
     learn, aside = _divided(answers, y, is_classifier(model), validation_fraction, rng)
-    forest, unreadable = read_trees(model)
     table = Table.of_rows(X)
     case = ModelAndRows(
         model=model,
-        is_classifier=is_classifier(model),
-        forest=forest,
-        unreadable=unreadable,
         table=table,
         X=safe_indexing(X, learn),
         y=None if y is None else y[learn],
@@ -213,7 +209,7 @@ def simplify(
             rows += new
             fitted.update(results)
             progress.end([f"{row.title}: {_line(row)}" for row in new])
-    best, reason, more = choose(rows, case.max_leaves, is_classifier(model))
+    best, reason, more = choose(rows, case.max_leaves, case.is_classifier)
     if y is not None and rows[0].accuracy == 1.0:
         notes.append(
             "The model makes no error on the held-out rows. If it was fitted on them, accuracies "
@@ -268,12 +264,10 @@ def _divided(answers, y, by_class, fraction, rng):
 
 
 def _names(table, model):
-    if table.names is not None:
-        return [str(name) for name in table.names]
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None and len(names) == len(table):
-        return [str(name) for name in names]
-    return [f"x{j}" for j in range(len(table))]
+    names = getattr(model, "feature_names_in_", ()) if table.names is None else table.names
+    if len(names) != len(table):
+        return [f"x{j}" for j in range(len(table))]
+    return [str(name) for name in names]
 
 
 # ------------------------------------------------------------------- trying
@@ -314,11 +308,7 @@ def _empty_row(name, note=""):
         title=title_of(name),
         leaves=None,
         trees=None,
-        accuracy=np.nan,
-        balanced_accuracy=np.nan,
-        agreement=np.nan,
-        agreement_low=np.nan,
-        agreement_high=np.nan,
+        **dict.fromkeys(SCORES, np.nan),
         class_agreement={},
         class_rows={},
         promise="",

@@ -1,10 +1,9 @@
 """GENESIM: one small, accurate tree bred out of several ensembles.
 
-The trees of an ensemble (`_first_trees`, with inducers of its own in `_inducers` on `_statistics`)
-are the first population of a genetic algorithm (`_evolution`, `_scoring`), which merges, mutates
-and prunes trees over rows in compiled code (`_population` and the kernels it names); `_estimator`
-is what users see of it, `_display` its picture. Beside it stand the exact average of trees as one
-tree (`_merge_trees`) and ISM, a tree grown on an ensemble's votes (`_ism` on `_ism_growth`).
+The trees of an ensemble (`_first_trees`, with trees grown by `inducers/` among them) are the first
+population of a genetic algorithm (`population/`), which merges, mutates and prunes trees over rows
+in compiled code. `_estimator` is what users see of it, `_display` its picture. Beside it stands the
+exact average of trees as one tree (`_merge_trees`).
 """
 
 from ensemble_simplify.genesim._display import ParetoFrontDisplay

@@ -73,24 +73,11 @@ _CHANCE = 1e-4
 
 
 def grow_trees(model, X, y_index, weight, random_state, deadline):
-    """Fit the trees of ``estimators="auto"`` or ``"paper"``.
+    """Fit the trees of ``estimators="auto"`` or ``"paper"``, as a list of `Forest` and `Splits`.
 
-    Parameters
-    ----------
-    model : GenesimClassifier
-        Its parameters are read.
-    X : float32 array of shape (n_rows, n_features)
-        Training rows.
-    y_index : int32 array of shape (n_rows,)
-    weight : float64 array of shape (n_rows,)
-    random_state : RandomState
-    deadline : float
-        By ``time.monotonic()``. Two fifths of the time until then are used; if it is short, fewer
-        trees are fitted, on fewer rows.
-
-    Returns
-    -------
-    list of Forest and Splits
+    `X` (float32), `y_index` (int32) and `weight` are the training rows. Two fifths of the time
+    until `deadline`, by ``time.monotonic()``, are used; if it is short, fewer trees are fitted, on
+    fewer rows.
     """
     if model.estimators == "auto":
         makers = [partial(DecisionTreeClassifier, **options) for options in _CART_SETUPS]
@@ -256,12 +243,8 @@ def out_of_bag_votes(model, X, y_index, weight, seed, deadline):
     """What the trees of a random forest that did not see a row say about it.
 
     The forest may take half of the time left, a quarter to grow: it is grown in steps, and on fewer
-    rows a tree if they are many.
-
-    Returns
-    -------
-    votes : float64 array of shape (n_rows, n_classes)
-        Means of the class fractions of these trees; NaN for rows that every tree saw.
+    rows a tree if they are many. The votes, of shape (n_rows, n_classes), are means of the class
+    fractions of these trees; NaN for rows that every tree saw.
     """
     forest = RandomForestClassifier(
         min_samples_leaf=2,
@@ -311,25 +294,10 @@ def voted_labels(votes, y_index):
 
 
 def read_models(model, estimators, X, given, y, weight, rows, deadline):
-    """Fit or unwrap the models of the user.
+    """Fit or unwrap the models of the user, as a list of `Forest`.
 
-    Parameters
-    ----------
-    model : GenesimClassifier
-    estimators : list of estimators
-    X : float32 array of shape (n_rows, n_features)
-    given : array or data frame of shape (n_rows, n_features)
-        The rows as models are fitted on them.
-    y : array of shape (n_rows,)
-    weight : float64 array of shape (n_rows,)
-    rows : Bunch
-        With `train` and `held_out`.
-    deadline : float
-        By ``time.monotonic()``; models are no longer fitted then, but for the first.
-
-    Returns
-    -------
-    list of Forest
+    `X` are the rows as float32, `given` as models are fitted on them. After `deadline`, by
+    ``time.monotonic()``, models are no longer fitted, but for the first.
     """
     names = getattr(model, "feature_names_in_", None)
     forests, frozen = [], []
@@ -399,15 +367,9 @@ def _warn_of_rows_seen(estimators, X, weight):
 def has_seen(model, X, weight):
     """Whether rows were, all but surely, among those a tree ensemble was fitted on.
 
-    Leaves then hold at least as many rows as they saw; of the rows in the bag of a tree, where
-    the ensemble tells them by number, exactly as many. Rows of the same kind that were not seen
-    fall into a leaf with a chance near its share of the rows it was fitted on.
-
-    Parameters
-    ----------
-    model : fitted ensemble
-    X : float32 array of shape (n_rows, n_features)
-    weight : float64 array of shape (n_rows,)
+    Leaves then hold at least as many rows as they saw; of the rows in the bag of a tree, where the
+    ensemble tells them by number, exactly as many. Rows of the same kind that were not seen fall
+    into a leaf with a chance near its share of the rows it was fitted on.
     """
     try:
         trees = tree_estimators(model)

@@ -13,7 +13,7 @@ from sklearn.base import is_regressor
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify.base import TimeLimitError, deadline_after
-from ensemble_simplify.grid import Axes, TreeNodes, overlay, with_sizes
+from ensemble_simplify.grid import Axes, TreeNodes, overlay, sized_nodes
 from ensemble_simplify.reading import Model, tree_estimators, unwrap
 from ensemble_simplify.writing import gini, missing_directions, read_nodes, write_tree
 
@@ -131,9 +131,7 @@ def _coded(forests):
 
 def _overlaid(axes, coded, max_leaf_nodes, time_limit, deadline):
     """The overlay of trees over axes, and the leaves of the forests that its leaves lie in."""
-    cells, parts = overlay(
-        coded, *axes.whole, max_leaves=max_leaf_nodes, seconds=deadline - time.monotonic()
-    )
+    cells, parts = overlay(coded, *axes.whole, max_leaves=max_leaf_nodes, deadline=deadline)
     if cells is None and time.monotonic() >= deadline:
         raise TimeLimitError(
             f"The merge was not finished within time_limit={time_limit} seconds. Merge fewer or "
@@ -174,9 +172,7 @@ def _leaf_means(forests, fitted, columns, shares, parts, n_classes):
 
 def _write_mean(nodes, proba, leaf_weight, **options):
     """Write a tree with these probabilities and weights in its leaves."""
-    shape = np.zeros((nodes.n_nodes, 3), dtype=np.int32)
-    shape[:, 0] = nodes.feature
-    sizes = with_sizes(shape)[:, 2]
+    sizes = sized_nodes(nodes.feature)[:, 2]
 
     def sums(leaf_totals):
         before = np.concatenate([[0], np.cumsum(nodes.left < 0)])

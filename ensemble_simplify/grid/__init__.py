@@ -1,7 +1,9 @@
-"""Numbers: values and cells.
+"""Numbers: values, the cells between cut points, and trees over them. Knows no scikit-learn.
 
-Thresholds become the cut points of axes, rows become cells, and trees become nodes over axes.
-Kernels paint, restrict and overlay them. Nothing here knows scikit-learn.
+`thresholds` makes thresholds float32-exact, and `tree_nodes` holds one tree as arrays. `axes` turns
+values into codes and back, and `domain` says which inputs can occur. Kernels: `_regions` restricts
+and overlays trees over axes, `_cells` says what a forest answers on cells, `_boxes` bounds what
+trees can add inside a box, and `_sweep` searches a sorted column for the best split.
 """
 
 from ensemble_simplify.grid._cells import (
@@ -21,7 +23,7 @@ from ensemble_simplify.grid._regions import (
     restrict,
     with_sizes,
 )
-from ensemble_simplify.grid.axes import Axes, CodedTrees, Splits, cell_shares, children
+from ensemble_simplify.grid.axes import Axes, CodedTrees, Splits, cell_shares, children, sized_nodes
 from ensemble_simplify.grid.domain import Domain, in_boxes, read_domain, with_missing
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,

@@ -69,6 +69,7 @@ cdef class BoundedTrees:
     cdef int _enter(self, int32_t axis, int32_t cut, int32_t side) except -1 nogil
     cdef int _turn(self) except -1 nogil
     cdef const Gain *_take_best(self) noexcept nogil
+    cdef object _cells(self, const int32_t *cells, intp_t n)
 
     @cython.final
     cdef inline Gain *_gain(self, intp_t tree) noexcept nogil:

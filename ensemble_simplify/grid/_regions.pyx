@@ -20,7 +20,7 @@ import numpy as np
 
 from libcpp.vector cimport vector
 
-from ensemble_simplify._typedefs cimport int32_t, intp_t, now, should_stop, uint8_t
+from ensemble_simplify._typedefs cimport int32_t, intp_t, should_stop, uint8_t
 
 cdef double NEVER = float("inf")
 
@@ -481,7 +481,7 @@ def overlay(
     const int32_t[::1] hi,
     *,
     intp_t max_leaves,
-    double seconds=NEVER,
+    double deadline=NEVER,
 ):
     """Exact overlay of several trees inside a region; of one tree: the tree restricted to it.
 
@@ -496,8 +496,8 @@ def overlay(
         The region.
     max_leaves : int
         Stop when the overlay has more leaves.
-    seconds : float
-        Stop after so many seconds.
+    deadline : float
+        On the clock of ``time.monotonic()``.
 
     Returns
     -------
@@ -516,7 +516,6 @@ def overlay(
     cdef OverlayFrame* current
     cdef Node node
     cdef int32_t chosen
-    cdef double deadline = now() + seconds
     cdef bint stopped = False
     stored.resize(k)
     for i in range(k):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.grid._regions import encode_trees
+from ensemble_simplify.grid._regions import encode_trees, with_sizes
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
     cut_points,
@@ -51,17 +51,10 @@ class CodedTrees:
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """The splits of trees, as in a `Forest`, without what the leaves say; missing go right.
+    """The splits of trees, as in a `Forest`, without what the leaves say; missing values go right.
 
-    Attributes
-    ----------
-    n_features : int
-    offsets : intp array of shape (n_trees + 1,)
-        Root of every tree.
-    left, right, feature : intp arrays of shape (n_nodes,)
-        Children, over all trees, and feature of every node; -1 in leaves.
-    threshold : float64 array of shape (n_nodes,)
-        Float32-exact.
+    Node arrays are numbered over all trees, whose roots are the first `offsets`; children and
+    features are -1 in leaves, thresholds are float32-exact.
     """
 
     n_features: int
@@ -137,13 +130,9 @@ class Axes:
         )
 
     def refined(self, X, max_values=256):
-        """Axes with points between neighbouring values of some rows as well.
+        """Axes with points between neighbouring values of some float32 rows as well.
 
-        Parameters
-        ----------
-        X : ndarray of float32, shape (n_rows, n_features)
-        max_values : int, default=256
-            Points of an axis taken from `X`; more are thinned out to quantiles.
+        More than `max_values` points of an axis are thinned out to quantiles of the rows.
         """
         by_feature = list(self.by_feature)
         for j, cuts in zip(self.features, self.cuts, strict=True):
@@ -245,16 +234,10 @@ class Axes:
         return TreeNodes(left=left, right=right, feature=feature, threshold=threshold)
 
     def points(self, cells):
-        """A row of plain numbers that float32 represents, in each of some cells.
+        """A row of plain numbers that float32 represents, in each cell of shape (n, n_axes).
 
-        Parameters
-        ----------
-        cells : int array of shape (n, n_axes)
-
-        Returns
-        -------
-        ndarray of float64, shape (n, n_features)
-            0 for features without cut points, NaN in the cells of missing values.
+        Float64 of shape (n, n_features): 0 for features without cut points, NaN in the cells of
+        missing values.
         """
         rows = np.zeros((len(cells), self.n_features))
         for a, j in enumerate(self.features):
@@ -262,21 +245,11 @@ class Axes:
         return rows
 
     def sample(self, first, last, rng):
-        """A random row in each of some regions, uniform inside.
+        """A random row, float64, in each of some regions: first and last cells, int of (n, n_axes).
 
-        Where a region is unbounded, it is cut off as far outside the cut points of the axis as
-        they lie apart; features without cut points are drawn from 0..1. Values are missing where
-        the region leaves nothing else.
-
-        Parameters
-        ----------
-        first, last : int arrays of shape (n, n_axes)
-            First and last cells.
-        rng : RandomState
-
-        Returns
-        -------
-        ndarray of float64, shape (n, n_features)
+        Rows are uniform inside. Where a region is unbounded, it is cut off as far outside the cut
+        points of the axis as they lie apart; features without cut points are drawn from 0..1.
+        Values are missing where the region leaves nothing else.
         """
         low = np.zeros((len(first), self.n_features))
         high = np.ones((len(first), self.n_features))
@@ -325,6 +298,13 @@ def children(nodes):
     left = np.where(nodes[:, 0] >= 0, np.arange(1, len(nodes) + 1), -1)
     right = np.where(left >= 0, left + nodes[left % len(nodes), 2], -1)
     return left, right
+
+
+def sized_nodes(axis):
+    """Nodes of one tree for kernels that look at axes and sizes, from axes in pre-order."""
+    nodes = np.zeros((len(axis), 3), dtype=np.int32)
+    nodes[:, 0] = axis
+    return with_sizes(nodes)
 
 
 def _points_between(x, max_values):

@@ -68,7 +68,7 @@ class Domain:
 
 
 def read_domain(domain, n_features, names=None, missing=None, categorical=None):
-    """A domain in terms of feature numbers, or None for all finite inputs.
+    """A domain in terms of feature numbers, as an `Inside`, or None for all finite inputs.
 
     Parameters
     ----------
@@ -80,11 +80,6 @@ def read_domain(domain, n_features, names=None, missing=None, categorical=None):
     categorical : float array of shape (n_features,) or None
         Highest codes of features that hold codes of categories, -1 for others: codes are whole
         numbers from 0, whatever the domain says.
-
-    Raises
-    ------
-    ValueError
-        If a feature is unknown, an entry has the wrong form, or no input is in the domain.
     """
     if domain is None and categorical is None and (missing is None or not missing.any()):
         return None
@@ -228,16 +223,10 @@ def with_missing(domain, missing):
 
 @dataclass(frozen=True, eq=False)
 class Inside:
-    """A domain in terms of feature numbers.
+    """A domain in terms of feature numbers: arrays of shape (n_features,), and ties of features.
 
-    Attributes
-    ----------
-    low, high : float64 arrays of shape (n_features,)
-    integer : bool array of shape (n_features,)
-    clauses : frozenset of frozensets of (feature, bool)
-        In every input, at least one feature of each has the value named.
-    missing : bool array of shape (n_features,)
-        Features that may be missing.
+    In every input, at least one feature of each of the `clauses`, frozensets of (feature, bool),
+    has the value named there.
     """
 
     low: np.ndarray
@@ -276,16 +265,7 @@ class Inside:
             )
 
     def contains(self, X):
-        """Which rows are inside.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-
-        Returns
-        -------
-        bool array of shape (n,)
-        """
+        """Which rows of an array of shape (n, n_features) are inside."""
         inside = self._in_range(X).all(axis=1)
         for clause in self.clauses:
             inside &= np.any([X[:, j] == value for j, value in clause], axis=0)
@@ -325,16 +305,12 @@ class Inside:
         )
 
     def outside(self, axes):
-        """Regions outside the domain: first and last cells; None if there are none.
-
-        Parameters
-        ----------
-        axes : Axes
-            Of forests from `read`.
+        """Regions of cells outside the domain, over axes of forests from `read`.
 
         Returns
         -------
         pair of int32 arrays of shape (n_regions, n_axes), or None
+            First and last cells; None if there are no such regions.
         """
         place = {j: a for a, j in enumerate(axes.features) if len(axes.cuts[a])}
         clauses = self.clauses
@@ -353,17 +329,8 @@ class Inside:
     def with_ties(self, axes):
         """Axes with one more for each feature without cut points that is tied to some that has any.
 
-        Where changes of a row are counted, those that others bring along count as well, although
-        no model looks at them.
-
-        Parameters
-        ----------
-        axes : Axes
-            Of forests from `read`.
-
-        Returns
-        -------
-        Axes
+        Where changes of a row are counted, those that others bring along count as well, although no
+        model looks at them.
         """
         by_feature = list(axes.by_feature)
         ties = [{j for j, _ in clause} for clause in self.clauses if len(clause) > 1]
@@ -381,18 +348,7 @@ class Inside:
         return Axes(by_feature)
 
     def points(self, axes, cells):
-        """An input in each of some cells.
-
-        Parameters
-        ----------
-        axes : Axes
-        cells : int array of shape (n, n_axes)
-            Inside the domain.
-
-        Returns
-        -------
-        ndarray of float64, shape (n, n_features)
-        """
+        """An input, as float64, in each of some cells inside the domain, of shape (n, n_axes)."""
         rows = np.tile(np.clip(0.0, self.low, self.high), (len(cells), 1))
         for a, (j, cuts) in enumerate(zip(axes.features, axes.cuts, strict=True)):
             absent = len(cuts) and np.isinf(cuts[-1])

@@ -18,18 +18,9 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 def float32_floor(t):
-    """Round thresholds down to float32.
+    """The largest float32, as float64, not above each threshold; thresholds are not NaN.
 
-    Parameters
-    ----------
-    t : array-like of float64
-        Thresholds; infinities are allowed, NaN is not.
-
-    Returns
-    -------
-    ndarray of float64
-        The largest float32 not above each threshold. ``-inf`` sends every
-        finite row right; anything from ``FLOAT32_MAX`` up sends every one left.
+    ``-inf`` sends every finite row right; anything from ``FLOAT32_MAX`` up sends every one left.
     """
     t = np.asarray(t, dtype=np.float64)
     with np.errstate(over="ignore"):
@@ -49,11 +40,6 @@ def float32_below(t):
 
 def rounding_boundary(t):
     """Where the doubles end that a float32 threshold sends left once they are rounded to float32.
-
-    Parameters
-    ----------
-    t : array-like of float64
-        Thresholds.
 
     Returns
     -------
@@ -75,19 +61,10 @@ def rounding_boundary(t):
 
 
 def last_float32(passes, n_tests):
-    """Find, by bisection, up to which float32 number each of some tests passes.
+    """The largest finite float32 that passes each test, by bisection; ``-inf`` if none does.
 
-    Parameters
-    ----------
-    passes : callable
-        ``passes(x)`` says for one float32 number a test, in an array of float64, which tests it
-        passes. A number below one that passes a test passes it too.
-    n_tests : int
-
-    Returns
-    -------
-    ndarray of float64, shape (n_tests,)
-        The largest finite float32 that passes each test; ``-inf`` if none does.
+    ``passes(x)`` says for one float32 number a test, in an array of float64, which tests it passes;
+    a number below one that passes a test passes it too.
     """
     low, high = np.full(n_tests, -_LAST_PLACE - 1), np.full(n_tests, _LAST_PLACE)
     while (low < high).any():
@@ -108,23 +85,11 @@ def _float32_at(place):
 
 
 def cut_points(feature, threshold, n_features, missing=None):
-    """Sorted distinct cut points of every feature.
+    """Sorted distinct cut points of every feature: a list of arrays of float32 numbers as float64.
 
-    Parameters
-    ----------
-    feature : array-like of int, shape (n_nodes,)
-        Feature of each node; negative in leaves.
-    threshold : array-like of float64, shape (n_nodes,)
-    n_features : int
-    missing : array-like of bool, shape (n_features,), or None
-        Features that may be missing; None: none may.
-
-    Returns
-    -------
-    list of ndarray of float64
-        One sorted array a feature, holding float32 values. Thresholds that
-        split no finite float32 row are left out. Features that may be missing and are split on
-        end in infinity, above which there is nothing but missing values.
+    `feature` is negative in leaves. Thresholds that split no finite float32 row are left out.
+    Features that may be `missing` (bool array; None: none may) and are split on end in infinity,
+    above which there is nothing but missing values.
     """
     feature = np.asarray(feature)
     tested = np.isin(np.arange(n_features), feature)
@@ -142,21 +107,11 @@ def cut_points(feature, threshold, n_features, missing=None):
 
 
 def merged_thresholds(forest, X):
-    """Thresholds with as few distinct values as leave every row on its path in every tree.
+    """Thresholds of all nodes with as few distinct values as leave every row on its path.
 
     A node can have any threshold from the largest value that it sends left up to, but not
-    including, the smallest that it sends right. Each feature gets the fewest values that hit all
-    these intervals, thresholds of its own where possible.
-
-    Parameters
-    ----------
-    forest : Forest
-    X : array of shape (n_rows, n_features)
-
-    Returns
-    -------
-    ndarray of float64, shape (n_nodes,)
-        Float32-exact, in the order of the nodes.
+    including, the smallest that it sends right. Each feature gets the fewest float32 values that
+    hit all these intervals, thresholds of its own where possible.
     """
     columns = np.asarray(X, dtype=np.float32).astype(np.float64).T
     low, high = np.full(forest.n_nodes, -np.inf), np.full(forest.n_nodes, np.inf)
@@ -193,19 +148,10 @@ def merged_thresholds(forest, X):
 
 
 def shortest_decimal(lo):
-    """Return the threshold with the fewest digits that splits like `lo`.
+    """The double with the fewest decimal digits that splits like a float32-exact threshold.
 
-    Parameters
-    ----------
-    lo : float
-        A float32-exact threshold.
-
-    Returns
-    -------
-    float
-        The double with the fewest significant decimal digits in ``[lo, next)``,
-        ``next`` being the float32 after `lo`; the smallest of them.
-        Thresholds that split nothing come back unchanged.
+    It lies in ``[lo, next)``, `next` being the float32 after `lo`, and is the smallest of them.
+    Thresholds that split nothing come back unchanged.
     """
     lo = float(lo)
     if lo == 0.0 or not -FLOAT32_MAX <= lo < FLOAT32_MAX:

@@ -21,24 +21,11 @@ NO_CHILD = -1
 class TreeNodes:
     """The splits of one binary tree, nodes in pre-order.
 
-    The root is node 0 and the left child of an inner node is the node after it. The arrays are
-    checked when the object is made, so whoever holds a ``TreeNodes`` holds a tree.
-
-    Parameters
-    ----------
-    left, right : ndarray of shape (n_nodes,), integers
-        Children of each node, -1 in leaves.
-    feature : ndarray of shape (n_nodes,), integers
-        Feature tested in each node, -1 in leaves.
-    threshold : ndarray of shape (n_nodes,), float64
-        Rows with ``float32(x[feature]) <= threshold`` go left, and missing values right: infinity
-        tells these from all others. Not read in leaves.
-
-    Raises
-    ------
-    ValueError
-        If the arrays are not a binary tree in pre-order, or if a feature is negative or a
-        threshold neither infinite nor within the range of float32 in an inner node.
+    The root is node 0 and the left child of an inner node is the node after it. `left` and `right`
+    are -1 in leaves, as is `feature`; the arrays are checked when the object is made (ValueError),
+    so whoever holds a ``TreeNodes`` holds a tree. Rows with ``float32(x[feature]) <= threshold`` go
+    left, and missing values right: an infinite threshold tells these from all others. In leaves,
+    thresholds are not read.
     """
 
     left: np.ndarray
@@ -100,29 +87,14 @@ class TreeNodes:
 def preorder(left, right, feature, threshold, *, root=0, drop_unreached=False):
     """Renumber a binary tree in pre-order.
 
-    Parameters
-    ----------
-    left, right : array-like of shape (n_nodes,), integers
-        Children of each node, both negative in leaves.
-    feature : array-like of shape (n_nodes,), integers
-        Feature tested in each node. Not read in leaves.
-    threshold : array-like of shape (n_nodes,)
-        Threshold of each node. Not read in leaves.
-    root : int, default=0
-        The node where the tree starts.
-    drop_unreached : bool, default=False
-        Leave out nodes that the root does not reach. By default they are an error.
+    Children are negative in leaves, where features and thresholds are not read.
+    `drop_unreached` leaves out nodes that the root does not reach, which else are an error.
 
     Returns
     -------
     nodes : TreeNodes
     order : ndarray of shape (nodes.n_nodes,), intp
         ``order[new]`` is the old id of node ``new``.
-
-    Raises
-    ------
-    ValueError
-        If the arrays are not one binary tree that starts at `root`.
     """
     left, right, feature, threshold = _check_node_arrays(left, right, feature, threshold)
     order = walk(left, right, root)

@@ -1,4 +1,12 @@
-"""Proofs that models answer alike, everywhere or near rows, or a row on which they do not."""
+"""Proofs that models answer alike, everywhere or near rows, or a row on which they do not.
+
+`verify` is what users call. It has `compare` compare labels or numbers, and returns an `outcome`.
+`forest_pair` holds two models on one grid; there, `prove` and `vote_pair` decide about labels and
+`numeric_difference` about numbers, with trees joined by `joined_trees`, `changed_boxes` where only
+subtrees differ, and `stump_sums` where trees are sums of single features. `near_rows` lists the
+points near rows, and `agreement` counts on rows. Kernels: `_certify` bounds models on boxes,
+`_joint` bounds several sums at once, and `_lines` follows lines of cells.
+"""
 
 from ensemble_simplify.proof._joint import JointSearch
 from ensemble_simplify.proof.agreement import Agreement, agreement
@@ -13,7 +21,7 @@ from ensemble_simplify.proof.near_rows import (
     walks,
     within,
 )
-from ensemble_simplify.proof.outcome import Verification
+from ensemble_simplify.proof.outcome import Verification, shown_entry
 from ensemble_simplify.proof.prove import certify, prove
 from ensemble_simplify.proof.stump_sums import TooMany, both_lead, near_ties
 from ensemble_simplify.proof.verify import verify

@@ -20,10 +20,10 @@ import numpy as np
 
 from libc.math cimport INFINITY
 
-from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees, Gain, Gain
+from ensemble_simplify.grid._boxes cimport POLL, BoundedTrees, Gain
 from ensemble_simplify.grid._regions cimport Node, nodes_to_array
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, int64_t, intp_t, next_random, now, should_stop, uint8_t, uint64_t,
+    float64_t, int32_t, int64_t, intp_t, next_random, should_stop, uint8_t, uint64_t,
 )
 
 cdef enum:
@@ -373,16 +373,13 @@ cdef class Certifier(BoundedTrees):
 
     cdef int _flush(self) except -1 nogil:
         """Judge the cells put aside; 1 if one of them refutes."""
-        cdef intp_t i, a, found = -1
+        cdef intp_t found = -1
         cdef intp_t n = self.n_pending
         if n == 0:
             return 0
         self.n_pending = 0
         with gil:
-            cells = np.empty((n, self.n_axes), dtype=np.int32)
-            for i in range(n):
-                for a in range(self.n_axes):
-                    cells[i, a] = self.pending[i * self.n_axes + a]
+            cells = self._cells(self.pending.data(), n)
             first = self.judge(0, cells)
             if self.n_models == 1:
                 wrong = np.flatnonzero(first != self.target)
@@ -663,24 +660,23 @@ cdef class Certifier(BoundedTrees):
 
     cdef intp_t _ask(self, intp_t model) except -1 nogil:
         """What the judge says of a model at the first cell of the box."""
-        cdef intp_t a
         with gil:
-            cell = np.empty((1, self.n_axes), dtype=np.int32)
-            for a in range(self.n_axes):
-                cell[0, a] = self.lo[a]
-            return self.judge(model, cell)[0]
+            return self.judge(model, self._cells(self.lo.data(), 1))[0]
 
     # ------------------------------------------------------------------ from Python
 
-    def prove(self, const int32_t[::1] lo, const int32_t[::1] hi, seconds=INFINITY, max_boxes=None):
+    def prove(
+        self, const int32_t[::1] lo, const int32_t[::1] hi,
+        float64_t deadline=INFINITY, max_boxes=None,
+    ):
         """Prove that a box has one class, or that the two models agree on it.
 
         Parameters
         ----------
         lo, hi : int32 arrays of shape (n_axes,)
             First and last cell on every axis.
-        seconds : float
-            Time limit.
+        deadline : float
+            On the clock of ``time.monotonic()``.
         max_boxes : int or None
             Limit on the number of boxes to look at.
 
@@ -696,18 +692,13 @@ cdef class Certifier(BoundedTrees):
         """
         cdef const int32_t *first = &lo[0]
         cdef const int32_t *last = &hi[0]
-        cdef float64_t deadline = now() + <float64_t> seconds
         cdef int64_t limit = (2**63 - 1) if max_boxes is None else max_boxes
         cdef int outcome
-        cdef intp_t i, a
         self._check(lo, hi)
         with nogil:
             outcome = self.certify(first, last, deadline, limit)
         n_rows = 0 if outcome != REFUTED else 2 if self.n_models == 1 else 1
-        cells = np.empty((n_rows, self.n_axes), dtype=np.int32)
-        for i in range(n_rows):
-            for a in range(self.n_axes):
-                cells[i, a] = self.witness[i * self.n_axes + a]
+        cells = self._cells(self.witness.data(), n_rows)
         if outcome == REFUTED:
             return False, (self.witness_label[0], self.witness_label[1]), cells
         if outcome == PROVEN:
@@ -715,7 +706,8 @@ cdef class Certifier(BoundedTrees):
         return None, (), cells
 
     def grow(
-        self, const int32_t[::1] lo, const int32_t[::1] hi, seconds=INFINITY, max_leaves=None
+        self, const int32_t[::1] lo, const int32_t[::1] hi,
+        float64_t deadline=INFINITY, max_leaves=None,
     ):
         """Grow a tree that equals the model on a box, by the halvings of a proof.
 
@@ -726,8 +718,8 @@ cdef class Certifier(BoundedTrees):
         ----------
         lo, hi : int32 arrays of shape (n_axes,)
             First and last cell on every axis.
-        seconds : float
-            Time limit.
+        deadline : float
+            On the clock of ``time.monotonic()``.
         max_leaves : int or None
             Limit on the number of leaves, before any are merged.
 
@@ -738,7 +730,6 @@ cdef class Certifier(BoundedTrees):
         """
         cdef const int32_t *first = &lo[0]
         cdef const int32_t *last = &hi[0]
-        cdef float64_t deadline = now() + <float64_t> seconds
         cdef int64_t limit = (2**62) if max_leaves is None else 2 * max_leaves - 1
         cdef vector[Node] tree
         cdef int done
@@ -754,7 +745,7 @@ cdef class Certifier(BoundedTrees):
 
     def sample_depths(
         self, const int32_t[::1] lo, const int32_t[::1] hi, intp_t n, uint64_t seed,
-        seconds=INFINITY, double max_boxes=INFINITY,
+        float64_t deadline=INFINITY, double max_boxes=INFINITY,
     ):
         """Depths of random leaves of the tree that `grow` would grow, before leaves are merged.
 
@@ -769,8 +760,8 @@ cdef class Certifier(BoundedTrees):
         n : int
             Leaves to look at.
         seed : int
-        seconds : float
-            Time limit; at least one leaf is looked at.
+        deadline : float
+            On the clock of ``time.monotonic()``; at least one leaf is looked at.
         max_boxes : float
             About how many boxes to look at, at most.
 
@@ -780,7 +771,6 @@ cdef class Certifier(BoundedTrees):
         """
         cdef const int32_t *first = &lo[0]
         cdef const int32_t *last = &hi[0]
-        cdef float64_t deadline = now() + <float64_t> seconds
         cdef uint64_t random = seed
         cdef intp_t i, a, done = 0, n_boxes = 0
         self._check(lo, hi)

@@ -70,9 +70,6 @@ cdef class JointSearch(BoundedTrees):
         const int32_t[:, ::1] out_lo
         const int32_t[:, ::1] out_hi
 
-    def __init__(self, shape, nodes, offsets):
-        BoundedTrees.__init__(self, shape, nodes, offsets)
-
     # ------------------------------------------------------------------ the search
 
     cdef intp_t _tightest(self) noexcept nogil:
@@ -167,11 +164,7 @@ cdef class JointSearch(BoundedTrees):
             if self.judge is None:
                 kept = range(n)
             else:
-                cells = np.empty((n, self.n_axes), dtype=np.int32)
-                for i in range(n):
-                    for a in range(self.n_axes):
-                        cells[i, a] = self.pending[i * self.n_axes + a]
-                kept = np.flatnonzero(self.judge(cells)).tolist()
+                kept = np.flatnonzero(self.judge(self._cells(self.pending.data(), n))).tolist()
             for i in kept:
                 for a in range(self.n_axes):
                     self.found.push_back(self.pending[i * self.n_axes + a])
@@ -264,7 +257,6 @@ cdef class JointSearch(BoundedTrees):
         cdef intp_t t, a, i, k, width
         cdef float64_t least, spread
         cdef const int32_t[::1] first, last
-        cdef vector[int32_t] box_lo, box_hi
         none = np.empty((0, self.n_axes), dtype=np.int32)
         self.out_lo, self.out_hi = (none, none) if outside is None else outside
         width = forms.shape[1]
@@ -282,11 +274,8 @@ cdef class JointSearch(BoundedTrees):
         self.found.clear()
         self.pending.clear()
         self.upper.assign(self.width, 0.0)
-        self.start.assign(self.width, 0.0)
-        self.need.assign(self.width, 0.0)
-        for k in range(self.width):
-            self.start[k] = start[k]
-            self.need[k] = need[k]
+        self.start.assign(&start[0], &start[0] + width)
+        self.need.assign(&need[0], &need[0] + width)
         # forms are compared as shares of how far apart their numbers lie in a tree
         self.scale.assign(self.width, 0.0)
         for k in range(self.width):
@@ -299,27 +288,17 @@ cdef class JointSearch(BoundedTrees):
                 spread = self.most[i * self.width + k] - least
                 self.scale[k] += spread
             self.scale[k] = 1.0 / self.scale[k] if self.scale[k] > 0.0 else 0.0
-        box_lo.assign(self.n_axes, 0)
-        box_hi.assign(self.n_axes, 0)
-        if box is not None:
-            first, last = box
-        for a in range(self.n_axes):
-            box_lo[a] = 0 if box is None else first[a]
-            box_hi[a] = self.n_cells[a] - 1 if box is None else last[a]
-        self._load(box_lo.data(), box_hi.data())
+        if box is None:
+            whole = [self.n_cells[a] - 1 for a in range(self.n_axes)]
+            box = np.zeros(self.n_axes, dtype=np.int32), np.array(whole, dtype=np.int32)
+        first, last = box
+        self._load(&first[0], &last[0])
         try:
             with nogil:
-                if self._search():
-                    self._flush()
-                elif self.limit:
-                    # what was put aside is not lost
+                # at a limit, what was put aside is not lost
+                if self._search() or self.limit:
                     self._flush()
         finally:
             self.judge = None
         self.stopped = (None, "time", "boxes")[self.limit]
-        cells = np.empty((self.found.size() // self.n_axes, self.n_axes), dtype=np.int32)
-        cdef int32_t[:, ::1] cells_ = cells
-        for i in range(cells_.shape[0]):
-            for a in range(self.n_axes):
-                cells_[i, a] = self.found[i * self.n_axes + a]
-        return cells
+        return self._cells(self.found.data(), self.found.size() // self.n_axes)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ensemble_simplify.base import (
     Interval,
     binomial_interval,
     check_column_names,
+    deadline_after,
     validate_params,
 )
 from ensemble_simplify.grid import Domain, cell_shares, read_domain
@@ -259,16 +260,14 @@ def agreement(
     >>> bool(low == high)
     True
     """
-    begin = time.perf_counter()
-    end = np.inf if time_limit is None else begin + time_limit
+    begin, deadline = monotonic(), deadline_after(time_limit)
     rng = check_random_state(random_state)
     models, forests = _read_both(model_a, model_b)
-    n_features = _n_features(models)
     check_column_names([model.estimator for model in models], X)
     table = common_table(models, X)
-    rows = np.empty((0, n_features)) if X is None else table.read(X)
+    rows = np.empty((0, len(table))) if X is None else table.read(X)
     missing = np.isnan(rows).any(axis=0)
-    inside = read_domain(domain, n_features, table.names, missing, table.highest_code)
+    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
     if inside is not None and inside.clauses:
         raise ValueError(
             "domain has groups or implications, which agreement does not support. Leave them out, "
@@ -279,13 +278,13 @@ def agreement(
         if inside is not None:
             inside.check_rows(rows)
         answers = [model.answers(rows) for model in models]
-    low, high, integer = _box(rows, inside, n_features)
+    low, high, integer = _box(rows, inside)
     different = np.zeros(0, dtype=bool) if answers is None else answers[0] != answers[1]
     shown = [rows[different][:SHOWN]]
     told = [] if answers is None else _pairs(answers, different)
     n_drawn, n_apart = 0, 0
-    half = end if forests is None else begin + (end - begin) / 2
-    while n_drawn < SAMPLES and (time.perf_counter() < half or not n_drawn):
+    half = deadline if forests is None else (begin + deadline) / 2
+    while n_drawn < SAMPLES and (monotonic() < half or not n_drawn):
         points = _drawn(low, high, integer, BATCH, rng)
         drawn = [model.answers(points) for model in models]
         apart = drawn[0] != drawn[1]
@@ -298,7 +297,7 @@ def agreement(
     volume_interval = _interval(n_drawn - n_apart, n_drawn, confidence)
     volume = volume_interval
     if forests is not None:
-        volume = _proven_volume(forests, inside, low, high, integer, end)
+        volume = _proven_volume(forests, inside, low, high, integer, deadline)
     return Agreement(
         share=1.0 - n_different / n_rows if n_rows else np.nan,
         interval=interval,
@@ -312,7 +311,7 @@ def agreement(
         predictions=told[:SHOWN],
         confidence=confidence,
         is_read=forests is not None,
-        seconds=time.perf_counter() - begin,
+        seconds=monotonic() - begin,
         table=table,
     )
 
@@ -329,21 +328,9 @@ def _read_both(*fitted):
         return models, None
 
 
-def _n_features(models):
-    numbers = [
-        int(model.estimator.n_features_in_) if model.forest is None else model.forest.n_features
-        for model in models
-    ]
-    if numbers[0] != numbers[1]:
-        raise ValueError(
-            f"model_a was fitted on {numbers[0]} features, but model_b on {numbers[1]}. Compare "
-            "models of the same columns."
-        )
-    return numbers[0]
-
-
-def _box(rows, inside, n_features):
+def _box(rows, inside):
     """Ends of the box, and which features are whole numbers."""
+    n_features = rows.shape[1]
     low, high = np.full(n_features, -np.inf), np.full(n_features, np.inf)
     integer = np.zeros(n_features, dtype=bool)
     if inside is not None:
@@ -383,7 +370,7 @@ def _interval(n_alike, n, confidence):
     return float(low), float(high)
 
 
-def _proven_volume(forests, inside, low, high, integer, end):
+def _proven_volume(forests, inside, low, high, integer, deadline):
     """Bounds on the share of the box on which two forests answer alike."""
     space = Space(forests, domain=inside)
     alone = [Space([forest], space.axes, inside).certifier for forest in forests]
@@ -392,16 +379,17 @@ def _proven_volume(forests, inside, low, high, integer, end):
     open_, n_boxes = [], 0
     _push(open_, shares, *space.whole)
     alike = apart = 0.0
-    while open_ and n_boxes < BOXES and time.perf_counter() < end:
-        if n_boxes == FIRST_BOXES and end == np.inf and alike + apart < LEAST_SETTLED:
+    while open_ and n_boxes < BOXES and monotonic() < deadline:
+        if n_boxes == FIRST_BOXES and deadline == np.inf and alike + apart < LEAST_SETTLED:
             break
         n_boxes += 1
         share, _, lo, hi = heapq.heappop(open_)
-        limits = dict(seconds=max(end - time.perf_counter(), 1e-3), max_boxes=BOXES_OF_ONE)
-        equal, _, _ = space.certifier.prove(lo, hi, **limits)
+        equal, _, _ = space.certifier.prove(lo, hi, deadline, BOXES_OF_ONE)
         if equal:
             alike -= share
-        elif equal is False and all(model.prove(lo, hi, **limits)[0] for model in alone):
+        elif equal is False and all(
+            model.prove(lo, hi, deadline, BOXES_OF_ONE)[0] for model in alone
+        ):
             # one class each, and not the same
             apart -= share
         else:

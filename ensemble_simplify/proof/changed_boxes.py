@@ -66,18 +66,9 @@ def numbered(columns):
 def changed_boxes(trees, number, whole):
     """Boxes outside of which two forests of the same vote add the same scores.
 
-    Each is where one of two trees at the same place has a subtree that the other has not.
-
-    Parameters
-    ----------
-    trees : pair of CodedTrees
-    number : int array of shape (n_nodes,)
-        From `equal_subtrees`, over the nodes of both.
-    whole : pair of int32 arrays
-
-    Returns
-    -------
-    list of (lo, hi), or None if there are too many, or one is the whole
+    Each is where one of two trees at the same place has a subtree that the other has not: `number`,
+    from `equal_subtrees`, counts over the nodes of both. The boxes are pairs of first and last
+    cells; None if there are too many, or one is the `whole`.
     """
     first, second = trees
     boxes = {}

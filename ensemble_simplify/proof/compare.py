@@ -7,7 +7,7 @@ models' own ``predict``.
 
 from __future__ import annotations
 
-import time
+from time import monotonic
 
 import numpy as np
 
@@ -20,21 +20,21 @@ from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
 
 
-def compare_labels(models, inside, voting, X, max_changes, end, max_boxes):
+def compare_labels(models, inside, voting, X, max_changes, deadline, max_boxes):
     """Compare what two classifiers predict."""
     forests = [model.forest for model in models]
     n_boxes, row_of = 0, None
     if max_changes is None:
         space = Space(forests, domain=inside)
-        equal, cells, n_boxes = prove(space, end, max_boxes)
+        equal, cells, n_boxes = prove(space, deadline, max_boxes)
         if equal is False:
             row = points_in(space.axes, inside, cells)[0]
     else:
-        equal, row_of, row = _compare_near(forests, inside, X, max_changes, end)
+        equal, row_of, row = _compare_near(forests, inside, X, max_changes, deadline)
     if not equal:
         reason = None
         if equal is None:
-            reason = "time" if time.perf_counter() >= end else "boxes"
+            reason = "time" if monotonic() >= deadline else "boxes"
             return Verification(None, None, None, n_boxes, 0.0, reason=reason)
         if voting == "hard":
             predictions = tuple(f.classes[f.predict_index(row[None])[0]] for f in forests)
@@ -50,7 +50,7 @@ def compare_labels(models, inside, voting, X, max_changes, end, max_boxes):
     return Verification(True, None, None, n_boxes, 0.0)
 
 
-def compare_numbers(models, inside, tolerance, X, max_changes, end, max_boxes):
+def compare_numbers(models, inside, tolerance, X, max_changes, deadline, max_boxes):
     """Compare the values of two regressors, or the probabilities of two classifiers."""
     forests = [model.forest for model in models]
     kind, sums, last = _sums_of(models, forests, tolerance)
@@ -82,7 +82,6 @@ def compare_numbers(models, inside, tolerance, X, max_changes, end, max_boxes):
         tolerance[0],
         last,
     )
-    deadline = time.monotonic() + end - time.perf_counter()
     row_of, row = None, None
     is_copy = _is_copy(forests, trees)
     if is_copy:
@@ -97,9 +96,7 @@ def compare_numbers(models, inside, tolerance, X, max_changes, end, max_boxes):
         if found.cell is not None:
             row = points_in(axes, inside, found.cell[None])[0]
     else:
-        cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
-        _, first = np.unique(cells, axis=0, return_index=True)
-        first.sort()
+        cells, first = _cells_of(axes, X)
         found = closeness.near(cells[first], min(max_changes, len(axes.shape)), deadline)
         if found.cell is not None:
             row_of = int(first[found.row])
@@ -169,7 +166,7 @@ def _is_copy(forests, trees):
     return np.array_equal(*values)
 
 
-def _compare_near(forests, inside, X, max_changes, end):
+def _compare_near(forests, inside, X, max_changes, deadline):
     """Compare two models near some rows: (outcome, number of a row, point near it)."""
     if inside is not None:
         forests = [inside.read(forest) for forest in forests]
@@ -180,10 +177,7 @@ def _compare_near(forests, inside, X, max_changes, end):
         outside = inside.outside(axes)
     _, columns = common_labels(forests)
     models = [(Lines(f, axes, outside), c) for f, c in zip(forests, columns, strict=True)]
-    cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
-    _, first = np.unique(cells, axis=0, return_index=True)
-    first.sort()
-    deadline = time.monotonic() + end - time.perf_counter()
+    cells, first = _cells_of(axes, X)
     max_changes = min(max_changes, len(axes.shape))
     try:
         for row, found in differences(*models, cells[first], axes.shape, max_changes, deadline):
@@ -197,6 +191,13 @@ def _compare_near(forests, inside, X, max_changes, end):
     except Stopped:
         return None, None, None
     return True, None, None
+
+
+def _cells_of(axes, X):
+    """Cells of rows, int32 of shape (n_rows, n_axes), and the first row in each of them."""
+    cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
+    _, first = np.unique(cells, axis=0, return_index=True)
+    return cells, np.sort(first)
 
 
 def _moved(x, cell, target, axes, inside):

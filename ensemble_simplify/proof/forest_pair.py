@@ -91,15 +91,15 @@ class Space:
             self.wrong,
         )
 
-    def grow(self, seconds, max_leaves):
+    def grow(self, deadline, max_leaves):
         """A tree over the axes of the whole grid, see ``Certifier.grow``; None at a limit."""
-        return self.certifier.grow(*self.whole, seconds, max_leaves)
+        return self.certifier.grow(*self.whole, deadline, max_leaves)
 
-    def forecast_leaves(self, seconds, rng):
+    def forecast_leaves(self, deadline, rng):
         """Leaves that `grow` would come to without a limit; unbiased, from a sample of them."""
         seed = int(rng.integers(1 << 63))
         most = FORECAST_BOXES / self.forests[0].n_trees
-        depths = self.certifier.sample_depths(*self.whole, FORECAST_LEAVES, seed, seconds, most)
+        depths = self.certifier.sample_depths(*self.whole, FORECAST_LEAVES, seed, deadline, most)
         with np.errstate(over="ignore"):
             return float(np.exp2(depths.astype(float)).mean())
 

@@ -56,13 +56,8 @@ class Lines:
     def labels(self, cells, deadline=np.inf, from_axis=None):
         """Classes on the lines of some rows, by the forest's own arithmetic.
 
-        Parameters
-        ----------
-        cells : int32 array of shape (n_rows, n_axes)
-        deadline : float
-            On the clock of ``time.monotonic()``.
-        from_axis : intp array of shape (n_rows,) or None
-            Only lines along this axis and later ones are walked; None: all.
+        Only lines along `from_axis`, intp of shape (n_rows,), and later axes are walked (None:
+        all).
 
         Returns
         -------
@@ -72,7 +67,7 @@ class Lines:
         Raises
         ------
         Stopped
-            When the time is up.
+            When the deadline, on the clock of ``time.monotonic()``, has passed.
         """
         labels = np.full((len(cells), self.n_positions), FREE, dtype=np.uint16)
         if from_axis is None:
@@ -113,29 +108,14 @@ class Lines:
             yield part, self.labels(cells[part], deadline, begin)
 
     def cells_at(self, cells, positions):
-        """The cells at some positions of the lines, one of each of some rows.
-
-        Parameters
-        ----------
-        cells : int32 array of shape (n, n_axes)
-        positions : int array of shape (n,)
-
-        Returns
-        -------
-        int32 array of shape (n, n_axes)
-        """
+        """The cells, of shape (n, n_axes), at one position of the lines of each of some rows."""
         axis = np.searchsorted(self.first, positions, side="right") - 1
         changed = cells.copy()
         changed[np.arange(len(cells)), axis] = positions - self.first[axis]
         return changed
 
     def classes_of(self, cells):
-        """Class of some cells, int32 of shape (n, n_axes); `FREE` outside the domain.
-
-        Returns
-        -------
-        intp array of shape (n,)
-        """
+        """Class (intp) of some cells, int32 of shape (n, n_axes); `FREE` outside the domain."""
         cells = np.ascontiguousarray(cells, dtype=np.int32)
         leaves = np.empty((len(self.trees), len(cells)), dtype=np.intp)
         leaves_of_cells(self.trees.nodes, self.trees.offsets, cells, leaves)
@@ -145,15 +125,9 @@ class Lines:
 
 
 class TreeLines(Lines):
-    """A tree over the same axes as a forest, on lines.
+    """A tree over the same axes as a forest, on lines; the numbers of its leaves are classes.
 
-    Parameters
-    ----------
-    nodes : int32 array of shape (n_nodes, 3)
-        The numbers of leaves are classes.
-    n_classes : int
-    lines : Lines
-        Of the forest; its free cells are free here, too.
+    Cells that are free in the `lines` of the forest are free here, too.
     """
 
     def __init__(self, nodes, n_classes, lines):
@@ -179,17 +153,7 @@ def n_near(n_rows, shape, max_changes):
 def within(cells, known, max_changes):
     """Which cells differ on at most `max_changes` axes from at least one of the `known` cells.
 
-    O(cells * known * axes).
-
-    Parameters
-    ----------
-    cells : int array of shape (n, n_axes)
-    known : int array of shape (n_known, n_axes)
-    max_changes : int
-
-    Returns
-    -------
-    bool array of shape (n,)
+    Both are int arrays over axes. O(cells * known * axes).
     """
     found = np.zeros(len(cells), dtype=bool)
     step = max(1, BATCH_CELLS // len(known))
@@ -203,18 +167,10 @@ def within(cells, known, max_changes):
 
 
 def walks(cells, shape, max_changes):
-    """Lines that together hold every point near some rows once.
+    """Lines that together hold every point near some rows once; at least one change is allowed.
 
     Lines are those along `from_axis` and later axes of cells that differ from a row in less than
     `max_changes` axes, all before `from_axis`.
-
-    Parameters
-    ----------
-    cells : int32 array of shape (n_rows, n_axes)
-    shape : tuple
-        Cells on each axis.
-    max_changes : int
-        At least 1.
 
     Yields
     ------
@@ -252,16 +208,8 @@ def _further(rows, cells, from_axis, shape, n):
 def differences(one, two, cells, shape, max_changes, deadline=np.inf):
     """Points near some rows on which two models differ; each is found once for each row near it.
 
-    Parameters
-    ----------
-    one, two : pairs of a Lines and an int array of shape (n_classes,)
-        The models over the same axes, with the common numbers of their classes.
-    cells : int32 array of shape (n_rows, n_axes)
-    shape : tuple
-        Cells on each axis.
-    max_changes : int
-    deadline : float
-        On the clock of ``time.monotonic()``.
+    Each model over the same axes is a pair of its `Lines` and the common numbers of its classes,
+    int of shape (n_classes,). Raises `Stopped` when the deadline has passed.
 
     Yields
     ------
@@ -269,11 +217,6 @@ def differences(one, two, cells, shape, max_changes, deadline=np.inf):
         The row of each difference; batches without one are empty.
     cells : int32 array of shape (n, n_axes)
         Where they differ.
-
-    Raises
-    ------
-    Stopped
-        When the time is up.
     """
     if max_changes == 0:
         labels = [_common(lines.classes_of(cells), numbers) for lines, numbers in (one, two)]
@@ -303,6 +246,9 @@ def _common(labels, numbers):
     """Labels by their common numbers; -1 for those that are free."""
     numbers = np.array([*numbers, -1], dtype=np.int32)
     return numbers[np.minimum(labels, len(numbers) - 1)]
+
+
+_OF_ROWS = ("cells", "weights", "labels", "own_first", "own_last", "own_joined")
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,22 +287,9 @@ class Neighbourhood:
 
     @classmethod
     def of(cls, lines, cells, max_changes, weights=None, deadline=np.inf):
-        """The neighbourhood of rows.
+        """The neighbourhood of rows: their cells, inside the domain, and weights (None: 1).
 
-        Parameters
-        ----------
-        lines : Lines
-        cells : int32 array of shape (n, n_axes)
-            Cells of the rows, inside the domain.
-        max_changes : {0, 1}
-        weights : array of shape (n,) or None
-            Of the rows; None: 1.
-        deadline : float
-
-        Raises
-        ------
-        Stopped
-            When the time is up.
+        At most one change is allowed. Raises `Stopped` when the deadline has passed.
         """
         cells, place = np.unique(cells, axis=0, return_inverse=True)
         cells = np.ascontiguousarray(cells, dtype=np.int32)
@@ -392,18 +325,12 @@ class Neighbourhood:
         place[kept] = np.arange(len(kept))
         runs = self.runs[place[self.runs[:, 0]] >= 0]
         runs[:, 0] = place[runs[:, 0]]
-        rows = [
-            np.ascontiguousarray(getattr(self, name)[kept])
-            for name in ("cells", "weights", "labels", "own_first", "own_last", "own_joined")
-        ]
+        rows = [np.ascontiguousarray(getattr(self, name)[kept]) for name in _OF_ROWS]
         return Neighbourhood(self.max_changes, *rows, np.ascontiguousarray(runs))
 
     def joined_with(self, other):
         """The neighbourhood of the rows of both."""
         runs = other.runs.copy()
         runs[:, 0] += len(self.cells)
-        both = [
-            np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in ("cells", "weights", "labels", "own_first", "own_last", "own_joined")
-        ]
+        both = [np.concatenate([getattr(self, name), getattr(other, name)]) for name in _OF_ROWS]
         return Neighbourhood(self.max_changes, *both, np.concatenate([self.runs, runs]))

@@ -10,9 +10,10 @@ decided, as far as it can be listed, by the models' own answers.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import cached_property
+from sys import maxsize
+from time import monotonic
 
 import numpy as np
 from scipy.special import expit
@@ -119,12 +120,7 @@ class Closeness:
     # ------------------------------------------------------------------ the models' own answers
 
     def ask(self, cells):
-        """By how much the models' own answers differ beyond the tolerance, and which do.
-
-        Returns
-        -------
-        bool array of shape (n,)
-        """
+        """Which of some cells the models' own answers differ at beyond the tolerance, as bools."""
         apart = np.zeros(len(cells), dtype=bool)
         for i in range(0, len(cells), ASKED):
             part = slice(i, i + ASKED)
@@ -154,20 +150,22 @@ class Closeness:
     def _on_lines(self, cells, axis):
         """Excess over the relative tolerance, and the difference, along an axis through cells.
 
-        Returns
-        -------
-        excess, difference : float64 arrays of shape (n, cells of the axis)
+        Both are float64 of shape (n, cells of the axis).
         """
+        a, b = np.split(self._sums_on_lines(cells, axis), 2, axis=1)
+        difference = np.abs(a - b)
+        excess = (difference - self.rtol * np.abs(b)).max(axis=1)
+        shape = len(cells), self.axes.shape[axis]
+        return excess.reshape(shape), difference.max(axis=1).reshape(shape)
+
+    def _sums_on_lines(self, cells, axis):
+        """Both models' outputs, side by side, at all cells of lines, one line after the other."""
         length = self.axes.shape[axis]
         sums = np.tile(np.concatenate(self.start), (len(cells) * length, 1))
         paint_lines(
             self.trees.nodes, self.trees.offsets[:-1], self._numbers, cells, axis, length, sums
         )
-        a, b = np.split(sums, 2, axis=1)
-        difference = np.abs(a - b)
-        excess = (difference - self.rtol * np.abs(b)).max(axis=1)
-        shape = len(cells), length
-        return excess.reshape(shape), difference.max(axis=1).reshape(shape)
+        return sums
 
     def climb(self, rng, deadline=np.inf):
         """Move random cells, one coordinate after the other, to where the excess is largest."""
@@ -177,7 +175,7 @@ class Closeness:
         for _ in range(SWEEPS):
             before = cells.copy()
             for axis in rng.permutation(len(shape)):
-                if time.monotonic() >= deadline:
+                if monotonic() >= deadline:
                     break
                 excess, _ = self._on_lines(cells, axis)
                 own = excess[np.arange(len(cells)), cells[:, axis]]
@@ -195,19 +193,7 @@ class Closeness:
             self.ask(cells)
 
     def near(self, cells, max_changes, deadline=np.inf):
-        """Compare the models at every point near some rows.
-
-        Parameters
-        ----------
-        cells : int32 array of shape (n_rows, n_axes)
-        max_changes : int
-        deadline : float
-            On the clock of ``time.monotonic()``.
-
-        Returns
-        -------
-        Found
-        """
+        """Compare the models at every point near some rows, cells of shape (n_rows, n_axes)."""
         found = self.found
         apart = self.ask(cells)
         if apart.any() or max_changes == 0:
@@ -224,7 +210,7 @@ class Closeness:
             for i in range(0, len(walked), step):
                 part = slice(i, i + step)
                 for axis in range(len(shape)):
-                    if time.monotonic() >= deadline:
+                    if monotonic() >= deadline:
                         found.reason = "time"
                         return found
                     on = np.flatnonzero(from_axis[part] <= axis)
@@ -249,7 +235,7 @@ class Closeness:
         # the furthest first
         order = np.argsort(-excess[at, position], kind="stable")
         for i in range(0, len(order), ASKED):
-            if time.monotonic() >= deadline:
+            if monotonic() >= deadline:
                 self.found.reason = "time"
                 return False
             part = order[i : i + ASKED]
@@ -283,26 +269,21 @@ class Closeness:
 
     def _furthest(self):
         """A bound on all differences, before anything is searched."""
-        one, two = self.leaves
-        apart, start = one - two, self.start[0] - self.start[1]
-        top = self.trees.most(np.hstack([apart, -apart])) + np.concatenate([start, -start])
+        return self._largest(self.leaves[0] - self.leaves[1], self.start[0] - self.start[1])
+
+    def _largest(self, leaves, start):
+        """A bound on the absolute value of some sums."""
+        top = self.trees.most(np.hstack([leaves, -leaves])) + np.concatenate([start, -start])
         return float(top.max()) + self.margin
 
     def _most_allowed(self):
         """The tolerance where the second model's answer is largest."""
         if self.rtol == 0:
             return self.atol
-        two, start = self.leaves[1], self.start[1]
-        top = self.trees.most(np.hstack([two, -two])) + np.concatenate([start, -start])
-        return self.atol + self.rtol * (float(top.max()) + self.margin)
+        return self.atol + self.rtol * self._largest(self.leaves[1], self.start[1])
 
-    def everywhere(self, rng, deadline=np.inf, max_boxes=None):
-        """Compare the models at every point of the domain.
-
-        Returns
-        -------
-        Found
-        """
+    def everywhere(self, rng, deadline=np.inf, max_boxes=maxsize):
+        """Compare the models at every point of the domain."""
         found = self.found
         found.bound = self._furthest()
         self.climb(rng, deadline)
@@ -318,7 +299,7 @@ class Closeness:
             return
         bar, last = self.atol + self.margin, self.atol - self.margin
         bars = bar + (found.bound - bar) * 0.5 ** np.arange(1, BARS) if found.bound > bar else []
-        for level, limit in [*((b, None) for b in bars), (bar, None), (last, GREY_BOXES)]:
+        for level, limit in [*((b, maxsize) for b in bars), (bar, maxsize), (last, GREY_BOXES)]:
             below, reason = self._is_below(level, self.ask, limit, deadline, max_boxes, self.rtol)
             if found.cell is not None:
                 found.outcome = False
@@ -364,10 +345,9 @@ class Closeness:
         """Search for points above a bar: a bound on the excess, and what ended the search."""
         bound = -np.inf
         for forms, start, need in self._cases(bar, rtol):
-            room = None if max_boxes is None else max_boxes - self.n_boxes
-            if room is not None and room <= 0:
+            room = max_boxes - self.n_boxes
+            if room <= 0:
                 return np.inf, "boxes"
-            own_limit = limit is not None and (room is None or limit < room)
             cells = self.search.find(
                 forms,
                 start,
@@ -375,12 +355,12 @@ class Closeness:
                 outside=self.outside,
                 judge=judge,
                 deadline=deadline,
-                max_boxes=limit if own_limit else room,
+                max_boxes=min(limit, room),
             )
             self.n_boxes += self.search.n_boxes
             if len(cells):
                 return np.inf, None
-            if self.search.stopped == "boxes" and own_limit:
+            if self.search.stopped == "boxes" and limit < room:
                 return np.inf, "rounding"
             if self.search.stopped is not None:
                 return np.inf, self.search.stopped
@@ -424,12 +404,8 @@ class CloseOdds(Closeness):
         return answers
 
     def _on_lines(self, cells, axis):
-        length = self.axes.shape[axis]
-        sums = np.tile(np.concatenate(self.start), (len(cells) * length, 1))
-        paint_lines(
-            self.trees.nodes, self.trees.offsets[:-1], self._numbers, cells, axis, length, sums
-        )
-        difference = np.abs(np.diff(expit(sums), axis=1)).reshape(len(cells), length)
+        apart = np.abs(np.diff(expit(self._sums_on_lines(cells, axis)), axis=1))
+        difference = apart.reshape(len(cells), self.axes.shape[axis])
         return difference, difference
 
     def _furthest(self):

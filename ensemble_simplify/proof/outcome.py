@@ -114,7 +114,7 @@ def near_in_words(max_changes):
 def shown_row(row):
     if hasattr(row, "columns"):
         values = [(name, row[name].tolist()[0]) for name in row.columns[:8]]
-        pairs = [f"{name}={_plain(value)}" for name, value in values]
+        pairs = [f"{name}={shown_entry(value)}" for name, value in values]
         return ", ".join(pairs) + (", ..." if row.shape[1] > 8 else "")
     if row.dtype == object:
         return str(row.ravel().tolist())
@@ -122,5 +122,5 @@ def shown_row(row):
     return "[" + ", ".join(entries) + (", ..." if len(row) > 8 else "") + "]"
 
 
-def _plain(value):
+def shown_entry(value):
     return f"{value:.9g}" if isinstance(value, float) else repr(value)

@@ -6,7 +6,7 @@ Boxes are settled by bounds on the restricted trees of each model (`_certify`), 
 
 from __future__ import annotations
 
-import time
+from time import monotonic
 
 import numpy as np
 
@@ -34,7 +34,7 @@ TIE_TREE = 250.0
 TIE_SCORE = 15.0
 
 
-def prove(space, end, max_boxes, near_ties=True):
+def prove(space, deadline, max_boxes, near_ties=True):
     """Prove that no cell of the domain has two wrong answers, or find such a cell.
 
     Two different answers are wrong, unless the space says which pairs are.
@@ -43,9 +43,9 @@ def prove(space, end, max_boxes, near_ties=True):
     ----------
     space : Space
         Of two forests.
-    end : float
-        On the clock of ``time.perf_counter()``.
-    max_boxes : int or None
+    deadline : float
+        On the clock of ``time.monotonic()``.
+    max_boxes : int
     near_ties : bool
         Whether to look for a difference near ties first, which can take seconds.
 
@@ -61,27 +61,25 @@ def prove(space, end, max_boxes, near_ties=True):
     if space.changed is not None:
         stack = space.changed
         if near_ties:
-            n_boxes, cells = _search_ties(space, end)
+            n_boxes, cells = _search_ties(space, deadline)
             if cells is not None:
                 return False, cells, n_boxes
     for lo, hi in stack:
         equal, first = None, FIRST_BOXES
         while equal is None:
-            left = None if max_boxes is None else max_boxes - n_boxes
-            if time.perf_counter() >= end or (left is not None and left <= 0):
+            left = max_boxes - n_boxes
+            if monotonic() >= deadline or left <= 0:
                 return None, None, n_boxes
             # a bound on each vote alone is all it takes for most pairs
-            limit = left if space.pair is None else _least(left, first)
-            equal, cells, looked_at = certify(space, lo, hi, end, limit)
+            limit = left if space.pair is None else min(left, first)
+            equal, cells, looked_at = certify(space, lo, hi, deadline, limit)
             n_boxes += looked_at
             if equal is not None or space.pair is None:
                 break
-            left = None if max_boxes is None else max_boxes - n_boxes
-            deadline = time.monotonic() + end - time.perf_counter()
-            box = None
+            box, left = None, max_boxes - n_boxes
             if space.changed is not None:
                 # subtrees that are equal tell more there, if the two are alike in most of the box
-                box, left = (lo, hi), _least(left, first)
+                box, left = (lo, hi), min(left, first)
             equal, cells = space.pair.refute(box, deadline, left)
             n_boxes += space.pair.n_boxes
             first *= MORE_BOXES
@@ -90,22 +88,15 @@ def prove(space, end, max_boxes, near_ties=True):
     return True, None, n_boxes
 
 
-def _least(left, limit):
-    """The lower one of two limits, the first of which may be None."""
-    return limit if left is None else min(left, limit)
-
-
-def certify(space, lo, hi, end, max_boxes):
+def certify(space, lo, hi, deadline, max_boxes):
     """Prove the two models equal in a box by bounds on each: (outcome, cells, boxes)."""
     stack = [(lo, hi)]
     n_boxes = 0
     while stack:
         lo, hi = stack.pop()
-        left = None if max_boxes is None else max_boxes - n_boxes
-        seconds = end - time.perf_counter()
-        if seconds <= 0 or (left is not None and left <= 0):
+        if monotonic() >= deadline or n_boxes >= max_boxes:
             return None, None, n_boxes
-        equal, _, cells = space.certifier.prove(lo, hi, seconds=seconds, max_boxes=left)
+        equal, _, cells = space.certifier.prove(lo, hi, deadline, max_boxes - n_boxes)
         n_boxes += space.certifier.n_boxes
         if equal is None:
             return None, None, n_boxes
@@ -129,22 +120,18 @@ def certify(space, lo, hi, end, max_boxes):
     return True, None, n_boxes
 
 
-def _search_ties(space, end):
+def _search_ties(space, deadline):
     """Look for a cell on which two changed models differ, where the first is nearly tied.
 
     From random cells in the boxes outside of which the models are equal, one coordinate after the
     other goes to where, on its line of cells, the two largest scores are closest. That finds in
     moments what bounds cannot: in a box with hundreds of trees they leave everything open.
 
-    Returns
-    -------
-    n_boxes : int
-        Boxes that were searched.
-    cells : int32 array of shape (1, n_axes) or None
+    Returns the number of boxes that were searched, and the cell, int32 of shape (1, n_axes), or
+    None.
     """
     rng = np.random.default_rng(0)
-    begin = time.perf_counter()
-    end = begin + TIE_SHARE * (end - begin) if end < np.inf else end
+    deadline = TIE_SHARE * deadline + (1.0 - TIE_SHARE) * monotonic()
     n_boxes, work = 0, 0.0
     forest, shape = space.forests[0], space.axes.shape
     for _ in range(TIE_STARTS):
@@ -157,7 +144,7 @@ def _search_ties(space, end):
                     if space.outside is None or _box_around(cells[at], *space.outside) is None:
                         return n_boxes, cells[at : at + 1]
                 for axis in rng.permutation(np.flatnonzero(lo < hi)):
-                    if time.perf_counter() >= end or work >= TIE_WORK:
+                    if monotonic() >= deadline or work >= TIE_WORK:
                         return n_boxes, None
                     a_line = TIE_TREE * forest.n_trees + TIE_SCORE * forest.n_scores * shape[axis]
                     work += TIE_MOVE + TIE_CELLS * a_line

@@ -10,7 +10,7 @@ leads (Lagrange). `near_ties` finds the points at which one such sum is zero but
 
 from __future__ import annotations
 
-import time
+from time import monotonic
 
 import numpy as np
 
@@ -31,24 +31,14 @@ class TooMany(Exception):
 def both_lead(one, two, start, slack, deadline=np.inf):
     """Points at which the first sum and the second are both not negative.
 
-    Parameters
-    ----------
-    one, two : lists of float64 arrays of shape (n_cells of the axis,)
-    start : pair of float
-        Where the sums begin.
-    slack : pair of float
-        How far below zero still counts.
-    deadline : float
-        On the clock of ``time.monotonic()``.
+    `one` and `two` are lists of float64 arrays of shape (n_cells of the axis,); for each sum,
+    `start` says where it begins, and `slack` how far below zero still counts. Raises `TooMany`, or
+    `Stopped` when the deadline has passed.
 
     Returns
     -------
     cells : int32 array of shape (n, n_axes)
         Points that no other point beats in both sums; none iff there is no point at all.
-
-    Raises
-    ------
-    TooMany, Stopped
     """
     order = np.argsort([-(np.ptp(f) + np.ptp(g)) for f, g in zip(one, two, strict=True)])
     mixtures = _mixtures(one, two, start)
@@ -90,23 +80,9 @@ def near_ties(parts, start, slack, deadline=np.inf):
     The two halves of the axes meet in the middle: all sums of each half are listed, and then the
     pairs of a sum of one half with a sum of the other that all but cancels it.
 
-    Parameters
-    ----------
-    parts : list of float64 arrays of shape (n_cells of the axis,)
-    start : float
-        Where the sum begins.
-    slack : float
-        Largest size of a sum that counts.
-    deadline : float
-        On the clock of ``time.monotonic()``.
-
-    Returns
-    -------
-    int32 array of shape (n, n_axes)
-
-    Raises
-    ------
-    TooMany, Stopped
+    `parts` are float64 arrays of shape (n_cells of the axis,), `start` is where the sum begins, and
+    `slack` the largest size of a sum that counts. The points are cells, int32 of shape (n, n_axes).
+    Raises `TooMany`, or `Stopped` when the deadline has passed.
     """
     halves = _even_halves([len(part) for part in parts])
     sums, others = (_all_sums([parts[a] for a in half]) for half in halves)
@@ -172,7 +148,7 @@ def _those_in_pairs(sums, wanted, slack, deadline):
 
 
 def _stop_after(deadline):
-    if time.monotonic() >= deadline:
+    if monotonic() >= deadline:
         raise Stopped
 
 

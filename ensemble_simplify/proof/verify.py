@@ -6,9 +6,10 @@ Nothing of the born-again search is used here: boxes are settled by bounds (`pro
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from numbers import Integral, Real
+from sys import maxsize
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ensemble_simplify.base import (
     StrOptions,
     check_column_names,
     check_missing,
+    deadline_after,
     validate_params,
 )
 from ensemble_simplify.grid import Domain, read_domain
@@ -121,8 +123,9 @@ def verify(
     compared on the rows that float32 represents, the others on every finite row.
 
     Probabilities can be compared where they are means of what trees say (trees, forests, bagging,
-    soft votes of these), and, by `atol` alone, between two boosted classifiers of the same two
-    classes, whose probabilities are a sigmoid of a sum. Others are refused.
+    soft votes of these, and forests converted to ONNX or treelite), and, by `atol` alone, between
+    two boosted classifiers of the same two classes, whose probabilities are a sigmoid of a sum.
+    Others are refused.
 
     Bounds are in real numbers, with margins for all rounding, and what comes within a margin of a
     tie or of the tolerance is decided by the models themselves. So another order of the same trees
@@ -174,14 +177,8 @@ def verify(
     >>> outcome.max_difference <= outcome.max_difference_bound < 0.001
     True
     """
-    begin = time.perf_counter()
+    begin, deadline = monotonic(), deadline_after(time_limit)
     models = [Model.of(model, voting=voting) for model in (model_a, model_b)]
-    forests = [model.forest for model in models]
-    if forests[0].n_features != forests[1].n_features:
-        raise ValueError(
-            f"model_a was fitted on {forests[0].n_features} features, but model_b on "
-            f"{forests[1].n_features}. Compare models of the same columns."
-        )
     tolerance = _tolerance(models, voting, atol, rtol)
     if (X is None) != (max_changes is None):
         raise ValueError(
@@ -200,16 +197,16 @@ def verify(
         inside.check_rows(X)
     for model in models:
         check_missing(inside, model)
-    end = np.inf if time_limit is None else begin + time_limit
+    limits = deadline, maxsize if max_boxes is None else max_boxes
     if tolerance is not None:
-        outcome = compare_numbers(models, inside, tolerance, X, max_changes, end, max_boxes)
+        outcome = compare_numbers(models, inside, tolerance, X, max_changes, *limits)
     else:
-        outcome = compare_labels(models, inside, voting, X, max_changes, end, max_boxes)
+        outcome = compare_labels(models, inside, voting, X, max_changes, *limits)
     row = outcome.counterexample
     return replace(
         outcome,
         counterexample=row if row is None or table.is_plain else table.decode(row[None]),
-        seconds=time.perf_counter() - begin,
+        seconds=monotonic() - begin,
         domain=domain,
         max_changes=max_changes,
         tolerance=tolerance,

@@ -12,7 +12,8 @@ rounding: points within the margins are decided by the ensembles' own ``predict`
 
 from __future__ import annotations
 
-import time
+from sys import maxsize
+from time import monotonic
 
 import numpy as np
 
@@ -31,29 +32,16 @@ SAME = 1e-9
 # Cells that are put to the forests at once.
 ASKED = 1 << 14
 # Boxes that every pair of classes is searched for in turn; then without limit.
-ROUNDS = (256, 16_384, None)
+ROUNDS = (256, 16_384, maxsize)
 
 
 def forms_of(trees, lead, classes, a, b, rounding):
-    """What a point needs at which one vote answers a class, and another vote another class.
+    """What a point needs at which one vote answers `a`, and another vote `b`: forms, start, need.
 
-    Parameters
-    ----------
-    trees : JoinedTrees
-    lead : callable
-        ``lead(vote, a, b)``: the lead of a class over another in one of the two votes: of the
-        leaves, at the start, and the least that counts.
-    classes : pair of int arrays
-        Of the votes.
-    a, b : int
-        What the first and the second answer.
-    rounding : callable
-        ``rounding(m)``: largest error of a sum of `m` times the first lead and the second one.
-
-    Returns
-    -------
-    forms, start, need : float64 arrays
-        See ``JointSearch.find``.
+    See ``JointSearch.find``. `classes` are the labels of each vote. ``lead(vote, a, b)`` is the
+    lead of a class over another in one of the two votes: of the leaves, at the start, and the least
+    that counts. ``rounding(m)`` is the largest error of a sum of `m` times the first lead and the
+    second.
     """
     first, second = classes
     forms = [(*lead(0, a, k), rounding(1.0)) for k in first.tolist() if k != a]
@@ -140,16 +128,10 @@ class PairOfVotes:
         """What a point needs at which the first forest answers a label, the second another."""
         return forms_of(self.trees, self._lead, self.columns, a, b, self.rounding)
 
-    def refute(self, box=None, deadline=np.inf, max_boxes=None):
+    def refute(self, box=None, deadline=np.inf, max_boxes=maxsize):
         """Look for a cell on which the forests' own answers differ, or are wrong.
 
-        Parameters
-        ----------
-        box : pair of int32 arrays or None
-            Where to look; None: everywhere.
-        deadline : float
-            On the clock of ``time.monotonic()``.
-        max_boxes : int or None
+        `box` says where to look; None: everywhere.
 
         Returns
         -------
@@ -167,18 +149,15 @@ class PairOfVotes:
         for limit in ROUNDS:
             left = []
             for a, b in pairs:
-                room = None if max_boxes is None else max_boxes - self.n_boxes
-                if time.monotonic() >= deadline or (room is not None and room <= 0):
+                if monotonic() >= deadline or self.n_boxes >= max_boxes:
                     return None, none
-                if limit is not None:
-                    room = limit if room is None else min(room, limit)
                 cells = self.search.find(
                     *self.case(a, b),
                     box=box,
                     outside=self.outside,
                     judge=self.differ,
                     deadline=deadline,
-                    max_boxes=room,
+                    max_boxes=min(limit, max_boxes - self.n_boxes),
                 )
                 self.n_boxes += self.search.n_boxes
                 if len(cells):
@@ -243,7 +222,7 @@ class PairOfVotes:
     def _refuting(self, cells, deadline):
         """The first of some cells on which the forests' own answers differ, if there is one."""
         for i in range(0, len(cells), ASKED):
-            if time.monotonic() >= deadline:
+            if monotonic() >= deadline:
                 raise Stopped
             part = cells[i : i + ASKED]
             differ = self.differ(part)

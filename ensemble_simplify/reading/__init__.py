@@ -1,6 +1,11 @@
 """What a fitted model means: its trees, its sums, its decision, its table.
 
-`model` is the way in, `sklearn` and the other families know where an ensemble keeps its trees.
+`model` is the way in: `Model.of` reads a model into a `forest`, and asks the model itself.
+`sklearn`, `boosting` and `onnx_treelite` know where ensembles keep their trees, `pipelines` what
+transformers do before; all answer with `trees`, in which `_category_splits` turns tests of sets of
+codes into thresholds.
+`sums` is the linear form of the trees, `units` splits votes over votes into such sums, `decision`
+turns sums into answers, and `table` turns a user's rows into numbers and back.
 """
 
 from ensemble_simplify.reading.decision import Vote

@@ -85,14 +85,10 @@ def _unknown_layout(estimator):
 
 
 def _categories_of_hist(estimator):
-    """The user's column of each that the trees see, and categories of the first of these.
+    """The user's column of each that the trees see (None: the same), and lists of categories.
 
-    Where there are categories, their columns come first, encoded by position.
-
-    Returns
-    -------
-    seen : ndarray of intp or None
-    categories : list of ndarray
+    Where there are categories, their columns come first, encoded by position; the lists are of
+    these.
     """
     encoders = estimator._preprocessor
     if encoders is None:
@@ -109,14 +105,10 @@ def _categories_of_hist(estimator):
 
 
 def _codes_of_hist(estimator, seen, categories):
-    """What stands for the categories: numbers for themselves, if all are whole, else positions.
+    """What stands for the categories, and the table: see `Reading`.
 
-    Returns
-    -------
-    codes : list of ndarray of int64
-        For each of the first columns that the trees see, the code of each position.
-    table
-        See `Reading`.
+    Codes, one array of int64 for each of the first columns that the trees see, are the categories
+    themselves if all are whole numbers, else their positions.
     """
     if seen is None:
         return [], None

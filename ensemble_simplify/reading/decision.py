@@ -159,9 +159,9 @@ class Vote:
     @property
     def largest_start(self):
         """Largest absolute number from which it, or a member, starts its sums."""
-        own = 0.0 if self.init is None else np.abs(self.init).max()
+        own = 0.0 if self.init is None else float(np.abs(self.init).max())
         if self.offset is not None:
-            own += self.divisor * np.abs(self.offset).max()
+            own += self.divisor * float(np.abs(self.offset).max())
         return max([own, *(member.largest_start for member in self.members)])
 
 
@@ -174,21 +174,11 @@ class Part(NamedTuple):
 
 
 def parts_of(vote, columns, factor=1.0, *, through_labels=False):
-    """The votes without members of which a mean of means is made.
+    """The votes without members of which a mean of means is made, as a list of `Part`.
 
-    Parameters
-    ----------
-    vote : Vote
-    columns : ndarray of int
-        The column, in the whole, of each of its classes.
-    factor : float
-        What it is multiplied by in the whole.
-    through_labels : bool
-        Whether members count that are asked for their labels.
-
-    Returns
-    -------
-    list of Part, or None where a member is asked for its label
+    `columns` are those, in the whole, of the vote's classes, `factor` is what it is multiplied by
+    there. None where a member is asked for its label, unless such members count
+    (`through_labels`).
     """
     if not vote.members:
         return [Part(vote, columns, factor)]

@@ -17,29 +17,10 @@ from sklearn.utils import check_array
 from ensemble_simplify.grid import float32_floor
 from ensemble_simplify.reading.decision import Vote, labels_of, one_hot, scores_of
 from ensemble_simplify.reading.pipelines import unwrap
-from ensemble_simplify.reading.sklearn import (
-    keep_members,
-    n_features_of,
-    read,
-    readable,
-    table_of,
-    widen_members,
-)
+from ensemble_simplify.reading.sklearn import n_features_of, read, readable
 from ensemble_simplify.reading.sums import class_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
 from ensemble_simplify.reading.trees import name_of
-
-__all__ = [
-    "Forest",
-    "Vote",
-    "keep_members",
-    "read_forest",
-    "readable",
-    "table_of",
-    "tree_estimators",
-    "unwrap",
-    "widen_members",
-]
 
 # Rows times trees that `predict_index` routes at once.
 _BATCH = 1 << 20
@@ -127,17 +108,9 @@ class Forest:
         return 0 if self.classes is None else self.classes.shape[0]
 
     def apply(self, X):
-        """Return the leaf in which each row ends, in every tree.
+        """The leaf in which each row ends in every tree: intp of shape (n_rows, n_trees).
 
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            Finite rows, or with missing values; cast to float32.
-
-        Returns
-        -------
-        ndarray of intp, shape (n_rows, n_trees)
-            Node numbers over the whole forest.
+        Rows are cast to float32, and may have missing values; leaves are numbered over the forest.
         """
         return np.ascontiguousarray(self._route(_rows_of_float32(X)).T)
 
@@ -169,53 +142,26 @@ class Forest:
         return leaves.reshape(self.n_trees, n_rows)
 
     def decide(self, sums):
-        """Turn sums of leaf votes into classes, as the ensemble itself does.
+        """Turn sums of leaf votes into class indices (or values), as the ensemble itself does.
 
-        Parameters
-        ----------
-        sums : callable
-            ``sums(start, stop, init)`` returns a float64 array of shape (n_rows,
-            n_scores): `init` (None: zeros) plus the leaf votes of trees ``start,
-            ..., stop - 1``, added one tree after the other in float64. May be called
-            several times: once for each member, or (XGBoost) for each tree.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Class indices (intp); for regression, the predicted values (float64).
+        ``sums(start, stop, init)`` returns a float64 array of shape (n_rows, n_scores): `init`
+        (None: zeros) plus the leaf votes of trees ``start, ..., stop - 1``, added one tree after
+        the other in float64. It may be called several times: once for each member, or (XGBoost) for
+        each tree.
         """
         if self.classes is None:
             return scores_of(self.vote, sums)[:, 0]
         return labels_of(self.vote, sums)
 
     def predict_index(self, X):
-        """Predict rows: class indices, or values for regression.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
+        """Predict rows: class indices, or values for regression."""
         X = _rows_of_float32(X)
         step = max(1, _BATCH // max(1, self.n_trees))
         parts = [self.decide_at(self._route(X[i : i + step])) for i in range(0, X.shape[0], step)]
         return np.concatenate(parts)
 
     def decide_at(self, nodes):
-        """Turn the nodes where rows end into classes, or values for regression.
-
-        Parameters
-        ----------
-        nodes : ndarray of intp, shape (n_trees, n_rows)
-            Node numbers over the whole forest, of every tree.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
+        """Classes, or values, of rows by their nodes in all trees: intp of (n_trees, n_rows)."""
 
         def sums(start, stop, init):
             total = np.zeros((nodes.shape[1], self.n_scores))
@@ -254,22 +200,18 @@ def _rows_of_float32(X):
 
 
 def read_forest(estimator, *, voting="estimator"):
-    """Read a fitted ensemble.
+    """Read a fitted ensemble, which is left as it is, as a `Forest`.
 
     Parameters
     ----------
     estimator : estimator
         A fitted ensemble of trees; an estimator of this package that holds a tree or an
         ensemble; a ``Pipeline`` that ends in one of these after scalers, imputers and selectors
-        of columns; or a ``FrozenEstimator`` around one. It is left as it is.
+        of columns; or a ``FrozenEstimator`` around one.
     voting : {"estimator", "hard"}, default="estimator"
         ``"estimator"``: the forest decides exactly as ``estimator.predict``
         (with ``n_jobs=None``). ``"hard"``: majority of the trees' labels, each
         tree with the same weight, ties to the smaller class index; not for boosting.
-
-    Returns
-    -------
-    Forest
 
     Raises
     ------
@@ -301,17 +243,10 @@ def read_forest(estimator, *, voting="estimator"):
 
 
 def tree_estimators(estimator):
-    """List the fitted scikit-learn trees of an ensemble, in the order of `read_forest`.
+    """The fitted scikit-learn trees of an ensemble (no pipeline), in the order of `read_forest`.
 
-    Parameters
-    ----------
-    estimator : estimator
-        As for `read_forest`, but for pipelines, whose trees split transformed columns.
-
-    Returns
-    -------
-    list of (DecisionTreeClassifier or DecisionTreeRegressor, ndarray or None)
-        Each tree with the indices of the features it was fitted on (None: all of them).
+    Each comes with the indices of the features it was fitted on (None: all of them). TypeError if
+    the trees are none of scikit-learn's, or split transformed columns.
     """
     trees = read(estimator).trees
     if any(tree.estimator is None for tree in trees):

@@ -45,20 +45,7 @@ class Model:
 
     @classmethod
     def of(cls, fitted, *, voting="estimator", classifier=False):
-        """Read a fitted model; see `read_forest`.
-
-        Parameters
-        ----------
-        fitted : estimator
-        voting : {"estimator", "hard"}, default="estimator"
-        classifier : bool, default=False
-            Whether to refuse regressors.
-
-        Raises
-        ------
-        TypeError
-            If it is a regressor, or of a kind that cannot be read.
-        """
+        """Read a fitted model; see `read_forest`. With `classifier`, regressors raise TypeError."""
         estimator = unwrap(fitted)
         forest = read_forest(estimator, voting=voting)
         if classifier and forest.classes is None:
@@ -108,21 +95,15 @@ class Model:
 def common_table(models, X=None):
     """The table whose rows of numbers two models are put; each is asked in its own words.
 
-    Parameters
-    ----------
-    models : list of two Model
-    X : frame or array-like or None
-        Rows of the user's: the models are asked in their dtypes.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    ValueError
-        If they take tables of different levels.
+    With rows `X` of the user's, the models are asked in their dtypes. ValueError if the models take
+    other numbers of columns, or tables of different levels.
     """
+    widths = [len(model.table) for model in models]
+    if widths[0] != widths[1]:
+        raise ValueError(
+            f"model_a was fitted on {widths[0]} features, but model_b on {widths[1]}. Compare "
+            "models of the same columns."
+        )
     table = Table.common([model.table for model in models])
     if X is not None:
         for model in models:

@@ -28,6 +28,42 @@ class _ExchangeModel:
     def __sklearn_is_fitted__(self):
         return True
 
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict rows with the runtime of the format.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows; they are cast to the type of the runtime.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels; numbers for regression.
+        """
+        return self._predicted(X)
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Probabilities of the classes, as the runtime of the format answers them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows; they are cast to the type of the runtime.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            In the order of ``classes_``.
+        """
+        return self._probabilities(X)
+
+    def _predicted(self, X):
+        raise NotImplementedError
+
+    def _probabilities(self, X):
+        raise NotImplementedError
+
     def _rows(self, X, dtype):
         X = np.ascontiguousarray(np.asarray(X, dtype=np.float64).astype(dtype))
         if X.ndim != 2 or X.shape[1] != self.n_features_in_:
@@ -101,19 +137,7 @@ class TreeliteModel(_ExchangeModel):
                     f"classes={classes!r}, but the model has {n_classes} classes. Name these."
                 )
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            Rows; they are cast to the type of the runtime.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Labels; numbers for regression.
-        """
+    def _predicted(self, X):
         scores = self._scores(X, pred_margin=True)
         if not hasattr(self, "classes_"):
             return scores[:, 0]
@@ -121,19 +145,7 @@ class TreeliteModel(_ExchangeModel):
             return self.classes_[(scores[:, 0] > 0).astype(np.intp)]
         return self.classes_[scores.argmax(axis=1)]
 
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Probabilities of the classes, as GTIL answers them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            Rows; they are cast to the type of the runtime.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            In the order of ``classes_``.
-        """
+    def _probabilities(self, X):
         upper = self._scores(X, pred_margin=False)
         return upper if upper.shape[1] > 1 else np.column_stack([1 - upper, upper])
 
@@ -353,35 +365,11 @@ class OnnxModel(_ExchangeModel):
         features = self._array("nodes_featureids")
         self.n_features_in_ = known or int(features.max(initial=0)) + 1
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict rows with onnxruntime.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            Rows; they are cast to the type of the runtime.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Labels; numbers for regression.
-        """
+    def _predicted(self, X):
         answer = self._run(X, self._answer)
         return np.asarray(answer).ravel()
 
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Probabilities of the classes with onnxruntime.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            Rows; they are cast to the type of the runtime.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            In the order of ``classes_``.
-        """
+    def _probabilities(self, X):
         name = [out.name for out in self.model.graph.output if out.name != self._answer]
         if len(name) != 1:
             raise self._refused("it does not have one output beside the labels")

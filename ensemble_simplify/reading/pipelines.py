@@ -109,8 +109,8 @@ class Transformers:
                 names,
                 tuple(self._levels),
                 unknown,
-                as_none=frozenset(self._as_none),
-                as_nan=frozenset(self._as_nan),
+                as_none=tuple(sorted(self._as_none)),
+                as_nan=tuple(sorted(self._as_nan)),
             )
         if names is not None and any(isinstance(s, ColumnTransformer) for _, s in self._steps):
             self._decoded = self.table or Table.of_numbers(self.n_features, names)
@@ -228,21 +228,11 @@ class Transformers:
         return _numbers(X)
 
     def fold(self, feature, threshold, single):
-        """Turn tests of output columns into tests of the input columns that decide alike.
+        """Find the tests of the rows that go in which decide as tests of those that come out.
 
-        Parameters
-        ----------
-        feature : ndarray of intp, shape (n_tests,)
-            Output column of each test.
-        threshold : ndarray of float64, shape (n_tests,)
-            Values that are at most this pass.
-        single : ndarray of bool, shape (n_tests,)
-            Whether the value is rounded to float32 before it is compared.
-
-        Returns
-        -------
-        Folded
-            In terms of the columns ``source[feature]``.
+        `feature` is the column of each test among those that come out; values that are at most its
+        `threshold` pass, once they are rounded to float32 where `single`. The `Folded` tests are in
+        terms of the columns ``source[feature]``.
         """
         n_tests, source = len(feature), self.source[feature]
         numbers = np.ones(n_tests, dtype=bool)
@@ -311,18 +301,18 @@ class Transformers:
 
 @dataclass(frozen=True, eq=False)
 class Folded:
-    """Tests of the rows that go into a pipeline.
+    """Tests of the rows that go into a pipeline; arrays of shape (n_tests,).
 
     Attributes
     ----------
-    threshold : ndarray of float64, shape (n_tests,)
+    threshold : ndarray of float64
         Float32, or ``-inf``; infinity for tests of codes.
-    falls : ndarray of bool, shape (n_tests,)
+    falls : ndarray of bool
         Whether the transformed value falls where the value rises: then values above the threshold
         pass.
     sets : dict of int to pair of bool arrays
         For tests of columns with levels, which codes pass, and which come out as missing.
-    missing_passes, missing_stays : ndarrays of bool, shape (n_tests,)
+    missing_passes, missing_stays : ndarrays of bool
         Whether a missing value passes, or comes out as one and is for the tree to send.
     """
 

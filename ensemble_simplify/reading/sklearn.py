@@ -47,17 +47,9 @@ _WRAPPED = ("decision_tree_", "pruned_estimator_")
 
 
 def read(estimator, *, within=None):
-    """Read a fitted ensemble.
+    """Read a fitted ensemble as a `Reading`.
 
-    Parameters
-    ----------
-    estimator : estimator
-    within : int or None
-        Number of features that the ensemble around it gives; None: it stands alone.
-
-    Returns
-    -------
-    Reading
+    `within` is the number of features that the ensemble around it gives; None: it stands alone.
     """
     estimator = readable(estimator)
     family = _family_of(estimator)
@@ -108,18 +100,7 @@ def n_features_of(estimator):
 
 
 def table_of(estimator, forest=None):
-    """The tables that a fitted model takes.
-
-    Parameters
-    ----------
-    estimator : fitted estimator
-    forest : Forest or None
-        As it was read, which spares reading it again.
-
-    Returns
-    -------
-    Table
-    """
+    """The tables that a fitted model takes; `forest`, if given, spares reading it again."""
     estimator = unwrap(estimator)
     own = vars(estimator).get("_table") if _is_ours(type(estimator)) else None
     if own is not None:
@@ -235,14 +216,7 @@ _CATEGORICAL = (
 
 
 def keep_members(estimator, members):
-    """Leave all but some members out of an averaging ensemble of scikit-learn, in place.
-
-    Parameters
-    ----------
-    estimator : fitted forest or bagging ensemble
-    members : ndarray of intp
-        Ascending.
-    """
+    """Leave all but some members, ascending, out of a fitted forest or bagging, in place."""
     estimator.estimators_ = [estimator.estimators_[i] for i in members]
     estimator.set_params(n_estimators=len(members))
     if isinstance(estimator, (BaggingClassifier, BaggingRegressor)):
@@ -254,15 +228,7 @@ def keep_members(estimator, members):
 def widen_members(estimator, features, n_features, names=None):
     """Let a bagging ensemble that was fitted on some columns take rows of all, in place.
 
-    Parameters
-    ----------
-    estimator : fitted bagging ensemble
-    features : ndarray of intp
-        The columns that it was fitted on.
-    n_features : int
-        Number of columns of the rows that it shall take.
-    names : ndarray of str, shape (n_features,), or None
-        Names of all columns.
+    `features` are the columns that it was fitted on, `names` are those of all `n_features`.
     """
     estimator.estimators_features_ = [features[own] for own in estimator.estimators_features_]
     estimator.n_features_in_ = n_features

@@ -62,18 +62,9 @@ class Sums:
 
 
 def class_sums(forest, vote=None):
-    """The sums whose largest column is the class that a vote answers.
+    """The sums whose largest column is the class that a vote answers (None: the forest's own).
 
-    Parameters
-    ----------
-    forest : Forest
-    vote : Vote or None
-        A part of the forest's own vote; None: all of it.
-
-    Returns
-    -------
-    Sums or None
-        None where the vote adds up labels of ensembles, and for regression.
+    None where the vote adds up labels of ensembles, and for regression.
     """
     if forest.classes is None:
         return None
@@ -120,10 +111,7 @@ def class_sums(forest, vote=None):
 def number_sums(forest):
     """The sums that a regressor answers, or the probabilities of a classifier.
 
-    Returns
-    -------
-    Sums or None
-        None where probabilities are no sums: votes of labels, and behind a sigmoid or softmax.
+    None where probabilities are no sums: votes of labels, and behind a sigmoid or softmax.
     """
     n_outputs = max(forest.n_classes, 1)
     parts = parts_of(forest.vote, np.arange(n_outputs))
@@ -149,12 +137,9 @@ def number_sums(forest):
 
 
 def odds_sums(forest):
-    """The log-odds of the upper of two classes, of which the probability is the sigmoid.
+    """The log-odds, in one column, of the upper of two classes: the probability is their sigmoid.
 
-    Returns
-    -------
-    Sums or None
-        Of one column; None where there is no such.
+    None where there is no such.
     """
     vote = forest.vote
     if vote.link != "sigmoid" or vote.members or forest.n_classes != 2:

@@ -33,10 +33,10 @@ class Table:
         What other levels are: refused by the model, a code after the last one, or missing.
     as_category : bool
         Whether the model wants columns with levels as pandas' categories.
-    as_none : frozenset of int
+    as_none : tuple of int
         Columns with levels whose missing values the model knows as None. In others they are NaN,
         and None is taken for one unless the model knows a level NaN, which is not None to it.
-    as_nan : frozenset of int
+    as_nan : tuple of int
         Columns with levels of which the model knows NaN as a level or fills it in.
     codes : ndarray of bool, shape (n_columns,), or None
         Columns of numbers that are codes of categories themselves, whole and from 0; None: none.
@@ -55,8 +55,8 @@ class Table:
     levels: tuple
     unknown: tuple
     as_category: bool = False
-    as_none: frozenset = frozenset()
-    as_nan: frozenset = frozenset()
+    as_none: tuple = ()
+    as_nan: tuple = ()
     codes: np.ndarray | None = None
     frame: type | None = None
     dtypes: tuple | None = None
@@ -102,10 +102,7 @@ class Table:
     def common(cls, tables):
         """The table whose rows two models are put, each in its own words.
 
-        Raises
-        ------
-        ValueError
-            If they have different levels.
+        ValueError if they have different levels.
         """
         with_levels = [table for table in tables if not table.is_plain]
         if with_levels and not with_levels[0].same_levels(with_levels[-1]):
@@ -159,22 +156,11 @@ class Table:
     # ------------------------------------------------------------------ rows to numbers
 
     def encode(self, X):
-        """Numbers for a table; one of numbers alone stays as it is.
+        """Numbers for a table, a frame of the same type or an array; one of numbers alone stays.
 
-        Parameters
-        ----------
-        X : frame or array-like of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        frame of the same type, or ndarray, of shape (n_rows, n_columns)
-            float64; codes in columns with levels.
-
-        Raises
-        ------
-        ValueError
-            If the number of columns is another, or a level is not known and the model refuses
-            such, or an entry of a column of numbers is none.
+        Columns with levels become codes, all are float64. ValueError if the number of columns is
+        another, or a level is not known and the model refuses such, or an entry of a column of
+        numbers is none.
         """
         if self.is_plain:
             return X
@@ -195,13 +181,7 @@ class Table:
     def read(self, X, dtype=np.float64, name="X"):
         """A checked array of numbers for rows of the table, NaN where they lack one.
 
-        Parameters
-        ----------
-        X : frame or array-like of shape (n_rows, n_columns)
-        dtype : dtype or list of dtype, default=float64
-            As for `check_array`.
-        name : str
-            What errors call the rows.
+        `dtype` is that of `check_array`, a list too; errors call the rows by `name`.
         """
         X = check_array(self.encode(X), dtype=dtype, ensure_all_finite="allow-nan")
         self._check_width(X.shape[1], name)
@@ -253,13 +233,7 @@ class Table:
     # ------------------------------------------------------------------ numbers to rows
 
     def decode(self, rows):
-        """Rows of the table for rows of numbers: a frame where there are names.
-
-        Parameters
-        ----------
-        rows : array-like of shape (n_rows, n_columns)
-            Codes, in columns with levels.
-        """
+        """Rows of the table for rows of numbers and codes: a frame where there are names."""
         rows = np.asarray(rows)
         if self.is_plain and (self.names is None or not self._builds_frames()):
             kinds = set(self.dtypes or (None,))
@@ -435,17 +409,7 @@ def is_plain(X):
 
 
 def column_index(key, parameter, n_features, names=None):
-    """Index of a column that a user gave by name or index.
-
-    Parameters
-    ----------
-    key : str or int
-    parameter : str
-        Where it was given, for the error.
-    n_features : int
-    names : ndarray of shape (n_features,) or None
-        Names of the columns of X.
-    """
+    """Index of a column that a user gave by name or index; errors call it `parameter`."""
     if isinstance(key, str):
         if names is None:
             raise ValueError(

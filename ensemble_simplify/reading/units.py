@@ -70,19 +70,7 @@ class Units:
 
 
 def units_of(forest, labels, n_labels):
-    """Split the vote of a forest into units.
-
-    Parameters
-    ----------
-    forest : Forest
-    labels : ndarray of int, shape (n_classes,)
-        The places of its classes among all labels.
-    n_labels : int
-
-    Returns
-    -------
-    Units
-    """
+    """Split the vote of a forest into units; `labels` are the places of its classes among all."""
     splitting = _Splitting(forest, n_labels)
     splitting.add(forest.vote, labels)
     return Units(splitting.units, splitting.value, splitting.unit_of)

@@ -2,9 +2,9 @@
 
 `_estimator` is the public class; `_predictor` asks the predictor. `_samplers` picks the law of
 synthetic rows: `_law`, with its kernel `_smear`, or `_copula`; they manufacture rows inside any
-region. `_columns` says which columns are categorical or move together. `_grower` grows the tree,
-with its kernel `_best_split`; `_grown_tree` prunes it and writes it down; `_fidelity` measures how
-it agrees with the predictor, and how stable it is; `_display` draws the pruning path.
+region. `_coordinates` says which columns are categorical or move together. `_grower` grows the
+tree, with its kernel `_best_split`; `_grown_tree` prunes it and writes it down; `_fidelity` says
+how it agrees with the predictor, and how stable it is; `_display` draws the pruning path.
 """
 
 from ensemble_simplify.representer._display import PruningPathDisplay

@@ -148,82 +148,23 @@ cdef void scan_levels(
                     values[k] = value_of(keys[start[ordered[k].second]])
 
 
-cdef Best find_best(
-    const float64_t[:, ::1] X,
-    const float64_t[:, ::1] answers,
-    const uint8_t[::1] categorical,
-    const float64_t[:, ::1] base_rows,
-    const int64_t[::1] members,
-    intp_t at_least,
-    float64_t[::1] values,
-    float64_t[:, ::1] by_column,
-) noexcept nogil:
-    cdef intp_t n_rows = X.shape[0], j, m
-    cdef vector[float64_t] centred, left
-    cdef vector[uint64_t] keys, spare
-    cdef Best best, of_column
-    cdef Bases bases
-    best.score, best.column, best.n_values, best.threshold = 0.0, -1, 0, 0.0
-    bases.at_least = at_least
-    centre(answers, centred)
-    left.resize(answers.shape[1])
-    for j in range(X.shape[1]):
-        if by_column.shape[0]:
-            by_column[j, 0] = by_column[j, 1] = 0.0
-        sort_column(&X[0, j], X.shape[1], NULL, n_rows, keys, spare)
-        if same_value(keys[0], keys[n_rows - 1]):
-            continue
-        if at_least > 0:
-            bases.values.resize(members.shape[0])
-            for m in range(members.shape[0]):
-                bases.values[m] = <float32_t>base_rows[members[m], j]
-            sort(bases.values.begin(), bases.values.end())
-        if categorical[j]:
-            scan_levels(j, keys, centred, bases, left, &best, values)
-            continue
-        if not by_column.shape[0]:
-            scan_thresholds(j, keys, centred, bases, left, &best)
-            continue
-        of_column.score, of_column.column, of_column.threshold = 0.0, -1, 0.0
-        scan_thresholds(j, keys, centred, bases, left, &of_column)
-        by_column[j, 0], by_column[j, 1] = of_column.score / n_rows, of_column.threshold
-        if of_column.score > best.score:
-            best = of_column
-    return best
-
-
 def best_split(
-    const float64_t[:, ::1] X,
-    const float64_t[:, ::1] answers,
-    const uint8_t[::1] categorical,
-    const float64_t[:, ::1] base_rows,
-    const int64_t[::1] members,
-    intp_t at_least,
-    float64_t[::1] values,  # OUT
-    float64_t[:, ::1] by_column,  # OUT
+    const float64_t[:, ::1] X,              # (n_rows, n_columns), compared in float32
+    const float64_t[:, ::1] answers,        # (n_rows, n_outputs)
+    const uint8_t[::1] categorical,         # (n_columns,)
+    const float64_t[:, ::1] base_rows,      # (n_base_rows, n_columns)
+    const int64_t[::1] members,             # the base rows that lie in the node
+    intp_t at_least,                        # of the members on either side of a split
+    float64_t[::1] values,                  # OUT (n_rows,) that go left, of a categorical column
+    float64_t[:, ::1] by_column,            # OUT (n_columns, 2), or (0, 2) if not wanted
 ):
     """The split of the rows that lowers the variance of the answers most.
 
     The variance is summed over the outputs; with one-hot answers it is the Gini impurity. The
-    first column and the lowest threshold win ties.
-
-    Parameters
-    ----------
-    X : float64 array of shape (n_rows, n_columns)
-        Compared in float32.
-    answers : float64 array of shape (n_rows, n_outputs)
-    categorical : uint8 array of shape (n_columns,)
-        A categorical column is split into two sets of values: every beginning of the order of its
-        levels by mean answer, for one or two outputs; by the mean of every single output, for more.
-    base_rows : float64 array of shape (n_base_rows, n_columns)
-    members : int64 array
-        The base rows that lie in the node.
-    at_least : int
-        Splits that leave fewer of the members on one side are passed over.
-    values : float64 array of shape (n_rows,)
-        Receives the values that go left, for a categorical column.
-    by_column : float64 array of shape (n_columns, 2), or (0, 2) if not wanted
-        Receives every ordered column's own best decrease (0 if it has none) and threshold.
+    first column and the lowest threshold win ties. A categorical column is split into two sets of
+    values: every beginning of the order of its levels by mean answer, for one or two outputs; by
+    the mean of every single output, for more. `by_column` receives every ordered column's own best
+    decrease (0 if it has none) and threshold.
 
     Returns
     -------
@@ -236,9 +177,36 @@ def best_split(
     decrease : float
         Of the variance.
     """
-    cdef Best best
+    cdef intp_t n_rows = X.shape[0], j, m
+    cdef vector[float64_t] centred, left
+    cdef vector[uint64_t] keys, spare
+    cdef Best best, of_column
+    cdef Bases bases
     with nogil:
-        best = find_best(
-            X, answers, categorical, base_rows, members, at_least, values, by_column
-        )
-    return best.column, best.n_values, best.threshold, best.score / X.shape[0]
+        best.score, best.column, best.n_values, best.threshold = 0.0, -1, 0, 0.0
+        bases.at_least = at_least
+        centre(answers, centred)
+        left.resize(answers.shape[1])
+        for j in range(X.shape[1]):
+            if by_column.shape[0]:
+                by_column[j, 0] = by_column[j, 1] = 0.0
+            sort_column(&X[0, j], X.shape[1], NULL, n_rows, keys, spare)
+            if same_value(keys[0], keys[n_rows - 1]):
+                continue
+            if at_least > 0:
+                bases.values.resize(members.shape[0])
+                for m in range(members.shape[0]):
+                    bases.values[m] = <float32_t>base_rows[members[m], j]
+                sort(bases.values.begin(), bases.values.end())
+            if categorical[j]:
+                scan_levels(j, keys, centred, bases, left, &best, values)
+                continue
+            if not by_column.shape[0]:
+                scan_thresholds(j, keys, centred, bases, left, &best)
+                continue
+            of_column.score, of_column.column, of_column.threshold = 0.0, -1, 0.0
+            scan_thresholds(j, keys, centred, bases, left, &of_column)
+            by_column[j, 0], by_column[j, 1] = of_column.score / n_rows, of_column.threshold
+            if of_column.score > best.score:
+                best = of_column
+    return best.column, best.n_values, best.threshold, best.score / n_rows

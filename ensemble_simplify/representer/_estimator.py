@@ -244,10 +244,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         How rows were drawn.
     n_queries_ : int
         Rows that the predictor was asked about for growing, pruning and measuring the tree.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, if all are strings.
+    {features_in}
 
     See Also
     --------
@@ -452,10 +449,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             Weights of the training rows, for the estimator if it is fitted here, and for picking
             rows and values to draw from.
 
-        Returns
-        -------
-        self : RepresenterTree
-            The fitted estimator.
+        {fitted}
         """
         target = self._resolve_target()
         self._refuse_meaningless_options()
@@ -484,7 +478,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             self.classes_ = predictor.classes
 
         training = Bunch(X=X[kept], weight=weight[kept], answers=answers)
-        base = self._base_rows(training, law_seed)
+        most = _MOST_BASE_ROWS if self.sampler == "copula" else np.inf
+        base = _some_rows(len(training.X), most, [law_seed, 5])
         self._law_arguments = {
             "X": training.X[base],
             "weight": training.weight[base],
@@ -500,8 +495,11 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         self.sampling_ = self._resolve_sampling()
         tree = self._grow(law, columns, training, answers[base], seeds)
 
-        truth = answers if y is None else predictor.encode(y[kept])
-        errors = self._selection_errors(tree, law, training, truth, seeds[1])
+        if self.select == "smeared":
+            errors = self._errors_on_new_rows(tree, law, len(training.X), seeds[1])
+        else:
+            truth = answers if y is None else predictor.encode(y[kept])
+            errors = tree.errors(training.X, truth, training.weight, target)
         new = None if y is None else y[held_out]
         aside = RowsAside.of(predictor, X[held_out], new, weight[held_out])
         is_split, self.path_ = self._prune(tree, law, training, errors, aside)
@@ -519,8 +517,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         self.stability_ = None
         if self.n_stability:
             others = [
-                self._grow(law, columns, training, answers[base], self._other_seeds(seeds, k))
-                for k in range(self.n_stability)
+                self._grow(law, columns, training, answers[base], other.generate_state(4).tolist())
+                for other in np.random.SeedSequence(seeds).spawn(self.n_stability)
             ]
             self.stability_ = stability([tree, *others], training.X)
         self.n_queries_ = predictor.n_queries
@@ -619,23 +617,6 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             Model(model, table), target, name=_name_of(model), batch_size=self.batch_size
         )
 
-    def _base_rows(self, training, seed):
-        """The rows that the law is made of: all, but for a copula not too many."""
-        n_rows = len(training.X)
-        if self.sampler != "copula" or n_rows <= _MOST_BASE_ROWS:
-            return np.arange(n_rows)
-        some = np.random.default_rng([seed, 5]).choice(n_rows, _MOST_BASE_ROWS, replace=False)
-        return np.sort(some)
-
-    def _kept_rows(self, training):
-        """The training rows in one sample: all, but not too many."""
-        n_rows = len(training.X)
-        if n_rows <= _MOST_ONE_SHOT:
-            return training
-        random = np.random.default_rng([self._law_arguments["seed"], 6])
-        some = np.sort(random.choice(n_rows, _MOST_ONE_SHOT, replace=False))
-        return Bunch(**{name: values[some] for name, values in training.items()})
-
     def _grow(self, law, columns, training, base_answers, seeds):
         n_rows = law.X.shape[0]
         common: dict[str, Any] = {
@@ -646,14 +627,14 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         }
         if self.sampling_ == "one_shot":
             most = min(_ONE_SHOT * n_rows, _MOST_ONE_SHOT)
+            kept = _some_rows(len(training.X), _MOST_ONE_SHOT, [self._law_arguments["seed"], 6])
             tree = grow_one_shot(
                 **common,
-                training=self._kept_rows(training),
+                training=Bunch(**{name: values[kept] for name, values in training.items()}),
                 base_answers=base_answers,
                 n_samples=most if self.n_samples is None else self.n_samples,
                 max_depth=self.max_depth,
                 max_leaf_nodes=self.max_leaf_nodes,
-                overgrow=True,
                 seeds=(seeds[0], seeds[3]),
             )
         else:
@@ -700,12 +681,6 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 "max_leaf_nodes or min_cost too."
             )
         return self.min_train_samples
-
-    def _selection_errors(self, tree, law, training, truth, seed):
-        """Errors of every node on training rows, or on manufactured ones if `select` names them."""
-        if self.select != "smeared":
-            return tree.errors(training.X, truth, training.weight, self._predictor.target)
-        return self._errors_on_new_rows(tree, law, len(training.X), seed)
 
     def _errors_on_new_rows(self, tree, law, n, seed, class_weight=None):
         X = law.manufacture(law.everywhere(), n, seed)
@@ -790,10 +765,6 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
         warn_of_lost_classes(decisions, on_rows, self.classes_)
 
-    @staticmethod
-    def _other_seeds(seeds, k):
-        return np.random.SeedSequence(seeds, spawn_key=(k,)).generate_state(4).tolist()
-
     def _tree_answers(self, X):
         return self.decision_tree_.predict(X.astype(np.float32), check_input=False)
 
@@ -809,10 +780,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like of shape (n_samples, n_features)
             Rows; take rows that were not used in fitting.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows.
+        {sample_weight}
 
         Returns
         -------
@@ -859,12 +829,11 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
-            Rows.
+        {X}
 
         Returns
         -------
-        proba : ndarray of shape (n_rows, n_classes)
+        proba : ndarray of shape (n_samples, n_classes)
             Share of the labels, or the mean probabilities for ``target="proba"``.
         """
         return HoldsClassifierTree.predict_proba(self, X)
@@ -874,12 +843,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
-            Rows.
-        y : array-like of shape (n_rows,)
+        {X}
+        y : array-like of shape (n_samples,)
             True targets.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows.
+        {sample_weight}
 
         Returns
         -------
@@ -888,6 +855,13 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         """
         metric = r2_score if self._type() == "regressor" else accuracy_score
         return metric(y, self.predict(X), sample_weight=sample_weight)
+
+
+def _some_rows(n_rows, most, seed):
+    """All rows, or so many that are drawn at random, in their order."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))
 
 
 def _least(values, among):

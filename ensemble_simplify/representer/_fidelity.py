@@ -102,21 +102,11 @@ def warn_of_lost_classes(decisions, answers, classes):
 
 
 def stability(trees, X):
-    """How often the first splits of trees are the same.
+    """How often the first splits of trees are those of the first tree, as sent by training rows X.
 
-    Parameters
-    ----------
-    trees : list of GrownTree
-        The first one is compared with the others.
-    X : ndarray of shape (n_rows, n_columns)
-        Training rows.
-
-    Returns
-    -------
-    Bunch
-        ``root`` and ``second``: shares of the other trees with the same split at the root, and of
-        the splits below it, where the root is the same, that are the same too (nan without any);
-        ``root_column`` and ``second_column``: the same of the columns alone.
+    ``root`` and ``second`` are the shares of the other trees with the same split at the root, and
+    of the splits below it, where the root is the same, that are the same too (nan without any);
+    ``root_column`` and ``second_column`` are the same of the columns alone.
     """
     first, *others = trees
     counts = {name: [] for name in ("root", "root_column", "second", "second_column")}

@@ -12,9 +12,9 @@ from joblib import Parallel, delayed
 from scipy.special import ndtri
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_simplify.grid import preorder
+from ensemble_simplify.grid import preorder, sized_nodes
 from ensemble_simplify.representer._best_split import best_split
-from ensemble_simplify.representer._grown_tree import GrownTree, engine_nodes
+from ensemble_simplify.representer._grown_tree import GrownTree
 from ensemble_simplify.representer._law import ColumnSplit, Law, Region
 from ensemble_simplify.representer._predictor import Predictor, one_hot
 
@@ -178,7 +178,8 @@ class Grower:
         """The rows that a node still lacks, by random numbers of its own."""
         missing = self.n_samples
         if node.n_rounds == 0 and node.draws is not None:
-            missing -= node.draws.shape[0]
+            # one at least: a parent that was given more rows can hand down more than are asked for
+            missing = max(missing - node.draws.shape[0], 1)
         elif node.n_rounds > 0:
             missing = node.draws.shape[0]
         own = node.path if node.n_rounds == 0 else (*node.path, 1 + node.n_rounds)
@@ -275,7 +276,7 @@ def _as_arrays(root, is_complete):
             stack += node.children[::-1]
     splits = [None if node.children is None else node.split for node in order]
     return GrownTree(
-        nodes=engine_nodes([-1 if split is None else split.column for split in splits]),
+        nodes=sized_nodes([-1 if split is None else split.column for split in splits]),
         splits=splits,
         mean=np.array([node.mean for node in order]),
         cost=np.array([node.cost for node in order]),
@@ -306,52 +307,26 @@ def grow_one_shot(
     n_samples,
     max_depth,
     max_leaf_nodes,
-    overgrow,
     seeds,
     deadline,
     report,
 ):
-    """Scikit-learn's own tree on one big manufactured sample.
+    """Scikit-learn's own tree on one big manufactured sample, grown too large and pruned.
 
-    Out of time, on as much of the sample as is labelled by then.
-
-    Parameters
-    ----------
-    law : Law
-    predictor : Predictor
-    training : Bunch
-        ``X``, ``weight`` and ``answers`` of all training rows, which stand in the sample with the
-        weight that the law keeps.
-    base_answers : ndarray of shape (n_base_rows, n_outputs)
-        Those to the rows that the law is made of.
-    n_samples : int
-        Synthetic rows.
-    max_depth, max_leaf_nodes : int or None
-    overgrow : bool
-        Whether to grow more leaves than `max_leaf_nodes` and prune to that number.
-    seeds : pair of int
-        Of the sample and of the tree.
-    deadline : float
-    report : callable
-        Of a message.
+    Out of time, on as much of the sample as is labelled by then. The `training` rows (``X``,
+    ``weight`` and ``answers``) stand in it with the weight that the law keeps, beside `n_samples`
+    synthetic rows. `base_answers` are those to the rows that the law is made of, `seeds` those of
+    the sample and of the tree.
     """
     sample = _Sample(law, predictor, training, base_answers, n_samples, seeds[0], deadline)
     report(f"{predictor.n_queries} rows labelled")
+    limit = None if max_leaf_nodes is None else _OVERGROWN * max_leaf_nodes
     label = predictor.target == "label"
-    limit = max_leaf_nodes
-    if overgrow and limit is not None:
-        limit *= _OVERGROWN
-    options = {"max_depth": max_depth, "max_leaf_nodes": limit, "random_state": seeds[1]}
-    if label:
-        tree = DecisionTreeClassifier(**options)
-        tree.fit(sample.X, sample.answers.argmax(axis=1), sample_weight=sample.weight)
-    else:
-        tree = DecisionTreeRegressor(**options)
-        tree.fit(sample.X, sample.answers, sample_weight=sample.weight)
-    grown, impurity = _read(tree, sample)
-    if overgrow and max_leaf_nodes is not None:
-        grown = grown.of_size(max_leaf_nodes, impurity)
-    return grown
+    kind = DecisionTreeClassifier if label else DecisionTreeRegressor
+    tree = kind(max_depth=max_depth, max_leaf_nodes=limit, random_state=seeds[1])
+    answers = sample.answers.argmax(axis=1) if label else sample.answers
+    grown, impurity = _read(tree.fit(sample.X, answers, sample_weight=sample.weight), sample)
+    return grown if limit is None else grown.of_size(max_leaf_nodes, impurity)
 
 
 class _Sample:
@@ -434,7 +409,7 @@ def _read(tree, sample):
         cost = impurity = impurity * n_outputs
     probability = tree.tree_.weighted_n_node_samples[order] / sample.weight.sum()
     grown = GrownTree(
-        nodes=engine_nodes(nodes.feature),
+        nodes=sized_nodes(nodes.feature),
         splits=[
             ColumnSplit(int(j), float(t)) if j >= 0 else None
             for j, t in zip(nodes.feature, nodes.threshold, strict=True)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ensemble_simplify.base import product
-from ensemble_simplify.grid import TreeNodes, with_sizes
+from ensemble_simplify.grid import TreeNodes, sized_nodes
 from ensemble_simplify.reading import as_thresholds
 from ensemble_simplify.writing import (
     apply_nodes,
@@ -64,20 +64,11 @@ class GrownTree:
         return errors / weight.sum()
 
     def pruning_path(self, values):
-        """Weakest-link pruning.
+        """Weakest-link pruning, with the sums of some values over the leaves of each tree.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n_nodes, n_values)
-
-        Returns
-        -------
-        pruned_at : ndarray of shape (n_nodes,)
-            The tree of the path, from 0, in which each node is no longer split.
-        path : Bunch
-            ``alphas``, ``n_leaves`` and ``costs`` of the trees.
-        sums : ndarray of shape (n_trees, n_values)
-            Over the leaves of each tree.
+        Returns the tree of the path, from 0, in which each node is no longer split; ``alphas``,
+        ``n_leaves`` and ``costs`` of the trees; and, for values of shape (n_nodes, n_values), sums
+        of shape (n_trees, n_values).
         """
         pruned_at, alphas, n_leaves, costs = weakest_links(self.nodes, self.cost)
         sums = sums_on_path(self.nodes, pruned_at, values)
@@ -106,7 +97,7 @@ class GrownTree:
             split if here else None for split, here in zip(self.splits, is_split, strict=True)
         ]
         return GrownTree(
-            nodes=engine_nodes(column),
+            nodes=sized_nodes(column),
             splits=[split for split, here in zip(splits, kept, strict=True) if here],
             mean=self.mean[kept],
             cost=self.cost[kept],
@@ -137,20 +128,10 @@ class GrownTree:
     def as_thresholds(self, is_split, levels):
         """Write splits into sets of levels as thresholds on the codes.
 
-        Thresholds stand halfway between neighbouring codes; see `reading.as_thresholds`.
-
-        Parameters
-        ----------
-        is_split : ndarray of shape (n_nodes,), bool
-            Nodes that are split; the others are leaves, or below one.
-        levels : dict of int to ndarray of float32
-            The codes of every categorical column, ascending.
-
-        Returns
-        -------
-        nodes : TreeNodes
-        source : ndarray of shape (nodes.n_nodes,)
-            Node of this tree that each leaf stems from, -1 for splits.
+        Thresholds stand halfway between neighbouring codes; see `reading.as_thresholds`. Nodes that
+        are no split are leaves, or below one; `levels` are the ascending codes (float32) of every
+        categorical column. Returns `TreeNodes`, and the node of this tree that each leaf of theirs
+        stems from, -1 for splits.
         """
         n_nodes = len(is_split)
         left, right, feature = np.full((3, n_nodes), -1, dtype=np.intp)
@@ -198,10 +179,3 @@ class GrownTree:
             classes,
             **options,
         )
-
-
-def engine_nodes(column):
-    """Nodes in the form of `_regions`, from the column of each split in pre-order."""
-    nodes = np.zeros((len(column), 3), dtype=np.int32)
-    nodes[:, 0] = column
-    return with_sizes(nodes)

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ensemble_simplify.base import product
+from ensemble_simplify.grid import float32_floor
 from ensemble_simplify.representer._smear import DECAYING, NEIGHBORS, SMEAR, Smearer, windows
 
 # Normal numbers beyond this have no probability in float64.
@@ -275,14 +276,6 @@ def truncated_normal(low, high, random):
 def _clipped(x, low, high):
     """Bring what rounding carried over a limit back, as float32 compares."""
     x32 = x.astype(np.float32)
-    if low > -np.inf:
-        above = np.float32(low)
-        if above <= low:
-            above = np.nextafter(above, np.float32(np.inf))
-        x = np.where(x32 <= low, above, x)
-    if high < np.inf:
-        below = np.float32(high)
-        if below > high:
-            below = np.nextafter(below, np.float32(-np.inf))
-        x = np.where(x32 > high, below, x)
-    return x
+    above = np.nextafter(float32_floor(low).astype(np.float32), np.float32(np.inf))
+    x = np.where(x32 <= low, above, x)
+    return np.where(x32 > high, float32_floor(high), x)

@@ -57,39 +57,7 @@ cdef struct Side:
 
 @final
 cdef class Smearer:
-    """The law of synthetic rows on one training set.
-
-    Parameters
-    ----------
-    X : float64 array of shape (n_rows, n_columns)
-    weight : float64 array of shape (n_rows,)
-        Positive.
-    smearing : float
-        Probability that a coordinate of law ``SMEAR`` is drawn anew.
-    columns_start, columns : intp arrays
-        Columns of coordinate i: ``columns[columns_start[i]:columns_start[i + 1]]``.
-    law, nominal : uint8 arrays of shape (n_coordinates,)
-        A nominal coordinate has law ``SMEAR``.
-    level : int32 array of shape (n_coordinates, n_rows)
-        Level of every training row.
-    level_start : intp array of shape (n_coordinates + 1,)
-        Where the levels of each coordinate begin in `level_value` and `first`.
-    level_value : float64 array of shape (n_levels,)
-        Ascending float32 values of the levels of an ordered coordinate; unused for a nominal one.
-    first : intp array of shape (n_levels,)
-        First place of a level.
-    allowed_start : intp array of shape (n_coordinates + 1,)
-        Where the levels of each nominal coordinate begin in a region's `allowed`.
-    row : int32 array of shape (n_coordinates, n_rows)
-        The training row in each place.
-    mass : float64 array of shape (n_coordinates, n_rows + 1)
-        Sum of the weights in the places before each.
-    window : int32 array of shape (n_coordinates, n_rows, 3)
-        For the laws of neighbours: first place, place after the last, and the row's own place.
-        Empty in its first axis when no coordinate has such a law.
-    weighted_places : float64 array of shape (n_coordinates, n_rows + 1)
-        Sum of weight times place in the places before each; empty without ``DECAYING``.
-    """
+    """The law of synthetic rows on one training set."""
 
     cdef readonly intp_t n_rows, n_columns, n_coordinates
     cdef readonly double total_weight, smearing
@@ -105,22 +73,28 @@ cdef class Smearer:
 
     def __init__(
         self,
-        const float64_t[:, ::1] X,
-        const float64_t[::1] weight,
-        double smearing,
+        const float64_t[:, ::1] X,              # (n_rows, n_columns)
+        const float64_t[::1] weight,            # (n_rows,), positive
+        double smearing,                        # probability that law SMEAR draws anew
         *,
+        # Columns of coordinate i: columns[columns_start[i]:columns_start[i + 1]].
         const intp_t[::1] columns_start,
         const intp_t[::1] columns,
-        const uint8_t[::1] law,
-        const uint8_t[::1] nominal,
-        const int32_t[:, ::1] level,
+        const uint8_t[::1] law,                 # (n_coordinates,)
+        const uint8_t[::1] nominal,             # (n_coordinates,), whose law is SMEAR
+        const int32_t[:, ::1] level,            # (n_coordinates, n_rows)
+        # Where the levels of each coordinate begin in the next two, which have (n_levels,): the
+        # ascending float32 values of an ordered coordinate, and the first place of a level.
         const intp_t[::1] level_start,
         const float64_t[::1] level_value,
         const intp_t[::1] first,
-        const intp_t[::1] allowed_start,
-        const int32_t[:, ::1] row,
-        const float64_t[:, ::1] mass,
+        const intp_t[::1] allowed_start,        # the same, of the nominal ones in `allowed`
+        const int32_t[:, ::1] row,              # (n_coordinates, n_rows) in each place
+        const float64_t[:, ::1] mass,           # (n_coordinates, n_rows + 1) of the places before
+        # (n_coordinates, n_rows, 3), or none without a law of neighbours: first place, place after
+        # the last, and the row's own place.
         const int32_t[:, :, ::1] window,
+        # As `mass`, of weight times place; none without DECAYING.
         const float64_t[:, ::1] weighted_places,
     ):
         self.X, self.weight, self.smearing = X, weight, smearing
@@ -257,17 +231,6 @@ cdef class Smearer:
         float64_t[:, ::1] out,  # OUT
     ):
         """Fill `out` (n_draws, n_columns) with rows drawn in a region of positive probability."""
-        with nogil:
-            self._draw(q, limits, allowed, seed, out)
-
-    cdef int _draw(
-        self,
-        const float64_t[::1] q,
-        const float64_t[:, ::1] limits,
-        const uint8_t[::1] allowed,
-        uint64_t seed,
-        float64_t[:, ::1] out,
-    ) except -1 nogil:
         cdef uint64_t random = seed
         cdef vector[Side] sides
         cdef vector[float64_t] masses       # cumulated, of the allowed levels of nominal sides
@@ -275,25 +238,25 @@ cdef class Smearer:
         cdef intp_t i, k, n, m, source
         cdef double u, total = 0.0
         cdef const uint8_t *flags = &allowed[0] if allowed.shape[0] else NULL
-        base_masses.resize(self.n_rows)
-        for n in range(self.n_rows):
-            total += self.weight[n] * q[n]
-            base_masses[n] = total
-        for i in range(self.n_coordinates):
-            sides.push_back(self.side(i, limits, allowed, masses))
-        for m in range(out.shape[0]):
-            if m % POLL == POLL - 1:
-                should_stop(INFINITY)
-            n = first_above(base_masses.data(), 0, self.n_rows, random_unit(&random) * total)
+        with nogil:
+            base_masses.resize(self.n_rows)
+            for n in range(self.n_rows):
+                total += self.weight[n] * q[n]
+                base_masses[n] = total
             for i in range(self.n_coordinates):
-                u = random_unit(&random)
-                if self.law[i] != SMEAR:
-                    source = self.neighbor(i, n, sides[i], u)
-                else:
-                    source = self.smeared(i, n, sides[i], flags, masses.data(), u)
-                for k in range(self.columns_start[i], self.columns_start[i + 1]):
-                    out[m, self.columns[k]] = self.X[source, self.columns[k]]
-        return 0
+                sides.push_back(self.side(i, limits, allowed, masses))
+            for m in range(out.shape[0]):
+                if m % POLL == POLL - 1:
+                    should_stop(INFINITY)
+                n = first_above(base_masses.data(), 0, self.n_rows, random_unit(&random) * total)
+                for i in range(self.n_coordinates):
+                    u = random_unit(&random)
+                    if self.law[i] != SMEAR:
+                        source = self.neighbor(i, n, sides[i], u)
+                    else:
+                        source = self.smeared(i, n, sides[i], flags, masses.data(), u)
+                    for k in range(self.columns_start[i], self.columns_start[i + 1]):
+                        out[m, self.columns[k]] = self.X[source, self.columns[k]]
 
     cdef Side side(
         self,
@@ -391,21 +354,14 @@ cdef class Smearer:
 # --------------------------------------------------------------------- windows
 
 def windows(
-    const float64_t[::1] values,
-    intp_t width,
-    int32_t[:, ::1] out,  # OUT
+    const float64_t[::1] values,    # ascending
+    intp_t width,                   # at most n_rows
+    int32_t[:, ::1] out,            # OUT (n_rows, 3)
 ):
     """The `width` places with the values nearest to each place's own.
 
-    Parameters
-    ----------
-    values : float64 array of shape (n_rows,)
-        Ascending.
-    width : int
-        At most n_rows.
-    out : int32 array of shape (n_rows, 3)
-        First place, place after the last, own place. A window lies as evenly as it can around its
-        place where distances tie.
+    That is the first place, the place after the last, and the own place. A window lies as evenly as
+    it can around its place where distances tie.
     """
     cdef intp_t n_rows = values.shape[0], begin, own
     cdef double to_left, to_right

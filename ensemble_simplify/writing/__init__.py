@@ -1,4 +1,10 @@
-"""Trees and ensembles written as scikit-learn objects, in words and in other languages."""
+"""Trees and ensembles written as scikit-learn objects, in words and in other languages.
+
+`sklearn_tree` writes node arrays as trees of scikit-learn, and alone knows how those are stored.
+`reweighted` writes an ensemble with some of its trees, under other weights. `named_tree` says a
+tree in its user's words, `languages` in SQL, C and others, and `words` says shares in per cent.
+The kernel `_cost_complexity` prunes a tree at its weakest links.
+"""
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links
 from ensemble_simplify.writing.languages import export_tree, import_tree

@@ -8,7 +8,7 @@ of the node on, where the line ``cost + price`` undercuts it, the node is a leaf
 wait in a mergeable heap, dearest first: those beyond the node's own price never come, and each
 leaves its heap once, so that all nodes take O(n log n), however deep the tree is.
 
-Trees are those of `_regions`: nodes in pre-order, of which only the sizes are read.
+Trees are those of `grid/_regions`: nodes in pre-order, of which only the sizes are read.
 """
 
 import numpy as np
@@ -130,7 +130,7 @@ def weakest_links(const int32_t[:, ::1] nodes, const float64_t[::1] cost):
     Parameters
     ----------
     nodes : int32 array of shape (n_nodes, 3)
-        One tree in the form of `_regions`; only sizes are read.
+        One tree in the form of `grid/_regions`; only sizes are read.
     cost : float64 array of shape (n_nodes,)
         Of every node, were it a leaf; finite.
 

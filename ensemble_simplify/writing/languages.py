@@ -269,17 +269,9 @@ def _codes_left(tree, j, threshold):
 def _blocks(tree, test, leaf, close):
     """Lines of nested tests of which each returns; at most log2(leaves) deep.
 
-    The smaller side of a split stands inside, the larger one goes on below.
-
-    Parameters
-    ----------
-    tree : NamedTree
-    test : callable
-        ``test(node, left)``: the line that opens the block of those who go left, or right.
-    leaf : callable
-        ``leaf(node)``: lines that return.
-    close : str or None
-        The line that ends a block.
+    The smaller side of a split stands inside, the larger one goes on below. ``test(node, left)`` is
+    the line that opens the block of those who go left, or right, ``leaf(node)`` are lines that
+    return, and `close` is the line that ends a block, if any.
     """
     left, right = tree.nodes.left.tolist(), tree.nodes.right.tolist()
     size = np.ones(len(left), dtype=np.intp)

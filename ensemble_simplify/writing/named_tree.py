@@ -85,23 +85,10 @@ class NamedTree:
 
     @classmethod
     def of(cls, model, *, feature_names=None, class_names=None, name="model"):
-        """The tree of a fitted estimator.
+        """The tree of a scikit-learn tree, or of an estimator that stands for one (else TypeError).
 
-        Parameters
-        ----------
-        model : fitted estimator
-            A scikit-learn tree, or an estimator of this package that stands for one.
-        feature_names : sequence of str or None
-            None: those of the table, or those seen in ``fit``.
-        class_names : sequence or None
-            What stands for ``classes_``, in their order.
-        name : str
-            What errors call the model.
-
-        Raises
-        ------
-        TypeError
-            If the model is not one tree.
+        Names that are None are those of the table or of ``fit``; `class_names` stand for
+        ``classes_``, in their order. Errors call the model by `name`.
         """
         outer = unwrap(model)
         if not hasattr(outer, "fit"):
@@ -162,19 +149,9 @@ class NamedTree:
         )
 
     def of_table(self, names, table, filled=False):
-        """The tree in words for columns that it does not know itself.
+        """The tree in words for columns, a `table` with gaps, that it does not know itself.
 
-        Parameters
-        ----------
-        names : list of str
-        table : Table
-            Levels behind the codes, and the gaps that the rows had.
-        filled : bool, default=False
-            Whether something stood for each gap when the tree was fitted.
-
-        Returns
-        -------
-        NamedTree
+        `filled` says whether something stood for each gap when the tree was fitted.
         """
         nodes, threshold, missing_left = self.nodes, self.nodes.threshold, self.missing_left
         split, j = nodes.left >= 0, nodes.feature
@@ -370,15 +347,7 @@ class NamedTree:
     def draw(self, ax=None, **options):
         """Draw the tree with `sklearn.tree.plot_tree`, then write splits in the user's words.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None
-        **options
-            Of ``plot_tree``, but for the names.
-
-        Returns
-        -------
-        list of matplotlib Annotation
+        The options are those of ``plot_tree``, but for the names; so is what is returned.
         """
         options = {"filled": True, "impurity": False, "rounded": True, **options}
         own_ids, decimals = options.pop("node_ids", False), options.pop("precision", None)

@@ -35,12 +35,7 @@ _HISTORY = (
 
 
 def weights_can_be_written(estimator):
-    """Raise TypeError unless `reweighted` can write an ensemble of this kind.
-
-    Parameters
-    ----------
-    estimator : fitted ensemble
-    """
+    """Raise TypeError unless `reweighted` can write an ensemble of this kind."""
     estimator = readable(estimator)
     forest = Model.of(estimator).forest
     if forest.sums is None:
@@ -55,24 +50,15 @@ def weights_can_be_written(estimator):
 
 
 def reweighted(estimator, weights):
-    """A copy of an ensemble with the trees of positive weight.
+    """A fitted copy of an ensemble with the trees of positive weight.
 
     AdaBoost and gradient boosting, also by histograms, stay what they are. So does a random forest
     whose trees all have the same weight. Other means of trees become a soft ``VotingClassifier`` of
     trees, hard votes a hard one: these have a place for weights, and their ``predict`` is
     scikit-learn's own.
 
-    Parameters
-    ----------
-    estimator : fitted ensemble
-        Not changed.
-    weights : float64 array of shape (n_trees,)
-        What each tree's votes are multiplied by, none negative; trees as `Model.of` has them.
-
-    Returns
-    -------
-    estimator
-        Fitted.
+    `weights`, of shape (n_trees,) and none negative, are what each tree's votes are multiplied by;
+    trees are as `Model.of` has them.
     """
     estimator = readable(estimator)
     if (weights == 1).all():

@@ -55,18 +55,9 @@ _CONSISTENCY_TOLERANCE = 1e-6
 
 
 def apply_nodes(nodes, X):
-    """Find the leaf of each row, as scikit-learn would.
+    """Find the leaf (a node id) of each row, as scikit-learn would.
 
-    Parameters
-    ----------
-    nodes : TreeNodes
-    X : array-like of shape (n_rows, n_features)
-        Rows, cast to float32 as scikit-learn does; finite thereafter, or missing.
-
-    Returns
-    -------
-    leaf_of_row : ndarray of shape (n_rows,), intp
-        Node ids.
+    Rows are cast to float32; they are finite thereafter, or missing.
     """
     with np.errstate(invalid="ignore"):  # scikit-learn sums X, which may overflow both ways
         X = check_array(
@@ -90,16 +81,8 @@ def apply_nodes(nodes, X):
 def node_counts(nodes, leaf_of_row, y_index, n_classes, sample_weight=None):
     """Count the training rows of each class in each node.
 
-    Parameters
-    ----------
-    nodes : TreeNodes
-    leaf_of_row : array-like of shape (n_rows,), integers
-        Leaf of each row, as `apply_nodes` returns it.
-    y_index : array-like of shape (n_rows,), integers
-        Class of each row, from 0 to ``n_classes - 1``.
-    n_classes : int
-    sample_weight : array-like of shape (n_rows,) or None
-        Non-negative weights; None: 1 each.
+    `leaf_of_row` is what `apply_nodes` returns, `y_index` the class of each row from 0 on; weights
+    are not negative (None: 1 each).
 
     Returns
     -------
@@ -139,6 +122,10 @@ def write_classifier(
 ):
     """Write a tree as a fitted ``sklearn.tree.DecisionTreeClassifier``.
 
+    Weights, row counts and Gini impurities come from the training rows. A leaf that no row reaches
+    counts as a small positive weight, spread over the classes as its probabilities. The value of an
+    inner node is the weighted mean of its children's.
+
     Parameters
     ----------
     nodes : TreeNodes
@@ -154,19 +141,10 @@ def write_classifier(
     y_index : array-like of shape (n_rows,), integers
         Class index of each training row.
     classes : array-like of shape (n_classes,)
-        Class labels.
     n_features : int
-        Number of features.
     feature_names : array-like of shape (n_features,) of str, or None
     sample_weight : array-like of shape (n_rows,) or None
         Non-negative weights of the training rows.
-
-    Returns
-    -------
-    tree : DecisionTreeClassifier
-        Weights, row counts and Gini impurities come from the training rows. A leaf that no row
-        reaches counts as a small positive weight, spread over the classes as its probabilities.
-        The value of an inner node is the weighted mean of its children's.
     """
     classes = np.asarray(classes)
     if classes.ndim != 1 or classes.size == 0:
@@ -215,30 +193,11 @@ def write_classifier(
 def write_regressor(
     nodes, leaf_value, leaf_of_row, y, *, n_features, feature_names=None, sample_weight=None
 ):
-    """Write a tree as a fitted ``sklearn.tree.DecisionTreeRegressor``.
+    """Write a tree as a fitted ``sklearn.tree.DecisionTreeRegressor``; see `write_classifier`.
 
-    Parameters
-    ----------
-    nodes : TreeNodes
-    leaf_value : array-like of shape (n_leaves,) or (n_nodes,)
-        Value that the tree shall predict in each leaf, for the leaves in the order of
-        ``nodes.leaves``, or for all nodes (of which only leaves are read).
-    leaf_of_row : array-like of shape (n_rows,), integers
-        Leaf of each training row, as `apply_nodes` returns it.
-    y : array-like of shape (n_rows,)
-        Target of each training row.
-    n_features : int
-        Number of features.
-    feature_names : array-like of shape (n_features,) of str, or None
-    sample_weight : array-like of shape (n_rows,) or None
-        Non-negative weights of the training rows.
-
-    Returns
-    -------
-    tree : DecisionTreeRegressor
-        Weights, row counts and variances come from the training rows. A leaf that no row reaches
-        counts as a small positive weight at its value. The value of an inner node is the weighted
-        mean of its children's.
+    `leaf_value` is what the tree shall predict in each leaf, of shape (n_leaves,) or (n_nodes,),
+    and `y` the target of each training row, from which the variances come. A leaf that no row
+    reaches counts as a small positive weight at its value.
     """
     leaf_value = _check_finite(
         "leaf_value", _of_leaves("leaf_value", leaf_value, nodes), (nodes.n_leaves,)
@@ -314,16 +273,11 @@ def write_tree(
     impurity : array-like of shape (n_nodes,)
         Not negative; in inner nodes not below the weighted mean of the children's.
     n_features : int
-        Number of features.
     classes : array-like of shape (n_classes,) or None
         Class labels; None writes a regressor.
     feature_names : array-like of shape (n_features,) of str, or None
     missing_go_to_left : array-like of shape (n_nodes,) of bool, or None
         Whether each split sends missing values left; None: all of them right.
-
-    Returns
-    -------
-    tree : DecisionTreeClassifier or DecisionTreeRegressor
     """
     _check_features(nodes, n_features)
     shape = (nodes.n_nodes,)
@@ -369,20 +323,8 @@ def write_tree(
 def write_counted(nodes, n_node_samples, class_weights, *, n_features, classes, feature_names=None):
     """Write a tree of which every node's class weights are known as a `DecisionTreeClassifier`.
 
-    Parameters
-    ----------
-    nodes : TreeNodes
-    n_node_samples : array-like of shape (n_nodes,), integers
-    class_weights : ndarray of shape (n_nodes, n_classes)
-        Weight of each class in every node; the first heaviest class of a leaf is its label.
-    n_features : int
-    classes : array-like of shape (n_classes,)
-    feature_names : array-like of shape (n_features,) of str, or None
-
-    Returns
-    -------
-    tree : DecisionTreeClassifier
-        Its values are the fractions of the classes, its impurities those of Gini.
+    `class_weights` has shape (n_nodes, n_classes). The values of the tree are their fractions, its
+    impurities those of Gini; the first heaviest class of a leaf is its label.
     """
     weight = class_weights.sum(axis=1)
     fractions = class_weights / weight[:, None]
@@ -400,10 +342,6 @@ def write_counted(nodes, n_node_samples, class_weights, *, n_features, classes, 
 
 def missing_directions(tree_estimator):
     """Where the splits of a fitted scikit-learn tree send missing values.
-
-    Parameters
-    ----------
-    tree_estimator : DecisionTreeClassifier, DecisionTreeRegressor or a subclass
 
     Returns
     -------
@@ -425,18 +363,10 @@ def missing_directions(tree_estimator):
 
 @dataclass(frozen=True, eq=False)
 class TreeContents:
-    """A fitted scikit-learn tree as arrays, nodes in pre-order.
+    """A fitted scikit-learn tree as arrays over nodes, which are in pre-order.
 
-    Attributes
-    ----------
-    nodes : TreeNodes
-    value : ndarray of shape (n_nodes, n_scores), float64
-        Class probabilities (classifiers) or the predicted value (regressors, one column).
-    n_node_samples : ndarray of shape (n_nodes,), intp
-    weighted_n_node_samples : ndarray of shape (n_nodes,), float64
-    impurity : ndarray of shape (n_nodes,), float64
-    order : ndarray of shape (n_nodes,), intp
-        ``order[i]`` is the id that node ``i`` has in the scikit-learn tree.
+    `value`, of shape (n_nodes, n_scores), holds class probabilities, or the predicted value in one
+    column; ``order[i]`` is the id that node ``i`` has in the scikit-learn tree.
     """
 
     nodes: TreeNodes
@@ -453,15 +383,6 @@ def read_nodes(tree_estimator):
     A threshold above the largest float32, as trees grown on missing values hold, becomes that
     number, which sends the same finite rows left. Where missing values go is not kept, nor are
     nodes that the root does not reach.
-
-    Parameters
-    ----------
-    tree_estimator : DecisionTreeClassifier, DecisionTreeRegressor or a subclass
-        Fitted tree.
-
-    Returns
-    -------
-    contents : TreeContents
     """
     _check_tree_estimator(tree_estimator)
     if tree_estimator.n_outputs_ != 1:
@@ -488,23 +409,12 @@ def read_nodes(tree_estimator):
 
 
 def pruned_copy(tree_estimator, keep_split, value=None):
-    """Copy a fitted scikit-learn tree with some of its splits undone.
+    """Copy a fitted scikit-learn tree with some of its splits undone, nodes in pre-order.
 
-    Parameters
-    ----------
-    tree_estimator : DecisionTreeClassifier, DecisionTreeRegressor or a subclass
-        Fitted tree; not changed.
-    keep_split : array-like of shape (n_nodes,), bool
-        Whether a node of ``tree_estimator.tree_`` stays split. A node that does not becomes a leaf
-        with its own value, weight and impurity, and its descendants go. Not read in leaves.
-    value : array-like of shape (n_nodes, n_classes), or (n_nodes, 1) of a regressor, or None
-        Class probabilities, or predicted values, to write into the nodes; None: their own.
-
-    Returns
-    -------
-    pruned : estimator
-        Of the same type and parameters, with all fitted attributes and a real ``tree_``, whose
-        nodes are in pre-order.
+    `keep_split`, of shape (n_nodes,), says which nodes of its ``tree_`` stay split. A node that
+    does not becomes a leaf with its own value, weight and impurity, and its descendants go; leaves
+    are not looked at. The copy has the type, parameters and fitted attributes of the tree and, in
+    place of its own, the `value` (None: the same), of shape (n_nodes, n_classes) or (n_nodes, 1).
     """
     _check_tree_estimator(tree_estimator)
     keep_split = np.asarray(keep_split)
@@ -536,17 +446,14 @@ def pruned_copy(tree_estimator, keep_split, value=None):
     records["threshold"][leaf] = _NO_SPLIT
     records["missing_go_to_left"][leaf] = 0
 
-    attributes = {name: value for name, value in vars(tree_estimator).items() if name != "tree_"}
-    pruned = type(tree_estimator).__new__(type(tree_estimator))
-    vars(pruned).update(deepcopy(attributes))
-    pruned.tree_ = _make_tree(
+    pruned = _make_tree(
         records,
         value[order],
         max_depth=int(check_preorder(records["left_child"], records["right_child"]).max()),
         n_features=tree.n_features,
         n_classes=np.array(tree.n_classes, dtype=np.intp),
     )
-    return pruned
+    return deepcopy(tree_estimator, {id(tree): pruned})
 
 
 def embedded_copy(
@@ -554,22 +461,8 @@ def embedded_copy(
 ):
     """Copy a fitted classification tree into a wider space of features and classes.
 
-    Parameters
-    ----------
-    tree_estimator : DecisionTreeClassifier or a subclass
-        Fitted tree; not changed.
-    n_features, n_classes : int
-        Features and classes of the copy; its classes are 0 to ``n_classes - 1``.
-    columns : array of int, shape (number of features of the tree,), or None
-        Which feature of the copy each of the tree's is; None: the same.
-    classes : array of int, shape (number of classes of the tree,), or None
-        Which class of the copy each of the tree's is; None: the same.
-    feature_names : sequence of str or None
-
-    Returns
-    -------
-    tree : estimator
-        Of the same type; nodes keep their ids.
+    `columns` and `classes` say which feature and class of the copy each of the tree's is (None: the
+    same); the copy's classes are 0 to ``n_classes - 1``. Nodes keep their ids.
     """
     _check_tree_estimator(tree_estimator)
     tree = tree_estimator.tree_
@@ -588,9 +481,14 @@ def embedded_copy(
     value = np.zeros((tree.node_count, 1, n_classes))
     value[:, :, classes] = tree.value
 
-    attributes = {name: value for name, value in vars(tree_estimator).items() if name != "tree_"}
-    copied = type(tree_estimator).__new__(type(tree_estimator))
-    vars(copied).update(deepcopy(attributes))
+    wide = _make_tree(
+        records,
+        value,
+        max_depth=int(tree.max_depth),
+        n_features=int(n_features),
+        n_classes=np.array([n_classes], dtype=np.intp),
+    )
+    copied = deepcopy(tree_estimator, {id(tree): wide})
     names = _check_feature_names(feature_names, n_features)
     vars(copied).pop("feature_names_in_", None)
     if names is not None:
@@ -598,13 +496,6 @@ def embedded_copy(
     copied.n_features_in_ = int(n_features)
     copied.n_classes_ = int(n_classes)
     copied.classes_ = np.arange(n_classes)
-    copied.tree_ = _make_tree(
-        records,
-        value,
-        max_depth=int(tree.max_depth),
-        n_features=int(n_features),
-        n_classes=np.array([n_classes], dtype=np.intp),
-    )
     return copied
 
 

@@ -201,6 +201,15 @@ def test_reuse_asks_less(iris):
     assert b.probability[b.is_leaf].sum() == pytest.approx(1.0)
 
 
+def test_reuse_goes_with_more_rows_for_a_clear_split(iris):
+    X, _, forest = iris
+    options = {"reuse": True, "n_samples": 50, "max_depth": 4, "classes": forest.classes_}
+    tree, grower = grow(X, forest.predict, split_confidence=0.95, **options)
+    assert tree.probability[tree.is_leaf].sum() == pytest.approx(1.0)
+    _, once = grow(X, forest.predict, **options)
+    assert grower.predictor.n_queries > once.predictor.n_queries
+
+
 def test_costs_estimate_the_loss(iris):
     """A node's cost is the chance that a manufactured row falls there and gets another label."""
     X, _, forest = iris

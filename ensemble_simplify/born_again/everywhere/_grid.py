@@ -173,7 +173,7 @@ class CellTrees:
         return self.nodes[self.offsets[:-1]]
 
     def restricted(self, lo, hi):
-        """The trees on the region lo..hi (inclusive), and our axes and cuts that are left."""
+        """The trees on the region lo..hi (inclusive), the axes left, and the cuts kept on each."""
         lo, hi = np.asarray(lo, dtype=np.int32), np.asarray(hi, dtype=np.int32)
         outside, kept_axis, kept_cut = self._outside_in(lo, hi)
         nodes, offsets, axes, cuts = restrict(self.nodes, self.offsets, lo, hi, kept_axis, kept_cut)

@@ -296,13 +296,14 @@ class _TreeSearch:
         space, n_leaves = self.problem.space, np.nan
         left = self.deadline - monotonic()
         if may_refuse:
-            n_leaves = space.forecast_leaves(EFFORT.forecast_share * left, self.rng)
+            n_leaves = space.forecast_leaves(monotonic() + EFFORT.forecast_share * left, self.rng)
         if n_leaves > REFUSED_LEAVES:
             raise TooManyLeaves(n_leaves)
         left = self.deadline - monotonic()
         in_time = EFFORT.unmerged * (left + EFFORT.late_seconds) / EFFORT.leaf_seconds
         most = max(1, int(min(MAX_LEAVES, in_time)))
-        grown = space.grow(left * (EFFORT.first_tree_share if tied else 1.0), most)
+        share = EFFORT.first_tree_share if tied else 1.0
+        grown = space.grow(monotonic() + share * left, most)
         if grown is not None:
             self.tree = CellTree(grown)
             self.report(f"first tree: depth {self.tree.depth}, {self.tree.n_leaves} leaves")
@@ -530,7 +531,7 @@ def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
     """Leaves of a faithful tree: of one that is found in a moment, else extrapolated."""
     deadline, limited = monotonic() + seconds / 2, np.isfinite(seconds)
     if labels is None or not (limited or labels.size <= EFFORT.forecast_cells):
-        grown = problem.space.grow(seconds / 2, MAX_LEAVES if limited else EFFORT.forecast_grown)
+        grown = problem.space.grow(deadline, MAX_LEAVES if limited else EFFORT.forecast_grown)
         if grown is not None:
             return CellTree(grown).n_leaves
     else:
@@ -538,7 +539,7 @@ def _forecast_leaves(problem, objective, labels, max_bytes, seconds, rng):
         with suppress(Stopped):
             draft.build()
             return draft.n_leaves
-    return problem.space.forecast_leaves(EFFORT.bound_share * seconds, rng)
+    return problem.space.forecast_leaves(monotonic() + EFFORT.bound_share * seconds, rng)
 
 
 def _labelled(trees, max_bytes, deadline):

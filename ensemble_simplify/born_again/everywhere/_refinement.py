@@ -77,9 +77,8 @@ def choose_upper_splits(space, trees, tree, objective, rng, max_grown, deadline)
                 continue
             sides = []
             for first, last in _halves(lo, hi, axis, cut):
-                seconds = deadline - monotonic()
-                if seconds > 0:
-                    sides.append(certifier.grow(first, last, seconds, -4 * n_leaves))
+                if monotonic() < deadline:
+                    sides.append(certifier.grow(first, last, deadline, -4 * n_leaves))
                 if not sides or sides[-1] is None:
                     break
                 grown += len(sides[-1]) // 2

@@ -50,7 +50,7 @@ class TooLarge(Exception):
 class CellTree:
     """One tree over the cells of a grid."""
 
-    nodes: np.ndarray  # over axes (see `_regions.pyx`); the numbers of leaves are classes
+    nodes: np.ndarray  # over axes (see `grid/_regions`); the numbers of leaves are classes
 
     @classmethod
     def leaf(cls, label):

@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from ensemble_simplify.base import (
     Interval,
     RealNotInt,
+    SharesDocs,
     StrOptions,
     all_or_nothing,
     check_weights,
@@ -65,24 +66,7 @@ class _BudgetTree(DecisionTreeClassifier):
         return tags
 
     def fit(self, X, y, sample_weight=None, check_input=True):
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights of the rows.
-        check_input : bool, default=True
-            Whether to check the rows again.
-
-        Returns
-        -------
-        self : _BudgetTree
-            The fitted estimator.
-        """
+        """Grow the tree."""
         if check_input:
             X, y = validate_data(self, X, y, dtype=np.float32, order="C")
         X = np.ascontiguousarray(X, dtype=np.float32)
@@ -131,7 +115,7 @@ class _BudgetTree(DecisionTreeClassifier):
         return self
 
 
-class BudgetForestClassifier(BaggingClassifier):
+class BudgetForestClassifier(SharesDocs, BaggingClassifier):
     """Bagged trees that look at the prices of features while they grow.
 
     Each tree is grown on a bootstrap sample of the rows, and all features compete for every split.
@@ -201,14 +185,10 @@ class BudgetForestClassifier(BaggingClassifier):
         The prices, without those of groups.
     cost_ : float
         What a row of `fit` pays on average for all features that some tree asks it for.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
+    {classes_}
     n_classes_ : int
         Number of classes.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if all are strings.
+    {features_in}
 
     See Also
     --------
@@ -322,17 +302,11 @@ class BudgetForestClassifier(BaggingClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights of the rows.
+        {X}
+        {y}
+        {sample_weight}
 
-        Returns
-        -------
-        self : BudgetForestClassifier
-            The fitted estimator.
+        {fitted}
         """
         self._check_purchases()
         # Finite, dense rows; bagging itself would let anything through to the trees.

@@ -19,12 +19,7 @@ from libc.math cimport INFINITY, pow
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float32_t,
-    float64_t,
-    int32_t,
-    intp_t,
-    should_stop,
-    uint64_t,
+    float32_t, float64_t, int32_t, intp_t, should_stop, uint64_t,
 )
 from ensemble_simplify.grid._sweep cimport (
     TIE, gini, impurity, is_better, middle, place_of, same_value, sort_column,
@@ -62,10 +57,7 @@ cdef struct Rule:
 
 
 cdef float64_t impurity_of(const vector[float64_t]& n, const Rule& rule) noexcept nogil:
-    cdef float64_t total = 0.0
-    cdef float64_t answer = 0.0
-    cdef float64_t a, b
-    cdef float64_t shape = rule.shape
+    cdef float64_t total = 0.0, answer = 0.0, shape = rule.shape, a, b
     cdef size_t i, j
     for i in range(n.size()):
         total += n[i]
@@ -106,8 +98,7 @@ cdef void scan_feature(
     Split* best,                    # IN / OUT
 ) noexcept nogil:
     # Replace the best split by one of this feature that is better.
-    cdef intp_t i, c, row
-    cdef intp_t size = keys.size()
+    cdef intp_t size = keys.size(), i, c, row
     cdef float64_t w, drop, score
     cdef float64_t n_low = 0.0, n_high = 0.0, squares_low = 0.0, squares_high = 0.0
     low.assign(counts.size(), 0.0)
@@ -158,9 +149,7 @@ cdef class Ledger:
         IN / OUT, a bit a resource; one line if what one row buys is free for all.
     """
 
-    cdef readonly object prices
-    cdef readonly object table
-    cdef readonly object bits
+    cdef readonly object prices, table, bits
     cdef const float64_t[::1] price
     cdef const int32_t[:, ::1] resources
     cdef uint64_t[:, ::1] bought
@@ -182,8 +171,7 @@ cdef class Ledger:
                           intp_t last, const float64_t[::1] weight,
                           float64_t everyone) noexcept nogil:
         # What a split on the feature costs these rows, or everyone.
-        cdef float64_t total = 0.0
-        cdef float64_t unpaid
+        cdef float64_t total = 0.0, unpaid
         cdef intp_t i, j, word
         cdef int32_t resource
         cdef uint64_t bit
@@ -243,8 +231,7 @@ cdef intp_t partition(
     vector[intp_t]& rows,           # IN / OUT: those of the left child to the front
 ) noexcept nogil:
     # Returns where the rows of the right child begin.
-    cdef intp_t divide = first
-    cdef intp_t i, row
+    cdef intp_t divide = first, i, row
     for i in range(first, last):
         row = rows[i]
         if <float64_t>X[row, best.feature] <= best.threshold:

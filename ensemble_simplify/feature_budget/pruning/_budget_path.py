@@ -113,18 +113,8 @@ def nested_optima(closure, deadline, *, room=None, pays=None):
             "paid": pays.own.astype(np.float64),
             "paid_per_price": whole / priced if priced else 0.0,
         }
+    found, seconds = (last, edges, cuts), deadline - monotonic()
     n_edges, n_cuts = solve_path(
-        closure.parent,
-        closure.gain,
-        closure.own,
-        closure.start,
-        closure.items,
-        closure.price,
-        closure.active,
-        last,
-        edges,
-        cuts,
-        deadline - monotonic(),
-        **options,
+        *closure.nodes_and_items, closure.active, *found, seconds, **options
     )
     return last, edges[:n_edges], cuts[:n_cuts]

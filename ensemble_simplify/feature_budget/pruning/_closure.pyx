@@ -29,14 +29,7 @@ from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float64_t,
-    int32_t,
-    int64_t,
-    intp_t,
-    now,
-    should_stop,
-    uint8_t,
-    uint64_t,
+    float64_t, int32_t, int64_t, intp_t, now, should_stop, uint8_t, uint64_t,
 )
 
 # Capacities of one cut add up to less than this.
@@ -93,12 +86,8 @@ cdef cppclass Network:
 
 cdef int compare_products(int64_t a, int64_t b, int64_t c, int64_t d) noexcept nogil:
     # Sign of a * b - c * d, exactly, for numbers that are not negative.
-    cdef uint64_t low = 0xFFFFFFFF
-    cdef uint64_t x[2]
-    cdef uint64_t y[2]
-    cdef uint64_t high[2]
-    cdef uint64_t rest[2]
-    cdef uint64_t t, u
+    cdef uint64_t low = 0xFFFFFFFF, t, u
+    cdef uint64_t[2] x, y, high, rest
     cdef int k
     x[0] = <uint64_t>a
     y[0] = <uint64_t>b
@@ -128,10 +117,8 @@ cdef int64_t common_divisor(int64_t a, int64_t b) noexcept nogil:
 
 cdef void wire(Subproblem* part, Network* net) noexcept nogil:
     # Fill the shape of the network; capacities follow.
-    cdef int32_t n = <int32_t>part.node.size()
-    cdef int32_t m = <int32_t>part.price.size()
-    cdef int32_t n_arcs = part.start[n]
-    cdef int32_t v, w, a
+    cdef int32_t n = <int32_t>part.node.size(), m = <int32_t>part.price.size()
+    cdef int32_t n_arcs = part.start[n], v, w, a
     net.n = n
     net.m = m
     net.far = n + m + 1
@@ -170,12 +157,15 @@ cdef void wire(Subproblem* part, Network* net) noexcept nogil:
             net.child_start[part.parent[v] + 1] += 1
 
 
-cdef void resume_flow(Subproblem* part, Network* net) noexcept nogil:
-    # As much of the earlier flow as the new capacities allow; the rest stays as excess.
-    cdef int32_t n = net.n
-    cdef int32_t v, w, a
+cdef void push_up(Subproblem* part, Network* net, bint resumes) noexcept nogil:
+    # Each node's gain pays for its own items, what is left goes to its parent: the best preflow
+    # of a single tree. Where it resumes an earlier flow, as much of that as the new capacities
+    # allow; the rest stays as excess.
+    cdef int32_t n = net.n, v, w, a
     cdef int64_t e, d
-    cdef float64_t factor = (net.unit_gain if part.is_low else net.unit_price) / part.unit
+    cdef float64_t factor = 0.0
+    if resumes:
+        factor = (net.unit_gain if part.is_low else net.unit_price) / part.unit
     for v in range(n - 1, -1, -1):
         e = net.excess[v]
         if e and net.to_sink[v]:
@@ -187,57 +177,24 @@ cdef void resume_flow(Subproblem* part, Network* net) noexcept nogil:
                 break
             w = part.item[a]
             d = min(e, net.to_sink[n + w])
-            d = min(d, <int64_t>(factor * <float64_t>part.flow[a]))
-            net.flow[a] = d
-            net.to_sink[n + w] -= d
-            e -= d
-        if e and part.parent[v] >= 0:
-            d = min(e, <int64_t>(factor * <float64_t>part.up[v]))
-            net.up[v] = d
-            net.excess[part.parent[v]] += d
-            e -= d
-        net.excess[v] = e
-
-
-cdef void start_flow(Subproblem* part, Network* net) noexcept nogil:
-    # Each node's gain pays for its own items, what is left goes to its parent:
-    # the best preflow of a single tree.
-    cdef int32_t n = net.n
-    cdef int32_t v, w, a
-    cdef int64_t e, d
-    if part.flow.size():
-        resume_flow(part, net)
-    for v in range(n - 1, -1, -1):
-        e = net.excess[v]
-        if e and net.to_sink[v]:
-            d = min(e, net.to_sink[v])
-            net.to_sink[v] -= d
-            e -= d
-        for a in range(part.start[v], part.start[v + 1]):
-            if e == 0:
-                break
-            w = part.item[a]
-            d = min(e, net.to_sink[n + w])
+            if resumes:
+                d = min(d, <int64_t>(factor * <float64_t>part.flow[a]))
             if d:
                 net.flow[a] += d
                 net.to_sink[n + w] -= d
                 e -= d
         if e and part.parent[v] >= 0:
-            net.up[v] += e
-            net.excess[part.parent[v]] += e
-            e = 0
+            d = min(e, <int64_t>(factor * <float64_t>part.up[v])) if resumes else e
+            net.up[v] += d
+            net.excess[part.parent[v]] += d
+            e -= d
         net.excess[v] = e
 
 
 cdef void relabel_all(Subproblem* part, Network* net) noexcept nogil:
     # Exact distances to the sink; `far` where there is no way.
-    cdef int32_t n = net.n
-    cdef int32_t total = n + net.m
-    cdef int32_t far = net.far
-    cdef int32_t first = 0
-    cdef int32_t last = 0
-    cdef int32_t nodes_left = n
-    cdef int32_t items_left = net.m
+    cdef int32_t n = net.n, total = n + net.m, far = net.far
+    cdef int32_t first = 0, last = 0, nodes_left = n, items_left = net.m
     cdef int32_t v, w, a, k, x, q
     for x in range(total):
         net.current[x] = 0
@@ -293,19 +250,14 @@ cdef int64_t discharge_node(Subproblem* part, Network* net, int32_t v, int32_t* 
                             int32_t* n_touched) noexcept nogil:
     # Push the excess of a node downhill until none is left or the node has to be lifted, which
     # is then done. Returns the work; vertices that received flow are put into `touched`.
-    cdef int32_t n = net.n
-    cdef int32_t total = n + net.m
-    cdef int32_t first = part.start[v]
-    cdef int32_t n_items = part.start[v + 1] - first
+    cdef int32_t n = net.n, total = n + net.m
+    cdef int32_t first = part.start[v], n_items = part.start[v + 1] - first
     cdef int32_t child_first = net.child_start[v]
     cdef int32_t n_children = net.child_start[v + 1] - child_first
     # Arcs in turn: sink, parent, items, children.
     cdef int32_t n_arcs = 2 + n_items + n_children
-    cdef int32_t k, x, a, lowest
-    cdef int64_t d
-    cdef int64_t e = net.excess[v]
-    cdef int64_t work = 0
-    k = net.current[v]
+    cdef int32_t k = net.current[v], x, a, lowest
+    cdef int64_t d, e = net.excess[v], work = 0
     while e > 0:
         if k == n_arcs:
             # Relabel.
@@ -374,16 +326,10 @@ cdef int64_t discharge_node(Subproblem* part, Network* net, int32_t v, int32_t* 
 cdef int64_t discharge_item(Network* net, int32_t w, int32_t* touched,
                             int32_t* n_touched) noexcept nogil:
     # The same for an item. Arcs in turn: sink, nodes that need it.
-    cdef int32_t n = net.n
-    cdef int32_t total = n + net.m
-    cdef int32_t x = n + w
-    cdef int32_t first = net.back_start[w]
-    cdef int32_t n_arcs = 1 + net.back_start[w + 1] - first
-    cdef int32_t k, a, v, lowest
-    cdef int64_t d
-    cdef int64_t e = net.excess[x]
-    cdef int64_t work = 0
-    k = net.current[x]
+    cdef int32_t n = net.n, total = n + net.m, x = n + w
+    cdef int32_t first = net.back_start[w], n_arcs = 1 + net.back_start[w + 1] - first
+    cdef int32_t k = net.current[x], a, v, lowest
+    cdef int64_t d, e = net.excess[x], work = 0
     while e > 0:
         if k == n_arcs:
             work += n_arcs
@@ -426,20 +372,19 @@ cdef int64_t discharge_item(Network* net, int32_t w, int32_t* touched,
 cdef int push_relabel(Subproblem* part, Network* net, float64_t deadline) except -1 nogil:
     # Maximum preflow. Afterwards the vertices of height `far` are those that cannot reach
     # the sink: the largest optimal set. Returns 1 when the clock ran out.
-    cdef int32_t total = net.n + net.m
-    cdef int64_t limit = <int64_t>part.item.size() + total
-    cdef int64_t work
+    cdef int32_t total = net.n + net.m, x, y, k, top, n_touched
+    cdef int64_t limit = <int64_t>part.item.size() + total, work
     cdef intp_t polled = 0
-    cdef int32_t x, y, k, top
     cdef size_t i
     cdef size_t left                # active vertices of this sweep
-    cdef int32_t n_touched
     cdef vector[int32_t] touched
     cdef vector[int32_t] head       # stacks of active vertices by height
     cdef vector[int32_t] later      # active vertices of the next sweep
     # A discharge stops by itself when it has touched this many.
     touched.resize(total + 2)
-    start_flow(part, net)
+    if part.flow.size():
+        push_up(part, net, True)
+    push_up(part, net, False)
     while True:
         relabel_all(part, net)
         head.assign(net.far, -1)
@@ -503,9 +448,7 @@ cdef int cut(Subproblem* part, Network* net, float64_t deadline) except -1 nogil
     cdef int64_t divisor = common_divisor(part.d_gain, part.d_cost)
     cdef int64_t by_gain = part.d_cost // divisor
     cdef int64_t by_cost = part.d_gain // divisor
-    cdef float64_t gains = 0.0
-    cdef float64_t costs = 0.0
-    cdef float64_t scale
+    cdef float64_t gains = 0.0, costs = 0.0, scale
     cdef int64_t net_gain
     wire(part, net)
     n = net.n
@@ -581,12 +524,9 @@ cdef void split(Subproblem* part, Network* net, Subproblem* low, Subproblem* hig
                 float64_t paid_per_price) noexcept nogil:
     # low: the nodes the cut keeps; high: the others, for which the items of low are paid. Both
     # are empty at first.
-    cdef int32_t n = net.n
-    cdef int32_t far = net.far
-    cdef int32_t v, q
+    cdef int32_t n = net.n, far = net.far, v, q
     cdef vector[int32_t] place      # local id in low or high
-    cdef vector[int32_t] item_low
-    cdef vector[int32_t] item_high
+    cdef vector[int32_t] item_low, item_high
     place.resize(n)
     item_low.assign(net.m, -1)
     item_high.assign(net.m, -1)
@@ -615,19 +555,13 @@ cdef void take(const int32_t[::1] parent, const int64_t[::1] gain, const int64_t
                const int64_t[::1] start, const int32_t[::1] items, const int64_t[::1] price,
                const uint8_t[::1] active, const float64_t[::1] paid, bint has_paid,
                float64_t paid_per_price, Subproblem* part) noexcept nogil:
-    # The whole problem, restricted to the active nodes (closed under parents).
-    cdef intp_t n = parent.shape[0]
-    cdef vector[int32_t] place
-    cdef vector[int32_t] item_place
-    cdef intp_t v, a
+    # The whole problem, restricted to the active nodes (closed under parents); empty at first.
+    cdef intp_t n = parent.shape[0], v, a
+    cdef vector[int32_t] place, item_place
     cdef int32_t w, q
     place.assign(n, -1)
     item_place.assign(price.shape[0], -1)
     part.item.reserve(items.shape[0])
-    part.d_gain = 0
-    part.d_cost = 0
-    part.d_paid = 0.0
-    part.is_closed = 0
     part.start.push_back(0)
     for v in range(n):
         if not active[v]:
@@ -691,19 +625,14 @@ def solve_path(
     """
     cdef float64_t deadline = now() + seconds
     cdef vector[Subproblem] stack
-    cdef Subproblem part
-    cdef Subproblem low
-    cdef Subproblem high
-    cdef Subproblem none
+    cdef Subproblem part, low, high, none
     cdef Network net
-    cdef intp_t n_edges = 0
-    cdef intp_t n_cuts = 0
-    cdef float64_t base_paid
+    cdef intp_t n_edges = 0, n_cuts = 0
     cdef bint has_paid = paid is not None
-    cdef int64_t base_gain = 0      # of everything below the stretch at hand
-    cdef int64_t base_cost = 0
-    cdef int late = 0
-    cdef int found
+    # Of everything below the stretch at hand:
+    cdef int64_t base_gain = 0, base_cost = 0
+    cdef float64_t base_paid
+    cdef int late = 0, found
     cdef size_t k
     none.d_gain = none.d_cost = 0
     none.d_paid = 0.0
@@ -713,6 +642,7 @@ def solve_path(
     for k in range(<size_t>edge_of_node.shape[0]):
         edge_of_node[k] = -1
     with nogil:
+        part = none
         take(parent, gain, own, start, items, price, active, paid, has_paid, paid_per_price,
              &part)
         base_gain = part.d_gain
@@ -743,10 +673,10 @@ def solve_path(
                         cuts[n_cuts, 2] += low.d_gain
                         cuts[n_cuts, 3] += low.d_cost
                     n_cuts += 1
-                    if found and room >= 0.0:
-                        low.is_closed = base_paid - part.d_paid + low.d_paid <= room
-                        high.is_closed = not low.is_closed
                     if found:
+                        if room >= 0.0:
+                            low.is_closed = base_paid - part.d_paid + low.d_paid <= room
+                            high.is_closed = not low.is_closed
                         stack.push_back(move(low))
                         stack.push_back(move(high))
                 if not late and should_stop(deadline):

@@ -10,14 +10,12 @@ from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float64_t,
-    int32_t,
-    int64_t,
-    intp_t,
-    scramble,
-    uint64_t,
-    uint8_t,
+    float64_t, int32_t, int64_t, intp_t, scramble, uint8_t, uint64_t,
 )
+
+ctypedef fused number:
+    int64_t
+    float64_t
 
 # Values of `representative` that are not ids of contracted nodes: nodes that every optimal
 # pruning keeps, and nodes that none keeps.
@@ -39,8 +37,7 @@ def order_nodes(
     last in their tree.
     """
     cdef vector[intp_t] stack
-    cdef intp_t t, h
-    cdef intp_t count = 0
+    cdef intp_t t, h, count = 0
     with nogil:
         for t in range(offsets.shape[0] - 1):
             for h in range(offsets[t], offsets[t + 1]):
@@ -75,10 +72,8 @@ def group_rows(
     int32_t[::1] last,     # OUT (n_nodes,)
 ):
     """Sort each tree's rows by leaf: rows[t, first[h]:last[h]] are those that pass node h."""
-    cdef intp_t n = leaf.shape[0]
-    cdef intp_t n_trees = leaf.shape[1]
+    cdef intp_t n = leaf.shape[0], n_trees = leaf.shape[1], t, i, k, h
     cdef vector[int32_t] place
-    cdef intp_t t, i, k, h
     cdef int32_t count
     with nogil:
         place.resize(order.shape[0])
@@ -126,9 +121,8 @@ def node_sums(
 
     An empty `counted` (shape (0, 0)) counts every row in every tree.
     """
-    cdef intp_t n_values = values.shape[1]
-    cdef int every = counted.shape[0] == 0
-    cdef intp_t i, t, k, h, c
+    cdef intp_t n_values = values.shape[1], i, t, k, h, c
+    cdef bint every = counted.shape[0] == 0
     with nogil:
         for i in range(leaf.shape[0]):
             for t in range(leaf.shape[1]):
@@ -180,24 +174,15 @@ def contract(
     int32_t[::1] representative,     # OUT (n_nodes,)
     int32_t[::1] contracted_parent,  # OUT (n_nodes,), the first n_contracted are used
     int64_t[::1] contracted_gain,    # OUT likewise
-    uint8_t[::1] active,             # OUT likewise
 ):
-    """Nodes that any optimal pruning may keep, free splits merged into their parents.
+    """Nodes that any optimal pruning may keep, free splits merged into their parents; how many.
 
     A split that loses even when nothing has a price is never kept. A split that needs no
-    resource and does not lose is kept whenever its parent is. ``active`` marks the smallest
-    set of largest gain.
-
-    Returns
-    -------
-    n_contracted : int
+    resource and does not lose is kept whenever its parent is.
     """
     cdef vector[int64_t] worth
-    cdef vector[int64_t] worth_contracted
-    cdef intp_t n = order.shape[0]
-    cdef intp_t k, h, q
-    cdef int32_t m = 0
-    cdef int32_t c
+    cdef intp_t n = order.shape[0], k, h, q
+    cdef int32_t m = 0, c
     with nogil:
         worth.assign(n, 0)
         for k in range(n - 1, -1, -1):
@@ -214,30 +199,15 @@ def contract(
             if not split[h] or worth[h] < 0 or (q >= 0 and representative[q] == NEVER):
                 representative[h] = NEVER
             elif needs[h, 0] < 0 and needs[h, 1] < 0 and gain[h] >= 0:
-                if q < 0:
-                    c = ALWAYS
-                else:
-                    c = representative[q]
+                c = ALWAYS if q < 0 else representative[q]
                 representative[h] = c
                 if c >= 0:
                     contracted_gain[c] += gain[h]
             else:
-                c = -1
-                if q >= 0 and representative[q] >= 0:
-                    c = representative[q]
-                contracted_parent[m] = c
+                contracted_parent[m] = max(representative[q], -1) if q >= 0 else -1
                 contracted_gain[m] = gain[h]
                 representative[h] = m
                 m += 1
-        worth_contracted.assign(m, 0)
-        for c in range(m - 1, -1, -1):
-            worth_contracted[c] += contracted_gain[c]
-            if contracted_parent[c] >= 0 and worth_contracted[c] > 0:
-                worth_contracted[contracted_parent[c]] += worth_contracted[c]
-        for c in range(m):
-            active[c] = worth_contracted[c] > 0 and (
-                contracted_parent[c] < 0 or active[contracted_parent[c]]
-            )
     return m
 
 
@@ -269,24 +239,15 @@ cdef class SharedItems:
         const float64_t[::1] cost,   # (n_resources,)
         float64_t[::1] own,          # OUT (n_contracted,), zeros on entry
     ):
-        cdef intp_t n_rows = weight.shape[0]
-        cdef intp_t n_nodes = needs.shape[0]
-        cdef intp_t n_resources = cost.shape[0]
-        cdef vector[intp_t] start           # users of a resource, by resource
-        cdef vector[intp_t] user
-        cdef vector[int32_t] tree
-        cdef vector[uint64_t] key_a
-        cdef vector[uint64_t] key_b
-        cdef vector[int32_t] degree
-        cdef vector[int32_t] item_of_row
-        cdef vector[int32_t] stamp
+        cdef intp_t n_rows = weight.shape[0], n_nodes = needs.shape[0], n_resources = cost.shape[0]
+        cdef vector[intp_t] start, user     # users of a resource, by resource
+        cdef vector[int32_t] tree, degree, item_of_row, stamp
+        cdef vector[uint64_t] key_a, key_b, second
         cdef unordered_map[uint64_t, int32_t] seen
-        cdef vector[uint64_t] second
         cdef vector[float64_t] price
         cdef intp_t t, h, r, k, j, i, u
         cdef uint64_t a, b
-        cdef int32_t c, w
-        cdef int32_t begin
+        cdef int32_t c, w, begin
         cdef float64_t paid
         self.n_contracted = own.shape[0]
         with nogil:
@@ -381,17 +342,12 @@ cdef class SharedItems:
         Items are numbered anew by the number of nodes that share them, and listed in that order:
         a node's gain is best spent first on what few others pay for.
         """
-        cdef vector[int64_t] place
-        cdef vector[int64_t] first_user
-        cdef vector[int32_t] user
-        cdef vector[int32_t] by_degree
+        cdef vector[int64_t] place, first_user
+        cdef vector[int32_t] user, by_degree, empty_a, empty_b
         cdef vector[intp_t] first_of_degree
-        cdef vector[int32_t] empty_a
-        cdef vector[int32_t] empty_b
         cdef int64_t j
         cdef size_t k
-        cdef intp_t v, w, degree
-        cdef intp_t n_items = <intp_t>self.price.size()
+        cdef intp_t v, w, degree, n_items = self.price.size()
         with nogil:
             place.assign(self.n_contracted + 1, 0)
             first_user.assign(n_items + 2, 0)
@@ -489,30 +445,24 @@ def drop_idle(
 
 def best_subtrees(
     const int32_t[::1] parent,
-    const float64_t[::1] worth,
+    const number[::1] worth,
     uint8_t[::1] keep,  # OUT
 ):
-    """Smallest closed set of largest total worth when nothing is shared (parents first).
-
-    Returns
-    -------
-    total : float
-    """
-    cdef intp_t n = parent.shape[0]
-    cdef vector[float64_t] value
-    cdef float64_t total = 0.0
-    cdef intp_t v
+    """Smallest closed set of largest worth when nothing is shared (parents first); its worth."""
+    cdef intp_t n = parent.shape[0], v
+    cdef vector[number] value
+    cdef number total = 0
     with nogil:
-        value.assign(n, 0.0)
+        value.assign(n, 0)
         for v in range(n - 1, -1, -1):
             value[v] += worth[v]
-            if value[v] > 0.0:
+            if value[v] > 0:
                 if parent[v] >= 0:
                     value[parent[v]] += value[v]
                 else:
                     total += value[v]
         for v in range(n):
-            keep[v] = value[v] > 0.0 and (parent[v] < 0 or keep[parent[v]])
+            keep[v] = value[v] > 0 and (parent[v] < 0 or keep[parent[v]])
     return total
 
 
@@ -615,10 +565,7 @@ def stopping_nodes(
         for k in range(order.shape[0]):
             h = order[k]
             q = parent[h]
-            if q < 0 or (stop[q] == q and keep[q]):
-                stop[h] = h
-            else:
-                stop[h] = stop[q]
+            stop[h] = h if q < 0 or (stop[q] == q and keep[q]) else stop[q]
 
 
 def acquired_features(

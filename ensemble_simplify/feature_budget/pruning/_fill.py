@@ -85,6 +85,7 @@ class _Filling:
         self.problem = problem
         self.closure = problem.closure
         self.deadline = deadline
+        self.tested = self.closure.parent, self.closure.gain, problem.top_feature
         self.within = self.closure.active
         self.active = self.within.astype(bool)
         self.room = budget / problem.cost_unit * (1 + 1e-12)
@@ -231,14 +232,7 @@ class _Filling:
         won = np.empty(len(kept), dtype=np.int64)
         fits = True
         while fits and self.trials > 0:
-            gains_of_one_more(
-                closure.parent,
-                closure.gain,
-                self.problem.top_feature,
-                kept.view(np.uint8),
-                self.within,
-                won,
-            )
+            gains_of_one_more(*self.tested, kept.view(np.uint8), self.within, won)
             if but is not None:
                 won[but] = 0
             fits = False
@@ -256,18 +250,9 @@ class _Filling:
 
     def _usable(self, kept):
         """Nodes that test these features only, and what each of the features gains there."""
-        closure, problem = self.closure, self.problem
-        chosen = np.empty(closure.n_nodes, dtype=np.uint8)
+        chosen = np.empty(self.closure.n_nodes, dtype=np.uint8)
         lost = np.empty(len(kept), dtype=np.int64)
-        usable_nodes(
-            closure.parent,
-            closure.gain,
-            problem.top_feature,
-            kept.view(np.uint8),
-            self.within,
-            chosen,
-            lost,
-        )
+        usable_nodes(*self.tested, kept.view(np.uint8), self.within, chosen, lost)
         return chosen.astype(bool), lost
 
     def try_trees(self):

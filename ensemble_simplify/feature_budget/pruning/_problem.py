@@ -12,7 +12,7 @@ are merged into their parents, and rows for which the same splits need a resourc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,7 @@ from ensemble_simplify.feature_budget.pruning._closure_problem import (
     ALWAYS,
     SharedItems,
     acquired_features,
+    best_subtrees,
     contract,
     drop_idle,
     extend_free,
@@ -68,6 +69,11 @@ class Closure:
         return self.parent.shape[0]
 
     @property
+    def nodes_and_items(self):
+        """The arrays but `active`, as kernels take them."""
+        return self.parent, self.gain, self.own, self.start, self.items, self.price
+
+    @property
     def arc_node(self):
         """The node of each entry of `items`."""
         return np.repeat(np.arange(self.n_nodes), np.diff(self.start))
@@ -80,24 +86,15 @@ class Closure:
 
     def unshared(self):
         """The same nodes, each paying for its items alone."""
-        return Closure(
-            parent=self.parent,
-            gain=self.gain,
-            own=self.solo,
-            start=np.zeros(self.n_nodes + 1, dtype=np.int64),
-            items=np.empty(0, dtype=np.int32),
-            price=np.empty(0, dtype=np.int64),
-            active=self.active,
-        )
+        start = np.zeros(self.n_nodes + 1, dtype=np.int64)
+        return replace(self, own=self.solo, start=start, items=self.items[:0], price=self.price[:0])
 
     def partly_shared(self, share):
         """The same nodes, paying a share of each item alone; costs in another unit."""
         _, own, price = to_integers(
             (1 - share) * self.own + share * self.solo, (1 - share) * self.price
         )
-        return Closure(
-            self.parent, self.gain, own, self.start, self.items, price, active=self.active
-        )
+        return replace(self, own=own, price=price)
 
     def part(self, nodes, paid=None):
         """Some of the nodes (a mask), all active, without items that others have `paid` already.
@@ -150,17 +147,7 @@ class Closure:
     def extended(self, last):
         """Nested sets with the nodes added that change neither gain nor cost."""
         last = last.copy()
-        last_of_item = np.empty(self.price.shape[0], dtype=np.int32)
-        extend_free(
-            self.parent,
-            self.gain,
-            self.own,
-            self.start,
-            self.items,
-            self.price,
-            last_of_item,
-            last,
-        )
+        extend_free(*self.nodes_and_items, np.empty(self.price.shape[0], dtype=np.int32), last)
         return last
 
 
@@ -219,8 +206,7 @@ class PruningProblem:
         self.total_weight = self.weight.sum()
         self.loss_of_node = loss_of_node
         self.split = np.ascontiguousarray(left >= 0, dtype=np.uint8)
-        self.parent = np.empty(n_nodes, dtype=np.intp)
-        self.order = np.empty(n_nodes, dtype=np.intp)
+        self.parent, self.order = (np.empty(n_nodes, dtype=np.intp) for _ in range(2))
         order_nodes(offsets, left, right, self.parent, self.order)
 
         inner = self.split.astype(bool)
@@ -231,42 +217,23 @@ class PruningProblem:
         needed_resources(self.parent, self.order, feature, self.resources, self.needs)
         # Rows of each tree sorted by leaf: those of node h are rows[tree, first[h]:last[h]].
         self.rows = np.empty((self.n_trees, self.n_rows), dtype=np.int32)
-        self.first = np.empty(n_nodes, dtype=np.int32)
-        self.last = np.empty(n_nodes, dtype=np.int32)
+        self.first, self.last = (np.empty(n_nodes, dtype=np.int32) for _ in range(2))
         group_rows(leaf, self.parent, self.order, offsets, self.rows, self.first, self.last)
         self.closure = self._contracted()
 
     def _contracted(self):
         n_nodes = self.parent.shape[0]
-        self.representative = np.empty(n_nodes, dtype=np.int32)
-        parent = np.empty(n_nodes, dtype=np.int32)
+        self.representative, parent = (np.empty(n_nodes, dtype=np.int32) for _ in range(2))
         gain = np.zeros(n_nodes, dtype=np.int64)
-        active = np.zeros(n_nodes, dtype=np.uint8)
-        n = contract(
-            self.parent,
-            self.order,
-            self.needs,
-            self.gain,
-            self.split,
-            self.representative,
-            parent,
-            gain,
-            active,
-        )
+        known = self.parent, self.order, self.needs, self.gain, self.split
+        n = contract(*known, self.representative, parent, gain)
+        parent, gain, active = parent[:n], gain[:n], np.empty(n, dtype=np.uint8)
+        best_subtrees(parent, gain, active)
         # Whole prices times whole weights: their sums are exact.
         price_unit, prices = in_units(self.prices)
         own = np.zeros(n)
-        shared = SharedItems(
-            self.rows,
-            self.first,
-            self.last,
-            self.offsets,
-            self.needs,
-            self.representative,
-            self.weight,
-            prices,
-            own,
-        )
+        runs = self.rows, self.first, self.last, self.offsets
+        shared = SharedItems(*runs, self.needs, self.representative, self.weight, prices, own)
         start = np.empty(n + 1, dtype=np.int64)
         items = np.empty(shared.n_arcs, dtype=np.int32)
         price = np.empty(shared.n_items)
@@ -275,7 +242,7 @@ class PruningProblem:
         self.cost_unit = price_unit / scale / self.total_weight
         self._always_gain = int(self.gain[self.representative == ALWAYS].sum())
         self._root_loss = float(self.loss_of_node[self.offsets[:-1]].sum())
-        return Closure(parent[:n], gain[:n], own, start, items, price, active[:n])
+        return Closure(parent, gain, own, start, items, price, active)
 
     # Where contracted nodes come from.
 

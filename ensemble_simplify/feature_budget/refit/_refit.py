@@ -7,7 +7,8 @@ path. Every pruning is judged on rows that it has not seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from time import monotonic
 
 import numpy as np
@@ -31,6 +32,7 @@ from sklearn.tree import (
 
 from ensemble_simplify.base import class_index, safe_indexing
 from ensemble_simplify.feature_budget._case import has_held_out_rows, held_out_rows
+from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget.growing._budget_forest import BudgetForestClassifier
 from ensemble_simplify.feature_budget.pruning._choice import ROUNDING
 from ensemble_simplify.feature_budget.refit._writing import voting_trees
@@ -301,30 +303,6 @@ def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
     return judged
 
 
-def judge_crosswise(case, halves, is_first, index, weight, held_out, *, ties, drop):
-    """As `judge`, for trees pruned by their out-of-bag errors on the very same rows.
-
-    Each half of the rows is judged by prunings that were found on the other half, of about the same
-    cost: `halves` are the case with weights on the rows of `is_first`, and on the others. `index`
-    are prunings on the path of `case`; -1: not pruned.
-    """
-    leaf = case.problem.leaf_of_rows()
-    votes = np.zeros((len(index), case.problem.n_rows, case.forest.n_scores))
-    counts = np.zeros((len(index), case.problem.n_rows))
-    for half, others in zip(halves, (~is_first, is_first), strict=True):
-        unseen = held_out * others[:, None]
-        for i, k in enumerate(index):
-            if k >= 0:
-                k = int(np.argmin(np.abs(half.path.costs - case.path.costs[k])))
-            found = held_out_votes(case, leaf, half.kept(k, ties), unseen, drop=drop)
-            votes[i] += found[0]
-            counts[i] += found[1]
-    judged = Judged(case, weight)
-    for found in zip(votes, counts, strict=True):
-        judged.add(*found)
-    return judged
-
-
 def held_out_votes(case, leaf, keep, held_out, *, drop):
     """Votes on each row of the trees that were not grown on it, and how many voted.
 
@@ -400,43 +378,44 @@ def folds_of(y, classification, seed):
 # ------------------------------------------------------------------- all together
 
 
+@dataclass(eq=False)
 class CandidateSearch:
     """Fits candidates on some rows, and judges their prunings.
 
-    ``state(estimator, X, y, weight, errors)`` returns a `PruningCase`. `sample_weight` is for
-    fitting, `weight` for counting. One of the sets of features fills the `budget`; `names` are
-    those of the columns, if any. With `drop`, trees without splits are left out of the vote.
+    Parameters
+    ----------
+    state : callable
+        ``state(estimator, X, y, weight, errors)`` returns a `PruningCase`.
+    sample_weight, weight : ndarray of shape (n_rows,)
+        For fitting (or None), and for counting.
+    names : ndarray or None
+        Names of the columns.
+    drop : bool
+        Whether trees without splits are left out of the vote.
+    budget : float
+        One of the sets of features fills it.
     """
 
-    def __init__(
-        self,
-        state,
-        prices,
-        X,
-        y,
-        sample_weight,
-        weight,
-        *,
-        names,
-        ties,
-        drop,
-        budget,
-        seed,
-        n_jobs,
-        deadline,
-        progress,
-    ):
-        self.state = state
-        self.prices = prices
-        self.X, self.y = X, y
-        self.sample_weight, self.weight = sample_weight, weight
-        self.names = names
-        self.ties, self.drop, self.budget = ties, drop, budget
-        self.seed, self.n_jobs = seed, n_jobs
-        self.deadline, self.progress = deadline, progress
+    state: Callable
+    prices: Prices
+    X: np.ndarray
+    y: np.ndarray
+    sample_weight: np.ndarray | None
+    weight: np.ndarray
+    _: KW_ONLY
+    names: np.ndarray | None
+    ties: str
+    drop: bool
+    budget: float
+    seed: int
+    n_jobs: int | None
+    deadline: float
+    progress: Callable
+
+    def __post_init__(self):
         self.found, self.trials = [], []
         self.is_complete = True
-        self.is_first = np.random.default_rng(seed).permutation(len(X)) % 2 == 0
+        self.is_first = np.random.default_rng(self.seed).permutation(len(self.X)) % 2 == 0
 
     def run(self, own, unfitted):
         """All candidates, as a list of `JudgedEnsemble`.
@@ -516,16 +495,8 @@ class CandidateSearch:
 
     def _add(self, name, ensemble, features):
         """Grow an ensemble, and judge it if there is time."""
-        model = fit_on(
-            ensemble,
-            features,
-            self.X,
-            self.y,
-            self.sample_weight,
-            self.seed,
-            self.n_jobs,
-            self.names,
-        )
+        rows, options = (self.X, self.y, self.sample_weight), (self.seed, self.n_jobs, self.names)
+        model = fit_on(ensemble, features, *rows, *options)
         held_out = held_out_rows(model, len(self.X), model.n_estimators)
         case = self.state(model, self.X, self.y, self.weight, "oob", held_out=held_out)
         index = judged_prunings(case)
@@ -538,16 +509,7 @@ class CandidateSearch:
             keeps = [case.kept(k, self.ties) for k in index]
             judged = judge(case, keeps, self.weight, drop=self.drop, held_out=held_out)
         else:
-            judged = judge_crosswise(
-                case,
-                halves,
-                self.is_first,
-                index,
-                self.weight,
-                held_out,
-                ties=self.ties,
-                drop=self.drop,
-            )
+            judged = self._judge_crosswise(case, halves, index, held_out)
         return model, self._candidate(name, case, features, index, judged)
 
     def _halves(self, case, held_out):
@@ -559,6 +521,29 @@ class CandidateSearch:
             self.state(case.estimator, self.X, self.y, weight, "oob", like=case, held_out=held_out)
             for weight in weights
         )
+
+    def _judge_crosswise(self, case, halves, index, held_out):
+        """As `judge`, for trees pruned by their out-of-bag errors on the very same rows.
+
+        Each half of the rows is judged by prunings that were found on the other half, of about the
+        same cost. `index` are prunings on the path of `case`; -1: not pruned.
+        """
+        leaf = case.problem.leaf_of_rows()
+        votes = np.zeros((len(index), case.problem.n_rows, case.forest.n_scores))
+        counts = np.zeros((len(index), case.problem.n_rows))
+        for half, others in zip(halves, (~self.is_first, self.is_first), strict=True):
+            unseen = held_out * others[:, None]
+            for i, k in enumerate(index):
+                if k >= 0:
+                    k = int(np.argmin(np.abs(half.path.costs - case.path.costs[k])))
+                keep = half.kept(k, self.ties)
+                found = held_out_votes(case, leaf, keep, unseen, drop=self.drop)
+                votes[i] += found[0]
+                counts[i] += found[1]
+        judged = Judged(case, self.weight)
+        for found in zip(votes, counts, strict=True):
+            judged.add(*found)
+        return judged
 
     def _judge(self, name, case, features):
         """Judge an ensemble of bootstrapped trees by their out-of-bag votes."""

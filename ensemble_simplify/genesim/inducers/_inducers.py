@@ -434,19 +434,9 @@ class GuideTree(_Inducer):
 
 
 def splits_of_bags(inducer, X, y, weights):
-    """Grow and prune a tree for each of many weightings of the same rows, all at once.
+    """`Splits` of trees grown and pruned for many weightings of the same rows, all at once.
 
-    Parameters
-    ----------
-    inducer : C45Tree, QuestTree or GuideTree
-        Only its parameters are read.
-    X : float32 array of shape (n_samples, n_features)
-    y : array of shape (n_samples,)
-    weights : float64 array of shape (n_bags, n_samples)
-
-    Returns
-    -------
-    splits : Splits
+    Only the parameters of the inducer are read; `weights` has a row for each of the trees.
     """
     classes, label = np.unique(y, return_inverse=True)
     return inducer._induce(X, label, weights, len(classes))[0]
@@ -516,13 +506,7 @@ def _discriminant_points(x, nodes):
 def _pruned(levels, at, confidence):
     """Replace subtrees by leaves where that does not raise the pessimistic error.
 
-    Parameters
-    ----------
-    levels : list of (left, feature, threshold, totals), one a depth
-        As `_Inducer._grow` makes them.
-    at : intp array of shape (n_entries,)
-        Node of every entry.
-    confidence : float or None
+    `levels` and `at` (the node of every entry) are as `_Inducer._grow` makes them.
 
     Returns
     -------

@@ -109,20 +109,9 @@ def grow(
     intp_t min_samples_leaf,
     double seconds=NEVER,
 ):
-    """Grow a tree on rows with weighted class distributions.
+    """Grow a tree on rows with weighted class distributions, for so many seconds at most.
 
-    Parameters
-    ----------
-    codes : int32 array of shape (n_axes, n_rows)
-    votes : float64 array of shape (n_rows, n_classes)
-    max_depth : int
-        Negative: no limit.
-    min_samples_split : int
-        Rows from which on a node may be split.
-    min_samples_leaf : int
-        Rows that a leaf has at least.
-    seconds : float
-        Split no further after so many seconds.
+    `codes` are of shape (n_axes, n_rows); with a negative `max_depth` there is no limit.
 
     Returns
     -------

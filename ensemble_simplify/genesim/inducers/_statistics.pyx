@@ -37,19 +37,8 @@ def best_cuts(
 ):
     """Best cut of some features of every node by the decrease of entropy or Gini impurity.
 
-    Parameters
-    ----------
-    X : float32 array of shape (n_rows, n_features)
-    label : intp array of shape (n_rows,)
-    row : intp array of shape (n_entries,)
-    weight : float64 array of shape (n_entries,)
-    start : intp array of shape (n_nodes + 1,)
-    feature : intp array of shape (n_nodes, n_tried)
-        Features to look at.
-    least : float64 array of shape (n_nodes,)
-        Weight that both sides have at least.
-    n_classes : int
-    entropy : bool
+    `feature`, of shape (n_nodes, n_tried), says which features to look at, `least` which weight
+    both sides of a node have at least.
 
     Returns
     -------
@@ -124,12 +113,8 @@ def variance_ratios(
 ):
     """F statistic of the one-way analysis of variance of every feature in every node.
 
-    Parameters
-    ----------
-    X, label, row, weight, start, n_classes
-        As for :func:`best_cuts`; weights are frequencies.
-    spread : bool
-        Analyse the distances from the mean of the class instead of the values (Levene's test).
+    Weights are frequencies. With `spread`, the distances from the mean of the class are analysed
+    instead of the values (Levene's test).
 
     Returns
     -------
@@ -209,12 +194,7 @@ def quartile_groups(
     const float64_t[::1] weight,
     const intp_t[::1] start,
 ):
-    """How many of the weighted quartiles of its node each entry lies above, for every feature.
-
-    Returns
-    -------
-    groups : uint8 array of shape (n_entries, n_features)
-    """
+    """How many of the weighted quartiles of its node each entry lies above, for every feature."""
     cdef intp_t n_features = X.shape[1], i, f, e, n, level, at
     cdef double total, running
     cdef vector[uint64_t] keys, spare
@@ -255,17 +235,8 @@ def chi_squares(
 ):
     """Chi-square statistic of classes against each column of groups, in every node.
 
-    Parameters
-    ----------
-    group : uint8 array of shape (n_entries, n_columns)
-    n_groups : int
-    label, row, weight, start, n_classes
-        As for :func:`best_cuts`.
-
-    Returns
-    -------
-    statistic, freedom : float64 arrays of shape (n_nodes, n_columns)
-        Degrees of freedom are zero where there is nothing to test.
+    Also the degrees of freedom, zero where there is nothing to test; both of shape (n_nodes,
+    n_columns).
     """
     cdef intp_t n_nodes = start.shape[0] - 1, n_columns = group.shape[1]
     cdef intp_t i, j, e, g, c, n_used, k = n_classes

@@ -20,26 +20,11 @@ _PASSES_AT_END = 5.0
 
 
 class Evolution:
-    """Fills a population with trees and lets it breed.
+    """Fills a population with trees and lets it breed until the deadline by ``time.monotonic()``.
 
-    Parameters
-    ----------
-    model : GenesimClassifier
-        Its parameters are read, none is set.
-    population : Population
-    scorer : Scorer
-    n_threads : int
-    deadline : float
-        By ``time.monotonic()``.
-
-    Attributes
-    ----------
-    history : Bunch of lists
-        As ``GenesimClassifier.history_``.
-    ensemble_score : float
-        Score of the first trees voting together.
-    stopped : bool
-        Whether the deadline ended the search.
+    The model's parameters are read, none is set. `history` is as ``GenesimClassifier.history_``,
+    `ensemble_score` the score of the first trees voting together, `stopped` whether the deadline
+    ended the search.
     """
 
     def __init__(self, model, population, scorer, n_threads, deadline):

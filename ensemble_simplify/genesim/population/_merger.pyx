@@ -31,13 +31,7 @@ cdef inline intp_t unchanged(const Change *change, intp_t pos, intp_t size) noex
 
 @cython.final
 cdef class Merger:
-    """Merges trees over rows; one a thread.
-
-    Parameters
-    ----------
-    rows : Rows
-    splitter : Splitter
-    """
+    """Merges trees over rows; one a thread."""
 
     def __init__(self, Rows rows, Splitter splitter):
         self.rows = rows

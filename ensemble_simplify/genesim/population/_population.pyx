@@ -1,8 +1,8 @@
 """The population of a genetic algorithm over trees, and the best tree of every size.
 
-Trees are those of `_regions`, over the axes on which the rows are coded; the number of a leaf is
-its label. The work is divided: `_rows` divides rows, `_merger` merges trees over them, `_pruner`
-scores and prunes what comes out, `_breeder` makes new trees with these three, one set a thread,
+Trees are those of `grid/_regions`, over the axes on which the rows are coded; the number of a leaf
+is its label. The work is divided: `_rows` divides rows, `_merger` merges trees over them, `_pruner`
+scores and prunes what comes out, a `Breeder` makes new trees with these three, one set a thread,
 and `Population` keeps the fittest. `_trees` holds the forms of trees that they hand on.
 """
 
@@ -14,19 +14,23 @@ from libcpp.algorithm cimport sort
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
-from ensemble_simplify.grid._regions cimport Node, array_to_nodes, nodes_to_array
-from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, intp_t, now, random_unit, scramble, uint64_t,
+from ensemble_simplify.grid._regions cimport (
+    Node, array_to_nodes, nodes_to_array, right_child, set_sizes,
 )
-from ensemble_simplify.genesim.population._breeder cimport Breeder
+from ensemble_simplify._typedefs cimport (
+    float64_t, int32_t, intp_t, now, random_below, random_unit, scramble, uint64_t,
+)
 from ensemble_simplify.genesim.population._merger cimport (
     ORDER_FIRST, ORDER_GAIN, ORDER_RANDOM, Merger,
 )
 from ensemble_simplify.genesim.population._pruner cimport Pruner, TreeScorer, best_at, rounded
 from ensemble_simplify.genesim.population._rows cimport Rows, Splitter
-from ensemble_simplify.genesim.population._trees cimport ScoredTree, heaviest
+from ensemble_simplify.genesim.population._trees cimport Change, ScoredTree, heaviest
 
 cdef double NEVER = float("inf")
+
+# Pairs of subtrees drawn until two can be swapped.
+cdef intp_t SWAP_ATTEMPTS = 20
 
 
 cdef inline uint64_t state_of_child(
@@ -64,6 +68,183 @@ cdef class Candidates:
             raise IndexError(i)
         self.trees[i].score = rounded(score)
 
+
+# --------------------------------------------------------------------- breeding
+
+@cython.final
+cdef class Breeder:
+    """Makes new trees by merging and by mutation; one a thread.
+
+    All of them go through the merger and the pruner, and are added to `out`. The methods that do so
+    return 1 if the deadline passed meanwhile.
+    """
+
+    cdef Rows rows
+    cdef Merger merger
+    cdef Pruner pruner
+    cdef vector[Node] draft       # the tree to be cleaned
+    cdef Change change            # where it differs from its parent
+    cdef vector[int32_t] choice
+
+    def __init__(self, Rows rows, Merger merger, Pruner pruner):
+        self.rows = rows
+        self.merger = merger
+        self.pruner = pruner
+
+    cdef int clean(
+        self, const ScoredTree *parent, const vector[double] &front_score, double deadline,
+        vector[ScoredTree] &out,
+    ) except -1 nogil:
+        """Add the tree in ``draft``, cleaned; a mutant of `parent` if that is not NULL."""
+        cdef const Node *nodes = self.draft.data()
+        if parent != NULL and parent.marks.size() == 0:    # its leaves are not known
+            parent = NULL
+        if self.merger.merge(&nodes, 1, ORDER_FIRST, NULL, deadline, parent, &self.change):
+            return 1
+        self.pruner.add_trees(&self.merger.out, front_score, out)
+        return 0
+
+    cdef int cross(
+        self,
+        const vector[ScoredTree] &trees,
+        const vector[double] &front_score,
+        intp_t n_parents,
+        intp_t tournament_size,
+        int order,
+        uint64_t *state,
+        double deadline,
+        vector[ScoredTree] &out,
+    ) except -1 nogil:
+        """Merge the winners of disjoint tournaments; `trees` stand in the order of fitness."""
+        cdef intp_t n = trees.size(), i, j, swap
+        cdef int32_t best, drawn
+        cdef vector[const Node*] parents
+        if n < 2:
+            return 0
+        n_parents = min(n_parents, n)
+        if n_parents * tournament_size > n:
+            tournament_size = n // n_parents
+        self.choice.resize(n)
+        for i in range(n):
+            self.choice[i] = <int32_t> i
+        for i in range(n_parents):
+            best = -1
+            for j in range(i * tournament_size, (i + 1) * tournament_size):
+                swap = j + random_below(n - j, state)
+                drawn = self.choice[swap]
+                self.choice[swap] = self.choice[j]
+                self.choice[j] = drawn
+                if best < 0 or drawn < best:
+                    best = drawn
+            parents.push_back(trees[best].nodes.data())
+        if self.merger.merge(parents.data(), n_parents, order, state, deadline, NULL, NULL):
+            return 1
+        self.pruner.add_trees(&self.merger.out, front_score, out)
+        return 0
+
+    cdef int mutate(
+        self,
+        const ScoredTree *parent,
+        const vector[double] &front_score,
+        uint64_t *state,
+        double deadline,
+        vector[ScoredTree] &out,
+    ) except -1 nogil:
+        """Add a mutant with a threshold moved, and one with two subtrees swapped."""
+        if self.move_threshold(parent, state) and self.clean(parent, front_score, deadline, out):
+            return 1
+        return self.swap_subtrees(parent, state) and self.clean(parent, front_score, deadline, out)
+
+    cdef bint move_threshold(self, const ScoredTree *tree, uint64_t *state) noexcept nogil:
+        """Copy a tree into ``draft`` with one threshold replaced inside its node's region."""
+        cdef intp_t node, n_splits = tree.nodes.size() - tree.n_leaves
+        cdef int32_t cut, lo, hi
+        if n_splits == 0:
+            return False
+        node = self.nth_split(tree, random_below(n_splits, state))
+        self.range_of_cuts(tree, node, &lo, &hi)
+        if hi - lo < 2:
+            return False
+        cut = lo + <int32_t> random_below(hi - lo - 1, state)
+        if cut >= tree.nodes[node].cut:
+            cut += 1
+        self.draft = tree.nodes
+        self.draft[node].cut = cut
+        self.change.first = node
+        self.change.first_end = node + tree.nodes[node].size
+        self.change.second = self.change.second_end = self.change.first_end
+        self.change.shift = 0
+        return True
+
+    cdef intp_t nth_split(self, const ScoredTree *tree, intp_t n) noexcept nogil:
+        cdef intp_t i
+        for i in range(<intp_t> tree.nodes.size()):
+            if tree.nodes[i].axis >= 0:
+                if n == 0:
+                    return i
+                n -= 1
+        return -1
+
+    cdef void range_of_cuts(
+        self, const ScoredTree *tree, intp_t node,
+        int32_t *lo,    # OUT
+        int32_t *hi,    # OUT: one beyond the last
+    ) noexcept nogil:
+        """The cuts that the axis of a split has inside the region of its node."""
+        cdef int32_t at = 0, cut, right
+        cdef int32_t axis = tree.nodes[node].axis
+        lo[0] = 0
+        hi[0] = self.rows.n_cuts[axis]
+        while at != node:
+            cut = tree.nodes[at].cut
+            right = right_child(tree.nodes.data(), at)
+            if node < right:
+                if tree.nodes[at].axis == axis:
+                    hi[0] = min(hi[0], cut)
+                at += 1
+            else:
+                if tree.nodes[at].axis == axis:
+                    lo[0] = max(lo[0], cut + 1)
+                at = right
+
+    cdef bint swap_subtrees(self, const ScoredTree *tree, uint64_t *state) noexcept nogil:
+        """Copy a tree into ``draft`` with two subtrees, neither inside the other, swapped."""
+        cdef intp_t n = tree.nodes.size(), a, b, a_end, b_end, _
+        if n < 5:
+            return False
+        for _ in range(SWAP_ATTEMPTS):
+            a = 1 + random_below(n - 1, state)
+            b = 1 + random_below(n - 1, state)
+            if a > b:
+                a, b = b, a
+            a_end = a + tree.nodes[a].size
+            b_end = b + tree.nodes[b].size
+            if b < a_end or (tree.nodes[a].axis < 0 and tree.nodes[b].axis < 0
+                             and tree.nodes[a].cut == tree.nodes[b].cut):
+                continue
+            self.draft.clear()
+            self.append(tree, 0, a)
+            self.append(tree, b, b_end)
+            self.append(tree, a_end, b)
+            self.append(tree, a, a_end)
+            self.append(tree, b_end, n)
+            set_sizes(self.draft)
+            self.change.shift = tree.nodes[a].size - tree.nodes[b].size
+            self.change.first = a
+            self.change.first_end = a_end - self.change.shift
+            self.change.second = b - self.change.shift
+            self.change.second_end = b_end
+            return True
+        return False
+
+    cdef void append(self, const ScoredTree *tree, intp_t first, intp_t end) noexcept nogil:
+        """Add nodes `first` to `end` of a tree to ``draft``."""
+        self.draft.insert(
+            self.draft.end(), tree.nodes.begin() + first, tree.nodes.begin() + end
+        )
+
+
+# --------------------------------------------------------------------- survival
 
 cdef struct Rank:
     double score
@@ -169,19 +350,9 @@ cdef class Population:
     # ----------------------------------------------------------------- new trees
 
     def clean(self, list trees, *, intp_t thread=0, double seconds=NEVER):
-        """Clean, label and prune trees that come from outside; the population stays as it is.
+        """Clean, label and prune trees, int32 arrays of shape (n_nodes, 3), that come from outside.
 
-        Parameters
-        ----------
-        trees : list of int32 arrays of shape (n_nodes, 3)
-        thread : int
-            Number of the calling thread.
-        seconds : float
-            Stop after so many seconds.
-
-        Returns
-        -------
-        candidates : Candidates
+        The population stays as it is. `thread` is the number of the calling thread.
         """
         cdef Candidates out = Candidates()
         cdef Breeder breeder = self.breeders[thread]
@@ -190,7 +361,7 @@ cdef class Population:
         for nodes in trees:
             with nogil:
                 array_to_nodes(nodes, breeder.draft)
-                if breeder.clean(self.front_score, deadline, out.trees):
+                if breeder.clean(NULL, self.front_score, deadline, out.trees):
                     out.stopped = True
             if out.stopped:
                 break
@@ -370,18 +541,10 @@ cdef class Population:
         return self.counted(merger)
 
     def label_front(self, intp_t i, *, bint validation):
-        """Tree `i` of the front, what its leaves hold, and its labels by all rows.
+        """Tree `i` of the front, what its leaves hold, and its labels by all rows, as `label_tree`.
 
-        Parameters
-        ----------
-        i : int
-        validation : bool
-            Whether the validation rows count as training rows, and label.
-
-        Returns
-        -------
-        nodes, n_rows, weights
-            As of :meth:`label_tree`; with `validation` no row is left for validation.
+        With `validation`, validation rows count as training rows, and label; none is left for
+        validation.
         """
         if not 0 <= i < <intp_t> self.front.size():
             raise IndexError(i)

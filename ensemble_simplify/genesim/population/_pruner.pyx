@@ -83,16 +83,9 @@ cdef bint earlier(const PruningStep &a, const PruningStep &b) noexcept nogil:
 
 @cython.final
 cdef class TreeScorer:
-    """A metric on the validation rows, and in part on the training rows.
+    """A metric on the validation rows, and, `training_weight` times, on the training rows.
 
     All metrics but F1 are sums over the leaves.
-
-    Parameters
-    ----------
-    rows : Rows
-    metric : {"accuracy", "balanced_accuracy", "neg_log_loss", "f1_macro"}
-    training_weight : float
-        So many times the score on the training rows is added to that on the validation rows.
     """
 
     def __init__(self, Rows rows, str metric, double training_weight=0.0):
@@ -167,20 +160,7 @@ cdef class TreeScorer:
 
 @cython.final
 cdef class Pruner:
-    """Scores and prunes trees; one a thread.
-
-    Parameters
-    ----------
-    scorer : TreeScorer
-    prune : {"ccp", "reduced_error", "none"}
-        How the pruned copy of every tree is made.
-    max_leaf_nodes : int
-        Larger trees are cut back along their cost-complexity path; 0 for no limit.
-    known_bytes : int
-        Memory for what the leaves of one tree hold.
-    keep_paths : bool
-        Offer the trees on pruning paths to the front.
-    """
+    """Scores and prunes trees; one a thread. Parameters are as of `Population`."""
 
     def __init__(
         self, TreeScorer scorer, str prune, intp_t max_leaf_nodes, intp_t known_bytes,

@@ -60,18 +60,9 @@ cdef int FEW_BITS = 4
 
 @cython.final
 cdef class Rows:
-    """Training and validation rows: codes, labels and weights.
+    """Training and validation rows: codes of shape (n_axes, n_rows), labels and weights.
 
-    Parameters
-    ----------
-    train_codes, val_codes : int32 arrays of shape (n_axes, n_rows)
-        Code of every row on every axis.
-    train_label, val_label : int32 arrays of shape (n_rows,)
-        Class of every row; the validation labels are what trees are scored against.
-    train_weight, val_weight : float64 arrays of shape (n_rows,)
-    n_cuts : int32 array of shape (n_axes,)
-        Number of cut points of every axis; codes run from 0 to this number.
-    n_classes : int
+    Codes run from 0 to `n_cuts` of the axis; trees are scored against the validation labels.
     """
 
     def __init__(
@@ -174,13 +165,8 @@ cdef class Rows:
 cdef class Splitter:
     """Divides the rows of nodes; one a thread.
 
-    Parameters
-    ----------
-    rows : Rows
-    min_leaf : int
-        Training rows that both sides of a split have at least.
-    cache_bytes : int
-        Memory for the bitsets of splits.
+    Both sides of a split have at least `min_leaf` training rows; bitsets of splits are kept in
+    `cache_bytes` of memory.
     """
 
     def __init__(self, Rows rows, intp_t min_leaf, intp_t cache_bytes):

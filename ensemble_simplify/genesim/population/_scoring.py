@@ -15,19 +15,9 @@ KERNEL_METRICS = ("accuracy", "balanced_accuracy", "f1_macro", "neg_log_loss")
 class Scorer:
     """Scores class probabilities of the validation rows.
 
-    Parameters
-    ----------
-    scoring : str or callable
-    classes : ndarray of shape (n_classes,)
-    X : ndarray of shape (n_rows, n_features)
-    y_index : int array of shape (n_rows,)
-    weight : float64 array of shape (n_rows,)
-    rows : Bunch
-        With `train`, `val`, `target` and `val_weight`.
-    weighted : bool
-        Whether the user gave weights, which scorers are then given.
-    training_weight : float
-        So many times the score on the training rows is added in the fitness of a tree.
+    `rows` has `train`, `val`, `target` and `val_weight`. `weighted` says whether the user gave
+    weights, which scorers are then given. The score on the training rows is added `training_weight`
+    times in the fitness of a tree.
     """
 
     def __init__(self, scoring, classes, X, y_index, weight, rows, *, weighted, training_weight):
