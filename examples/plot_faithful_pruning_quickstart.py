@@ -85,7 +85,7 @@ pd.DataFrame.from_dict(table, orient="index")
 # On new rows the two forests agree most of the time. ``agreement`` measures how often, with an
 # interval that holds for rows like these.
 
-outcome = agreement(forest, pruner, X_test, time_limit=1, random_state=0)
+outcome = agreement(forest, pruner, X_test, random_state=0)
 print(f"agreement on new rows: {outcome.share:.3f}")
 print(f"95 % interval: {outcome.interval[0]:.3f} to {outcome.interval[1]:.3f}")
 

@@ -84,7 +84,8 @@ class Draft:
         self.report = report
         self.trees = trees
         numbers = [np.arange(n - 1) for n in trees.shape]
-        self.root = Box(*trees.whole, np.arange(len(numbers)), numbers, trees)
+        lo, hi = trees.whole
+        self.root = Box(lo, hi, np.arange(len(numbers)), numbers, trees)
         self.n_leaves = 0
         # the part of the feature space, in cells, that has its tree
         self.share = 0.0
