@@ -795,7 +795,7 @@ cdef class LineTrees:
         const intp_t[::1] counts,
         const float64_t[::1] before,
     ):
-        """What a tree gets wrong: points, rows among them, and the weight of those that are no rows.
+        """What a tree gets wrong: points, rows among them, and the weight of the others.
 
         `counts` are the rows in each star. A point weighs what the cell does on the axis that is
         changed: `before`, of shape (n_positions + n_axes,), holds for each axis the weights of its
