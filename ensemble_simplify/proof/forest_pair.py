@@ -126,8 +126,10 @@ class Space:
 
 
 def _stacked(arrays):
-    width = max(array.shape[1] for array in arrays)
-    return np.concatenate([np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in arrays])
+    missing = [max(array.shape[1] for array in arrays) - a.shape[1] for a in arrays]
+    if any(missing):
+        arrays = [np.pad(a, ((0, 0), (0, n))) for a, n in zip(arrays, missing, strict=True)]
+    return np.concatenate(arrays)
 
 
 def common_labels(forests):

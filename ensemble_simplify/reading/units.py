@@ -62,6 +62,8 @@ class Units:
 
     def after(self, n_units, model):
         """The same units of a model, numbered from `n_units` on."""
+        if not model and not n_units:
+            return self
         units = [
             replace(unit, model=model, parent=unit.parent + n_units if unit.parent >= 0 else -1)
             for unit in self.units
