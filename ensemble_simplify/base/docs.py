@@ -15,13 +15,6 @@ COMMON = {
     "time_limit": """\
 time_limit : float or None, default=None
     Seconds; None: no limit.""",
-    "n_jobs": """\
-n_jobs : int or None, default=None
-    Number of threads; None: 1 unless in a ``joblib.parallel_config`` context, -1: all
-    processors. The result does not depend on it.""",
-    "random_state": """\
-random_state : int, RandomState instance or None, default=None
-    An int makes the result reproducible.""",
     "verbose": """\
 verbose : int, default=0
     If positive, progress is printed.""",
