@@ -25,7 +25,7 @@ from ensemble_simplify.born_again.everywhere._planner import (
     forecast,
     read_problem,
 )
-from ensemble_simplify.born_again.everywhere._search import n_regions
+from ensemble_simplify.born_again.everywhere._search import regions_forecast
 from ensemble_simplify.grid import Domain, read_domain
 from ensemble_simplify.reading import Model, unwrap
 
@@ -193,7 +193,7 @@ def estimate(
     return Estimate(
         forest.n_trees,
         n_cells(seen.shape),
-        float(n_regions(seen.shape)),
+        regions_forecast(seen.shape),
         seen.n_bytes,
         seen.seconds,
         seen.n_leaves,

@@ -52,7 +52,12 @@ from ensemble_simplify.born_again.everywhere._planner import (
     find_tree,
     read_problem,
 )
-from ensemble_simplify.born_again.everywhere._search import CellTree, TooLarge, n_regions
+from ensemble_simplify.born_again.everywhere._search import (
+    CellTree,
+    TooLarge,
+    n_regions,
+    regions_forecast,
+)
 from ensemble_simplify.born_again.near._line_search import (
     LineSearch,
     NoTreeInTime,
@@ -652,7 +657,7 @@ class BornAgainClassifier(
     def _too_large(self, shape, n_bytes, allowed):
         return (
             f"estimator={type(self.estimator_).__name__}(...) divides the feature space into "
-            f"{_count(_cells(shape))} cells ({_count(float(n_regions(shape)))} regions); the exact "
+            f"{_count(_cells(shape))} cells ({_count(regions_forecast(shape))} regions); the exact "
             f"search needs about {_count(float(n_bytes))} bytes, and max_memory allows "
             f"{_count(float(allowed))}. Use method='auto' or 'heuristic', fewer or shallower "
             "trees, or features of fewer distinct values (for instance by KBinsDiscretizer), or "

@@ -12,7 +12,7 @@ from cell_grids import random_grid
 from efforts import set_effort
 from oracles import FREE, min_depth, min_leaves, pareto_front
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
@@ -462,3 +462,16 @@ def test_display_of_the_front():
         DepthLeavesDisplay.from_estimator(model, time_limit=1e-9)
     with pytest.raises(NotFittedError):
         DepthLeavesDisplay.from_estimator(BornAgainClassifier())
+
+
+@pytest.mark.parametrize("n_features", [100, 300])
+def test_grids_of_more_cells_than_floats_hold(n_features):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, n_features))
+    y = X[:, :8].sum(axis=1) > 0
+    forest = ExtraTreesClassifier(100, random_state=0).fit(X, y)
+    assert estimate(forest, X).n_regions == np.inf
+    with pytest.raises(
+        ValueError, match=r"divides the feature space into .* cells \(inf regions\)"
+    ):
+        BornAgainClassifier(FrozenEstimator(forest), method="exact").fit(X, y)

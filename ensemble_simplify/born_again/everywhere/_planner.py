@@ -26,6 +26,7 @@ from ensemble_simplify.born_again.everywhere._search import (
     lay_out,
     n_regions,
     pareto_front,
+    regions_forecast,
     solve,
 )
 from ensemble_simplify.grid import Axes, Stopped, leaf_boxes, merged_thresholds
@@ -508,7 +509,7 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
             grid = _labelled(problem.trees, max_bytes, deadline)
             labels = grid.labels
             shape = labels.shape
-    n_states = work = float(n_regions(shape))
+    n_states = work = regions_forecast(shape)
     if labels is not None and labels.size > 1:
         with suppress(Stopped, TooLarge):
             layout = lay_out(labels, deadline, 1e9 * seconds / work)

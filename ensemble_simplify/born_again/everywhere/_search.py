@@ -135,6 +135,11 @@ def n_regions(shape):
     return prod(int(n) * (int(n) + 1) // 2 for n in shape)
 
 
+def regions_forecast(shape):
+    """`n_regions` as a float; infinity where there are more than a float holds."""
+    return prod(0.5 * n * (n + 1.0) for n in map(float, shape))
+
+
 def lay_out(labels, deadline=np.inf, share=np.inf):
     """The cheapest `Layout` found for a grid, by its own forecast.
 
