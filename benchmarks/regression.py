@@ -166,6 +166,7 @@ def questions(kind):
     """Questions about a fitted model, or two."""
 
     def prepare():
+        from sklearn.base import clone
         from sklearn.datasets import load_breast_cancer, load_diabetes
         from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
         from sklearn.tree import DecisionTreeClassifier
@@ -174,7 +175,8 @@ def questions(kind):
 
         if kind == "values":
             X, y = load_diabetes(return_X_y=True)
-            models = [GradientBoostingRegressor(n_estimators=n).fit(X, y) for n in (15, 16)]
+            boosting = GradientBoostingRegressor(random_state=0)
+            models = [clone(boosting).set_params(n_estimators=n).fit(X, y) for n in (15, 16)]
             return lambda: package.verify(*models, atol=5.0)
         X, y = load_breast_cancer(return_X_y=True)
         forest = RandomForestClassifier(50, max_depth=6, random_state=0).fit(X, y)

@@ -499,6 +499,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
         {predictions}
         """
+        check_is_fitted(self)
         return self.pruned_estimator_.predict(self._rows(X))
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
@@ -512,10 +513,10 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
         {probabilities}
         """
+        check_is_fitted(self)
         return self.pruned_estimator_.predict_proba(self._rows(X))
 
     def _rows(self, X):
-        check_is_fitted(self)
         checked = validate_data(
             self,
             self._table.encode(X),
