@@ -49,6 +49,7 @@ def cases():
     small = RandomForestClassifier(8, max_depth=3, random_state=0).fit(Xc[:, :5], yc)
     X3, y3 = make_classification(20_000, 30, n_informative=20, random_state=0)
     X3 = X3.astype(np.float32)
+    X4, y4 = np.repeat(X3, 10, axis=0), np.repeat(y3, 10)
     deep = RandomForestClassifier(40, max_depth=12, random_state=0, n_jobs=2).fit(X3, y3)
 
     def fit(name, estimator, X, y):
@@ -62,10 +63,10 @@ def cases():
     yield fit("pruner_highs", linear, X, y)
     yield fit("representer", RepresenterTree(frozen, n_samples=3_000_000), X, y)
     yield fit("genesim", GenesimClassifier(n_iter=100_000, random_state=0), X, y)
-    yield fit("cultivated", CultivatedForestClassifier(max_options=None), X3, y3)
+    yield fit("cultivated", CultivatedForestClassifier(max_options=None), X4, y4)
     yield fit("budget_forest", BudgetForestClassifier(n_estimators=200), X3, y3)
     many = InterpretableSingleModel(FrozenEstimator(deep))
-    yield fit("single_model", many, np.repeat(X3, 10, axis=0), np.repeat(y3, 10))
+    yield fit("single_model", many, X4, y4)
     yield "verify", None, lambda: verify(extra, twin)
     yield "merge_trees", None, lambda: merge_trees([forest, other], max_leaf_nodes=10**9)
     yield "estimate", None, lambda: [estimate(forest) for _ in range(10**6)]
