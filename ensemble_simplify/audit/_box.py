@@ -21,7 +21,6 @@ from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, check_column_names, deadline_after, validate_params
 from ensemble_simplify.grid import Domain, float32_floor
 from ensemble_simplify.proof import Space, certify
-from ensemble_simplify.reading import Forest, Vote
 
 # Boxes that each proof may take, in rounds; then without limit.
 ROUNDS = (2_000, 50_000, maxsize)
@@ -278,21 +277,6 @@ def _order(audited, random_state):
     return np.argsort(n_splits[audited.axes.features], kind="stable")
 
 
-def _constant(forest, label):
-    """A model of one class of a forest."""
-    return Forest(
-        n_features=forest.n_features,
-        classes=forest.classes[[label]],
-        offsets=np.array([0, 1], dtype=np.intp),
-        left=np.array([-1], dtype=np.intp),
-        right=np.array([-1], dtype=np.intp),
-        feature=np.array([-1], dtype=np.intp),
-        threshold=np.array([-2.0]),
-        value=np.ones((1, 1)),
-        vote=Vote("mean", 0, 1, 1),
-    )
-
-
 def _ends(audited, lo, hi):
     """Lower and upper end of every feature, and whether its missing values are inside."""
     n_features = audited.forest.n_features
@@ -317,7 +301,7 @@ class _Growth:
         forest = audited.forest
         index = int(forest.predict_index(audited.axes.points(audited.cell))[0])
         self.label = forest.classes[index]
-        self.space = Space([forest, _constant(forest, index)], audited.axes, audited.inside)
+        self.space = Space([forest, forest.constant(index)], audited.axes, audited.inside)
         self.lo, self.hi = audited.cell[0].copy(), audited.cell[0].copy()
         _, self.last = audited.axes.whole
         # cells of other classes, which are in the way

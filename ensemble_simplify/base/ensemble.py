@@ -220,6 +220,11 @@ def takes_missing(ensemble):
             f"{ensemble.__name__}()."
         )
     inner = None if ensemble is None else unwrap(ensemble)
+    if inner is not None and not hasattr(inner, "__sklearn_tags__"):
+        raise TypeError(
+            f"estimator={type(inner).__name__}(...) is not an estimator of scikit-learn. Give the "
+            "ensemble itself; models in other formats can be compared by verify and agreement."
+        )
     # a pipeline's tags do not tell: its steps refuse missing values themselves
     return inner is None or isinstance(inner, Pipeline) or get_tags(inner).input_tags.allow_nan
 

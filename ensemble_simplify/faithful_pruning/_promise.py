@@ -8,7 +8,7 @@ do not meet are found by walking all lines of the rows (`proof/_lines`) in both 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,6 @@ import numpy as np
 from ensemble_simplify.base import product
 from ensemble_simplify.grid import FREE, leaves_of_cells
 from ensemble_simplify.proof import Lines, differences, n_near
-from ensemble_simplify.reading import Vote
 
 # Labels of the whole ensemble that are kept, in bytes; beyond, they are found anew each time.
 KEPT_LABELS = 1 << 28
@@ -122,31 +121,7 @@ class Votes:
 
     def weighted(self, weights):
         """The forest of the trees with a positive weight; their votes are sums in float64."""
-        forest = self.forest
-        kept = np.flatnonzero(weights > 0)
-        parts = [np.arange(forest.offsets[t], forest.offsets[t + 1]) for t in kept]
-        nodes = np.concatenate(parts)
-        sizes = np.diff(forest.offsets)[kept]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-        shift = np.repeat(offsets[:-1] - forest.offsets[kept], sizes)
-        inner = forest.left[nodes] >= 0
-        to_left = forest.missing_left
-        n_classes = forest.n_classes
-        # sums from nothing are those of a mean, which are known to be exact where they are
-        vote = Vote("mean", 0, len(kept), n_classes)
-        if self.start.any():
-            vote = Vote("additive", 0, len(kept), n_classes, init=self.start.copy())
-        return replace(
-            forest,
-            offsets=offsets,
-            left=np.where(inner, forest.left[nodes] + shift, -1),
-            right=np.where(inner, forest.right[nodes] + shift, -1),
-            feature=forest.feature[nodes],
-            threshold=forest.threshold[nodes],
-            missing_left=None if to_left is None else to_left[nodes],
-            value=self.value[nodes] * np.repeat(weights[kept], sizes)[:, None],
-            vote=vote,
-        )
+        return self.forest.weighted(weights, self.value, self.start)
 
 
 def _reached(forest):

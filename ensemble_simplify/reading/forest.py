@@ -8,7 +8,7 @@ sums into a class with the arithmetic of the ensemble's own ``predict``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -176,6 +176,53 @@ class Forest:
     def nodes_of(self, vote):
         """Nodes of the trees of a vote, as a slice."""
         return slice(self.offsets[vote.start], self.offsets[vote.stop])
+
+    def weighted(self, weights, value, start):
+        """The classifier that adds up weighted leaf vectors, one tree after the other in float64.
+
+        Parameters
+        ----------
+        weights : float64 array of shape (n_trees,)
+            Trees of weight 0 are left out.
+        value : float64 array of shape (n_nodes, n_classes)
+        start : float64 array of shape (n_classes,)
+            Where the sums start.
+        """
+        kept = np.flatnonzero(weights > 0)
+        nodes = np.concatenate([np.arange(*self.offsets[t : t + 2]) for t in kept])
+        sizes = np.diff(self.offsets)[kept]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        shift = np.repeat(offsets[:-1] - self.offsets[kept], sizes)
+        inner, to_left = self.left[nodes] >= 0, self.missing_left
+        # sums from nothing are those of a mean, which are known to be exact where they are
+        vote = Vote("mean", 0, len(kept), self.n_classes)
+        if start.any():
+            vote = Vote("additive", 0, len(kept), self.n_classes, init=start.copy())
+        return replace(
+            self,
+            offsets=offsets,
+            left=np.where(inner, self.left[nodes] + shift, -1),
+            right=np.where(inner, self.right[nodes] + shift, -1),
+            feature=self.feature[nodes],
+            threshold=self.threshold[nodes],
+            missing_left=None if to_left is None else to_left[nodes],
+            value=value[nodes] * np.repeat(weights[kept], sizes)[:, None],
+            vote=vote,
+        )
+
+    def constant(self, label):
+        """One leaf, which answers a class of these."""
+        return Forest(
+            n_features=self.n_features,
+            classes=self.classes[[label]],
+            offsets=np.array([0, 1], dtype=np.intp),
+            left=np.array([-1], dtype=np.intp),
+            right=np.array([-1], dtype=np.intp),
+            feature=np.array([-1], dtype=np.intp),
+            threshold=np.array([-2.0]),
+            value=np.ones((1, 1)),
+            vote=Vote("mean", 0, 1, 1),
+        )
 
     @cached_property
     def sums(self):

@@ -13,11 +13,20 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 from strategies import edge_points
 from threadpoolctl import threadpool_limits
 
-from ensemble_simplify import Domain, OnnxModel, TreeliteModel, agreement, verify
+from ensemble_simplify import (
+    BornAgainClassifier,
+    Domain,
+    FaithfulPruner,
+    OnnxModel,
+    TreeliteModel,
+    agreement,
+    verify,
+)
 from ensemble_simplify.reading.forest import read_forest
 
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
@@ -367,3 +376,15 @@ def test_thresholds_rounded_the_wrong_way():
     row = outcome.counterexample[None]
     assert original.predict(row)[0] != rounded.predict(row)[0]
     assert onnx.checker.check_model(graph) is None
+
+
+def test_a_model_in_another_format_is_no_ensemble_to_simplify():
+    pytest.importorskip("treelite")
+    import treelite.sklearn
+
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
+    model = FrozenEstimator(TreeliteModel(treelite.sklearn.import_model(forest)))
+    for estimator in (BornAgainClassifier(model), FaithfulPruner(model)):
+        with pytest.raises(TypeError, match="Give the ensemble itself"):
+            estimator.fit(X, y)
