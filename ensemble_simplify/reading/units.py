@@ -107,10 +107,9 @@ class _Splitting:
 
     def _unit_of_sums(self, vote, sums, labels):
         order = np.arange(vote.n_classes)
-        exact = vote.is_one_tree or sums.error_bound == 0.0
         return Unit(
             rank=self._rank(labels, order[::-1] if sums.tie_upper else order),
-            tolerance=0.0 if exact else sums.error_bound + self._rounding(vote),
+            tolerance=sums.error_bound and sums.error_bound + self._rounding(vote),
         )
 
     def _unit_of_labels(self, vote, below, labels):
@@ -205,7 +204,7 @@ def exact_rule(vote, labels):
             rule = "not_below_zero" if vote.tie_upper else "above_zero"
         elif vote.rule == "samme" and vote.n_scores == 2:
             rule = "second_above"
-        elif vote.rule != "soft" and vote.rule != "hard":
+        else:
             rule = "first_largest"
     start = np.zeros(vote.n_scores) if vote.init is None else vote.init[: vote.n_scores]
     scale = vote.scale if vote.rule in ("mean", "samme") else 1.0
