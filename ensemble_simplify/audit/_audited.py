@@ -21,12 +21,12 @@ class Audited:
 
     def __init__(self, model, domain, row=None, with_ties=False):
         self.model = Model.of(model, classifier=True)
-        forest, self.table = self.model.forest, self.model.table
+        forest, self.table = self.model.finest, self.model.table
         missing = None
         if row is not None:
             self.row = self._numbers(row)
             missing = np.isnan(self.row)
-            rounded = self.row.astype(np.float32)[None]
+            rounded = self.row.astype(forest.row_dtype)[None]
         codes = self.table.highest_code
         self.inside = read_domain(domain, forest.n_features, self.table.names, missing, codes)
         if self.inside is not None and row is not None:
@@ -38,7 +38,7 @@ class Audited:
             self.axes = self.inside.with_ties(self.axes)
         if row is not None:
             self.cell = np.ascontiguousarray(self.axes.encode_rows(rounded).T)
-            if forest.input_dtype == "float64":
+            if forest.input_dtype != forest.row_dtype:
                 self._round(rounded[0])
 
     def _round(self, rounded):

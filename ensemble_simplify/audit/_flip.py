@@ -159,9 +159,9 @@ def nearest_flip(
     The flip with the fewest changed features is taken, and among these the nearest one. The
     distance of a number is the absolute change divided by its scale; another category, or a value
     that becomes missing or known, counts 1. The new value of a number is the nearest one that
-    float32 represents on the other side of a cut point. Models that compare float64 numbers
-    (HistGradientBoosting, LightGBM, pipelines) are followed on such numbers only; `row` is rounded
-    to them.
+    float32 represents on the other side of a cut point; for models that compare float64 numbers
+    (HistGradientBoosting, LightGBM), the nearest of float64. Pipelines are followed on the rows
+    that float32 represents; `row` is rounded to one.
 
     That an ensemble has no flip near a row is decided by looking at finitely many cells [1]_.
 
@@ -290,7 +290,8 @@ def _steps(audited, chosen, scales):
             value[:own] = np.floor(finite[:own]) if whole else finite[:own]
             beyond = finite[own:]
             with np.errstate(over="ignore"):
-                after = np.nextafter(beyond.astype(np.float32), np.float32(np.inf))
+                single = beyond.astype(audited.axes.row_dtype)
+                after = np.nextafter(single, single.dtype.type(np.inf))
             value[own + 1 : len(finite) + 1] = np.floor(beyond) + 1.0 if whole else after
             if inside is not None:
                 value = np.clip(value, inside.low[j], inside.high[j])

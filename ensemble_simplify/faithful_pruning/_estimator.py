@@ -283,10 +283,10 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         class_index(y, self.classes_)
         weights_can_be_written(self.estimator_)
         domain = promised_domain(self, model, X)
-        forest = model.forest if domain is None else domain.read(model.forest)
+        forest = model.finest if domain is None else domain.read(model.finest)
         deadline = deadline_after(self.time_limit)
         self._axes = Axes.of(forest)
-        promised = X[used[weight[used] > 0]].astype(np.float32)
+        promised = X[used[weight[used] > 0]]
         self._cells = np.unique(self._axes.encode_rows(promised).T, axis=0)
         steps = self._search(forest, domain, deadline, np.random.default_rng(rng.randint(1 << 31)))
         self._set_path(steps, forest, X[aside])
@@ -562,7 +562,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             at most `max_changes` features, and inside the domain. Values between the same
             cut points of the ensemble count as equal.
         """
-        X = fitted_rows(self, X, any_missing=True)
+        X = fitted_rows(self, X, any_missing=True, dtype=self._axes.row_dtype)
         domain = self._inside
         covered = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
         if self.max_changes is None:

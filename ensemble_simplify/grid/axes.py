@@ -251,8 +251,8 @@ class Axes:
     def points(self, cells):
         """A row of plain numbers in each cell of shape (n, n_axes).
 
-        Numbers are such as float32 represents, if there are any in the cell. Float64 of shape (n, n_features): 0 for features without cut points, NaN in the cells of
-        missing values.
+        Numbers are such as float32 represents, if there are any in the cell. Float64 of shape
+        (n, n_features): 0 for features without cut points, NaN in the cells of missing values.
         """
         rows = np.zeros((len(cells), self.n_features))
         for a, j in enumerate(self.features):

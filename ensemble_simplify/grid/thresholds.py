@@ -91,7 +91,8 @@ def last_double(threshold):
     For every double x that does not overflow, ``float32(x) <= t`` is ``x <= last_double(t)``.
     """
     boundary, inclusive = rounding_boundary(threshold)
-    return np.where(inclusive, boundary, np.nextafter(boundary, -np.inf))
+    whole = inclusive | np.isinf(boundary)
+    return np.where(whole, boundary, np.nextafter(boundary, -np.inf))
 
 
 def cut_points(feature, threshold, n_features, missing=None, dtype="float32"):

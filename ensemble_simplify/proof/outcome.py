@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ensemble_simplify.grid import Domain
+from ensemble_simplify.writing import number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -20,8 +21,9 @@ class Verification:
     equal : bool or None
         True: proven; False: there is a counterexample; None: a limit came first.
     counterexample : ndarray of shape (n_features,) or None
-        A row of float64, which float32 represents exactly, on which the models differ. Of models
-        that take tables of text or categories, a table of one row.
+        A row of float64 on which the models differ; float32 represents it exactly, unless both
+        models compare float64 numbers. Of models that take tables of text or categories, a table of
+        one row.
     predictions : tuple or None
         What the two models answer to it: labels, values of regressors, or the probabilities of
         each one's classes.
@@ -118,9 +120,9 @@ def shown_row(row):
         return ", ".join(pairs) + (", ..." if row.shape[1] > 8 else "")
     if row.dtype == object:
         return str(row.ravel().tolist())
-    entries = [f"{entry:.9g}" for entry in row[:8]]
+    entries = [number(entry) for entry in row[:8]]
     return "[" + ", ".join(entries) + (", ..." if len(row) > 8 else "") + "]"
 
 
 def shown_entry(value):
-    return f"{value:.9g}" if isinstance(value, float) else repr(value)
+    return number(value) if isinstance(value, float) else repr(value)

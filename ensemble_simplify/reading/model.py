@@ -62,6 +62,11 @@ class Model:
         return cls(estimator, table_of(estimator))
 
     @property
+    def finest(self):
+        """Its forest for all rows of float64, where it compares such, else for those of float32."""
+        return self.forest.in_doubles() or self.forest
+
+    @property
     def decision(self):
         """The vote that turns sums into a class or a number."""
         return self.forest.vote
@@ -109,6 +114,14 @@ def common_table(models, X=None):
         for model in models:
             model.table = model.table.like(X)
     return table
+
+
+def common_forests(models):
+    """The forests of two models for the same rows: all of float64, if both compare such."""
+    finest = [model.finest for model in models]
+    if len({forest.row_dtype for forest in finest}) == 1:
+        return finest
+    return [model.forest for model in models]
 
 
 def _in_order(model):

@@ -1,8 +1,18 @@
-"""Numbers in words: shares in per cent."""
+"""Numbers in words: with the digits that they need, and shares in per cent."""
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
+
+
+def number(value):
+    """A number with as many digits as tell it from others: nine where float32 represents it."""
+    with np.errstate(over="ignore"):
+        is_single = float(np.float32(value)) == value
+    text = f"{value:.9g}"
+    return text if is_single or float(text) == value else repr(float(value))
 
 
 def percent(share, *, digits=1, brief=False):
