@@ -187,12 +187,11 @@ def verify(
         )
     check_column_names([model.estimator for model in models], X)
     table = common_table(models)
-    missing = None
     if X is not None:
         # the rows near which models are compared are such as float32 represents
         X = table.read(X, np.float32).astype(np.float64)
-        missing = np.isnan(X).any(axis=0)
-    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
+    missing, codes = table.may_miss(X), table.highest_code
+    inside = read_domain(domain, len(table), table.names, missing, codes)
     if inside is not None and X is not None:
         inside.check_rows(X)
     for model in models:
