@@ -22,12 +22,11 @@ class Audited:
     def __init__(self, model, domain, row=None, with_ties=False):
         self.model = Model.of(model, classifier=True)
         forest, self.table = self.model.finest, self.model.table
-        missing = None
+        rounded = None
         if row is not None:
             self.row = self._numbers(row)
-            missing = np.isnan(self.row)
             rounded = self.row.astype(forest.row_dtype)[None]
-        codes = self.table.highest_code
+        missing, codes = self.table.may_miss(rounded), self.table.highest_code
         self.inside = read_domain(domain, forest.n_features, self.table.names, missing, codes)
         if self.inside is not None and row is not None:
             self.inside.check_rows(rounded)

@@ -169,17 +169,17 @@ def encoded(estimator, model, rows, X):
 def promised_domain(estimator, model, X):
     """The domain of an estimator, as an `Inside` or None, with training rows of numbers inside.
 
-    It is kept in ``_inside``, and which features the rows lack in ``_seen_missing``. ValueError if
-    the domain has the wrong form, a row is outside, or the ensemble does not take the missing
-    values of the domain.
+    It is kept in ``_inside``, and what may be missing by default in ``_missing_by_default``.
+    ValueError if the domain has the wrong form, a row is outside, or the ensemble does not take the
+    missing values of the domain.
     """
-    estimator._seen_missing = np.isnan(X).any(axis=0)
+    estimator._missing_by_default = model.table.may_miss(X)
     names = getattr(estimator, "feature_names_in_", None)
     inside = estimator._inside = read_domain(
         estimator.domain,
         estimator.n_features_in_,
         names,
-        estimator._seen_missing,
+        estimator._missing_by_default,
         model.forest.highest_code,
     )
     if inside is not None:

@@ -607,7 +607,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         return verify(
             self.estimator_,
             self.pruned_estimator_,
-            domain=with_missing(self.domain, self._seen_missing),
+            domain=with_missing(self.domain, self._missing_by_default),
             time_limit=time_limit,
             **near,
         )

@@ -188,12 +188,11 @@ def verify(
         )
     check_column_names([model.estimator for model in models], X)
     table = common_table(models)
-    missing = None
     if X is not None:
         # in the type of the rows that are compared
         X = table.read(X, np.dtype(common_forests(models)[0].row_dtype)).astype(np.float64)
-        missing = np.isnan(X).any(axis=0)
-    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
+    missing, codes = table.may_miss(X), table.highest_code
+    inside = read_domain(domain, len(table), table.names, missing, codes)
     if inside is not None and X is not None:
         inside.check_rows(X)
     for model in models:

@@ -102,7 +102,8 @@ class Table:
     def common(cls, tables):
         """The table whose rows two models are put, each in its own words.
 
-        ValueError if they have different levels.
+        A level that a model refuses is put to neither; where one has a code for levels that it
+        never saw, that is put to both. ValueError if the models have different levels.
         """
         with_levels = [table for table in tables if not table.is_plain]
         if with_levels and not with_levels[0].same_levels(with_levels[-1]):
@@ -112,7 +113,10 @@ class Table:
             )
         named = [table for table in tables if table.names is not None]
         first = [*with_levels, *named, *tables][0]
-        return replace(first, codes=np.any([table.categorical for table in tables], axis=0))
+        said = zip(*(table.unknown for table in with_levels or tables), strict=True)
+        unknown = tuple(min(each, key=("refused", "code", "missing").index) for each in said)
+        codes = np.any([table.categorical for table in tables], axis=0)
+        return replace(first, unknown=unknown, codes=codes)
 
     def __len__(self):
         return len(self.levels)
@@ -143,6 +147,17 @@ class Table:
         """Highest code of each column, -1 in columns of numbers; None if there are no codes."""
         categorical = self.categorical
         return np.where(categorical, self.highest, -1.0) if categorical.any() else None
+
+    def may_miss(self, rows=None):
+        """Columns that may be missing where no domain says otherwise, as a bool array.
+
+        They are those that lack something in rows of numbers, and those with levels where the model
+        takes every level that it never saw for a missing value: nobody can rule these out.
+        """
+        pairs = zip(self.levels, self.unknown, strict=True)
+        found = [own is not None and unknown == "missing" for own, unknown in pairs]
+        found = np.array(found, dtype=bool)
+        return found if rows is None else found | np.isnan(rows).any(axis=0)
 
     def same_levels(self, other):
         """Whether another table has the same codes for the same levels."""
