@@ -21,7 +21,7 @@ from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, check_column_names, deadline_after, validate_params
 from ensemble_simplify.grid import Domain, float32_floor
 from ensemble_simplify.proof import Space, certify
-from ensemble_simplify.writing import number
+from ensemble_simplify.writing import number, one_line
 
 # Boxes that each proof may take, in rounds; then without limit.
 ROUNDS = (2_000, 50_000, maxsize)
@@ -128,10 +128,10 @@ class SufficientBox:
         audited, lines = self.audited, []
         for key in self.features:
             j, parts = audited.index(key, "features"), []
-            name = f"x{j}" if audited.table.names is None else str(key)
+            name = f"x{j}" if audited.table.names is None else one_line(key)
             if key in self.levels:
                 if self.levels[key]:
-                    parts = [f"in {{{', '.join(map(str, self.levels[key]))}}}"]
+                    parts = [f"in {{{', '.join(map(one_line, self.levels[key]))}}}"]
             elif not self.low[j] == np.inf:
                 low = f"> {number(self.low[j])}" if self.low[j] > -np.inf else ""
                 high = f"<= {number(self.high[j])}" if self.high[j] < np.inf else ""

@@ -19,6 +19,7 @@ from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, deadline_after, validate_params
 from ensemble_simplify.grid import FREE, Domain, Stopped
 from ensemble_simplify.proof import Lines, points_in, shown_entry, walks
+from ensemble_simplify.writing import one_line, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,7 +80,7 @@ class NearestFlip:
             text = f"undecided at the limit: no change of at most {n} was found"
         else:
             parts = [
-                f"{key}: {shown_entry(a)} -> {shown_entry(b)}"
+                f"{one_line(key)}: {shown_entry(a)} -> {shown_entry(b)}"
                 for key, (a, b) in self.changes.items()
             ]
             first, second = self.predictions
@@ -203,7 +204,7 @@ def nearest_flip(
     distances, values = _steps(audited, chosen, _scales(audited, scale))
     most = min(int(max_changes), len(audited.axes.shape))
     distance, cell, proven = _search(lines, audited, own, distances, most, deadline)
-    changed, changes, predictions = None, {}, (_item(before),)
+    changed, changes, predictions = None, {}, (plain(before),)
     if cell is not None:
         both = np.tile(audited.row, (2, 1))
         for a in np.flatnonzero(cell != audited.cell[0]):
@@ -211,7 +212,7 @@ def nearest_flip(
         after = audited.model.answers(both[1:])[0]
         if after != classes[int(lines.classes_of(cell[None])[0])] or after == before:
             raise audited.disagrees(both)
-        predictions += (_item(after),)
+        predictions += (plain(after),)
         shown = audited.table.shown(both)
         changes = _changes(audited, cell, shown)
         changed = shown[1] if audited.table.is_plain else audited.table.shown(both[1:])
@@ -227,16 +228,12 @@ def nearest_flip(
     )
 
 
-def _item(label):
-    return label.item() if hasattr(label, "item") else label
-
-
 def _changes(audited, cell, shown):
     """The changed features with their values before and after, as the user has them."""
     found = {}
     for j in audited.axes.features[cell != audited.cell[0]].tolist():
         column = shown.iloc[:, j] if hasattr(shown, "iloc") else shown[:, j]
-        found[audited.key(j)] = tuple(_item(value) for value in column)
+        found[audited.key(j)] = tuple(plain(value) for value in column)
     return found
 
 

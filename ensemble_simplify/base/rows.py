@@ -42,8 +42,8 @@ def check_column_names(models, X=None, parameter="X"):
         ours, theirs = list(named[0].feature_names_in_), list(other.feature_names_in_)
         if ours != theirs and sorted(ours) == sorted(theirs):
             raise ValueError(
-                f"model_a was fitted on the columns {', '.join(ours[:8])}, but model_b on "
-                f"{', '.join(theirs[:8])}. Fit both on the columns in the same order."
+                f"model_a was fitted on the columns {', '.join(map(repr, ours[:8]))}, but model_b "
+                f"on {', '.join(map(repr, theirs[:8]))}. Fit both on the columns in the same order."
             )
 
 
@@ -100,10 +100,10 @@ def class_index(y, classes):
     else:
         found = np.zeros(len(y), dtype=bool)
     if not np.all(found):
-        unknown = y[~found][0]
+        unknown = y[~found].tolist()[0]
         raise ValueError(
             f"y holds the label {unknown!r}, which the ensemble has never seen. Its classes are "
-            f"{list(classes)}. Pass rows of these classes."
+            f"{classes.tolist()}. Pass rows of these classes."
         )
     return index
 

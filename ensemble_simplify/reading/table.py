@@ -435,7 +435,7 @@ def column_index(key, parameter, n_features, names=None):
         if not found.size:
             raise ValueError(
                 f"{parameter} names the column {key!r}, which X does not have. Its columns "
-                f"are {', '.join(map(str, names[:8]))}{', ...' if len(names) > 8 else ''}."
+                f"are {_some(names)}."
             )
         return int(found[0])
     if not isinstance(key, Integral) or not 0 <= key < n_features:
