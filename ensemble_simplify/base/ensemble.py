@@ -25,6 +25,7 @@ from ensemble_simplify.base.limits import (
 )
 from ensemble_simplify.base.rows import (
     _names_kept,
+    fitted_rows,
     same_names,
 )
 from ensemble_simplify.grid import read_domain
@@ -186,6 +187,18 @@ def promised_domain(estimator, model, X):
         inside.check_rows(X)
         check_missing(inside, model)
     return inside
+
+
+def promised_rows(estimator, X, dtype="float32"):
+    """Rows of some dtype, and which of them an estimator's promise is about, near rows or not.
+
+    Those lie inside its domain, and come in the dtypes for which a pipeline was read.
+    """
+    is_promised = estimator._table.same_dtypes(X)
+    X = fitted_rows(estimator, X, any_missing=True, dtype=dtype)
+    domain = estimator._inside
+    inside = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
+    return X, inside & is_promised
 
 
 def warn_of_rounding(model, rows, X):

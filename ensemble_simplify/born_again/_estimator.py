@@ -32,9 +32,9 @@ from ensemble_simplify.base import (
     encoded,
     fit_context,
     fit_or_unwrap,
-    fitted_rows,
     named_rows,
     promised_domain,
+    promised_rows,
     report,
     warn,
     warn_of_rounding,
@@ -392,7 +392,7 @@ class BornAgainClassifier(
             default=RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng),
         )
         begin = monotonic()
-        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
+        model = Model.of(self.estimator_, voting=self.voting, classifier=True, rows=rows)
         forest = model.forest
         X = encoded(self, model, rows, X)
         self.classes_ = forest.classes
@@ -716,11 +716,11 @@ class BornAgainClassifier(
         check_is_fitted(self)
         near = {}
         if self.max_changes is not None:
-            rows = self._table.shown(self._promise.training.rows)
-            near = dict(X=rows, max_changes=self.max_changes)
+            rows = self._promise.training.rows.astype(np.float64)
+            near = dict(X=self._table.shown(rows), max_changes=self.max_changes)
         return verify(
             self.estimator_,
-            self.decision_tree_,
+            self,
             voting=self.voting,
             domain=with_missing(self.domain, self._missing_by_default),
             time_limit=time_limit,
@@ -734,7 +734,8 @@ class BornAgainClassifier(
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows; cast to float32. A row is not covered if it lacks a feature that may not be
-            missing.
+            missing, nor if the ensemble is a pipeline that answers rows of float32 and of float64
+            by other thresholds, and `X` has another of these dtypes than the rows in ``fit``.
 
         Returns
         -------
@@ -744,9 +745,7 @@ class BornAgainClassifier(
             point that differs from some training row in at most that many features. If
             `tolerance` or `max_leaf_nodes` allow exceptions, these are among the rows covered.
         """
-        X = fitted_rows(self, X, any_missing=True)
-        domain = self._inside
-        inside = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
+        X, inside = promised_rows(self, X)
         if self.max_changes is not None:
             inside &= self._promise.covers(X)
         return inside
@@ -779,7 +778,7 @@ class BornAgainClassifier(
             raise ValueError(f"n_leaves={n_leaves!r} must be an integer of at least 1.")
         other = copy(self)
         other.set_params(tolerance=tolerance or 0.0, max_leaf_nodes=n_leaves)
-        forest = Model.of(self.estimator_, voting=self.voting, classifier=True).forest
+        forest = Model.of(self.estimator_, voting=self.voting, rows=self._table).forest
         problem = read_problem(forest, self._inside)
         other._set_step(chosen_step(self.path_, tolerance or 0.0, n_leaves), problem)
         return other
@@ -806,7 +805,7 @@ class BornAgainClassifier(
             If the time is over first.
         """
         check_is_fitted(self)
-        forest = Model.of(self.estimator_, voting=self.voting, classifier=True).forest
+        forest = Model.of(self.estimator_, voting=self.voting, rows=self._table).forest
         whole = read_problem(forest, self._inside).forest
         problem = Problem.of(replace(whole, threshold=self._threshold), self._inside)
         allowed = self._memory()

@@ -30,9 +30,9 @@ from ensemble_simplify.base import (
     finiteness,
     fit_context,
     fit_or_unwrap,
-    fitted_rows,
     named_rows,
     promised_domain,
+    promised_rows,
     report,
     safe_indexing,
     warn_out_of_time,
@@ -277,7 +277,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             None if sample_weight is None else weight[used],
             default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
         )
-        model = Model.of(self.estimator_, classifier=True)
+        model = Model.of(self.estimator_, classifier=True, rows=rows)
         X = encoded(self, model, rows, X)
         self.classes_ = model.forest.classes
         class_index(y, self.classes_)
@@ -361,7 +361,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _written(self, weights, domain):
         """The ensemble that has some weights, read as a forest inside the domain."""
-        pruned = Model.of(reweighted(self.estimator_, weights)).finest
+        pruned = Model.of(reweighted(self.estimator_, weights), rows=self._table).finest
         return pruned if domain is None else domain.read(pruned)
 
     def _proven(self, search, promise, domain, deadline):
@@ -427,7 +427,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         if len(X_aside):
             own = forest.predict_index(X_aside)
             for i, w in enumerate(weights):
-                pruned = Model.of(reweighted(self.estimator_, w)).finest
+                pruned = Model.of(reweighted(self.estimator_, w), rows=self._table).finest
                 agreement[i] = np.mean(pruned.predict_index(X_aside) == own)
         self.path_ = Bunch(
             n_trees=kept.sum(axis=1),
@@ -563,11 +563,11 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         ndarray of bool, shape (n_samples,)
             Whether a row lies in a cell that differs from that of a promised training row on
             at most `max_changes` features, and inside the domain. Values between the same
-            cut points of the ensemble count as equal.
+            cut points of the ensemble count as equal. No row is covered if the ensemble is a
+            pipeline that answers rows of float32 and of float64 by other thresholds, and `X` has
+            another of these dtypes than the rows in ``fit``.
         """
-        X = fitted_rows(self, X, any_missing=True, dtype=self._axes.row_dtype)
-        domain = self._inside
-        covered = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
+        X, covered = promised_rows(self, X, self._axes.row_dtype)
         if self.max_changes is None:
             return covered
         return covered & within(self._axes.encode_rows(X).T, self._cells, self.max_changes)
@@ -606,7 +606,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             near = dict(X=X, max_changes=self.max_changes)
         return verify(
             self.estimator_,
-            self.pruned_estimator_,
+            self,
             domain=with_missing(self.domain, self._missing_by_default),
             time_limit=time_limit,
             **near,

@@ -265,6 +265,7 @@ def agreement(
     models, forests = _read_both(model_a, model_b)
     check_column_names([model.estimator for model in models], X)
     table = common_table(models, X)
+    forests = None if forests is None else [model.forest for model in models]
     rows = np.empty((0, len(table))) if X is None else table.read(X)
     missing, codes = table.may_miss(rows), table.highest_code
     inside = read_domain(domain, len(table), table.names, missing, codes)

@@ -187,7 +187,7 @@ def verify(
             "Give both, or neither to compare the models everywhere."
         )
     check_column_names([model.estimator for model in models], X)
-    table = common_table(models)
+    table = common_table(models, X)
     if X is not None:
         # in the type of the rows that are compared
         X = table.read(X, np.dtype(common_forests(models)[0].row_dtype)).astype(np.float64)
@@ -202,10 +202,12 @@ def verify(
         outcome = compare_numbers(models, inside, tolerance, X, max_changes, *limits)
     else:
         outcome = compare_labels(models, inside, voting, X, max_changes, *limits)
-    row = outcome.counterexample
+    shown = None
+    if outcome.counterexample is not None:
+        shown = table.shown(outcome.counterexample[None])
     return replace(
         outcome,
-        counterexample=row if row is None or table.is_plain else table.decode(row[None]),
+        counterexample=shown[0] if shown is not None and table.is_plain else shown,
         seconds=monotonic() - begin,
         domain=domain,
         max_changes=max_changes,

@@ -263,7 +263,7 @@ def _rows_of(X, dtype):
         return check_array(X, dtype=np.dtype(dtype), order="C", ensure_all_finite="allow-nan")
 
 
-def read_forest(estimator, *, voting="estimator"):
+def read_forest(estimator, *, voting="estimator", rows=None):
     """Read a fitted ensemble, which is left as it is, as a `Forest`.
 
     Parameters
@@ -276,6 +276,9 @@ def read_forest(estimator, *, voting="estimator"):
         ``"estimator"``: the forest decides exactly as ``estimator.predict``
         (with ``n_jobs=None``). ``"hard"``: majority of the trees' labels, each
         tree with the same weight, ties to the smaller class index; not for boosting.
+    rows : array, frame or None, default=None
+        Some rows as the ensemble is given them. A pipeline is read for their dtypes; None: for
+        float64.
 
     Raises
     ------
@@ -293,17 +296,21 @@ def read_forest(estimator, *, voting="estimator"):
     Sums of XGBoost and LightGBM are reproduced bit for bit; the exponential of their sigmoid or
     softmax is the C library's, so for scores within 1e-5 (XGBoost) or 1e-13 (LightGBM) of a tie
     the label relies on the package using the same one.
-    HistGradientBoosting and LightGBM compare float64 rows, and pipelines transform them: for them
-    the forest is faithful on rows of float64 that float32 can represent. Columns that boosting
+    HistGradientBoosting and LightGBM compare float64 rows, and pipelines transform rows in the
+    dtype in which they come: for them the forest is faithful on numbers that float32 can represent.
+    Columns that boosting
     splits as categories hold codes, whole numbers from 0: see `Table.categorical`.
     """
     if voting not in ("estimator", "hard"):
         raise ValueError(f"voting={voting!r} is not one of 'estimator', 'hard'.")
     estimator = readable(estimator)
-    reading = read(estimator)
+    reading = read(estimator, rows=rows)
     if voting == "hard":
         _count_labels(reading, estimator)
-    return _assemble(reading, n_features_of(estimator), estimator)
+    forest = _assemble(reading, n_features_of(estimator), estimator)
+    if rows is not None and forest.table.by_dtype:
+        forest = replace(forest, table=forest.table.like(rows))
+    return forest
 
 
 def tree_estimators(estimator):
@@ -374,8 +381,11 @@ def _assemble(reading, n_features, estimator):
         input_dtype="float32" if all_float32 else "float64",
         double_threshold=None if all_float32 else _double_thresholds(reading.trees, nodes),
         missing_left=nodes.missing_left & inner if nodes.missing_left.any() else None,
-        table=reading.table
-        or Table.of_numbers(n_features, getattr(estimator, "feature_names_in_", None)),
+        table=replace(
+            reading.table
+            or Table.of_numbers(n_features, getattr(estimator, "feature_names_in_", None)),
+            by_dtype=any(tree.by_dtype for tree in reading.trees),
+        ),
         filled=reading.filled,
     )
 

@@ -13,11 +13,13 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.reading.forest import read_forest
 from ensemble_simplify.reading.pipelines import unwrap
-from ensemble_simplify.reading.sklearn import table_of
+from ensemble_simplify.reading.sklearn import own_table, table_of
 from ensemble_simplify.reading.table import Table
 
 # Rows that are worth a thread.
 _ROWS_PER_TASK = 4096
+# Rows that tell how all of them come.
+_SAMPLE = 50
 
 
 class Model:
@@ -35,25 +37,36 @@ class Model:
         None: the model takes the numbers as they are.
     forest : Forest or None
         Its trees, and the vote over them; None: they were not read, and it can only be asked.
+    voting : {"estimator", "hard"}
+        The vote that was read.
     """
 
-    def __init__(self, estimator, table=None, forest=None):
+    def __init__(self, estimator, table=None, forest=None, voting="estimator"):
         self.estimator, self.name = estimator, type(estimator).__name__
+        self._voting = voting
         self.is_classifier = hasattr(estimator, "classes_")
         self.table, self.forest = table, forest
         self._asked, self._n_jobs = _in_order(estimator)
 
     @classmethod
-    def of(cls, fitted, *, voting="estimator", classifier=False):
-        """Read a fitted model; see `read_forest`. With `classifier`, regressors raise TypeError."""
+    def of(cls, fitted, *, voting="estimator", classifier=False, rows=None):
+        """Read a fitted model; see `read_forest`. With `classifier`, regressors raise TypeError.
+
+        It is read for the dtypes in which some `rows`, or the columns of a table, come. None: for
+        those that an estimator of this package was fitted on, or float64.
+        """
         estimator = unwrap(fitted)
-        forest = read_forest(estimator, voting=voting)
+        rows = own_table(estimator) if rows is None else rows
+        forest = read_forest(estimator, voting=voting, rows=_sample(rows))
         if classifier and forest.classes is None:
             raise TypeError(
                 f"estimator={type(estimator).__name__}(...) is a regressor. Give an ensemble of "
                 "classification trees."
             )
-        return cls(estimator, table_of(estimator, forest), forest)
+        table = table_of(estimator, forest)
+        if rows is not None and forest.table.by_dtype:
+            table = table.like(rows)
+        return cls(estimator, table, forest, voting)
 
     @classmethod
     def unread(cls, fitted):
@@ -63,8 +76,9 @@ class Model:
 
     @property
     def finest(self):
-        """Its forest for all rows of float64, where it compares such, else for those of float32."""
-        return self.forest.in_doubles() or self.forest
+        """Its forest for all rows of float64, where it is given and compares such, else float32."""
+        narrow = self.table is not None and self.table.is_narrow
+        return self.forest if narrow else self.forest.in_doubles() or self.forest
 
     @property
     def decision(self):
@@ -75,6 +89,15 @@ class Model:
     def sums(self):
         """The sums whose largest column is the class; None where there are none."""
         return self.forest.sums
+
+    def take(self, rows):
+        """Be asked, and read, in the dtypes in which some rows, or the columns of a table, come."""
+        if not isinstance(rows, Table) and not hasattr(rows, "shape"):
+            rows = np.asarray(rows)
+        self.table = self.table.like(rows)
+        if self.forest is not None and not self.forest.table.same_dtypes(rows):
+            self.forest = read_forest(self.estimator, voting=self._voting, rows=_sample(rows))
+        return self
 
     def answers(self, rows, method="predict"):
         """What a method of the model answers to rows of numbers."""
@@ -100,8 +123,9 @@ class Model:
 def common_table(models, X=None):
     """The table whose rows of numbers two models are put; each is asked in its own words.
 
-    With rows `X` of the user's, the models are asked in their dtypes. ValueError if the models take
-    other numbers of columns, or tables of different levels.
+    The models are asked, and read, in the dtypes of the rows `X` of the user's. Without them, in
+    those that one of them, an estimator of this package, was fitted on. ValueError if the models
+    take other numbers of columns, or tables of different levels.
     """
     widths = [len(model.table) for model in models]
     if widths[0] != widths[1]:
@@ -110,9 +134,14 @@ def common_table(models, X=None):
             "models of the same columns."
         )
     table = Table.common([model.table for model in models])
-    if X is not None:
-        for model in models:
-            model.table = model.table.like(X)
+    if X is None:
+        X = next((model.table for model in models if model.table.dtypes), None)
+    if X is None:
+        return table
+    for model in models:
+        model.take(X)
+    if any(model.forest is not None and model.forest.table.by_dtype for model in models):
+        table = table.like(X)
     return table
 
 
@@ -122,6 +151,13 @@ def common_forests(models):
     if len({forest.row_dtype for forest in finest}) == 1:
         return finest
     return [model.forest for model in models]
+
+
+def _sample(rows):
+    """Some rows as they come, or as the columns of a table do; None where nothing is known."""
+    if isinstance(rows, Table):
+        return rows.decode(np.zeros((1, len(rows)))) if rows.dtypes else None
+    return rows if rows is None or not hasattr(rows, "shape") else rows[:_SAMPLE]
 
 
 def _in_order(model):
