@@ -139,4 +139,4 @@ def shown_entry(value):
     if not isinstance(value, float):
         return repr(value)
     with np.errstate(over="ignore"):
-        return f"{value:.9g}" if np.float32(value) == value else repr(value)
+        return f"{value:.9g}" if float(np.float32(value)) == value else repr(value)
