@@ -108,7 +108,7 @@ def class_index(y, classes):
     return index
 
 
-def fitted_rows(estimator, X, *, any_missing=False):
+def fitted_rows(estimator, X, *, any_missing=False, dtype=np.float32):
     """Rows to predict, as a scikit-learn tree takes them unchecked: float32, C order.
 
     They are finite, but for features in ``estimator._may_miss`` (None: none) or, if `any_missing`,
@@ -120,7 +120,7 @@ def fitted_rows(estimator, X, *, any_missing=False):
     X = X if table is None else table.encode(X)
     allowed = "allow-nan" if any_missing or known is not None else True
     X = validate_data(
-        estimator, X, reset=False, dtype=np.float32, order="C", ensure_all_finite=allowed
+        estimator, X, reset=False, dtype=dtype, order="C", ensure_all_finite=allowed
     )
     if allowed == "allow-nan" and not any_missing:
         unknown = np.isnan(X) & ~known

@@ -78,18 +78,21 @@ class Model:
 
     def answers(self, rows, method="predict"):
         """What a method of the model answers to rows of numbers."""
-        return self.ask(rows if self.table is None else self.table.decode(rows), method)
+        return self.ask(self._form(rows), method)
 
-    def ask_given(self, X, rows, method="predict"):
+    def ask_given(self, X, rows, method="predict", *, fitted=False):
         """What it answers to rows as a user gave them; `rows` are the same as numbers.
 
         Rows in a form that it does not take (text where it takes codes, arrays where it wants
-        names) are put to it in its own form, number for number. With ``voting="hard"``, what the
-        majority of its trees answers.
+        names) are put to it in its own form, number for number, unless it was `fitted` on such
+        rows. With ``voting="hard"``, what the majority of its trees answers.
         """
-        if self._is_hard:
-            return self._majority(X, rows)
-        return self.ask(X, method) if self._takes(X) else self.answers(rows, method)
+        X = X if fitted or self._takes(X) else self._form(rows)
+        return self._majority(X, rows) if self._is_hard else self.ask(X, method)
+
+    def _form(self, rows):
+        """Rows of numbers as the model takes them."""
+        return rows if self.table is None else self.table.decode(rows)
 
     def labels(self, rows):
         """The classes that `ask_given` answers to rows of numbers."""
@@ -111,7 +114,6 @@ class Model:
         """What most trees answer to rows: those of a pipeline, once it has transformed them."""
         forest, estimator = self.forest, self.estimator
         if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
-            X = X if self._takes(X) else self.table.decode(rows)
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="X (does not|has).* feature names")
                 rows = _numbers(estimator[:-1].transform(X))
