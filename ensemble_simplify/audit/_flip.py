@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, deadline_after, validate_params
-from ensemble_simplify.grid import FREE, Domain, Stopped
+from ensemble_simplify.grid import FREE, Domain, Stopped, next_after
 from ensemble_simplify.proof import Lines, points_in, shown_entry, walks
 from ensemble_simplify.writing import one_line, plain
 
@@ -286,10 +286,9 @@ def _steps(audited, chosen, scales):
             whole = inside is not None and inside.integer[j]
             value[:own] = np.floor(finite[:own]) if whole else finite[:own]
             beyond = finite[own:]
-            with np.errstate(over="ignore"):
-                single = beyond.astype(audited.axes.row_dtype)
-                after = np.nextafter(single, single.dtype.type(np.inf))
-            value[own + 1 : len(finite) + 1] = np.floor(beyond) + 1.0 if whole else after
+            value[own + 1 : len(finite) + 1] = (
+                np.floor(beyond) + 1.0 if whole else next_after(beyond, audited.axes.row_dtype)
+            )
             if inside is not None:
                 value = np.clip(value, inside.low[j], inside.high[j])
             value[own] = x
