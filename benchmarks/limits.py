@@ -187,7 +187,7 @@ def row(case, found, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="+", default=[""], help="only cases whose names hold one of these")
+    parser.add_argument("--only", nargs="+", default=[""], help="parts of the names wanted")
     parser.add_argument("--sizes", nargs="+", choices=SHAPES, help="only these sizes")
     parser.add_argument("--seconds", type=float, default=2.0, help="time_limit")
     parser.add_argument("--cache", default=str(Path(tempfile.gettempdir()) / "limits-cache"))
