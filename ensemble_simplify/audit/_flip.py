@@ -424,9 +424,7 @@ class _Search:
             raise Stopped
         if held:
             return False
-        distance = sum(
-            self.distances[a][cells[0, a]] for a in np.flatnonzero(cells[0] != self.row)
-        )
+        distance = sum(self.distances[a][cells[0, a]] for a in np.flatnonzero(cells[0] != self.row))
         if distance < self.distance:
             self.distance, self.cell = distance, cells[0]
         return True
