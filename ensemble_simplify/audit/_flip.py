@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.audit._sets import sets_of_axes
 from ensemble_simplify.base import Interval, deadline_after, validate_params
-from ensemble_simplify.grid import FREE, Axes, Domain, Stopped
+from ensemble_simplify.grid import FREE, Axes, Domain, Stopped, float32_after
 from ensemble_simplify.proof import Lines, Space, certify, points_in, shown_entry
 
 
@@ -308,9 +308,9 @@ def _steps(audited, chosen, scales):
             whole = inside is not None and inside.integer[j]
             value[:own] = np.floor(finite[:own]) if whole else finite[:own]
             beyond = finite[own:]
-            with np.errstate(over="ignore"):
-                after = np.nextafter(beyond.astype(np.float32), np.float32(np.inf))
-            value[own + 1 : len(finite) + 1] = np.floor(beyond) + 1.0 if whole else after
+            value[own + 1 : len(finite) + 1] = (
+                np.floor(beyond) + 1.0 if whole else float32_after(beyond)
+            )
             if inside is not None:
                 value = np.clip(value, inside.low[j], inside.high[j])
             value[own] = x

@@ -27,6 +27,7 @@ from ensemble_simplify.grid.axes import Axes, CodedTrees, Splits, cell_shares, c
 from ensemble_simplify.grid.domain import Domain, in_boxes, read_domain, with_missing
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
+    float32_after,
     float32_below,
     float32_floor,
     last_float32,

@@ -38,6 +38,12 @@ def float32_below(t):
     return np.where(floor < t, floor, below).astype(np.float64)
 
 
+def float32_after(t):
+    """The next float32 after each threshold that is one, as float64."""
+    with np.errstate(over="ignore"):
+        return np.nextafter(np.asarray(t, dtype=np.float32), np.float32(np.inf)).astype(np.float64)
+
+
 def rounding_boundary(t):
     """Where the doubles end that a float32 threshold sends left once they are rounded to float32.
 
@@ -54,7 +60,7 @@ def rounding_boundary(t):
     floor = float32_floor(t)
     inner = (floor >= -FLOAT32_MAX) & (floor < FLOAT32_MAX)
     single = np.where(inner, floor, 0.0).astype(np.float32)
-    after = np.nextafter(single, np.float32(np.inf)).astype(np.float64)
+    after = float32_after(single)
     halfway = single + (after - single) / 2
     boundary = np.where(inner, halfway, np.where(floor > 0, np.inf, -np.inf))
     return boundary, inner & (single.view(np.int32) % 2 == 0)

@@ -25,6 +25,7 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.grid import Domain, read_domain
 from ensemble_simplify.proof.compare import compare_labels, compare_numbers
+from ensemble_simplify.proof.given_rows import Given
 from ensemble_simplify.proof.outcome import Verification
 from ensemble_simplify.reading import Model, common_table
 
@@ -186,31 +187,41 @@ def verify(
             "Give both, or neither to compare the models everywhere."
         )
     check_column_names([model.estimator for model in models], X)
-    table = common_table(models)
-    missing = None
+    table = common_table(models, X)
+    given = missing = None
     if X is not None:
-        # the rows near which models are compared are such as float32 represents
-        X = table.read(X, np.float32).astype(np.float64)
-        missing = np.isnan(X).any(axis=0)
+        given = Given.of(table, X)
+        missing = np.isnan(given.numbers).any(axis=0)
     inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
-    if inside is not None and X is not None:
-        inside.check_rows(X)
+    if inside is not None and given is not None:
+        inside.check_rows(given.numbers)
     for model in models:
         check_missing(inside, model)
     limits = deadline, maxsize if max_boxes is None else max_boxes
     if tolerance is not None:
-        outcome = compare_numbers(models, inside, tolerance, X, max_changes, *limits)
+        outcome = compare_numbers(models, inside, tolerance, given, max_changes, *limits)
     else:
-        outcome = compare_labels(models, inside, voting, X, max_changes, *limits)
+        outcome = compare_labels(models, inside, given, max_changes, *limits)
     row = outcome.counterexample
     return replace(
         outcome,
-        counterexample=row if row is None or table.is_plain else table.decode(row[None]),
+        counterexample=None if row is None else _shown(row, table, X),
         seconds=monotonic() - begin,
         domain=domain,
         max_changes=max_changes,
         tolerance=tolerance,
+        finer=not all(model.forest.rounds for model in models),
     )
+
+
+def _shown(row, table, X):
+    """A row of numbers as the models take it: as an array, unless columns have kinds of their own.
+
+    These are levels, or numbers of several types in a frame.
+    """
+    table = table if X is None else table.like(X)
+    plain = table.is_plain and len(set(table.dtypes or ())) < 2
+    return row if plain else table.decode(row[None])
 
 
 def _tolerance(models, voting, atol, rtol):

@@ -88,6 +88,11 @@ class Forest:
         return None if self.table is None else self.table.highest_code
 
     @property
+    def rounds(self):
+        """Whether the ensemble itself rounds rows to float32: no row is finer than these cells."""
+        return self.input_dtype == "float32"
+
+    @property
     def n_trees(self):
         """Number of trees."""
         return self.offsets.shape[0] - 1

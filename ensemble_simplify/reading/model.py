@@ -12,9 +12,9 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.reading.forest import read_forest
-from ensemble_simplify.reading.pipelines import unwrap
+from ensemble_simplify.reading.pipelines import _numbers, unwrap
 from ensemble_simplify.reading.sklearn import table_of
-from ensemble_simplify.reading.table import Table
+from ensemble_simplify.reading.table import Table, is_plain
 
 # Rows that are worth a thread.
 _ROWS_PER_TASK = 4096
@@ -37,6 +37,9 @@ class Model:
         Its trees, and the vote over them; None: they were not read, and it can only be asked.
     """
 
+    # whether the majority of the trees counts, and not what the model itself answers
+    _is_hard = False
+
     def __init__(self, estimator, table=None, forest=None):
         self.estimator, self.name = estimator, type(estimator).__name__
         self.is_classifier = hasattr(estimator, "classes_")
@@ -53,7 +56,9 @@ class Model:
                 f"estimator={type(estimator).__name__}(...) is a regressor. Give an ensemble of "
                 "classification trees."
             )
-        return cls(estimator, table_of(estimator, forest), forest)
+        model = cls(estimator, table_of(estimator, forest), forest)
+        model._is_hard = voting == "hard"
+        return model
 
     @classmethod
     def unread(cls, fitted):
@@ -74,6 +79,44 @@ class Model:
     def answers(self, rows, method="predict"):
         """What a method of the model answers to rows of numbers."""
         return self.ask(rows if self.table is None else self.table.decode(rows), method)
+
+    def ask_given(self, X, rows, method="predict"):
+        """What it answers to rows as a user gave them; `rows` are the same as numbers.
+
+        Rows in a form that it does not take (text where it takes codes, arrays where it wants
+        names) are put to it in its own form, number for number. With ``voting="hard"``, what the
+        majority of its trees answers.
+        """
+        if self._is_hard:
+            return self._majority(X, rows)
+        return self.ask(X, method) if self._takes(X) else self.answers(rows, method)
+
+    def labels(self, rows):
+        """The classes that `ask_given` answers to rows of numbers."""
+        if self._is_hard:
+            return self.forest.classes[self.forest.predict_index(rows)]
+        return self.answers(rows)
+
+    def _takes(self, X):
+        """Whether rows come in the form in which the model takes them, all of them numbers."""
+        if self.table is None:
+            return True
+        if not self.table.is_plain or not is_plain(X):
+            return False
+        if not hasattr(X, "columns"):
+            return hasattr(X, "shape") and self.table.names is None
+        return self.table.names is not None and list(X.columns) == list(self.table.names)
+
+    def _majority(self, X, rows):
+        """What most trees answer to rows: those of a pipeline, once it has transformed them."""
+        forest, estimator = self.forest, self.estimator
+        if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
+            X = X if self._takes(X) else self.table.decode(rows)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="X (does not|has).* feature names")
+                rows = _numbers(estimator[:-1].transform(X))
+            forest = read_forest(estimator[-1], voting="hard")
+        return forest.classes[forest.predict_index(rows)]
 
     def ask(self, X, method="predict"):
         """What it answers to rows of a user's, as they are; ``__call__`` asks a function."""
