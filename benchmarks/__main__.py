@@ -174,6 +174,10 @@ TABLES = {
     "verify.numbers": Table(
         "verify numbers", "How far rounded models are from themselves.", 0.5
     ),
+    "limits": Table(
+        "limits", "Time limits and peak memory at a million rows, 1,000 features, 500,000 leaves.",
+        20,
+    ),
     "faithfulness": Table("faithfulness", "10^8 adversarial probes of exactness.", 15),
     "fuzz": Table("fuzz --seconds 240", "Broken ensembles and node arrays.", 4),
 }  # fmt: skip
