@@ -140,7 +140,9 @@ def _target(rng, columns, n_classes):
     n = len(columns[0].values)
     score = 0.4 * rng.normal(size=n)
     for column in columns[:3]:
-        ranks = pd.Series(pd.factorize(column.values, sort=False)[0] if column.levels else column.values)
+        ranks = pd.Series(
+            pd.factorize(column.values, sort=False)[0] if column.levels else column.values
+        )
         ranks = ranks.rank(method="dense").fillna(0).to_numpy()
         score = score + rng.choice([-1, 1, 2]) * ranks / max(ranks.max(), 1)
     if not n_classes:
@@ -366,7 +368,7 @@ def _xgb(name, objectives=(), **more):
             options["base_score"] = 0.3
         if rng.random() < 0.2:
             options["max_bin"] = int(rng.integers(4, 20))
-        if rng.random() < 0.1:
+        if rng.random() < 0.03:
             options["missing"] = 0.0
         if rng.random() < 0.2:
             options["tree_method"] = "exact" if not more.get("enable_categorical") else "hist"
@@ -480,8 +482,10 @@ def _encoder(rng, n_classes):
         return OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     if choice == 2:
         return OrdinalEncoder()
-    return TargetEncoder(random_state=0, cv=2) if n_classes == 2 else OneHotEncoder(
-        sparse_output=False
+    return (
+        TargetEncoder(random_state=0, cv=2)
+        if n_classes == 2
+        else OneHotEncoder(sparse_output=False)
     )
 
 
@@ -627,9 +631,7 @@ FAMILIES = {
         _lgbm("LGBMClassifier", objective="multiclassova"), (3, 4), gaps=True, finer=True
     ),
     "lightgbm, slope": Family(_lgbm("LGBMClassifier", sigmoid=2.0), (2,), gaps=True, finer=True),
-    "lightgbm, value": Family(
-        _lgbm("LGBMRegressor", _LGBM_VALUES), _VALUE, gaps=True, finer=True
-    ),
+    "lightgbm, value": Family(_lgbm("LGBMRegressor", _LGBM_VALUES), _VALUE, gaps=True, finer=True),
     "lightgbm forest": Family(_lgbm("LGBMClassifier", **_LGBM_RF), gaps=True, finer=True),
     "lightgbm forest, value": Family(_lgbm("LGBMRegressor", **_LGBM_RF), _VALUE, finer=True),
     "lightgbm dart": Family(_lgbm("LGBMClassifier", boosting_type="dart"), (2,), finer=True),
@@ -666,9 +668,7 @@ FAMILIES = {
     "treelite of xgboost, value": Family(
         _xgb("XGBRegressor", _XGB_VALUES[:2]), _VALUE, gaps=True, **_TREELITE
     ),
-    "treelite of lightgbm": Family(
-        _lgbm("LGBMClassifier"), gaps=True, coded=True, **_TREELITE_64
-    ),
+    "treelite of lightgbm": Family(_lgbm("LGBMClassifier"), gaps=True, coded=True, **_TREELITE_64),
     "treelite of lightgbm, value": Family(
         _lgbm("LGBMRegressor", _LGBM_VALUES), _VALUE, **_TREELITE_64
     ),
@@ -966,11 +966,15 @@ def number_of(place):
     return bits.view(np.float32).astype(np.float64)
 
 
-def draw(seed):
-    """The case of a seed; a sentence if its library does not fit, convert or run the model."""
+def draw(seed, name=None):
+    """The case of a seed, of a family if `name` is given.
+
+    A sentence if its library does not fit, convert or run the model.
+    """
     rng = np.random.default_rng(seed)
     names = list(FAMILIES)
-    name = names[rng.integers(len(names))]
+    drawn = names[rng.integers(len(names))]
+    name = drawn if name is None else name
     family = FAMILIES[name]
     n = int(rng.choice([10, 20, 40, 80, 200], p=[0.15, 0.25, 0.3, 0.2, 0.1]))
     n_classes = int(rng.choice(family.n_classes))

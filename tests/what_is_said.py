@@ -14,12 +14,11 @@ import traceback
 import warnings
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from random_models import FAMILIES, FLOAT32_MAX, NEW, Case, ask, draw
+from random_models import ask, draw
 from readers import changed
 from scipy.stats import binomtest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -55,6 +54,7 @@ from ensemble_simplify import (
 
 PACKAGE = str(Path(ensemble_simplify.__file__).parent)
 REFUSALS = (ValueError, TypeError, TimeLimitError, NotFittedError)
+CHECKING = ("validation", "_param_validation", "multiclass")
 # Cells of models that are asked about every input, and points near rows.
 MOST_CELLS, MOST_POINTS = 4000, 40_000
 N_ROWS = 250
@@ -66,6 +66,10 @@ class Broken(AssertionError):
 
 class Refused(Exception):
     """The package refused what it was given, with a sentence."""
+
+
+class NotAsked(Exception):
+    """There is nothing to ask here."""
 
 
 def hold(condition, *what):
@@ -86,7 +90,7 @@ def said(act, *arguments, **options):
             last = traceback.extract_tb(error.__traceback__)[-1]
             frames = traceback.extract_tb(error.__traceback__)
             # scikit-learn's own checks of rows and parameters are the package's, too
-            names = "/sklearn/utils/validation.py", "/sklearn/utils/_param_validation.py"
+            names = tuple(f"/sklearn/utils/{name}.py" for name in CHECKING)
             checked = any(frame.filename.endswith(names) for frame in frames[-4:])
             ours = last.filename.startswith(PACKAGE) and "raise" in (last.line or "")
             if not (ours or checked) or len(str(error)) < 20:
@@ -171,8 +175,7 @@ def inputs(case, rng, near=False, plain=0.5):
     for j, column in enumerate(case.columns):
         if column.levels is not None or column.group is not None:
             continue
-        rows = case.rounded(j)
-        known = rows[~np.isnan(rows)]
+        known = column.values[~np.isnan(column.values)]
         if rng.random() < 0.3:
             low[j], high[j] = known.min(), known.max()
             bounds[names[j]] = (low[j], high[j])
@@ -302,7 +305,7 @@ def check_verify(case, rng):
             options["X"] = case.table(chosen([c.values for c in case.columns], hold_in))
             rows = np.flatnonzero(hold_in)
     if not len(rows):
-        raise Refused("no rows inside the domain")
+        raise NotAsked("no rows inside the domain")
     outcome = said(verify, case.model, other, **options)
     repr(outcome)
     classes = None
@@ -431,9 +434,10 @@ def _asked_row(case, rng):
 def check_monotone(case, rng):
     numbers = [j for j, c in enumerate(case.columns) if c.levels is None and c.group != -1]
     if not numbers:
-        raise Refused("no column of numbers")
+        raise NotAsked("no column of numbers")
     j = int(rng.choice(numbers))
-    increasing, classes = bool(rng.random() < 0.5), case.model.classes_.tolist()
+    increasing = bool(rng.random() < 0.5)
+    classes = getattr(case.model, "classes_", np.arange(2)).tolist()
     options = dict(increasing=increasing)
     rank = {label: i for i, label in enumerate(classes)}
     if len(classes) > 2 or rng.random() < 0.3:
@@ -494,7 +498,7 @@ def check_box(case, rng):
     if which.domain is None or "missing" not in _entries(which.domain):
         which.gaps = np.array([pd.isna(own[0]) for own in i_values])
     if not which.inside([np.asarray(v) for v in i_values]).all():
-        raise Refused("the row is outside of the domain")
+        raise NotAsked("the row is outside of the domain")
     outcome = said(sufficient_box, case.model, row, domain=which.domain)
     repr(outcome)
     own = ask(case.model, table)[0]
@@ -549,7 +553,7 @@ def check_flip(case, rng):
     if which.domain is None or "missing" not in _entries(which.domain):
         which.gaps = np.array([pd.isna(own[0]) for own in values])
     if not which.inside(values).all():
-        raise Refused("the row is outside of the domain")
+        raise NotAsked("the row is outside of the domain")
     outcome = said(nearest_flip, case.model, row, max_changes=k, domain=which.domain, scale=None)
     repr(outcome)
     own = ask(case.model, table)[0]
@@ -579,7 +583,9 @@ def check_flip(case, rng):
     unseen = not case.is_plain and case.takes("levels")
     trial = [
         np.repeat(
-            v.astype(np.float32).astype(np.float64) if case.family.finer and v.dtype != object else v,
+            v.astype(np.float32).astype(np.float64)
+            if case.family.finer and v.dtype != object
+            else v,
             400,
         )
         for v in values
@@ -682,7 +688,9 @@ def check_born_again(case, rng):
         return
     if k is not None:
         n = int(unlike(answers, ask(case.model, rows)).sum())
-        hold(fitted.n_row_exceptions_ == n, f"n_row_exceptions_={fitted.n_row_exceptions_}, not {n}")
+        hold(
+            fitted.n_row_exceptions_ == n, f"n_row_exceptions_={fitted.n_row_exceptions_}, not {n}"
+        )
         hold(fitted.n_exceptions_ >= (n > 0), "n_exceptions_ below those of rows")
     changed_function = options.get("post_prune") or options.get("merge_thresholds")
     if changed_function:
@@ -698,7 +706,9 @@ def check_born_again(case, rng):
     if k in (0, 1) and rng.random() < 0.3:
         small = said(fitted.at, n_leaves=int(rng.integers(1, 6)))
         n = int(unlike(said(small.predict, rows), ask(case.model, rows)).sum())
-        hold(small.n_row_exceptions_ == n, f"at(): n_row_exceptions_={small.n_row_exceptions_}, {n}")
+        hold(
+            small.n_row_exceptions_ == n, f"at(): n_row_exceptions_={small.n_row_exceptions_}, {n}"
+        )
     if k == 0 and weight is None and not case.family.finer:
         _hold_path(fitted)
 
@@ -721,7 +731,9 @@ def check_faithful(case, rng):
     options["objective"] = str(rng.choice(["trees", "leaves"]))
     if k is not None and rng.random() < 0.3:
         options["tolerance"] = 0.1
-    fitted = said(FaithfulPruner(FrozenEstimator(case.model), **options).fit, case.X, case.y, weight)
+    fitted = said(
+        FaithfulPruner(FrozenEstimator(case.model), **options).fit, case.X, case.y, weight
+    )
     fitted = _stored(fitted, rng)
     hold(fitted.n_trees_ >= fitted.n_trees_lower_bound_, "n_trees_ below its bound")
     hold(fitted.n_trees_ == np.count_nonzero(fitted.weights_), "n_trees_ and weights_")
@@ -906,7 +918,7 @@ def check_export(case, rng):
         _hold_exports(case, rng, case.model)
         return
     if not case.is_classifier:
-        raise Refused("no tree")
+        raise NotAsked("no tree")
     tree = BornAgainClassifier(
         FrozenEstimator(case.model), max_changes=0, method="heuristic", random_state=0
     )
@@ -992,32 +1004,58 @@ _RUN = {"python": _run_python, "sql": _run_sql, "json": _run_json, "c": _run_c}
 # ------------------------------------------------------------------- all
 
 
-#: Questions, how often each is drawn, and whether it is one to classifiers alone.
+#: Questions, and how often each is drawn.
 CHECKS = {
-    "verify": (check_verify, 6, False),
-    "born_again": (check_born_again, 6, True),
-    "faithful": (check_faithful, 4, True),
-    "agreement": (check_agreement, 0.7, True),
-    "is_monotone": (check_monotone, 3, True),
-    "sufficient_box": (check_box, 3, True),
-    "nearest_flip": (check_flip, 3, True),
-    "budget": (check_budget, 1.5, False),
-    "budget_forest": (check_budget_forest, 0.3, True),
-    "representer": (check_representer, 1, False),
-    "inducers": (check_plain_trees, 0.3, True),
-    "single_model": (check_single_model, 0.5, True),
-    "genesim": (check_genesim, 0.3, True),
-    "merge_trees": (check_merge, 1, True),
-    "cultivated": (check_cultivated, 0.3, True),
-    "estimate": (check_estimate, 0.3, True),
-    "export_tree": (check_export, 1.5, False),
-    "simplify": (check_simplify, 0.1, False),
+    "verify": (check_verify, 6),
+    "born_again": (check_born_again, 6),
+    "faithful": (check_faithful, 5),
+    "agreement": (check_agreement, 0.7),
+    "is_monotone": (check_monotone, 3),
+    "sufficient_box": (check_box, 3),
+    "nearest_flip": (check_flip, 3),
+    "budget": (check_budget, 2),
+    "budget_forest": (check_budget_forest, 0.3),
+    "representer": (check_representer, 1),
+    "inducers": (check_plain_trees, 0.3),
+    "single_model": (check_single_model, 0.5),
+    "genesim": (check_genesim, 0.4),
+    "merge_trees": (check_merge, 1),
+    "cultivated": (check_cultivated, 0.3),
+    "estimate": (check_estimate, 0.3),
+    "export_tree": (check_export, 1.5),
+    "simplify": (check_simplify, 0.1),
 }
+# Questions that take regressors, too; that take no text; no missing values either.
+_OF_VALUES = ("verify", "budget", "representer", "export_tree", "simplify")
+_OF_NUMBERS = ("budget", "cultivated", "merge_trees")
+_OF_KNOWN_NUMBERS = ("budget_forest", "representer", "inducers", "single_model", "genesim")
+_EXCHANGE = ("treelite", "onnx")
+_BAGS = ("tree", "extra tree", "forest", "extra trees", "bagging", "search", "ours", "merged")
+_TREES = ("tree", "tree, value", "extra tree", "merged")
+_ADDED = (*_BAGS, "adaboost", "gradient", "histogram", "votes", "pipeline")
+
+
+def goes_with(case, name):
+    """Whether the package says that it answers a question about such a model."""
+    kind = case.name.partition(",")[0]
+    plain = case.is_plain and not any(column.has_gaps for column in case.columns)
+    if kind.startswith(_EXCHANGE):
+        asked = "verify agreement is_monotone sufficient_box nearest_flip".split()
+        return name in asked and (case.is_classifier or name == "verify")
+    if not case.is_classifier and name not in _OF_VALUES:
+        return False
+    if (name in _OF_NUMBERS and not case.is_plain) or (name in _OF_KNOWN_NUMBERS and not plain):
+        return False
+    if name == "budget" or name == "merge_trees":
+        return kind.startswith(_BAGS)
+    if name == "export_tree" and not case.is_classifier:
+        return case.name in _TREES
+    return name != "faithful" or kind.startswith(_ADDED)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one question: answered, refused, or failed."""
+    """What became of one question: answered, refused, failed, or not asked."""
 
     family: str
     question: str
@@ -1031,7 +1069,7 @@ def look(seed, questions=None):
     if isinstance(case, str):
         return [Outcome(case.partition(":")[0], "", "no model", case)]
     rng = np.random.default_rng([seed, 1])
-    names = [name for name, (_, _, few) in CHECKS.items() if case.is_classifier or not few]
+    names = [name for name in CHECKS if goes_with(case, name) or rng.random() < 0.05]
     share = np.array([CHECKS[name][1] for name in names])
     n = min(int(rng.integers(3, 5)), len(names))
     drawn = rng.choice(len(names), n, replace=False, p=share / share.sum())
@@ -1041,13 +1079,16 @@ def look(seed, questions=None):
         own = np.random.default_rng([seed, 2, list(CHECKS).index(name)])
         if questions is not None and name not in questions:
             continue
-        found.append(Outcome(case.name, name, *_asked(CHECKS[name][0], case, own)))
+        found.append(Outcome(case.name, name, *asked(name, case, own)))
     return found
 
 
-def _asked(check, case, rng):
+def asked(name, case, rng):
+    """What became of one question, and why."""
     try:
-        check(case, rng)
+        CHECKS[name][0](case, rng)
+    except NotAsked:
+        return "not asked", ""
     except Refused as refusal:
         return "refused", str(refusal)
     except Broken as broken:

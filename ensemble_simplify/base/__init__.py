@@ -26,6 +26,7 @@ from ensemble_simplify.base.ensemble import (
     finiteness,
     fit_or_unwrap,
     promised_domain,
+    tags_of,
     warn_of_rounding,
 )
 from ensemble_simplify.base.limits import (

@@ -219,14 +219,22 @@ def takes_missing(ensemble):
             f"estimator={ensemble.__name__} is a class. Give an instance, such as "
             f"{ensemble.__name__}()."
         )
-    inner = None if ensemble is None else unwrap(ensemble)
-    if inner is not None and not hasattr(inner, "__sklearn_tags__"):
+    if ensemble is None:
+        return True
+    tags = tags_of(ensemble)
+    # a pipeline's tags do not tell: its steps refuse missing values themselves
+    return isinstance(unwrap(ensemble), Pipeline) or tags.input_tags.allow_nan
+
+
+def tags_of(estimator, name="estimator"):
+    """The tags of an estimator, frozen or not; TypeError for models in other formats."""
+    inner = unwrap(estimator)
+    if not hasattr(inner, "__sklearn_tags__"):
         raise TypeError(
-            f"estimator={type(inner).__name__}(...) is not an estimator of scikit-learn. Give the "
+            f"{name}={type(inner).__name__}(...) is not an estimator of scikit-learn. Give the "
             "ensemble itself; models in other formats can be compared by verify and agreement."
         )
-    # a pipeline's tags do not tell: its steps refuse missing values themselves
-    return inner is None or isinstance(inner, Pipeline) or get_tags(inner).input_tags.allow_nan
+    return get_tags(inner)
 
 
 def check_missing(inside, model):
