@@ -28,6 +28,7 @@ from ensemble_simplify.base.ensemble import (
     fit_or_unwrap,
     promised_domain,
     promised_rows,
+    tags_of,
 )
 from ensemble_simplify.base.limits import (
     TimeLimitError,

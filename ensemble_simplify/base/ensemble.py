@@ -227,8 +227,8 @@ def answers_to_finer_rows(model, rows, X, promised=None):
             f"{len(X)} training rows otherwise than the same rows rounded to float32, as "
             "scikit-learn's trees round them. They are no part of the promise, which is about "
             "inputs that float32 represents, and are counted as exceptions. So that there are "
-            f"none, fit and predict on {cast}, or on columns of fewer digits, such as seconds since "
-            "the first row in place of seconds since 1970."
+            f"none, fit and predict on {cast}, or on columns of fewer digits, such as seconds since the "
+            "first row in place of seconds since 1970."
         )
     return given, rounded
 
@@ -245,14 +245,22 @@ def takes_missing(ensemble):
             f"estimator={ensemble.__name__} is a class. Give an instance, such as "
             f"{ensemble.__name__}()."
         )
-    inner = None if ensemble is None else unwrap(ensemble)
-    if inner is not None and not hasattr(inner, "__sklearn_tags__"):
+    if ensemble is None:
+        return True
+    tags = tags_of(ensemble)
+    # a pipeline's tags do not tell: its steps refuse missing values themselves
+    return isinstance(unwrap(ensemble), Pipeline) or tags.input_tags.allow_nan
+
+
+def tags_of(estimator, name="estimator"):
+    """The tags of an estimator, frozen or not; TypeError for models in other formats."""
+    inner = unwrap(estimator)
+    if not hasattr(inner, "__sklearn_tags__"):
         raise TypeError(
-            f"estimator={type(inner).__name__}(...) is not an estimator of scikit-learn. Give the "
+            f"{name}={type(inner).__name__}(...) is not an estimator of scikit-learn. Give the "
             "ensemble itself; models in other formats can be compared by verify and agreement."
         )
-    # a pipeline's tags do not tell: its steps refuse missing values themselves
-    return inner is None or isinstance(inner, Pipeline) or get_tags(inner).input_tags.allow_nan
+    return get_tags(inner)
 
 
 def check_missing(inside, model):
