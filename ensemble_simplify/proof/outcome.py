@@ -42,8 +42,10 @@ class Verification:
     max_difference_bound : float or None
         Of numbers: no absolute difference is larger, at any point that counts.
     reason : {None, "time", "boxes", "rounding"}
-        Why it is undecided: `time_limit`, `max_boxes`, or the largest difference lies within
-        rounding of the tolerance at too many points to look at each.
+        Why it is undecided: `time_limit`, `max_boxes`, or rounding. Of numbers, the largest
+        difference lies within rounding of the tolerance at too many points to look at each. Of
+        labels, the models have the same trees in another order: they differ nowhere but where
+        classes are tied up to rounding, if such points exist.
 
     Examples
     --------
@@ -85,9 +87,11 @@ class Verification:
                 where += near_in_words(self.max_changes)
             return f"Verification(equal=True: proven for {where}; {effort})"
         if self.equal is None:
-            why = (
-                "within rounding of the tolerance" if self.reason == "rounding" else "at the limit"
-            )
+            why = "at the limit"
+            if self.reason == "rounding":
+                why = "within rounding of the tolerance"
+                if self.tolerance is None:
+                    why = "only where classes are tied up to rounding"
             return f"Verification(equal=None: undecided {why}; {effort})"
         first, second = self.predictions
         return (
