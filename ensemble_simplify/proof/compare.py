@@ -8,13 +8,17 @@ the models' own ``predict``.
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from dataclasses import replace
+=======
+from sys import maxsize
+>>>>>>> large
 from time import monotonic
 
 import numpy as np
 
 from ensemble_simplify.grid import Axes, Stopped
-from ensemble_simplify.proof.changed_boxes import same_vote
+from ensemble_simplify.proof.changed_boxes import same_trees
 from ensemble_simplify.proof.forest_pair import Space, common_labels, points_in
 from ensemble_simplify.proof.given_rows import differ
 from ensemble_simplify.proof.near_rows import Lines, differences
@@ -23,7 +27,12 @@ from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
 from ensemble_simplify.reading import common_forests
 
+# Boxes searched, where no limit is set, for ties of models that have the same trees in another
+# order: bounds tell them apart only where hardly any tree is left to be decided.
+TIE_BOXES = 200_000
 
+
+<<<<<<< HEAD
 def compare_labels(models, inside, given, max_changes, deadline, max_boxes):
     """Compare what two classifiers predict; `given` are the `Given` rows, if there are any."""
     forests = common_forests(models)
@@ -34,14 +43,27 @@ def compare_labels(models, inside, given, max_changes, deadline, max_boxes):
             return outcome
         equal, row_of, row = _compare_near(forests, inside, given, max_changes, deadline)
     else:
+=======
+def compare_labels(models, inside, voting, X, max_changes, deadline, max_boxes):
+    """Compare what two classifiers predict."""
+    forests = [model.forest for model in models]
+    space, n_boxes, row_of = None, 0, None
+    if max_changes is None:
+>>>>>>> large
         space = Space(forests, domain=inside)
-        equal, cells, n_boxes = prove(space, deadline, max_boxes)
+        if space.same and deadline == np.inf and max_boxes == maxsize:
+            max_boxes = TIE_BOXES
+        equal, n_boxes = _add_up_alike(space.same, space.forests[0].sums) or None, 1
+        if equal is None:
+            equal, cells, n_boxes = prove(space, deadline, max_boxes)
         if equal is False:
             row = points_in(space.axes, inside, cells)[0]
     if not equal:
         reason = None
         if equal is None:
             reason = "time" if monotonic() >= deadline else "boxes"
+            if space is not None and space.same:
+                reason = "rounding"
             return Verification(None, None, None, n_boxes, 0.0, reason=reason)
         row = row if given is None else row.astype(given.numbers.dtype)
         predictions = tuple(model.labels(row[None]).tolist()[0] for model in models)
@@ -111,7 +133,7 @@ def compare_numbers(models, inside, tolerance, given, max_changes, deadline, max
         return replace(asked, max_difference_bound=max(closeness.furthest(), largest))
     closeness.found.largest = largest
     row_of, row = None, None
-    is_copy = _is_copy(forests, trees)
+    is_copy = _add_up_alike(same_trees(forests, trees), sums[0])
     if is_copy:
         # what is not read of the models would show here
         closeness.climb(np.random.default_rng(0), deadline)
@@ -225,20 +247,11 @@ def _own_numbers(model, X):
     return np.asarray(model.answers(X), dtype=np.float64)[:, None]
 
 
-def _is_copy(forests, trees):
-    """Whether two forests add the same numbers in the same order."""
-    one, two = trees
-    if not same_vote(*forests) or len(one.nodes) != len(two.nodes):
-        return False
-    leaf = one.nodes[:, 0] < 0
-    if not (
-        np.array_equal(one.offsets, two.offsets)
-        and np.array_equal(leaf, two.nodes[:, 0] < 0)
-        and np.array_equal(one.nodes[~leaf], two.nodes[~leaf])
-    ):
-        return False
-    values = [f.value[t.nodes[leaf, 1]] for f, t in zip(forests, trees, strict=True)]
-    return np.array_equal(*values)
+def _add_up_alike(same, sums):
+    """Whether forests of the same trees, see `same_trees`, come to the same sums, bit for bit."""
+    if same == "in another order":
+        return sums is not None and sums.is_exact
+    return same is not None
 
 
 def _compare_near(forests, inside, given, max_changes, deadline):
@@ -252,7 +265,13 @@ def _compare_near(forests, inside, given, max_changes, deadline):
         outside = inside.outside(axes)
     _, columns = common_labels(forests)
     models = [(Lines(f, axes, outside), c) for f, c in zip(forests, columns, strict=True)]
+<<<<<<< HEAD
     X = given.rounded(axes.row_dtype)
+=======
+    same = same_trees(forests, [lines.trees for lines, _ in models])
+    if _add_up_alike(same, forests[0].sums):
+        return True, None, None
+>>>>>>> large
     cells, first = _cells_of(axes, X)
     max_changes = min(max_changes, len(axes.shape))
     try:

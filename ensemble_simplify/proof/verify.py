@@ -129,9 +129,10 @@ def verify(
     Others are refused.
 
     Bounds are in real numbers, with margins for all rounding, and what comes within a margin of a
-    tie or of the tolerance is decided by the models themselves. So another order of the same trees
-    is a different model: sums round otherwise, and where classes are all but tied that can turn
-    a label. Regressors without a tolerance are alike only if they are bit for bit; a tolerance of
+    tie or of the tolerance is decided by the models themselves. The same trees in the same order
+    are equal at once, and in another order where sums cannot round. Elsewhere, another order of
+    the same trees is a different model: sums round otherwise, and where classes are all but tied
+    that can turn a label. Regressors without a tolerance are alike only if they are bit for bit; a tolerance of
     ``1e-9`` times the largest value forgives rounding.
 
     Time can grow exponentially with the number of features: deciding equality is NP-hard. With
