@@ -60,6 +60,9 @@ class Monotonicity:
         Time taken.
     domain : Domain, dict or None
         Which inputs counted.
+    finer : bool
+        Whether the model compares numbers finer than float32: only inputs that float32 represents
+        counted.
 
     Examples
     --------
@@ -84,6 +87,7 @@ class Monotonicity:
     n_boxes: int
     seconds: float
     domain: Domain | dict | None = None
+    finer: bool = False
 
     def __bool__(self):
         return self.monotone is True
@@ -92,7 +96,8 @@ class Monotonicity:
         effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
         what = f"{self.feature!r}, {'in' if self.increasing else 'de'}creasing"
         if self.monotone:
-            where = "every input" if self.domain is None else "every input in the domain"
+            where = "every input that float32 represents" if self.finer else "every input"
+            where += "" if self.domain is None else " in the domain"
             return f"Monotonicity({what}: proven for {where}; {effort})"
         if self.monotone is None:
             done = f"proven at {self.n_proven} of {self.n_cuts} cut points"
@@ -173,8 +178,8 @@ def is_monotone(
     -----
     Only rows that differ in this feature alone are compared, and a missing value is neither high
     nor low: it counts in other features, where the domain allows it, and not in this one. Models
-    that compare float64 numbers (HistGradientBoosting, LightGBM, pipelines) are judged on the rows
-    that float32 represents.
+    that compare numbers finer than float32 (HistGradientBoosting, LightGBM, pipelines) are judged
+    on the inputs that float32 represents.
 
     Where no single tree of two classes falls, as under monotonic constraints, that alone is a
     proof. A single tree takes about as many steps as it has leaves, for each cut point of the
@@ -233,6 +238,7 @@ def is_monotone(
         n_boxes=search.n_boxes,
         seconds=monotonic() - begin,
         domain=domain,
+        finer=audited.finer,
     )
 
 

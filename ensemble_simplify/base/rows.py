@@ -119,9 +119,7 @@ def fitted_rows(estimator, X, *, any_missing=False, dtype=np.float32):
     table = getattr(estimator, "_table", None)
     X = X if table is None else table.encode(X)
     allowed = "allow-nan" if any_missing or known is not None else True
-    X = validate_data(
-        estimator, X, reset=False, dtype=dtype, order="C", ensure_all_finite=allowed
-    )
+    X = validate_data(estimator, X, reset=False, dtype=dtype, order="C", ensure_all_finite=allowed)
     if allowed == "allow-nan" and not any_missing:
         unknown = np.isnan(X) & ~known
         if unknown.any():

@@ -240,11 +240,11 @@ class BornAgainClassifier(
         ``agreement``, as `fidelity_`. See :meth:`at`.
     volume_fidelity_ : float
         Share of points, drawn uniformly from the bounding box of the training rows and rounded to
-        float32, to which the tree gives the ensemble's class: 1 where the tree is proven equal. With a `domain`, only points
-        inside count, integer features are drawn as integers, and what groups and implications say
-        about features that the ensemble does not use is put in terms of those it uses. Computed
-        from all cells; where there are too many, estimated from those of 100,000 points (of
-        12,500 with `max_changes`) that are in the domain (NaN if none is).
+        float32, to which the tree gives the ensemble's class: 1 where the tree is proven equal.
+        With a `domain`, only points inside count, integer features are drawn as integers, and what
+        groups and implications say about features that the ensemble does not use is put in terms of
+        those it uses. Computed from all cells; where there are too many, estimated from those of
+        100,000 points (of 12,500 with `max_changes`) that are in the domain (NaN if none is).
     volume_fidelity_error_ : float
         Standard error of `volume_fidelity_`; 0 where it is exact.
     n_cells_ : int or float
@@ -446,6 +446,7 @@ class BornAgainClassifier(
             whole.forest.threshold, problem.forest.threshold
         )
         self._set_fidelity(changed, whole.forest, domain, tree, nodes, X[counted], rng)
+        self._finer_rows = finer.rows
         self._count_exceptions(tree.nodes[leaf_of_row, 1], answers, counted)
         read = whole if domain is None else Problem.of(replace(forest, missing=self._may_miss))
         self._write(read, problem.axes, tree, nodes, leaf_of_row, X, y_index, weight, rng)
@@ -735,22 +736,27 @@ class BornAgainClassifier(
         -------
         Verification
             True in a condition if they are proven equal; otherwise False, with a row on which
-            they differ if one was found. See :func:`verify`. After `post_prune` or
+            they differ if one was found. See :func:`verify`. Training rows that are finer than
+            float32 are asked about, too (see `n_row_exceptions_`). After `post_prune` or
             `merge_thresholds` there often is such a row.
         """
         check_is_fitted(self)
-        near = {}
-        if self.max_changes is not None:
-            rows = self._table.shown(self._promise.rows)
-            near = dict(X=rows, max_changes=self.max_changes)
-        return verify(
+        prove = partial(
+            verify,
             self.estimator_,
             self.decision_tree_,
             voting=self.voting,
             domain=with_missing(self.domain, self._seen_missing),
             time_limit=time_limit,
-            **near,
         )
+        if self.max_changes is not None:
+            rows = self._table.shown(self._promise.rows)
+            return prove(X=rows, max_changes=self.max_changes)
+        if len(self._finer_rows):
+            of_rows = prove(X=self._table.shown(self._finer_rows), max_changes=0)
+            if not of_rows:
+                return of_rows
+        return prove()
 
     def covers(self, X: ArrayLike) -> np.ndarray:
         """Which rows the promise reaches.

@@ -245,11 +245,11 @@ def agreement(
     `confidence` says, if the rows are drawn independently. The bounds on the volume hold for
     certain, if both models can be read: a box is settled if both models provably give the same
     answer in it, or one class each. All other boxes are halved, the largest first, until the time
-    or the number of boxes is used up. Most models round numbers to float32 before they compare them,
-    and the bounds count how many numbers are rounded to which side of a threshold. Of models that
-    do not (HistGradientBoosting, LightGBM, pipelines), numbers between a threshold and the next
-    float32 remain open: that matters where a column spans few float32 numbers, as seconds since
-    1970 do.
+    or the number of boxes is used up. Most models round numbers to float32 before they compare
+    them, and the bounds count how many numbers are rounded to which side of a threshold. Of models
+    that do not (HistGradientBoosting, LightGBM, pipelines), numbers between a threshold and the
+    next float32 remain open: that matters where a column spans few float32 numbers, as seconds
+    since 1970 do.
 
     References
     ----------
@@ -289,7 +289,8 @@ def agreement(
         if inside is not None:
             inside.check_rows(rows)
         table = table.like(X)
-        answers = [np.concatenate(own) for own in zip(*(a for _, a in given.answers(models)))]
+        batches = [answered for _, answered in given.answers(models)]
+        answers = [np.concatenate(own) for own in zip(*batches, strict=True)]
     low, high, integer = _box(rows.astype(np.float64), inside)
     different = np.zeros(0, dtype=bool) if answers is None else differ(*answers)
     # what is drawn need not be finer than what all models look at
