@@ -19,7 +19,7 @@ from sklearn.utils import check_array, check_random_state
 
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, check_column_names, deadline_after, validate_params
-from ensemble_simplify.grid import Domain, float32_floor
+from ensemble_simplify.grid import Domain, float32_floor, next_after
 from ensemble_simplify.proof import Space, certify
 from ensemble_simplify.writing import number, one_line
 
@@ -113,7 +113,7 @@ class SufficientBox:
         absent = np.isnan(X)
         rounded = X.astype(audited.forest.row_dtype)
         below = above = rounded.astype(np.float64)
-        if audited.forest.input_dtype != audited.forest.row_dtype:
+        if audited.finer:
             known = np.where(absent, 0.0, X)
             below, above = float32_floor(known), -float32_floor(-known)
         inside = np.where(absent, self.missing, (self.low < below) & (above <= self.high))
@@ -135,6 +135,10 @@ class SufficientBox:
             elif not self.low[j] == np.inf:
                 low = f"> {number(self.low[j])}" if self.low[j] > -np.inf else ""
                 high = f"<= {number(self.high[j])}" if self.high[j] < np.inf else ""
+                if audited.finer:
+                    # true of every double, in full
+                    low = f">= {_in_full(next_after(self.low[j]))}" if low else ""
+                    high = f"<= {_in_full(self.high[j])}" if high else ""
                 parts = [" and ".join(filter(None, (low, high))) or "known"]
             if self.missing[j]:
                 parts.append("missing")
@@ -201,7 +205,8 @@ def sufficient_box(
     TypeError
         If the model cannot be read, or is a regressor.
     ValueError
-        If the row has the wrong form or is outside the domain.
+        If the row has the wrong form or is outside the domain, or no row that float32 represents
+        stands for it.
 
     See Also
     --------
@@ -219,7 +224,10 @@ def sufficient_box(
     the box holds levels that follow one another, and missing values beside numbers only where it
     is open above.
 
-    Pipelines are followed on the rows that float32 represents; `row` is rounded to one.
+    Pipelines are followed on the inputs that float32 represents, and the sides of the box leave out
+    what lies between a threshold and the next float32. Where `row` has such numbers, the box is
+    about the nearest ones that float32 represents and to which the model answers as to `row`
+    itself. If there are none, that is an error.
 
     References
     ----------
@@ -244,8 +252,7 @@ def sufficient_box(
     begin, deadline = monotonic(), deadline_after(time_limit)
     audited = Audited(model, domain, row)
     growth = _Growth(audited, deadline)
-    if audited.model.answers(audited.row[None])[0] != growth.label:
-        raise audited.disagrees(audited.row[None])
+    audited.check(growth.label)
     growth.run(_order(audited, random_state))
     low, high, missing = _ends(audited, growth.lo, growth.hi)
     constrained = audited.axes.features[(growth.lo > 0) | (growth.hi < growth.last)]
@@ -266,6 +273,12 @@ def sufficient_box(
         domain=domain,
         audited=audited,
     )
+
+
+def _in_full(number):
+    """A number in words that are exact, and as short as the usual nine digits where these are."""
+    short = f"{number:.9g}"
+    return short if float(short) == number else repr(float(number))
 
 
 def _order(audited, random_state):

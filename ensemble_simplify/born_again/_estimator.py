@@ -447,6 +447,7 @@ class BornAgainClassifier(
             whole.forest.threshold, problem.forest.threshold
         )
         self._set_fidelity(changed, whole.forest, domain, tree, nodes, X[counted], rng)
+        self._finer_rows = finer.rows
         self._count_exceptions(tree.nodes[leaf_of_row, 1], answers, counted)
         read = whole if domain is None else Problem.of(replace(forest, missing=self._may_miss))
         self._write(read, problem.axes, tree, nodes, leaf_of_row, X, y_index, weight, rng)
@@ -736,22 +737,27 @@ class BornAgainClassifier(
         -------
         Verification
             True in a condition if they are proven equal; otherwise False, with a row on which
-            they differ if one was found. See :func:`verify`. After `post_prune` or
+            they differ if one was found. See :func:`verify`. Training rows that are finer than
+            float32 are asked about, too (see `n_row_exceptions_`). After `post_prune` or
             `merge_thresholds` there often is such a row.
         """
         check_is_fitted(self)
-        near = {}
-        if self.max_changes is not None:
-            rows = self._table.shown(self._promise.rows)
-            near = dict(X=rows, max_changes=self.max_changes)
-        return verify(
+        prove = partial(
+            verify,
             self.estimator_,
             self,
             voting=self.voting,
             domain=with_missing(self.domain, self._missing_by_default),
             time_limit=time_limit,
-            **near,
         )
+        if self.max_changes is not None:
+            rows = self._table.shown(self._promise.rows)
+            return prove(X=rows, max_changes=self.max_changes)
+        if len(self._finer_rows):
+            of_rows = prove(X=self._table.shown(self._finer_rows), max_changes=0)
+            if not of_rows:
+                return of_rows
+        return prove()
 
     def covers(self, X: ArrayLike) -> np.ndarray:
         """Which rows the promise reaches.
