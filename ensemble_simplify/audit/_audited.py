@@ -21,13 +21,13 @@ class Audited:
 
     def __init__(self, model, domain, row=None, with_ties=False):
         self.model = Model.of(model, classifier=True)
-        self.table = self.model.table
-        missing = None
+        self.table, rounded = self.model.table, None
         if row is not None:
             self.row = self._numbers(row)
-            missing = np.isnan(self.row)
-            rounded = self.row.astype(np.float32)[None]
-        forest, codes = self.model.forest, self.table.highest_code
+        forest = self.model.finest
+        if row is not None:
+            rounded = self.row.astype(forest.row_dtype)[None]
+        missing, codes = self.table.may_miss(rounded), self.table.highest_code
         self.inside = read_domain(domain, forest.n_features, self.table.names, missing, codes)
         if self.inside is not None and row is not None:
             self.inside.check_rows(rounded)
@@ -38,7 +38,7 @@ class Audited:
             self.axes = self.inside.with_ties(self.axes)
         if row is not None:
             self.cell = np.ascontiguousarray(self.axes.encode_rows(rounded).T)
-            if forest.input_dtype == "float64":
+            if forest.input_dtype != forest.row_dtype:
                 self._round(rounded[0])
 
     def _round(self, rounded):

@@ -19,6 +19,7 @@ from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, deadline_after, validate_params
 from ensemble_simplify.grid import FREE, Domain, Stopped
 from ensemble_simplify.proof import Lines, points_in, shown_entry, walks
+from ensemble_simplify.writing import one_line, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,7 +80,7 @@ class NearestFlip:
             text = f"undecided at the limit: no change of at most {n} was found"
         else:
             parts = [
-                f"{key}: {shown_entry(a)} -> {shown_entry(b)}"
+                f"{one_line(key)}: {shown_entry(a)} -> {shown_entry(b)}"
                 for key, (a, b) in self.changes.items()
             ]
             first, second = self.predictions
@@ -159,9 +160,9 @@ def nearest_flip(
     The flip with the fewest changed features is taken, and among these the nearest one. The
     distance of a number is the absolute change divided by its scale; another category, or a value
     that becomes missing or known, counts 1. The new value of a number is the nearest one that
-    float32 represents on the other side of a cut point. Models that compare float64 numbers
-    (HistGradientBoosting, LightGBM, pipelines) are followed on such numbers only; `row` is rounded
-    to them.
+    float32 represents on the other side of a cut point; for models that compare float64 numbers
+    (HistGradientBoosting, LightGBM), the nearest of float64. Pipelines are followed on the rows
+    that float32 represents; `row` is rounded to one.
 
     That an ensemble has no flip near a row is decided by looking at finitely many cells [1]_.
 
@@ -203,7 +204,7 @@ def nearest_flip(
     distances, values = _steps(audited, chosen, _scales(audited, scale))
     most = min(int(max_changes), len(audited.axes.shape))
     distance, cell, proven = _search(lines, audited, own, distances, most, deadline)
-    changed, changes, predictions = None, {}, (_item(before),)
+    changed, changes, predictions = None, {}, (plain(before),)
     if cell is not None:
         both = np.tile(audited.row, (2, 1))
         for a in np.flatnonzero(cell != audited.cell[0]):
@@ -211,7 +212,7 @@ def nearest_flip(
         after = audited.model.answers(both[1:])[0]
         if after != classes[int(lines.classes_of(cell[None])[0])] or after == before:
             raise audited.disagrees(both)
-        predictions += (_item(after),)
+        predictions += (plain(after),)
         shown = audited.table.shown(both)
         changes = _changes(audited, cell, shown)
         changed = shown[1] if audited.table.is_plain else audited.table.shown(both[1:])
@@ -227,16 +228,12 @@ def nearest_flip(
     )
 
 
-def _item(label):
-    return label.item() if hasattr(label, "item") else label
-
-
 def _changes(audited, cell, shown):
     """The changed features with their values before and after, as the user has them."""
     found = {}
     for j in audited.axes.features[cell != audited.cell[0]].tolist():
         column = shown.iloc[:, j] if hasattr(shown, "iloc") else shown[:, j]
-        found[audited.key(j)] = tuple(_item(value) for value in column)
+        found[audited.key(j)] = tuple(plain(value) for value in column)
     return found
 
 
@@ -290,7 +287,8 @@ def _steps(audited, chosen, scales):
             value[:own] = np.floor(finite[:own]) if whole else finite[:own]
             beyond = finite[own:]
             with np.errstate(over="ignore"):
-                after = np.nextafter(beyond.astype(np.float32), np.float32(np.inf))
+                single = beyond.astype(audited.axes.row_dtype)
+                after = np.nextafter(single, single.dtype.type(np.inf))
             value[own + 1 : len(finite) + 1] = np.floor(beyond) + 1.0 if whole else after
             if inside is not None:
                 value = np.clip(value, inside.low[j], inside.high[j])

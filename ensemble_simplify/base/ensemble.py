@@ -170,17 +170,17 @@ def encoded(estimator, model, rows, X):
 def promised_domain(estimator, model, X):
     """The domain of an estimator, as an `Inside` or None, with training rows of numbers inside.
 
-    It is kept in ``_inside``, and which features the rows lack in ``_seen_missing``. ValueError if
-    the domain has the wrong form, a row is outside, or the ensemble does not take the missing
-    values of the domain.
+    It is kept in ``_inside``, and what may be missing by default in ``_missing_by_default``.
+    ValueError if the domain has the wrong form, a row is outside, or the ensemble does not take the
+    missing values of the domain.
     """
-    estimator._seen_missing = np.isnan(X).any(axis=0)
+    estimator._missing_by_default = model.table.may_miss(X)
     names = getattr(estimator, "feature_names_in_", None)
     inside = estimator._inside = read_domain(
         estimator.domain,
         estimator.n_features_in_,
         names,
-        estimator._seen_missing,
+        estimator._missing_by_default,
         model.forest.highest_code,
     )
     if inside is not None:
@@ -189,13 +189,13 @@ def promised_domain(estimator, model, X):
     return inside
 
 
-def promised_rows(estimator, X):
-    """Rows as float32, and which of them an estimator's promise is about, near rows or not.
+def promised_rows(estimator, X, dtype="float32"):
+    """Rows of some dtype, and which of them an estimator's promise is about, near rows or not.
 
     Those lie inside its domain, and come in the dtypes for which a pipeline was read.
     """
     is_promised = estimator._table.same_dtypes(X)
-    X = fitted_rows(estimator, X, any_missing=True)
+    X = fitted_rows(estimator, X, any_missing=True, dtype=dtype)
     domain = estimator._inside
     inside = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
     return X, inside & is_promised

@@ -722,7 +722,7 @@ class BornAgainClassifier(
             self.estimator_,
             self,
             voting=self.voting,
-            domain=with_missing(self.domain, self._seen_missing),
+            domain=with_missing(self.domain, self._missing_by_default),
             time_limit=time_limit,
             **near,
         )

@@ -283,10 +283,10 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         class_index(y, self.classes_)
         weights_can_be_written(self.estimator_)
         domain = promised_domain(self, model, X)
-        forest = model.forest if domain is None else domain.read(model.forest)
+        forest = model.finest if domain is None else domain.read(model.finest)
         deadline = deadline_after(self.time_limit)
         self._axes = Axes.of(forest)
-        promised = X[used[weight[used] > 0]].astype(np.float32)
+        promised = X[used[weight[used] > 0]]
         self._cells = np.unique(self._axes.encode_rows(promised).T, axis=0)
         steps = self._search(forest, domain, deadline, np.random.default_rng(rng.randint(1 << 31)))
         self._set_path(steps, forest, X[aside])
@@ -361,7 +361,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _written(self, weights, domain):
         """The ensemble that has some weights, read as a forest inside the domain."""
-        pruned = Model.of(reweighted(self.estimator_, weights), rows=self._table).forest
+        pruned = Model.of(reweighted(self.estimator_, weights), rows=self._table).finest
         return pruned if domain is None else domain.read(pruned)
 
     def _proven(self, search, promise, domain, deadline):
@@ -386,7 +386,10 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 return weights
             # a lead that rounding took away: ask for a clear one there
             report(self, f"{len(broken)} points are answered otherwise after rounding")
+            before = search.weights
             search.mend(broken)
+            if np.array_equal(search.weights, before):
+                search.weights = np.ones(len(before))
 
     def _counted(self, steps, promise, domain, deadline):
         """Steps whose exceptions are counted in the arithmetic of their own ensembles."""
@@ -424,7 +427,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         if len(X_aside):
             own = forest.predict_index(X_aside)
             for i, w in enumerate(weights):
-                pruned = Model.of(reweighted(self.estimator_, w), rows=self._table).forest
+                pruned = Model.of(reweighted(self.estimator_, w), rows=self._table).finest
                 agreement[i] = np.mean(pruned.predict_index(X_aside) == own)
         self.path_ = Bunch(
             n_trees=kept.sum(axis=1),
@@ -564,7 +567,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             pipeline that answers rows of float32 and of float64 by other thresholds, and `X` has
             another of these dtypes than the rows in ``fit``.
         """
-        X, covered = promised_rows(self, X)
+        X, covered = promised_rows(self, X, self._axes.row_dtype)
         if self.max_changes is None:
             return covered
         return covered & within(self._axes.encode_rows(X).T, self._cells, self.max_changes)
@@ -604,7 +607,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         return verify(
             self.estimator_,
             self,
-            domain=with_missing(self.domain, self._seen_missing),
+            domain=with_missing(self.domain, self._missing_by_default),
             time_limit=time_limit,
             **near,
         )

@@ -29,6 +29,7 @@ from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
     float32_below,
     float32_floor,
+    last_double,
     last_float32,
     merged_thresholds,
     rounding_boundary,

@@ -267,8 +267,8 @@ def agreement(
     table = common_table(models, X)
     forests = None if forests is None else [model.forest for model in models]
     rows = np.empty((0, len(table))) if X is None else table.read(X)
-    missing = np.isnan(rows).any(axis=0)
-    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
+    missing, codes = table.may_miss(rows), table.highest_code
+    inside = read_domain(domain, len(table), table.names, missing, codes)
     if inside is not None and inside.clauses:
         raise ValueError(
             "domain has groups or implications, which agreement does not support. Leave them out, "

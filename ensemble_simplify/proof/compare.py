@@ -18,11 +18,12 @@ from ensemble_simplify.proof.near_rows import Lines, differences
 from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, Found
 from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
+from ensemble_simplify.reading import common_forests
 
 
 def compare_labels(models, inside, voting, X, max_changes, deadline, max_boxes):
     """Compare what two classifiers predict."""
-    forests = [model.forest for model in models]
+    forests = common_forests(models)
     n_boxes, row_of = 0, None
     if max_changes is None:
         space = Space(forests, domain=inside)
@@ -52,7 +53,7 @@ def compare_labels(models, inside, voting, X, max_changes, deadline, max_boxes):
 
 def compare_numbers(models, inside, tolerance, X, max_changes, deadline, max_boxes):
     """Compare the values of two regressors, or the probabilities of two classifiers."""
-    forests = [model.forest for model in models]
+    forests = common_forests(models)
     kind, sums, last = _sums_of(models, forests, tolerance)
     columns = [np.zeros(1, dtype=np.intp)] * 2
     if forests[0].classes is not None:
@@ -195,7 +196,7 @@ def _compare_near(forests, inside, X, max_changes, deadline):
 
 def _cells_of(axes, X):
     """Cells of rows, int32 of shape (n_rows, n_axes), and the first row in each of them."""
-    cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
+    cells = np.ascontiguousarray(axes.encode_rows(X).T)
     _, first = np.unique(cells, axis=0, return_index=True)
     return cells, np.sort(first)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ensemble_simplify.grid import Domain
+from ensemble_simplify.writing import number, one_line, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -20,8 +21,9 @@ class Verification:
     equal : bool or None
         True: proven; False: there is a counterexample; None: a limit came first.
     counterexample : ndarray of shape (n_features,) or None
-        A row of float64, which float32 represents exactly, on which the models differ. Of models
-        that take tables of text or categories, a table of one row.
+        A row of float64 on which the models differ; float32 represents it exactly, unless both
+        models compare float64 numbers. Of models that take tables of text or categories, a table of
+        one row.
     predictions : tuple or None
         What the two models answer to it: labels, values of regressors, or the probabilities of
         each one's classes.
@@ -91,7 +93,7 @@ class Verification:
             return f"Verification(equal=None: undecided {why}; {effort})"
         first, second = self.predictions
         return (
-            f"Verification(equal=False: {first!r} against {second!r} at "
+            f"Verification(equal=False: {plain(first)!r} against {plain(second)!r} at "
             f"{shown_row(self.counterexample)}; {effort})"
         )
 
@@ -114,13 +116,13 @@ def near_in_words(max_changes):
 def shown_row(row):
     if hasattr(row, "columns"):
         values = [(name, row[name].tolist()[0]) for name in row.columns[:8]]
-        pairs = [f"{name}={shown_entry(value)}" for name, value in values]
+        pairs = [f"{one_line(name)}={shown_entry(value)}" for name, value in values]
         return ", ".join(pairs) + (", ..." if row.shape[1] > 8 else "")
     if row.dtype == object:
-        return str(row.ravel().tolist())
-    entries = [f"{entry:.9g}" for entry in row[:8]]
+        return str([plain(entry) for entry in row.ravel()])
+    entries = [number(entry) for entry in row[:8]]
     return "[" + ", ".join(entries) + (", ..." if len(row) > 8 else "") + "]"
 
 
 def shown_entry(value):
-    return f"{value:.9g}" if isinstance(value, float) else repr(value)
+    return number(value) if isinstance(value, float) else repr(plain(value))

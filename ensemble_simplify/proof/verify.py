@@ -26,7 +26,7 @@ from ensemble_simplify.base import (
 from ensemble_simplify.grid import Domain, read_domain
 from ensemble_simplify.proof.compare import compare_labels, compare_numbers
 from ensemble_simplify.proof.outcome import Verification
-from ensemble_simplify.reading import Model, common_table
+from ensemble_simplify.reading import Model, common_forests, common_table
 
 
 @validate_params(
@@ -119,8 +119,9 @@ def verify(
     Notes
     -----
     Predictions are compared by label, so the models may know different classes or keep them in
-    another order. Models that compare float64 numbers (HistGradientBoosting, LightGBM) are
-    compared on the rows that float32 represents, the others on every finite row.
+    another order. Two models that compare float64 numbers (HistGradientBoosting, LightGBM), and two
+    that round to float32 themselves, are compared on every finite row. One of each kind, and
+    pipelines, are compared on the rows that float32 represents.
 
     Probabilities can be compared where they are means of what trees say (trees, forests, bagging,
     soft votes of these, and forests converted to ONNX or treelite), and, by `atol` alone, between
@@ -187,12 +188,11 @@ def verify(
         )
     check_column_names([model.estimator for model in models], X)
     table = common_table(models, X)
-    missing = None
     if X is not None:
-        # the rows near which models are compared are such as float32 represents
-        X = table.read(X, np.float32).astype(np.float64)
-        missing = np.isnan(X).any(axis=0)
-    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
+        # in the type of the rows that are compared
+        X = table.read(X, np.dtype(common_forests(models)[0].row_dtype)).astype(np.float64)
+    missing, codes = table.may_miss(X), table.highest_code
+    inside = read_domain(domain, len(table), table.names, missing, codes)
     if inside is not None and X is not None:
         inside.check_rows(X)
     for model in models:

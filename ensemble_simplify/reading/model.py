@@ -75,6 +75,12 @@ class Model:
         return cls(estimator, table_of(estimator))
 
     @property
+    def finest(self):
+        """Its forest for all rows of float64, where it is given and compares such, else float32."""
+        narrow = self.table is not None and self.table.is_narrow
+        return self.forest if narrow else self.forest.in_doubles() or self.forest
+
+    @property
     def decision(self):
         """The vote that turns sums into a class or a number."""
         return self.forest.vote
@@ -142,6 +148,14 @@ def common_table(models, X=None):
     if any(model.forest is not None and model.forest.table.by_dtype for model in models):
         table = table.like(X)
     return table
+
+
+def common_forests(models):
+    """The forests of two models for the same rows: all of float64, if both compare such."""
+    finest = [model.finest for model in models]
+    if len({forest.row_dtype for forest in finest}) == 1:
+        return finest
+    return [model.forest for model in models]
 
 
 def _sample(rows):

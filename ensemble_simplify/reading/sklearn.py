@@ -169,7 +169,7 @@ def _checked_classes(estimator, reading, any_order):
     distinct = classes.ndim == 1 and len(set(classes.tolist())) == len(classes)
     if not distinct or not (any_order or (classes[:-1] < classes[1:]).all()):
         raise ValueError(
-            f"{name_of(estimator)} has classes_={list(classes)}, which are not "
+            f"{name_of(estimator)} has classes_={classes.tolist()}, which are not "
             f"{'distinct' if any_order else 'sorted and distinct'}. Fit it again."
         )
     expected = 2 if vote.rule == "additive" and vote.n_scores == 1 else vote.n_scores
@@ -187,8 +187,8 @@ def _index_of(labels, classes, estimator):
     index = np.minimum(np.searchsorted(classes, labels), classes.shape[0] - 1)
     if not np.array_equal(classes[index], labels):
         raise ValueError(
-            f"{name_of(estimator)} holds a member with classes {list(labels)}, which are not among "
-            f"{list(classes)}. Fit the ensemble instead of assembling it from fitted parts."
+            f"{name_of(estimator)} holds a member with classes {np.asarray(labels).tolist()}, which "
+            f"are not among {classes.tolist()}. Fit the ensemble instead of assembling it from fitted parts."
         )
     return index.astype(np.intp)
 

@@ -126,7 +126,9 @@ class Table:
     def common(cls, tables, *, any_levels=False):
         """The table whose rows two models are put, each in its own words.
 
-        ValueError if they have different levels, unless `any_levels`.
+        A level that a model refuses is put to neither; where one has a code for levels that it
+        never saw, that is put to both. ValueError if the models have different levels, unless
+        `any_levels`.
         """
         with_levels = [table for table in tables if not table.is_plain]
         if with_levels and not any_levels and not with_levels[0].same_levels(with_levels[-1]):
@@ -136,7 +138,10 @@ class Table:
             )
         named = [table for table in tables if table.names is not None]
         first = [*with_levels, *named, *tables][0]
-        return replace(first, codes=np.any([table.categorical for table in tables], axis=0))
+        said = zip(*(table.unknown for table in with_levels or tables), strict=True)
+        unknown = tuple(min(each, key=("refused", "code", "missing").index) for each in said)
+        codes = np.any([table.categorical for table in tables], axis=0)
+        return replace(first, unknown=unknown, codes=codes)
 
     def __len__(self):
         return len(self.levels)
@@ -145,6 +150,12 @@ class Table:
     def is_plain(self):
         """Whether it holds numbers alone."""
         return not self.as_objects and all(own is None for own in self.levels)
+
+    @property
+    def is_narrow(self):
+        """Whether some column of numbers comes in a dtype that is narrower than float64."""
+        kinds = zip(self.levels, self.dtypes or (), strict=False)
+        return any(own is None and kind is not None for own, kind in kinds)
 
     @property
     def highest(self):
@@ -167,6 +178,17 @@ class Table:
         """Highest code of each column, -1 in columns of numbers; None if there are no codes."""
         categorical = self.categorical
         return np.where(categorical, self.highest, -1.0) if categorical.any() else None
+
+    def may_miss(self, rows=None):
+        """Columns that may be missing where no domain says otherwise, as a bool array.
+
+        They are those that lack something in rows of numbers, and those with levels where the model
+        takes every level that it never saw for a missing value: nobody can rule these out.
+        """
+        pairs = zip(self.levels, self.unknown, strict=True)
+        found = [own is not None and unknown == "missing" for own, unknown in pairs]
+        found = np.array(found, dtype=bool)
+        return found if rows is None else found | np.isnan(rows).any(axis=0)
 
     def same_levels(self, other):
         """Whether another table has the same codes for the same levels."""
@@ -447,7 +469,7 @@ def column_index(key, parameter, n_features, names=None):
         if not found.size:
             raise ValueError(
                 f"{parameter} names the column {key!r}, which X does not have. Its columns "
-                f"are {', '.join(map(str, names[:8]))}{', ...' if len(names) > 8 else ''}."
+                f"are {_some(names)}."
             )
         return int(found[0])
     if not isinstance(key, Integral) or not 0 <= key < n_features:
