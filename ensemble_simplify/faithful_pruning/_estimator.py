@@ -176,8 +176,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     such numbers, or no such weights are found, the ensemble is returned as it is.
 
     Trees round rows to float32, so a promise about rows that float32 represents is one about all
-    rows. A pipeline transforms rows before that; with one, the promise is only about rows that
-    float32 represents.
+    rows. A pipeline transforms rows before that, in the type in which they come; with one, the
+    promise is only about rows that float32 represents, of the same type as the rows in ``fit``.
 
     Only the class is promised. The probabilities of the pruned ensemble differ.
 
