@@ -32,6 +32,7 @@ from ensemble_simplify.grid.thresholds import (
     last_double,
     last_float32,
     merged_thresholds,
+    next_after,
     rounding_boundary,
     shortest_decimal,
 )

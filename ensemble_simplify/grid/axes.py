@@ -17,6 +17,8 @@ from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
     cut_points,
     float32_floor,
+    next_after,
+    rounding_boundary,
     shortest_decimal,
 )
 from ensemble_simplify.grid.tree_nodes import TreeNodes
@@ -182,6 +184,20 @@ class Axes:
             codes[axis] = np.searchsorted(cuts, X[:, feature], side="left")
         return codes
 
+    def between(self, X):
+        """Which numbers lie between a cut point and the next float32: bool of (n_axes, n_rows).
+
+        A model that does not round to float32 can answer them as on either side.
+        """
+        found = np.zeros((len(self.cuts), X.shape[0]), dtype=bool)
+        if X.dtype == np.float32:
+            return found
+        for axis, (feature, cuts) in enumerate(zip(self.features, self.cuts, strict=True)):
+            if len(cuts):
+                below = np.searchsorted(cuts, X[:, feature], side="left") - 1
+                found[axis] = (below >= 0) & (X[:, feature] < next_after(cuts)[below])
+        return found
+
     def encode_splits(self, feature, threshold):
         """Axis and cut of splits at cut points; -1 in leaves (`feature` below 0).
 
@@ -292,20 +308,32 @@ class Axes:
         return self._decimals[axis, cut]
 
 
-def cell_shares(cuts, low, high, integer):
+def cell_shares(cuts, low, high, integer, row_dtype="float32", finer=False):
     """Probability of each cell of an axis for numbers drawn uniformly from low..high.
 
-    Integers are drawn if `integer`; where low equals high, it is the one number.
+    Integers are drawn if `integer`; where low equals high, it is the one number. What is drawn is
+    rounded to `row_dtype`. With `finer`, it is not, and numbers between a cut point and the next
+    float32 are in no cell: the probabilities can sum to less than 1.
     """
-    if integer:
-        edges = np.floor(np.clip(np.concatenate([[low - 1], cuts, [high]]), low - 1, high))
+    if finer:
+        last, first = np.asarray(cuts), next_after(cuts)
     else:
-        edges = np.clip(np.concatenate([[low], cuts, [high]]), low, high)
-    if edges[-1] > edges[0]:
-        return np.diff(edges) / (edges[-1] - edges[0])
-    weights = np.zeros(len(cuts) + 1)
-    weights[np.searchsorted(cuts, low)] = 1.0
-    return weights
+        last, inclusive = cuts, np.ones(len(cuts), dtype=bool)
+        if row_dtype == "float32":
+            last, inclusive = rounding_boundary(cuts)
+        first = last
+        if integer:
+            last = np.where(inclusive, np.floor(last), np.ceil(last) - 1.0)
+            first = last + 1.0
+    first = np.maximum(np.concatenate([[low], first]), low)
+    last = np.minimum(np.concatenate([last, [high]]), high)
+    if integer:
+        return np.maximum(np.floor(last) - np.ceil(first) + 1.0, 0.0) / (high - low + 1.0)
+    if high > low:
+        return np.maximum(last - first, 0.0) / (high - low)
+    at = low if finer else np.dtype(row_dtype).type(low)
+    first[1:], last[:-1] = next_after(cuts, row_dtype), cuts
+    return ((first <= at) & (at <= last)).astype(np.float64)
 
 
 def children(nodes):

@@ -39,6 +39,13 @@ def float32_below(t):
     return np.where(floor < t, floor, below).astype(np.float64)
 
 
+def next_after(t, dtype="float32"):
+    """The next number of `dtype` after each threshold that is one, as float64."""
+    with np.errstate(over="ignore"):
+        t = np.asarray(t, dtype=dtype)
+        return np.nextafter(t, t.dtype.type(np.inf)).astype(np.float64)
+
+
 def rounding_boundary(t):
     """Where the doubles end that a float32 threshold sends left once they are rounded to float32.
 
@@ -55,7 +62,7 @@ def rounding_boundary(t):
     floor = float32_floor(t)
     inner = (floor >= -FLOAT32_MAX) & (floor < FLOAT32_MAX)
     single = np.where(inner, floor, 0.0).astype(np.float32)
-    after = np.nextafter(single, np.float32(np.inf)).astype(np.float64)
+    after = next_after(single)
     halfway = single + (after - single) / 2
     boundary = np.where(inner, halfway, np.where(floor > 0, np.inf, -np.inf))
     return boundary, inner & (single.view(np.int32) % 2 == 0)

@@ -12,7 +12,6 @@ from sys import maxsize
 from time import monotonic
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.base import (
@@ -25,6 +24,7 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.grid import Domain, read_domain
 from ensemble_simplify.proof.compare import compare_labels, compare_numbers
+from ensemble_simplify.proof.given_rows import Given
 from ensemble_simplify.proof.outcome import Verification
 from ensemble_simplify.reading import Model, common_forests, common_table
 
@@ -129,10 +129,11 @@ def verify(
     Others are refused.
 
     Bounds are in real numbers, with margins for all rounding, and what comes within a margin of a
-    tie or of the tolerance is decided by the models themselves. So another order of the same trees
-    is a different model: sums round otherwise, and where classes are all but tied that can turn
-    a label. Regressors without a tolerance are alike only if they are bit for bit; a tolerance of
-    ``1e-9`` times the largest value forgives rounding.
+    tie or of the tolerance is decided by the models themselves. The same trees in the same order
+    are equal at once, and in another order where sums cannot round. Elsewhere, another order of
+    the same trees is a different model: sums round otherwise, and where classes are all but tied
+    that can turn a label. Regressors without a tolerance are alike only if they are bit for bit; a
+    tolerance of ``1e-9`` times the largest value forgives rounding.
 
     Time can grow exponentially with the number of features: deciding equality is NP-hard. With
     `max_changes` it cannot: there are at most ``n_samples * cuts ** max_changes`` points. Bounds
@@ -188,31 +189,39 @@ def verify(
         )
     check_column_names([model.estimator for model in models], X)
     table = common_table(models, X)
-    if X is not None:
-        # in the type of the rows that are compared
-        X = table.read(X, np.dtype(common_forests(models)[0].row_dtype)).astype(np.float64)
-    missing, codes = table.may_miss(X), table.highest_code
+    given = None if X is None else Given.of(table, X)
+    rows = None if given is None else given.numbers
+    missing, codes = table.may_miss(rows), table.highest_code
     inside = read_domain(domain, len(table), table.names, missing, codes)
-    if inside is not None and X is not None:
-        inside.check_rows(X)
+    if inside is not None and rows is not None:
+        inside.check_rows(rows)
     for model in models:
         check_missing(inside, model)
     limits = deadline, maxsize if max_boxes is None else max_boxes
     if tolerance is not None:
-        outcome = compare_numbers(models, inside, tolerance, X, max_changes, *limits)
+        outcome = compare_numbers(models, inside, tolerance, given, max_changes, *limits)
     else:
-        outcome = compare_labels(models, inside, voting, X, max_changes, *limits)
-    shown = None
-    if outcome.counterexample is not None:
-        shown = table.shown(outcome.counterexample[None])
+        outcome = compare_labels(models, inside, given, max_changes, *limits)
+    row = outcome.counterexample
     return replace(
         outcome,
-        counterexample=shown[0] if shown is not None and table.is_plain else shown,
+        counterexample=None if row is None else _shown(row, table, X),
         seconds=monotonic() - begin,
         domain=domain,
         max_changes=max_changes,
         tolerance=tolerance,
+        finer=any(forest.is_finer for forest in common_forests(models)),
     )
+
+
+def _shown(row, table, X):
+    """A row of numbers as the models take it: as an array, unless columns have kinds of their own.
+
+    These are levels, or numbers of several types in a frame.
+    """
+    table = table if X is None else table.like(X)
+    plain = table.is_plain and len(set(table.dtypes or ())) < 2
+    return row if plain else table.decode(row[None])
 
 
 def _tolerance(models, voting, atol, rtol):

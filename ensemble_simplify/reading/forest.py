@@ -94,6 +94,11 @@ class Forest:
         return None if self.table is None else self.table.highest_code
 
     @property
+    def is_finer(self):
+        """Whether the ensemble tells rows apart that are one here, rounded to `row_dtype`."""
+        return self.input_dtype == "float64" and self.row_dtype == "float32"
+
+    @property
     def n_trees(self):
         """Number of trees."""
         return self.offsets.shape[0] - 1

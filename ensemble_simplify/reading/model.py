@@ -12,9 +12,9 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.reading.forest import read_forest
-from ensemble_simplify.reading.pipelines import unwrap
+from ensemble_simplify.reading.pipelines import _numbers, unwrap
 from ensemble_simplify.reading.sklearn import own_table, table_of
-from ensemble_simplify.reading.table import Table
+from ensemble_simplify.reading.table import Table, is_plain
 
 # Rows that are worth a thread.
 _ROWS_PER_TASK = 4096
@@ -101,7 +101,52 @@ class Model:
 
     def answers(self, rows, method="predict"):
         """What a method of the model answers to rows of numbers."""
-        return self.ask(rows if self.table is None else self.table.decode(rows), method)
+        return self.ask(self._form(rows), method)
+
+    def ask_given(self, X, rows, method="predict", *, fitted=False):
+        """What it answers to rows as a user gave them; `rows` are the same as numbers.
+
+        Rows in a form that it does not take (text where it takes codes, arrays where it wants
+        names) are put to it in its own form, number for number, unless it was `fitted` on such
+        rows. With ``voting="hard"``, what the majority of its trees answers.
+        """
+        X = X if fitted or self._takes(X) else self._form(rows)
+        return self._majority(X, rows) if self._voting == "hard" else self.ask(X, method)
+
+    def _form(self, rows):
+        """Rows of numbers as the model takes them."""
+        return rows if self.table is None else self.table.decode(rows)
+
+    def labels(self, rows):
+        """The classes that `ask_given` answers to rows of numbers."""
+        if self._voting == "hard":
+            return self._most(self.finest, rows)
+        return self.answers(rows)
+
+    def _takes(self, X):
+        """Whether rows come in the form in which the model takes them, all of them numbers."""
+        if self.table is None:
+            return True
+        if not self.table.is_plain or not is_plain(X):
+            return False
+        if not hasattr(X, "columns"):
+            return hasattr(X, "shape") and self.table.names is None
+        return self.table.names is not None and list(X.columns) == list(self.table.names)
+
+    def _majority(self, X, rows):
+        """What most trees answer to rows: those of a pipeline, once it has transformed them."""
+        forest, estimator = self.finest, self.estimator
+        if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="X (does not|has).* feature names")
+                rows = _numbers(estimator[:-1].transform(X))
+            forest = read_forest(estimator[-1], voting="hard")
+            forest = forest.in_doubles() or forest
+        return self._most(forest, rows)
+
+    @staticmethod
+    def _most(forest, rows):
+        return forest.classes[forest.predict_index(rows)]
 
     def ask(self, X, method="predict"):
         """What it answers to rows of a user's, as they are; ``__call__`` asks a function."""

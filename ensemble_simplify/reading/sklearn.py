@@ -187,8 +187,9 @@ def _index_of(labels, classes, estimator):
     index = np.minimum(np.searchsorted(classes, labels), classes.shape[0] - 1)
     if not np.array_equal(classes[index], labels):
         raise ValueError(
-            f"{name_of(estimator)} holds a member with classes {np.asarray(labels).tolist()}, which "
-            f"are not among {classes.tolist()}. Fit the ensemble instead of assembling it from fitted parts."
+            f"{name_of(estimator)} holds a member with classes {np.asarray(labels).tolist()}, "
+            f"which are not among {classes.tolist()}. Fit the ensemble instead of assembling it "
+            "from fitted parts."
         )
     return index.astype(np.intp)
 
