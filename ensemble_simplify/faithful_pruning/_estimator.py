@@ -178,10 +178,10 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     Trees round rows to float32, so a promise about rows that float32 represents is one about all
     rows. HistGradientBoosting compares float64 numbers, and is followed on all of these. A pipeline
-    that scales rows before compares finer numbers than its trees; with one, the promise is about
-    inputs that float32 represents. A training row with a number between
-    a threshold and the next float32 is put to both ensembles as it was given. If they answer
-    otherwise, it is counted in `n_exceptions_`. `covers` leaves such rows out.
+    transforms rows before that, in the type in which they come; with one, the promise is about
+    inputs that float32 represents, of the same type as the rows in ``fit``. A training row with a
+    number between a threshold and the next float32 is put to both ensembles as it was given. If
+    they answer otherwise, it is counted in `n_exceptions_`. `covers` leaves such rows out.
 
     Only the class is promised. The probabilities of the pruned ensemble differ.
 

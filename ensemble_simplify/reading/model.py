@@ -178,7 +178,12 @@ def common_table(models, X=None):
             f"model_a was fitted on {widths[0]} features, but model_b on {widths[1]}. Compare "
             "models of the same columns."
         )
-    table = Table.common([model.table for model in models])
+    asked = any(model.forest is None for model in models)
+    table = Table.common([model.table for model in models], any_levels=asked)
+    if asked and not table.is_plain:
+        # both are only asked, in the same words
+        for model in models:
+            model.table = table
     if X is None:
         X = next((model.table for model in models if model.table.dtypes), None)
     if X is None:

@@ -117,11 +117,22 @@ def table_of(estimator, forest=None):
         return forest.table
     estimator, table = readable(estimator), None
     if isinstance(estimator, Pipeline):
-        table = _transformers(estimator)[0].table
+        table = _table_of_pipeline(estimator)
     elif _encodes_categories(type(estimator)):
         table = read(estimator).table
     names = getattr(estimator, "feature_names_in_", None)
     return table or Table.of_numbers(getattr(estimator, "n_features_in_", 0), names)
+
+
+def _table_of_pipeline(estimator):
+    """What a pipeline takes, where some columns have levels and it says which; or None."""
+    known = getattr(unwrap(estimator.steps[0][1]), "table", None)
+    if isinstance(known, Table):
+        return known
+    try:
+        return _transformers(estimator)[0].table
+    except TypeError:  # it can be asked, though not read
+        return None
 
 
 # ------------------------------------------------------------------- checks, and parts of readers
