@@ -361,7 +361,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _written(self, weights, domain):
         """The ensemble that has some weights, read as a forest inside the domain."""
-        pruned = Model.of(reweighted(self.estimator_, weights)).forest
+        pruned = Model.of(reweighted(self.estimator_, weights), sample=False).forest
         return pruned if domain is None else domain.read(pruned)
 
     def _proven(self, search, promise, domain, deadline):
@@ -424,7 +424,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         if len(X_aside):
             own = forest.predict_index(X_aside)
             for i, w in enumerate(weights):
-                pruned = Model.of(reweighted(self.estimator_, w)).forest
+                pruned = Model.of(reweighted(self.estimator_, w), sample=False).forest
                 agreement[i] = np.mean(pruned.predict_index(X_aside) == own)
         self.path_ = Bunch(
             n_trees=kept.sum(axis=1),

@@ -189,9 +189,7 @@ def born_again(case, seconds):
     """The tree with the model's function at every input, where one can be read."""
     begin = time.monotonic()
     limit = None if seconds is None else min(FORECAST_SECONDS, seconds / 4)
-    forecast = estimate(
-        case.model, domain=case.domain, time_limit=limit, random_state=case.seed
-    )
+    forecast = estimate(case.model, domain=case.domain, time_limit=limit, random_state=case.seed)
     if forecast.n_leaves_lower_bound > READABLE or not forecast.n_leaves <= 2 * READABLE:
         raise NotTried(
             f"a tree that answers alike at every input is expected to have {_many(forecast)} "

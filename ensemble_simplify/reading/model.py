@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.reading.forest import read_forest
 from ensemble_simplify.reading.pipelines import unwrap
+from ensemble_simplify.reading.sample import check_sample
 from ensemble_simplify.reading.sklearn import table_of
 from ensemble_simplify.reading.table import Table
 
@@ -44,8 +45,12 @@ class Model:
         self._asked, self._n_jobs = _in_order(estimator)
 
     @classmethod
-    def of(cls, fitted, *, voting="estimator", classifier=False):
-        """Read a fitted model; see `read_forest`. With `classifier`, regressors raise TypeError."""
+    def of(cls, fitted, *, voting="estimator", classifier=False, sample=True):
+        """Read a fitted model; see `read_forest`. With `classifier`, regressors raise TypeError.
+
+        With `sample`, a model that answers otherwise than its trees raises TypeError, too: see
+        `check_sample`. What was checked before, or was made by this package, needs no sample.
+        """
         estimator = unwrap(fitted)
         forest = read_forest(estimator, voting=voting)
         if classifier and forest.classes is None:
@@ -53,7 +58,10 @@ class Model:
                 f"estimator={type(estimator).__name__}(...) is a regressor. Give an ensemble of "
                 "classification trees."
             )
-        return cls(estimator, table_of(estimator, forest), forest)
+        model = cls(estimator, table_of(estimator, forest), forest)
+        if sample and voting == "estimator":
+            check_sample(model)
+        return model
 
     @classmethod
     def unread(cls, fitted):
