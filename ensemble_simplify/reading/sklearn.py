@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from sklearn._loss.loss import ExponentialLoss
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -453,7 +452,7 @@ def _read_gradient_boosting(estimator, within):
         tie_upper=n_scores == 1,
         link=None if classes is None else link_of(n_scores),
         # the loss that it was fitted with, whatever its parameter says now
-        slope=2.0 if isinstance(estimator._loss, ExponentialLoss) else 1.0,
+        slope=2.0 if type(estimator._loss).__name__ == "ExponentialLoss" else 1.0,
     )
     return Reading(trees, vote, classes)
 
