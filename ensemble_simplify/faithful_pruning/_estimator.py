@@ -377,7 +377,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _written(self, weights, domain):
         """The ensemble that has some weights, read as a forest inside the domain."""
-        pruned = Model.of(reweighted(self.estimator_, weights), rows=self._table).finest
+        weighed = reweighted(self.estimator_, weights)
+        pruned = Model.of(weighed, rows=self._table, sample=False).finest
         return pruned if domain is None else domain.read(pruned)
 
     def _proven(self, search, promise, domain, deadline):
@@ -450,7 +451,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 continue
             own = model.ask(rows)
             for i, w in enumerate(weights):
-                apart = Model.of(reweighted(self.estimator_, w)).ask(rows) != own
+                pruned = Model.of(reweighted(self.estimator_, w), sample=False)
+                apart = pruned.ask(rows) != own
                 found[i] = apart if found is differs else 1.0 - apart.mean()
         # what `tolerance` bounds, and rows for a proof
         self._n_promised = np.array([step.n_exceptions for step in steps])

@@ -182,6 +182,10 @@ class Forest:
 
     def decide_at(self, nodes):
         """Classes, or values, of rows by their nodes in all trees: intp of (n_trees, n_rows)."""
+        return self.decide(self.sums_at(nodes))
+
+    def sums_at(self, nodes):
+        """The function ``sums`` for `decide`, of rows by their nodes in all trees."""
 
         def sums(start, stop, init):
             total = np.zeros((nodes.shape[1], self.n_scores))
@@ -191,7 +195,7 @@ class Forest:
                 total += self.value[nodes[tree]]
             return total
 
-        return self.decide(sums)
+        return sums
 
     def nodes_of(self, vote):
         """Nodes of the trees of a vote, as a slice."""

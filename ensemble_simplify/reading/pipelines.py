@@ -472,13 +472,15 @@ _SEARCHES = (GridSearchCV, RandomizedSearchCV)
 
 def unwrap(estimator):
     """What stands inside ``FrozenEstimator`` or a fitted search, however often it was wrapped."""
-    while True:
+    # a predict that was set by hand answers, and not what is inside
+    while "predict" not in getattr(estimator, "__dict__", ()):
         if isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
         elif type(estimator) in _SEARCHES and hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         else:
-            return estimator
+            break
+    return estimator
 
 
 def owner_of(kind, method):
