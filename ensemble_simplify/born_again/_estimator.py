@@ -415,7 +415,8 @@ class BornAgainClassifier(
 
         whole = problem = read_problem(forest, domain)
         if self.merge_thresholds:
-            problem = read_problem(forest, domain, merge_rows=X[counted])
+            until = np.inf if self.time_limit is None else begin + self.time_limit
+            problem = read_problem(forest, domain, X[counted], until)
             before, after = (_count(_cells(p.trees.shape)) for p in (whole, problem))
             report(self, f"merged thresholds: {after} of {before} cells left")
         self._threshold = problem.forest.threshold

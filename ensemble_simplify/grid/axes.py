@@ -9,9 +9,11 @@ the others, on whose side no comparison is true. Trees over axes are the arrays 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 
+from ensemble_simplify.grid._cells import Stopped
 from ensemble_simplify.grid._regions import encode_trees, with_sizes
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
@@ -176,11 +178,16 @@ class Axes:
         """Number of cells, as a float: it may be astronomic."""
         return float(np.prod(np.array(self.shape, dtype=float)))
 
-    def encode_rows(self, X):
-        """Codes of rows, rounded to `row_dtype`, as an int32 array of shape (n_axes, n_rows)."""
+    def encode_rows(self, X, deadline=np.inf):
+        """Codes of rows, rounded to `row_dtype`, as an int32 array of shape (n_axes, n_rows).
+
+        Raises `Stopped` when the deadline, on the clock of ``time.monotonic()``, has passed.
+        """
         X = X.astype(self.row_dtype, copy=False)
         codes = np.empty((len(self.cuts), X.shape[0]), dtype=np.int32)
         for axis, (feature, cuts) in enumerate(zip(self.features, self.cuts, strict=True)):
+            if deadline < np.inf and monotonic() >= deadline:
+                raise Stopped
             codes[axis] = np.searchsorted(cuts, X[:, feature], side="left")
         return codes
 
@@ -306,6 +313,21 @@ class Axes:
         if (axis, cut) not in self._decimals:
             self._decimals[axis, cut] = shortest_decimal(self.cuts[axis][cut])
         return self._decimals[axis, cut]
+
+
+def first_of_each(cells):
+    """Numbers, rising, of the rows of an int32 array that equal no row before them."""
+    factors = np.random.default_rng(0).integers(1 << 63, size=cells.shape[1], dtype=np.uint64) | 1
+    key = np.zeros(len(cells), dtype=np.uint64)
+    for column, factor in zip(cells.T, factors, strict=True):
+        key += column.astype(np.uint64) * factor
+    order = np.argsort(key, kind="stable")
+    is_new = np.append(True, np.diff(key[order]) != 0)[: len(cells)]
+    again = np.flatnonzero(~is_new)
+    if (cells[order[again]] != cells[order[again - 1]]).any():
+        # two rows of one key, which all but never happens
+        return np.sort(np.unique(cells, axis=0, return_index=True)[1])
+    return np.sort(order[is_new])
 
 
 def cell_shares(cuts, low, high, integer, row_dtype="float32", finer=False):
