@@ -242,10 +242,10 @@ class BornAgainClassifier(
     volume_fidelity_ : float
         Share of points, drawn uniformly from the bounding box of the training rows and rounded to
         float32, to which the tree gives the ensemble's class: 1 where the tree is proven equal.
-        With a `domain`, only points inside count, integer features are drawn as integers, and what groups and implications say
-        about features that the ensemble does not use is put in terms of those it uses. Computed
-        from all cells; where there are too many, estimated from those of 100,000 points (of
-        12,500 with `max_changes`) that are in the domain (NaN if none is).
+        With a `domain`, only points inside count, integer features are drawn as integers, and what
+        groups and implications say about features that the ensemble does not use is put in terms of
+        those it uses. Computed from all cells; where there are too many, estimated from those of
+        100,000 points (of 12,500 with `max_changes`) that are in the domain (NaN if none is).
     volume_fidelity_error_ : float
         Standard error of `volume_fidelity_`; 0 where it is exact.
     n_cells_ : int or float

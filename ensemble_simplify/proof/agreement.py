@@ -246,10 +246,10 @@ def agreement(
     certain, if both models can be read: a box is settled if both models provably give the same
     answer in it, or one class each. All other boxes are halved, the largest first, until the time
     or the number of boxes is used up. Most models round numbers to float32 before they compare
-    them, and the bounds count how many numbers are rounded to which side of a threshold. Of models that
-    do not (HistGradientBoosting, LightGBM, pipelines), numbers between a threshold and the next
-    float32 remain open: that matters where a column spans few float32 numbers, as seconds since
-    1970 do.
+    them, and the bounds count how many numbers are rounded to which side of a threshold. Two models
+    that compare float64 numbers (HistGradientBoosting, LightGBM) are compared on all of these. Of
+    pipelines, and of models of both kinds, numbers between a threshold and the next float32 remain
+    open: that matters where a column spans few float32 numbers, as seconds since 1970 do.
 
     References
     ----------

@@ -8,11 +8,8 @@ the models' own ``predict``.
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 from dataclasses import replace
-=======
 from sys import maxsize
->>>>>>> large
 from time import monotonic
 
 import numpy as np
@@ -32,24 +29,16 @@ from ensemble_simplify.reading import common_forests
 TIE_BOXES = 200_000
 
 
-<<<<<<< HEAD
 def compare_labels(models, inside, given, max_changes, deadline, max_boxes):
     """Compare what two classifiers predict; `given` are the `Given` rows, if there are any."""
     forests = common_forests(models)
-    n_boxes, row_of = 0, None
+    space, n_boxes, row_of = None, 0, None
     if given is not None:
         outcome = _labels_of_rows(models, given, deadline)
         if max_changes == 0 or not outcome.equal:
             return outcome
         equal, row_of, row = _compare_near(forests, inside, given, max_changes, deadline)
     else:
-=======
-def compare_labels(models, inside, voting, X, max_changes, deadline, max_boxes):
-    """Compare what two classifiers predict."""
-    forests = [model.forest for model in models]
-    space, n_boxes, row_of = None, 0, None
-    if max_changes is None:
->>>>>>> large
         space = Space(forests, domain=inside)
         if space.same and deadline == np.inf and max_boxes == maxsize:
             max_boxes = TIE_BOXES
@@ -265,13 +254,10 @@ def _compare_near(forests, inside, given, max_changes, deadline):
         outside = inside.outside(axes)
     _, columns = common_labels(forests)
     models = [(Lines(f, axes, outside), c) for f, c in zip(forests, columns, strict=True)]
-<<<<<<< HEAD
-    X = given.rounded(axes.row_dtype)
-=======
     same = same_trees(forests, [lines.trees for lines, _ in models])
     if _add_up_alike(same, forests[0].sums):
         return True, None, None
->>>>>>> large
+    X = given.rounded(axes.row_dtype)
     cells, first = _cells_of(axes, X)
     max_changes = min(max_changes, len(axes.shape))
     try:

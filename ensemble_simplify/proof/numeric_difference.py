@@ -173,7 +173,7 @@ class Closeness:
         cells = rng.integers(shape, size=(STARTS, len(shape))).astype(np.int32)
         cells[0], cells[1] = 0, shape - 1
         # sums that are the same everywhere are no further apart anywhere else
-        same = self._furthest() <= 2.0 * self.margin and self._is_inside(cells).all()
+        same = self.furthest() <= 2.0 * self.margin and self._is_inside(cells).all()
         for _ in range(0 if same else SWEEPS):
             before = cells.copy()
             for axis in rng.permutation(len(shape)):

@@ -14,63 +14,58 @@ from ensemble_simplify.writing import number, one_line, plain
 class Verification:
     """Outcome of `verify`.
 
-        It is true (in the sense of ``if``) only where equality, or closeness, is proven.
+    It is true (in the sense of ``if``) only where equality, or closeness, is proven.
 
-        Parameters
-        ----------
-        equal : bool or None
-            True: proven; False: there is a counterexample; None: a limit came first.
-        counterexample : ndarray of shape (n_features,) or None
-            A row on which the models differ, in the dtype of `X`: a row of `X` as it was given, or
-            numbers that float32 represents exactly, unless both models compare float64 numbers. Of
-            models that take tables of text or categories, and of a frame with columns of several kinds
-            of floats, a table of one row.
-        predictions : tuple or None
-            What the two models answer to it: labels, values of regressors, or the probabilities of
-            each one's classes.
-        n_boxes : int
-            Boxes of the feature space that were looked at.
-        seconds : float
-            Time taken.
-        domain : Domain, dict or None
-            Where the models were compared; None: on every input.
-        max_changes : int or None
-            Compared were the rows as they were given, and the points that differ from some row in at
-            most so many features; None: all.
-        row : int or None
-            With `max_changes`, the row of `X` that is the counterexample, or from which it differs.
-        tolerance : pair of float or None
-            Of numbers that were compared: ``(atol, rtol)``; None: labels were.
-        max_difference : float or None
-            Of numbers: the largest absolute difference that was seen, of the models' own answers.
-        max_difference_bound : float or None
-            Of numbers: no absolute difference is larger, at any point that counts.
-        reason : {None, "time", "boxes", "rounding"}
-    <<<<<<< HEAD
-            Why it is undecided: `time_limit`, `max_boxes`, or the largest difference lies within
-            rounding of the tolerance at too many points to look at each.
-        finer : bool
-            Whether a model compares numbers that are finer than float32 (HistGradientBoosting,
-            LightGBM, pipelines). Then only the rows of `X` themselves, which the models were asked
-            about, and inputs that float32 represents were compared. Otherwise, the models round rows to
-            float32 themselves, so every finite input was.
-    =======
+    Parameters
+    ----------
+    equal : bool or None
+        True: proven; False: there is a counterexample; None: a limit came first.
+    counterexample : ndarray of shape (n_features,) or None
+        A row on which the models differ, in the dtype of `X`: a row of `X` as it was given, or
+        numbers that float32 represents exactly, unless both models compare float64 numbers. Of
+        models that take tables of text or categories, and of a frame with columns of several kinds
+        of floats, a table of one row.
+    predictions : tuple or None
+        What the two models answer to it: labels, values of regressors, or the probabilities of
+        each one's classes.
+    n_boxes : int
+        Boxes of the feature space that were looked at.
+    seconds : float
+        Time taken.
+    domain : Domain, dict or None
+        Where the models were compared; None: on every input.
+    max_changes : int or None
+        Compared were the rows as they were given, and the points that differ from some row in at
+        most so many features; None: all.
+    row : int or None
+        With `max_changes`, the row of `X` that is the counterexample, or from which it differs.
+    tolerance : pair of float or None
+        Of numbers that were compared: ``(atol, rtol)``; None: labels were.
+    max_difference : float or None
+        Of numbers: the largest absolute difference that was seen, of the models' own answers.
+    max_difference_bound : float or None
+        Of numbers: no absolute difference is larger, at any point that counts.
+    reason : {None, "time", "boxes", "rounding"}
             Why it is undecided: `time_limit`, `max_boxes`, or rounding. Of numbers, the largest
-            difference lies within rounding of the tolerance at too many points to look at each. Of
-            labels, the models have the same trees in another order: they differ nowhere but where
-            classes are tied up to rounding, if such points exist.
-    >>>>>>> large
+        difference lies within rounding of the tolerance at too many points to look at each. Of
+        labels, the models have the same trees in another order: they differ nowhere but where
+        classes are tied up to rounding, if such points exist.
+    finer : bool
+        Whether a model compares numbers that are finer than float32, and they were not followed
+        on such (pipelines; HistGradientBoosting and LightGBM beside a model that rounds). Then
+        only the rows of `X` themselves, which the models were asked about, and inputs that
+        float32 represents were compared. Otherwise, every finite input was.
 
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> from ensemble_simplify import verify
-        >>> X, y = load_iris(return_X_y=True)
-        >>> tree = DecisionTreeClassifier(random_state=0).fit(X, y)
-        >>> outcome = verify(tree, tree)
-        >>> outcome.equal, outcome.counterexample
-        (True, None)
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from ensemble_simplify import verify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    >>> outcome = verify(tree, tree)
+    >>> outcome.equal, outcome.counterexample
+    (True, None)
     """
 
     equal: bool | None
