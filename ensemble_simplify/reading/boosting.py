@@ -343,6 +343,12 @@ def _table_of_xgboost(estimator, learner, model, categorical):
             continue
         if "offsets" in saved:
             text, ends = bytes(v % 256 for v in values), saved["offsets"]
+            if not text.isascii():
+                raise ValueError(
+                    f"{name_of(estimator)} was fitted on a column, number {feature}, whose levels "
+                    "have letters beyond ASCII. XGBoost keeps the names of such levels cut short. "
+                    "Rename the levels (X[column].cat.rename_categories) and fit it again."
+                )
             own = [text[a:b].decode() for a, b in pairwise(ends)]
             levels[feature] = np.array(own, dtype=object)
         else:
