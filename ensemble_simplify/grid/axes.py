@@ -300,6 +300,24 @@ def children(nodes):
     return left, right
 
 
+def distinct_rows(cells):
+    """Where each of the distinct rows of codes stands first, and which of them every row is.
+
+    The distinct rows, ``cells[first]``, are in the order of ``np.unique(cells, axis=0)``; numbers
+    that stand for rows are sorted sooner than rows.
+    """
+    key, size = np.zeros(len(cells), dtype=np.int64), 1
+    for column in cells.T if len(cells) else ():
+        low = int(column.min())
+        radix = int(column.max()) - low + 1
+        if size * radix >= 1 << 62:
+            key = np.unique(key, return_inverse=True)[1]
+            size = int(key.max()) + 1
+        key = key * radix + (column - low)
+        size *= radix
+    return np.unique(key, return_index=True, return_inverse=True)[1:]
+
+
 def sized_nodes(axis):
     """Nodes of one tree for kernels that look at axes and sizes, from axes in pre-order."""
     nodes = np.zeros((len(axis), 3), dtype=np.int32)
