@@ -42,7 +42,7 @@ from ensemble_simplify.faithful_pruning._everywhere import Everywhere
 from ensemble_simplify.faithful_pruning._path import Step, find_path
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
 from ensemble_simplify.faithful_pruning._weights import WeightSearch
-from ensemble_simplify.grid import Axes, Domain, Stopped, with_missing
+from ensemble_simplify.grid import Axes, Domain, Stopped, distinct_rows, with_missing
 from ensemble_simplify.proof import Verification, verify, within
 from ensemble_simplify.reading import Model
 from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_written
@@ -54,6 +54,8 @@ PATH_POINTS = 1 << 28
 # When the first search, others and the lower bound have to end, as shares of the time: the rest is
 # for the path, or for the proof where that takes long.
 WITH_PATH, WITHOUT_PATH = (0.5, 0.6, 0.75), (0.7, 0.8, 1.0)
+# Share of the time limit that the last check of a pruned ensemble may take besides.
+CHECK_SHARE = 0.25
 
 
 class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator):
@@ -292,7 +294,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         self._axes = Axes.of(forest)
         counted = used[weight[used] > 0]
         promised = X[counted]
-        self._cells = np.unique(self._axes.encode_rows(promised).T, axis=0)
+        cells = self._axes.encode_rows(promised).T
+        self._cells = cells[distinct_rows(cells)[0]]
         steps = self._search(forest, domain, deadline, np.random.default_rng(rng.randint(1 << 31)))
         finer = counted[self._is_finer(forest, promised)]
         self._set_path(steps, model, *(safe_indexing(rows, at) for at in (finer, aside)), X[finer])
@@ -335,7 +338,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         where = votes, self._axes, outside, self._cells
         try:
             if self.max_changes is None:
-                promise = Everywhere(*where)
+                promise = Everywhere(*where, deadline)
             else:
                 promise = NearRows(*where, self.max_changes, deadline)
                 self.n_points_ = promise.n_points
@@ -384,8 +387,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     def _proven(self, search, promise, domain, deadline):
         """The weights found, after a check in the arithmetic of the ensemble that has them."""
         if self.max_changes is None or self.max_changes < 2:
-            # the check takes moments, and without it nothing is known
-            deadline = np.inf
+            # the check mostly takes moments, and without it nothing is known
+            more = np.inf if self.time_limit is None else CHECK_SHARE * self.time_limit
+            deadline = max(deadline, time.monotonic() + more)
         while True:
             weights = search.weights
             if (weights == 1).all():
