@@ -19,8 +19,9 @@ from sklearn.utils import check_array, check_random_state
 
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, check_column_names, deadline_after, validate_params
-from ensemble_simplify.grid import Domain, float32_floor
+from ensemble_simplify.grid import Domain, float32_floor, next_after
 from ensemble_simplify.proof import Space, certify
+from ensemble_simplify.writing import number, one_line
 
 # Boxes that each proof may take, in rounds; then without limit.
 ROUNDS = (2_000, 50_000, maxsize)
@@ -31,7 +32,8 @@ class SufficientBox:
     """Outcome of `sufficient_box`.
 
     A row is in the box if, for every feature, its value x has ``low < x <= high``, or is missing
-    where ``missing`` says so. Trees compare numbers rounded to float32, and so does `contains`.
+    where ``missing`` says so. Most trees compare numbers rounded to float32, and so does `contains`
+    for them.
 
     Parameters
     ----------
@@ -109,14 +111,15 @@ class SufficientBox:
                 "the model was fitted on."
             )
         absent = np.isnan(X)
-        below = above = X.astype(np.float32).astype(np.float64)
-        if audited.forest.input_dtype == "float64":
+        rounded = X.astype(audited.forest.row_dtype)
+        below = above = rounded.astype(np.float64)
+        if audited.finer:
             known = np.where(absent, 0.0, X)
             below, above = float32_floor(known), -float32_floor(-known)
         inside = np.where(absent, self.missing, (self.low < below) & (above <= self.high))
         found: Any = inside.all(axis=1)
         if audited.inside is not None:
-            found &= audited.inside.contains(X.astype(np.float32))
+            found &= audited.inside.contains(rounded)
         return found
 
     @property
@@ -125,13 +128,17 @@ class SufficientBox:
         audited, lines = self.audited, []
         for key in self.features:
             j, parts = audited.index(key, "features"), []
-            name = f"x{j}" if audited.table.names is None else str(key)
+            name = f"x{j}" if audited.table.names is None else one_line(key)
             if key in self.levels:
                 if self.levels[key]:
-                    parts = [f"in {{{', '.join(map(str, self.levels[key]))}}}"]
+                    parts = [f"in {{{', '.join(map(one_line, self.levels[key]))}}}"]
             elif not self.low[j] == np.inf:
-                low = f"> {self.low[j]:.9g}" if self.low[j] > -np.inf else ""
-                high = f"<= {self.high[j]:.9g}" if self.high[j] < np.inf else ""
+                low = f"> {number(self.low[j])}" if self.low[j] > -np.inf else ""
+                high = f"<= {number(self.high[j])}" if self.high[j] < np.inf else ""
+                if audited.finer:
+                    # true of every double, in full
+                    low = f">= {_in_full(next_after(self.low[j]))}" if low else ""
+                    high = f"<= {_in_full(self.high[j])}" if high else ""
                 parts = [" and ".join(filter(None, (low, high))) or "known"]
             if self.missing[j]:
                 parts.append("missing")
@@ -198,7 +205,8 @@ def sufficient_box(
     TypeError
         If the model cannot be read, or is a regressor.
     ValueError
-        If the row has the wrong form or is outside the domain.
+        If the row has the wrong form or is outside the domain, or no row that float32 represents
+        stands for it.
 
     See Also
     --------
@@ -216,8 +224,10 @@ def sufficient_box(
     the box holds levels that follow one another, and missing values beside numbers only where it
     is open above.
 
-    Models that compare float64 numbers (HistGradientBoosting, LightGBM, pipelines) are followed on
-    the rows that float32 represents; `row` is rounded to one.
+    Pipelines are followed on the inputs that float32 represents, and the sides of the box leave out
+    what lies between a threshold and the next float32. Where `row` has such numbers, the box is
+    about the nearest ones that float32 represents and to which the model answers as to `row`
+    itself. If there are none, that is an error.
 
     References
     ----------
@@ -242,8 +252,7 @@ def sufficient_box(
     begin, deadline = monotonic(), deadline_after(time_limit)
     audited = Audited(model, domain, row)
     growth = _Growth(audited, deadline)
-    if audited.model.answers(audited.row[None])[0] != growth.label:
-        raise audited.disagrees(audited.row[None])
+    audited.check(growth.label)
     growth.run(_order(audited, random_state))
     low, high, missing = _ends(audited, growth.lo, growth.hi)
     constrained = audited.axes.features[(growth.lo > 0) | (growth.hi < growth.last)]
@@ -264,6 +273,12 @@ def sufficient_box(
         domain=domain,
         audited=audited,
     )
+
+
+def _in_full(number):
+    """A number in words that are exact, and as short as the usual nine digits where these are."""
+    short = f"{number:.9g}"
+    return short if float(short) == number else repr(float(number))
 
 
 def _order(audited, random_state):

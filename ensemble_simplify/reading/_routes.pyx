@@ -9,6 +9,10 @@ from ensemble_simplify._typedefs cimport (
     float32_t, float64_t, int32_t, intp_t, should_stop, uint8_t,
 )
 
+ctypedef fused entry:
+    float32_t
+    float64_t
+
 # Steps between two looks at the clock, at most.
 cdef intp_t POLL = 1 << 20
 
@@ -17,13 +21,13 @@ cdef struct Packed:
     int32_t left            # within its tree; -1 in leaves
     int32_t right
     int32_t feature
-    float32_t threshold
+    float64_t threshold
     bint missing_left
 
 
 cdef void pack(
     const intp_t[::1] left, const intp_t[::1] right, const intp_t[::1] feature,
-    const float32_t[::1] threshold, const uint8_t[::1] missing_left, bint has_missing,
+    const float64_t[::1] threshold, const uint8_t[::1] missing_left, bint has_missing,
     intp_t first, intp_t last, Packed *nodes,
 ) noexcept nogil:
     """The nodes of one tree."""
@@ -37,12 +41,12 @@ cdef void pack(
 
 
 def route(
-    const float32_t[:, ::1] X,
+    const entry[:, ::1] X,
     const intp_t[::1] offsets,
     const intp_t[::1] left,
     const intp_t[::1] right,
     const intp_t[::1] feature,
-    const float32_t[::1] threshold,
+    const float64_t[::1] threshold,
     const uint8_t[::1] missing_left,   # None: missing values go right
     int32_t[:, ::1] leaves,            # OUT (n_trees, n_rows), numbered over the forest
     float64_t deadline,
@@ -51,7 +55,7 @@ def route(
     cdef intp_t n_rows = X.shape[0], n_trees = offsets.shape[0] - 1, t, i, steps = 0
     cdef bint has_missing = missing_left is not None, late = False
     cdef int32_t at
-    cdef float32_t x
+    cdef float64_t x
     cdef vector[Packed] nodes
     cdef Packed *node
     with nogil:
