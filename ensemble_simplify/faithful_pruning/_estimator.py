@@ -283,6 +283,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             None if sample_weight is None else weight[used],
             default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
         )
+        deadline = deadline_after(self.time_limit)
         model = Model.of(self.estimator_, classifier=True, rows=rows)
         X = encoded(self, model, rows, X)
         self.classes_ = model.forest.classes
@@ -290,7 +291,6 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         weights_can_be_written(self.estimator_)
         domain = promised_domain(self, model, X)
         forest = model.finest if domain is None else domain.read(model.finest)
-        deadline = deadline_after(self.time_limit)
         self._axes = Axes.of(forest)
         counted = used[weight[used] > 0]
         promised = X[counted]
@@ -311,8 +311,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         """Numbers of the rows that are used and of those set aside."""
         candidates = np.flatnonzero(weight > 0)
         n_aside = int(self.validation_fraction * len(candidates))
-        aside = np.sort(rng.permutation(candidates)[:n_aside])
-        return np.setdiff1d(np.arange(len(weight)), aside), aside
+        is_aside = np.zeros(len(weight), dtype=bool)
+        is_aside[rng.permutation(candidates)[:n_aside]] = True
+        return np.flatnonzero(~is_aside), np.flatnonzero(is_aside)
 
     def _is_finer(self, forest, X):
         """Which of the promised training rows ensembles can answer otherwise than their cells."""
