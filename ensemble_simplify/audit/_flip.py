@@ -24,8 +24,9 @@ from numpy.typing import ArrayLike
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.audit._sets import sets_of_axes
 from ensemble_simplify.base import Interval, deadline_after, validate_params
-from ensemble_simplify.grid import FREE, Axes, Domain, Stopped, float32_after
+from ensemble_simplify.grid import FREE, Axes, Domain, Stopped, next_after
 from ensemble_simplify.proof import Lines, Space, certify, points_in, shown_entry
+from ensemble_simplify.writing import one_line, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +56,9 @@ class NearestFlip:
         Time taken.
     domain : Domain, dict or None
         Which inputs counted.
+    finer : bool
+        Whether the model compares numbers finer than float32: only changes to numbers that float32
+        represents counted.
 
     Examples
     --------
@@ -77,6 +81,7 @@ class NearestFlip:
     max_changes: int
     seconds: float
     domain: Domain | dict | None = None
+    finer: bool = False
 
     def __bool__(self):
         return self.row is not None
@@ -84,13 +89,14 @@ class NearestFlip:
     def __repr__(self):
         n = f"{self.max_changes} feature{'s' if self.max_changes > 1 else ''}"
         if self.row is None and self.proven:
-            text = f"proven: no change of at most {n} flips {self.predictions[0]!r}"
+            to = " to numbers that float32 represents" if self.finer else ""
+            text = f"proven: no change of at most {n}{to} flips {self.predictions[0]!r}"
         elif self.row is None:
             text = f"undecided at the limit: no change of at most {n} was found"
             text += f", and none of fewer than {self.n_changes_lower_bound} flips the class"
         else:
             parts = [
-                f"{key}: {shown_entry(a)} -> {shown_entry(b)}"
+                f"{one_line(key)}: {shown_entry(a)} -> {shown_entry(b)}"
                 for key, (a, b) in self.changes.items()
             ]
             first, second = self.predictions
@@ -170,9 +176,12 @@ def nearest_flip(
     The flip with the fewest changed features is taken, and among these the nearest one. The
     distance of a number is the absolute change divided by its scale; another category, or a value
     that becomes missing or known, counts 1. The new value of a number is the nearest one that
-    float32 represents on the other side of a cut point. Models that compare float64 numbers
-    (HistGradientBoosting, LightGBM, pipelines) are followed on such numbers only; `row` is rounded
-    to them.
+    float32 represents on the other side of a cut point; for models that compare float64 numbers
+    (HistGradientBoosting, LightGBM), the nearest of float64. Pipelines are followed on the numbers
+    that float32 represents. Where `row` has a number between a cut point and the next float32, the
+    nearest ones stand for it that float32 represents and to which the model answers as to `row`
+    itself (if there are none, that is an error). They are among the ``changes`` only if the flip
+    needs them.
 
     That an ensemble has no flip near a row is decided by looking at finitely many cells [1]_.
 
@@ -207,26 +216,30 @@ def nearest_flip(
     )
     classes = audited.forest.classes
     own = int(lines.classes_of(audited.cell)[0])
-    before = audited.model.answers(audited.row[None])[0]
-    if before != classes[own]:
-        raise audited.disagrees(audited.row[None])
+    before = audited.answer
+    audited.check(classes[own])
     chosen = None if features is None else {audited.index(key, "features") for key in features}
     distances, values = _steps(audited, chosen, _scales(audited, scale))
     most = min(int(max_changes), len(audited.axes.shape))
     search = _Search(lines, audited, own, distances, deadline)
     proven = search.run(most)
     cell = search.cell
-    changed, changes, predictions = None, {}, (_item(before),)
+    changed, changes, predictions = None, {}, (plain(before),)
     if cell is not None:
-        both = np.tile(audited.row, (2, 1))
-        for a in np.flatnonzero(cell != audited.cell[0]):
-            both[1, audited.axes.features[a]] = values[a][cell[a]]
-        after = audited.model.answers(both[1:])[0]
-        if after != classes[int(lines.classes_of(cell[None])[0])] or after == before:
+        label = classes[int(lines.classes_of(cell[None])[0])]
+        # the row as it was given, but for the change; what float32 makes of it, if only that flips
+        for row in (audited.given, audited.row):
+            both = np.stack([audited.given, row])
+            for a in np.flatnonzero(cell != audited.cell[0]):
+                both[1, audited.axes.features[a]] = values[a][cell[a]]
+            after = audited.model.answers(both[1:])[0]
+            if after == label:
+                break
+        if after != label or after == before:
             raise audited.disagrees(both)
-        predictions += (_item(after),)
+        predictions += (plain(after),)
         shown = audited.table.shown(both)
-        changes = _changes(audited, cell, shown)
+        changes = _changes(audited, both, shown)
         changed = shown[1] if audited.table.is_plain else audited.table.shown(both[1:])
     return NearestFlip(
         row=changed,
@@ -238,19 +251,17 @@ def nearest_flip(
         max_changes=int(max_changes),
         seconds=monotonic() - begin,
         domain=domain,
+        finer=audited.finer,
     )
 
 
-def _item(label):
-    return label.item() if hasattr(label, "item") else label
-
-
-def _changes(audited, cell, shown):
+def _changes(audited, both, shown):
     """The changed features with their values before and after, as the user has them."""
     found = {}
-    for j in audited.axes.features[cell != audited.cell[0]].tolist():
+    same = (both[0] == both[1]) | np.isnan(both).all(axis=0)
+    for j in np.flatnonzero(~same).tolist():
         column = shown.iloc[:, j] if hasattr(shown, "iloc") else shown[:, j]
-        found[audited.key(j)] = tuple(_item(value) for value in column)
+        found[audited.key(j)] = tuple(plain(value) for value in column)
     return found
 
 
@@ -303,13 +314,13 @@ def _steps(audited, chosen, scales):
         own, x = int(audited.cell[0, a]), audited.row[j]
         finite = cuts[np.isfinite(cuts)]
         cells = np.arange(audited.axes.shape[a])[:, None]
-        value = points_in(Axes([cuts]), _of_feature(inside, j), cells)[:, 0]
+        value = points_in(Axes([cuts], audited.axes.row_dtype), _of_feature(inside, j), cells)[:, 0]
         if not np.isnan(x):
             whole = inside is not None and inside.integer[j]
             value[:own] = np.floor(finite[:own]) if whole else finite[:own]
             beyond = finite[own:]
             value[own + 1 : len(finite) + 1] = (
-                np.floor(beyond) + 1.0 if whole else float32_after(beyond)
+                np.floor(beyond) + 1.0 if whole else next_after(beyond, audited.axes.row_dtype)
             )
             if inside is not None:
                 value = np.clip(value, inside.low[j], inside.high[j])

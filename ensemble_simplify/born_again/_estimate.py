@@ -167,13 +167,13 @@ def estimate(
     deadline = deadline_after(time_limit)
     fitted = unwrap(estimator)
     check_is_fitted(fitted)
-    model = Model.of(fitted, voting=voting, classifier=True)
-    forest, table, missing = model.forest, model.table, None
+    model = Model.of(fitted, voting=voting, classifier=True, rows=X)
+    forest, table = model.forest, model.table
     if X is not None:
         check_column_names([fitted], X)
         X = table.read(X, [np.float64, np.float32])
-        missing = np.isnan(X).any(axis=0)
-    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
+    missing, codes = table.may_miss(X), table.highest_code
+    inside = read_domain(domain, len(table), table.names, missing, codes)
     if X is not None:
         if inside is not None:
             inside.check_rows(X)

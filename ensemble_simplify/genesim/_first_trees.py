@@ -14,7 +14,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import stats
 from sklearn import config_context
-from sklearn.base import is_regressor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
@@ -25,6 +24,7 @@ from ensemble_simplify.base import (
     report,
     safe_indexing,
     same_names,
+    tags_of,
     warn,
 )
 from ensemble_simplify.genesim._merge_trees import common_features
@@ -324,7 +324,7 @@ def _read_model(name, estimator, X, y, weight, train, names):
             f"{name}={estimator!r} is not an estimator. Give tree classifiers or ensembles of them."
         )
     inner = unwrap(estimator)
-    if is_regressor(inner):
+    if tags_of(inner, name).estimator_type == "regressor":
         raise TypeError(
             f"{name}={type(inner).__name__}(...) is a regressor. GenesimClassifier breeds "
             "classifiers; give tree classifiers or ensembles of them."

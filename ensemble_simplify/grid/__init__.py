@@ -36,11 +36,12 @@ from ensemble_simplify.grid.axes import (
 from ensemble_simplify.grid.domain import Domain, in_boxes, read_domain, with_missing
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
-    float32_after,
     float32_below,
     float32_floor,
+    last_double,
     last_float32,
     merged_thresholds,
+    next_after,
     rounding_boundary,
     shortest_decimal,
 )

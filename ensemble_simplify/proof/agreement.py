@@ -25,7 +25,7 @@ from ensemble_simplify.base import (
 from ensemble_simplify.grid import Domain, cell_shares, read_domain
 from ensemble_simplify.proof.forest_pair import Space
 from ensemble_simplify.proof.given_rows import Given, differ
-from ensemble_simplify.reading import Model, common_table
+from ensemble_simplify.reading import Model, common_forests, common_table
 from ensemble_simplify.writing import percent
 
 # Points drawn from the box without a time limit.
@@ -245,11 +245,11 @@ def agreement(
     `confidence` says, if the rows are drawn independently. The bounds on the volume hold for
     certain, if both models can be read: a box is settled if both models provably give the same
     answer in it, or one class each. All other boxes are halved, the largest first, until the time
-    or the number of boxes is used up. Most models round numbers to float32 before they compare them,
-    and the bounds count how many numbers are rounded to which side of a threshold. Of models that
-    do not (HistGradientBoosting, LightGBM, pipelines), numbers between a threshold and the next
-    float32 remain open: that matters where a column spans few float32 numbers, as seconds since
-    1970 do.
+    or the number of boxes is used up. Most models round numbers to float32 before they compare
+    them, and the bounds count how many numbers are rounded to which side of a threshold. Two models
+    that compare float64 numbers (HistGradientBoosting, LightGBM) are compared on all of these. Of
+    pipelines, and of models of both kinds, numbers between a threshold and the next float32 remain
+    open: that matters where a column spans few float32 numbers, as seconds since 1970 do.
 
     References
     ----------
@@ -272,13 +272,15 @@ def agreement(
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
     rng = check_random_state(random_state)
-    models, forests = _read_both(model_a, model_b)
+    models = _read_both(model_a, model_b)
     check_column_names([model.estimator for model in models], X)
     table = common_table(models, X)
+    is_read = all(model.forest is not None for model in models)
+    forests = common_forests(models) if is_read else None
     given = None if X is None else Given.of(table, X)
     rows = np.empty((0, len(table))) if given is None else given.numbers
-    missing = np.isnan(rows).any(axis=0)
-    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
+    missing, codes = table.may_miss(rows), table.highest_code
+    inside = read_domain(domain, len(table), table.names, missing, codes)
     if inside is not None and inside.clauses:
         raise ValueError(
             "domain has groups or implications, which agreement does not support. Leave them out, "
@@ -289,11 +291,12 @@ def agreement(
         if inside is not None:
             inside.check_rows(rows)
         table = table.like(X)
-        answers = [np.concatenate(own) for own in zip(*(a for _, a in given.answers(models)))]
+        batches = [answered for _, answered in given.answers(models)]
+        answers = [np.concatenate(own) for own in zip(*batches, strict=True)]
     low, high, integer = _box(rows.astype(np.float64), inside)
     different = np.zeros(0, dtype=bool) if answers is None else differ(*answers)
     # what is drawn need not be finer than what all models look at
-    rounds = forests is not None and all(forest.rounds for forest in forests)
+    rounds = is_read and all(model.forest.input_dtype == "float32" for model in models)
     shown = [rows[different][:SHOWN]]
     told = [] if answers is None else _pairs(answers, different)
     n_drawn, n_apart = 0, 0
@@ -324,22 +327,21 @@ def agreement(
         counterexamples=np.concatenate(shown),
         predictions=told[:SHOWN],
         confidence=confidence,
-        is_read=forests is not None,
+        is_read=is_read,
         seconds=monotonic() - begin,
         table=table,
     )
 
 
 def _read_both(*fitted):
-    """Two models and their forests; None, and models that can be asked, if one cannot be read."""
+    """Two models; they can only be asked, if one cannot be read."""
     try:
-        models = [Model.of(model, classifier=True) for model in fitted]
-        return models, [model.forest for model in models]
+        return [Model.of(model, classifier=True) for model in fitted]
     except (TypeError, ImportError):
         models = [Model.unread(model) for model in fitted]
         for model in models:
             check_is_fitted(model.estimator)
-        return models, None
+        return models
 
 
 def _box(rows, inside):
@@ -390,7 +392,7 @@ def _proven_volume(forests, inside, low, high, integer, deadline):
     """Bounds on the share of the box on which two forests answer alike."""
     space = Space(forests, domain=inside)
     alone = [Space([forest], space.axes, inside).certifier for forest in forests]
-    finer = not all(forest.rounds for forest in forests)
+    finer = any(forest.is_finer for forest in forests)
     shares = _shares(space.axes, low, high, integer, finer)
     # the largest first, so that the bounds close as fast as they can
     open_, n_boxes = [], 0
@@ -427,7 +429,7 @@ def _shares(axes, low, high, integer, finer):
     """
     shares = []
     for j, cuts in zip(axes.features, axes.cuts, strict=True):
-        before = np.cumsum(cell_shares(cuts, low[j], high[j], integer[j], finer))
+        before = np.cumsum(cell_shares(cuts, low[j], high[j], integer[j], axes.row_dtype, finer))
         shares.append(np.concatenate([[0.0], before if finer else before / before[-1]]))
     return shares
 

@@ -9,38 +9,50 @@ the models' own ``predict``.
 from __future__ import annotations
 
 from dataclasses import replace
+from sys import maxsize
 from time import monotonic
 
 import numpy as np
 
 from ensemble_simplify.grid import Axes, Stopped, first_of_each
-from ensemble_simplify.proof.changed_boxes import same_vote
+from ensemble_simplify.proof.changed_boxes import same_trees
 from ensemble_simplify.proof.forest_pair import Space, common_labels, points_in
 from ensemble_simplify.proof.given_rows import differ
 from ensemble_simplify.proof.near_rows import Lines, differences
 from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, Found
 from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
+from ensemble_simplify.reading import common_forests
+
+# Boxes searched, where no limit is set, for ties of models that have the same trees in another
+# order: bounds tell them apart only where hardly any tree is left to be decided.
+TIE_BOXES = 200_000
 
 
 def compare_labels(models, inside, given, max_changes, deadline, max_boxes):
     """Compare what two classifiers predict; `given` are the `Given` rows, if there are any."""
-    forests = [model.forest for model in models]
-    n_boxes, row_of = 0, None
+    forests = common_forests(models)
+    space, n_boxes, row_of = None, 0, None
     if given is not None:
         outcome = _labels_of_rows(models, given, deadline)
         if max_changes == 0 or not outcome.equal:
             return outcome
-        equal, row_of, row = _compare_near(forests, inside, given.rounded, max_changes, deadline)
+        equal, row_of, row = _compare_near(forests, inside, given, max_changes, deadline)
     else:
         space = Space(forests, domain=inside)
-        equal, cells, n_boxes = prove(space, deadline, max_boxes)
+        if space.same and deadline == np.inf and max_boxes == maxsize:
+            max_boxes = TIE_BOXES
+        equal, n_boxes = _add_up_alike(space.same, space.forests[0].sums) or None, 1
+        if equal is None:
+            equal, cells, n_boxes = prove(space, deadline, max_boxes)
         if equal is False:
             row = points_in(space.axes, inside, cells)[0]
     if not equal:
         reason = None
         if equal is None:
             reason = "time" if monotonic() >= deadline else "boxes"
+            if space is not None and space.same:
+                reason = "rounding"
             return Verification(None, None, None, n_boxes, 0.0, reason=reason)
         row = row if given is None else row.astype(given.numbers.dtype)
         predictions = tuple(model.labels(row[None]).tolist()[0] for model in models)
@@ -73,7 +85,7 @@ def compare_numbers(models, inside, tolerance, given, max_changes, deadline, max
 
     `given` are the `Given` rows, if there are any.
     """
-    forests = [model.forest for model in models]
+    forests = common_forests(models)
     kind, sums, last = _sums_of(models, forests, tolerance)
     columns = [np.zeros(1, dtype=np.intp)] * 2
     if forests[0].classes is not None:
@@ -110,7 +122,7 @@ def compare_numbers(models, inside, tolerance, given, max_changes, deadline, max
         return replace(asked, max_difference_bound=max(closeness.furthest(), largest))
     closeness.found.largest = largest
     row_of, row = None, None
-    is_copy = _is_copy(forests, trees)
+    is_copy = _add_up_alike(same_trees(forests, trees), sums[0])
     if is_copy:
         # what is not read of the models would show here
         closeness.climb(np.random.default_rng(0), deadline)
@@ -123,7 +135,7 @@ def compare_numbers(models, inside, tolerance, given, max_changes, deadline, max
         if found.cell is not None:
             row = points_in(axes, inside, found.cell[None])[0]
     else:
-        X = given.rounded
+        X = given.rounded(axes.row_dtype)
         found = closeness.found
         try:
             cells, first = _cells_of(axes, X, deadline)
@@ -228,23 +240,14 @@ def _own_numbers(model, X):
     return np.asarray(model.answers(X), dtype=np.float64)[:, None]
 
 
-def _is_copy(forests, trees):
-    """Whether two forests add the same numbers in the same order."""
-    one, two = trees
-    if not same_vote(*forests) or len(one.nodes) != len(two.nodes):
-        return False
-    leaf = one.nodes[:, 0] < 0
-    if not (
-        np.array_equal(one.offsets, two.offsets)
-        and np.array_equal(leaf, two.nodes[:, 0] < 0)
-        and np.array_equal(one.nodes[~leaf], two.nodes[~leaf])
-    ):
-        return False
-    values = [f.value[t.nodes[leaf, 1]] for f, t in zip(forests, trees, strict=True)]
-    return np.array_equal(*values)
+def _add_up_alike(same, sums):
+    """Whether forests of the same trees, see `same_trees`, come to the same sums, bit for bit."""
+    if same == "in another order":
+        return sums is not None and sums.is_exact
+    return same is not None
 
 
-def _compare_near(forests, inside, X, max_changes, deadline):
+def _compare_near(forests, inside, given, max_changes, deadline):
     """Compare two models near some rows: (outcome, number of a row, point near it)."""
     if inside is not None:
         forests = [inside.read(forest) for forest in forests]
@@ -255,6 +258,10 @@ def _compare_near(forests, inside, X, max_changes, deadline):
         outside = inside.outside(axes)
     _, columns = common_labels(forests)
     models = [(Lines(f, axes, outside), c) for f, c in zip(forests, columns, strict=True)]
+    same = same_trees(forests, [lines.trees for lines, _ in models])
+    if _add_up_alike(same, forests[0].sums):
+        return True, None, None
+    X = given.rounded(axes.row_dtype)
     max_changes = min(max_changes, len(axes.shape))
     try:
         cells, first = _cells_of(axes, X, deadline)
@@ -276,7 +283,7 @@ def _cells_of(axes, X, deadline):
 
     Raises `Stopped` when the deadline has passed.
     """
-    cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32), deadline).T)
+    cells = np.ascontiguousarray(axes.encode_rows(X, deadline).T)
     return cells, first_of_each(cells)
 
 

@@ -1,8 +1,8 @@
 """Two models on the rows that a user gave: each is asked about them as they were given.
 
-Cells are of numbers that float32 represents. A model that compares finer numbers, or that scales
-rows in the dtype in which they come, can answer a row otherwise than its cell; what is said of
-rows is therefore asked.
+Cells can be of numbers that float32 represents. A model that compares finer numbers, or that
+scales rows in the dtype in which they come, can answer a row otherwise than its cell; what is said
+of rows is therefore asked.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ class Given(NamedTuple):
         numbers = table.read(X, [np.float64, np.float32])
         return cls(X if hasattr(X, "shape") else numbers, numbers)
 
-    @property
-    def rounded(self):
-        """The float32 numbers that they are rounded to, as float64."""
-        return self.numbers.astype(np.float32).astype(np.float64)
+    def rounded(self, dtype):
+        """The numbers of some dtype that they are rounded to, as float64."""
+        return self.numbers.astype(dtype).astype(np.float64)
 
     def answers(self, models, method="predict", deadline=np.inf):
         """Batches: the number of their first row, and what each model answers to them.

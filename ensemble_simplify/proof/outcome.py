@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ensemble_simplify.grid import Domain
+from ensemble_simplify.writing import number, one_line, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,8 +22,9 @@ class Verification:
         True: proven; False: there is a counterexample; None: a limit came first.
     counterexample : ndarray of shape (n_features,) or None
         A row on which the models differ, in the dtype of `X`: a row of `X` as it was given, or
-        numbers that float32 represents exactly. Of models that take tables of text or categories,
-        and of a frame with columns of several kinds of floats, a table of one row.
+        numbers that float32 represents exactly, unless both models compare float64 numbers. Of
+        models that take tables of text or categories, and of a frame with columns of several kinds
+        of floats, a table of one row.
     predictions : tuple or None
         What the two models answer to it: labels, values of regressors, or the probabilities of
         each one's classes.
@@ -44,13 +46,15 @@ class Verification:
     max_difference_bound : float or None
         Of numbers: no absolute difference is larger, at any point that counts.
     reason : {None, "time", "boxes", "rounding"}
-        Why it is undecided: `time_limit`, `max_boxes`, or the largest difference lies within
-        rounding of the tolerance at too many points to look at each.
+            Why it is undecided: `time_limit`, `max_boxes`, or rounding. Of numbers, the largest
+        difference lies within rounding of the tolerance at too many points to look at each. Of
+        labels, the models have the same trees in another order: they differ nowhere but where
+        classes are tied up to rounding, if such points exist.
     finer : bool
-        Whether a model compares numbers that are finer than float32 (HistGradientBoosting,
-        LightGBM, pipelines). Then only the rows of `X` themselves, which the models were asked
-        about, and inputs that float32 represents were compared. Otherwise, the models round rows to
-        float32 themselves, so every finite input was.
+        Whether a model compares numbers that are finer than float32, and they were not followed
+        on such (pipelines; HistGradientBoosting and LightGBM beside a model that rounds). Then
+        only the rows of `X` themselves, which the models were asked about, and inputs that
+        float32 represents were compared. Otherwise, every finite input was.
 
     Examples
     --------
@@ -90,13 +94,15 @@ class Verification:
         if self.equal:
             return f"Verification(equal=True: proven for {self._where()}; {effort})"
         if self.equal is None:
-            why = (
-                "within rounding of the tolerance" if self.reason == "rounding" else "at the limit"
-            )
+            why = "at the limit"
+            if self.reason == "rounding":
+                why = "within rounding of the tolerance"
+                if self.tolerance is None:
+                    why = "only where classes are tied up to rounding"
             return f"Verification(equal=None: undecided {why}; {effort})"
         first, second = self.predictions
         return (
-            f"Verification(equal=False: {first!r} against {second!r} at "
+            f"Verification(equal=False: {plain(first)!r} against {plain(second)!r} at "
             f"{shown_row(self.counterexample)}; {effort})"
         )
 
@@ -126,17 +132,13 @@ class Verification:
 def shown_row(row):
     if hasattr(row, "columns"):
         values = [(name, row[name].tolist()[0]) for name in row.columns[:8]]
-        pairs = [f"{name}={shown_entry(value)}" for name, value in values]
+        pairs = [f"{one_line(name)}={shown_entry(value)}" for name, value in values]
         return ", ".join(pairs) + (", ..." if row.shape[1] > 8 else "")
     if row.dtype == object:
-        return str(row.ravel().tolist())
-    entries = [shown_entry(float(entry)) for entry in row[:8]]
+        return str([plain(entry) for entry in row.ravel()])
+    entries = [number(float(entry)) for entry in row[:8]]
     return "[" + ", ".join(entries) + (", ..." if len(row) > 8 else "") + "]"
 
 
 def shown_entry(value):
-    """An entry of a row, with as many digits as tell float32 numbers, or doubles, apart."""
-    if not isinstance(value, float):
-        return repr(value)
-    with np.errstate(over="ignore"):
-        return f"{value:.9g}" if float(np.float32(value)) == value else repr(value)
+    return number(value) if isinstance(value, float) else repr(plain(value))
