@@ -21,11 +21,12 @@ class Audited:
 
     def __init__(self, model, domain, row=None, with_ties=False):
         self.model = Model.of(model, classifier=True)
-        forest, self.table = self.model.forest, self.model.table
-        rounded = None
+        self.table, rounded = self.model.table, None
         if row is not None:
             self.row = self._numbers(row)
-            rounded = self.row.astype(np.float32)[None]
+        forest = self.model.finest
+        if row is not None:
+            rounded = self.row.astype(forest.row_dtype)[None]
         missing, codes = self.table.may_miss(rounded), self.table.highest_code
         self.inside = read_domain(domain, forest.n_features, self.table.names, missing, codes)
         if self.inside is not None and row is not None:
@@ -37,7 +38,7 @@ class Audited:
             self.axes = self.inside.with_ties(self.axes)
         if row is not None:
             self.cell = np.ascontiguousarray(self.axes.encode_rows(rounded).T)
-            if forest.input_dtype == "float64":
+            if forest.input_dtype != forest.row_dtype:
                 self._round(rounded[0])
 
     def _round(self, rounded):
@@ -49,7 +50,7 @@ class Audited:
         self.row[apart] = np.where(np.isnan(self.row), np.nan, rounded)[apart]
 
     def _numbers(self, row):
-        """A row of the user's as float64 numbers."""
+        """A row of the user's as float64 numbers; the model is asked in its dtypes."""
         if getattr(row, "ndim", None) == 1 and hasattr(row, "to_frame"):
             row = row.to_frame().T
         elif not hasattr(row, "columns"):
@@ -58,7 +59,10 @@ class Audited:
         check_column_names([self.model.estimator], row, "row")
         if row.ndim == 2 and row.shape[0] != 1:
             raise ValueError(f"row holds {row.shape[0]} rows. Give one.")
-        return self.table.read(row, name="row")[0].copy()
+        numbers = self.table.read(row, name="row")[0].copy()
+        if self.model.forest.table.by_dtype:
+            self.table = self.model.take(row).table
+        return numbers
 
     def disagrees(self, rows):
         """The error for rows on which the model itself answers otherwise than its trees."""

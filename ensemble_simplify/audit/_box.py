@@ -21,6 +21,7 @@ from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, check_column_names, deadline_after, validate_params
 from ensemble_simplify.grid import Domain, float32_floor
 from ensemble_simplify.proof import Space, certify
+from ensemble_simplify.writing import number, one_line
 
 # Boxes that each proof may take, in rounds; then without limit.
 ROUNDS = (2_000, 50_000, maxsize)
@@ -31,7 +32,8 @@ class SufficientBox:
     """Outcome of `sufficient_box`.
 
     A row is in the box if, for every feature, its value x has ``low < x <= high``, or is missing
-    where ``missing`` says so. Trees compare numbers rounded to float32, and so does `contains`.
+    where ``missing`` says so. Most trees compare numbers rounded to float32, and so does `contains`
+    for them.
 
     Parameters
     ----------
@@ -109,14 +111,15 @@ class SufficientBox:
                 "the model was fitted on."
             )
         absent = np.isnan(X)
-        below = above = X.astype(np.float32).astype(np.float64)
-        if audited.forest.input_dtype == "float64":
+        rounded = X.astype(audited.forest.row_dtype)
+        below = above = rounded.astype(np.float64)
+        if audited.forest.input_dtype != audited.forest.row_dtype:
             known = np.where(absent, 0.0, X)
             below, above = float32_floor(known), -float32_floor(-known)
         inside = np.where(absent, self.missing, (self.low < below) & (above <= self.high))
         found: Any = inside.all(axis=1)
         if audited.inside is not None:
-            found &= audited.inside.contains(X.astype(np.float32))
+            found &= audited.inside.contains(rounded)
         return found
 
     @property
@@ -125,13 +128,13 @@ class SufficientBox:
         audited, lines = self.audited, []
         for key in self.features:
             j, parts = audited.index(key, "features"), []
-            name = f"x{j}" if audited.table.names is None else str(key)
+            name = f"x{j}" if audited.table.names is None else one_line(key)
             if key in self.levels:
                 if self.levels[key]:
-                    parts = [f"in {{{', '.join(map(str, self.levels[key]))}}}"]
+                    parts = [f"in {{{', '.join(map(one_line, self.levels[key]))}}}"]
             elif not self.low[j] == np.inf:
-                low = f"> {self.low[j]:.9g}" if self.low[j] > -np.inf else ""
-                high = f"<= {self.high[j]:.9g}" if self.high[j] < np.inf else ""
+                low = f"> {number(self.low[j])}" if self.low[j] > -np.inf else ""
+                high = f"<= {number(self.high[j])}" if self.high[j] < np.inf else ""
                 parts = [" and ".join(filter(None, (low, high))) or "known"]
             if self.missing[j]:
                 parts.append("missing")
@@ -216,8 +219,7 @@ def sufficient_box(
     the box holds levels that follow one another, and missing values beside numbers only where it
     is open above.
 
-    Models that compare float64 numbers (HistGradientBoosting, LightGBM, pipelines) are followed on
-    the rows that float32 represents; `row` is rounded to one.
+    Pipelines are followed on the rows that float32 represents; `row` is rounded to one.
 
     References
     ----------

@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike
 
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, deadline_after, validate_params
-from ensemble_simplify.grid import FLOAT32_MAX, FREE, Axes, Domain
+from ensemble_simplify.grid import FREE, Axes, Domain
 from ensemble_simplify.proof import Lines, Space, points_in, prove
+from ensemble_simplify.writing import number
 
 # Each cut point may take so many boxes in the first round, so many in the second; then no limit.
 ROUNDS = (4_000, 100_000, maxsize)
@@ -100,7 +101,7 @@ class Monotonicity:
         low, high = self.values
         first, second = self.predictions
         return (
-            f"Monotonicity({what}: refuted, from {low:.9g} to {high:.9g} {first!r} becomes "
+            f"Monotonicity({what}: refuted, from {number(low)} to {number(high)} {first!r} becomes "
             f"{second!r}; {effort})"
         )
 
@@ -172,9 +173,8 @@ def is_monotone(
     Notes
     -----
     Only rows that differ in this feature alone are compared, and a missing value is neither high
-    nor low: it counts in other features, where the domain allows it, and not in this one. Models
-    that compare float64 numbers (HistGradientBoosting, LightGBM, pipelines) are judged on the rows
-    that float32 represents.
+    nor low: it counts in other features, where the domain allows it, and not in this one. Pipelines
+    are judged on the rows that float32 represents.
 
     Where no single tree of two classes falls, as under monotonic constraints, that alone is a
     proof. A single tree takes about as many steps as it has leaves, for each cut point of the
@@ -328,7 +328,7 @@ class _PairSearch:
         self.is_other = np.arange(self.forest.n_features) != j
         by_feature = list(self.axes.by_feature)
         by_feature[j] = np.empty(0)
-        self.others = Axes(by_feature)
+        self.others = Axes(by_feature, self.axes.row_dtype)
         self.n_proven = self.n_boxes = 0
         self.outcome = None
 
@@ -399,7 +399,7 @@ class _PairSearch:
     def _restricted(self, k):
         """The forest where the feature is in its cell k: without the splits on it."""
         forest = self.forest
-        point = np.append(self.cuts, FLOAT32_MAX)[k]
+        point = np.append(self.cuts, self.axes.largest)[k]
         target = np.arange(forest.n_nodes)
         splits = forest.feature == self.j
         below = np.where(forest.threshold >= point, forest.left, forest.right)

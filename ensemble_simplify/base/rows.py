@@ -42,8 +42,8 @@ def check_column_names(models, X=None, parameter="X"):
         ours, theirs = list(named[0].feature_names_in_), list(other.feature_names_in_)
         if ours != theirs and sorted(ours) == sorted(theirs):
             raise ValueError(
-                f"model_a was fitted on the columns {', '.join(ours[:8])}, but model_b on "
-                f"{', '.join(theirs[:8])}. Fit both on the columns in the same order."
+                f"model_a was fitted on the columns {', '.join(map(repr, ours[:8]))}, but model_b "
+                f"on {', '.join(map(repr, theirs[:8]))}. Fit both on the columns in the same order."
             )
 
 
@@ -100,16 +100,16 @@ def class_index(y, classes):
     else:
         found = np.zeros(len(y), dtype=bool)
     if not np.all(found):
-        unknown = y[~found][0]
+        unknown = y[~found].tolist()[0]
         raise ValueError(
             f"y holds the label {unknown!r}, which the ensemble has never seen. Its classes are "
-            f"{list(classes)}. Pass rows of these classes."
+            f"{classes.tolist()}. Pass rows of these classes."
         )
     return index
 
 
-def fitted_rows(estimator, X, *, any_missing=False):
-    """Rows to predict, as a scikit-learn tree takes them unchecked: float32, C order.
+def fitted_rows(estimator, X, *, any_missing=False, dtype="float32"):
+    """Rows to predict, as a scikit-learn tree takes them unchecked: of float32, C order.
 
     They are finite, but for features in ``estimator._may_miss`` (None: none) or, if `any_missing`,
     all features. ValueError if they do not go with those that the estimator was fitted on.
@@ -122,7 +122,7 @@ def fitted_rows(estimator, X, *, any_missing=False):
     could = known is not None or getattr(estimator, "_takes_missing", False)
     allowed = "allow-nan" if any_missing or could else True
     X = validate_data(
-        estimator, X, reset=False, dtype=np.float32, order="C", ensure_all_finite=allowed
+        estimator, X, reset=False, dtype=np.dtype(dtype), order="C", ensure_all_finite=allowed
     )
     if allowed == "allow-nan" and not any_missing:
         unpromised = np.isnan(X) if known is None else np.isnan(X) & ~known

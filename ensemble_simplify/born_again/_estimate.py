@@ -162,7 +162,7 @@ def estimate(
     """
     fitted = unwrap(estimator)
     check_is_fitted(fitted)
-    model = Model.of(fitted, voting=voting, classifier=True)
+    model = Model.of(fitted, voting=voting, classifier=True, rows=X)
     forest, table = model.forest, model.table
     if X is not None:
         check_column_names([fitted], X)

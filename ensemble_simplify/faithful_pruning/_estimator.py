@@ -30,9 +30,9 @@ from ensemble_simplify.base import (
     finiteness,
     fit_context,
     fit_or_unwrap,
-    fitted_rows,
     named_rows,
     promised_domain,
+    promised_rows,
     report,
     safe_indexing,
     warn_out_of_time,
@@ -277,16 +277,16 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             None if sample_weight is None else weight[used],
             default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
         )
-        model = Model.of(self.estimator_, classifier=True)
+        model = Model.of(self.estimator_, classifier=True, rows=rows)
         X = encoded(self, model, rows, X)
         self.classes_ = model.forest.classes
         class_index(y, self.classes_)
         weights_can_be_written(self.estimator_)
         domain = promised_domain(self, model, X)
-        forest = model.forest if domain is None else domain.read(model.forest)
+        forest = model.finest if domain is None else domain.read(model.finest)
         deadline = deadline_after(self.time_limit)
         self._axes = Axes.of(forest)
-        promised = X[used[weight[used] > 0]].astype(np.float32)
+        promised = X[used[weight[used] > 0]]
         self._cells = np.unique(self._axes.encode_rows(promised).T, axis=0)
         steps = self._search(forest, domain, deadline, np.random.default_rng(rng.randint(1 << 31)))
         self._set_path(steps, forest, X[aside])
@@ -361,7 +361,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _written(self, weights, domain):
         """The ensemble that has some weights, read as a forest inside the domain."""
-        pruned = Model.of(reweighted(self.estimator_, weights), sample=False).forest
+        pruned = Model.of(
+            reweighted(self.estimator_, weights), rows=self._table, check=False
+        ).finest
         return pruned if domain is None else domain.read(pruned)
 
     def _proven(self, search, promise, domain, deadline):
@@ -386,7 +388,10 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 return weights
             # a lead that rounding took away: ask for a clear one there
             report(self, f"{len(broken)} points are answered otherwise after rounding")
+            before = search.weights
             search.mend(broken)
+            if np.array_equal(search.weights, before):
+                search.weights = np.ones(len(before))
 
     def _counted(self, steps, promise, domain, deadline):
         """Steps whose exceptions are counted in the arithmetic of their own ensembles."""
@@ -424,7 +429,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         if len(X_aside):
             own = forest.predict_index(X_aside)
             for i, w in enumerate(weights):
-                pruned = Model.of(reweighted(self.estimator_, w), sample=False).forest
+                pruned = Model.of(
+                    reweighted(self.estimator_, w), rows=self._table, check=False
+                ).finest
                 agreement[i] = np.mean(pruned.predict_index(X_aside) == own)
         self.path_ = Bunch(
             n_trees=kept.sum(axis=1),
@@ -560,11 +567,11 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         ndarray of bool, shape (n_samples,)
             Whether a row lies in a cell that differs from that of a promised training row on
             at most `max_changes` features, and inside the domain. Values between the same
-            cut points of the ensemble count as equal.
+            cut points of the ensemble count as equal. No row is covered if the ensemble is a
+            pipeline that answers rows of float32 and of float64 by other thresholds, and `X` has
+            another of these dtypes than the rows in ``fit``.
         """
-        X = fitted_rows(self, X, any_missing=True)
-        domain = self._inside
-        covered = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
+        X, covered = promised_rows(self, X, self._axes.row_dtype)
         if self.max_changes is None:
             return covered
         return covered & within(self._axes.encode_rows(X).T, self._cells, self.max_changes)
@@ -603,7 +610,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             near = dict(X=X, max_changes=self.max_changes)
         return verify(
             self.estimator_,
-            self.pruned_estimator_,
+            self,
             domain=with_missing(self.domain, self._missing_by_default),
             time_limit=time_limit,
             **near,

@@ -29,8 +29,10 @@ from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
     float32_below,
     float32_floor,
+    last_double,
     last_float32,
     merged_thresholds,
+    next_after,
     rounding_boundary,
     shortest_decimal,
 )

@@ -4,7 +4,8 @@ scikit-learn casts rows to float32 before it compares them with a float64
 threshold ``t``. For a float32 number, ``x <= t`` is the same test as
 ``x <= float32_floor(t)``; so the feature space of an ensemble is the finite
 product of the finite float32 numbers, and two thresholds with the same floor
-are the same split.
+are the same split. Where all models compare float64 numbers, the feature space
+can be that of the finite float64 numbers instead, and thresholds stay as they are.
 """
 
 from __future__ import annotations
@@ -38,6 +39,13 @@ def float32_below(t):
     return np.where(floor < t, floor, below).astype(np.float64)
 
 
+def next_after(t, dtype="float32"):
+    """The next number of `dtype` after each threshold that is one, as float64."""
+    with np.errstate(over="ignore"):
+        t = np.asarray(t, dtype=dtype)
+        return np.nextafter(t, t.dtype.type(np.inf)).astype(np.float64)
+
+
 def rounding_boundary(t):
     """Where the doubles end that a float32 threshold sends left once they are rounded to float32.
 
@@ -54,7 +62,7 @@ def rounding_boundary(t):
     floor = float32_floor(t)
     inner = (floor >= -FLOAT32_MAX) & (floor < FLOAT32_MAX)
     single = np.where(inner, floor, 0.0).astype(np.float32)
-    after = np.nextafter(single, np.float32(np.inf)).astype(np.float64)
+    after = next_after(single)
     halfway = single + (after - single) / 2
     boundary = np.where(inner, halfway, np.where(floor > 0, np.inf, -np.inf))
     return boundary, inner & (single.view(np.int32) % 2 == 0)
@@ -84,17 +92,29 @@ def _float32_at(place):
     return np.where(place < 0, -size, size).astype(np.float64)
 
 
-def cut_points(feature, threshold, n_features, missing=None):
-    """Sorted distinct cut points of every feature: a list of arrays of float32 numbers as float64.
+def last_double(threshold):
+    """The largest double that rounds to a float32 at or below each threshold.
 
-    `feature` is negative in leaves. Thresholds that split no finite float32 row are left out.
+    For every double x that does not overflow, ``float32(x) <= t`` is ``x <= last_double(t)``.
+    """
+    boundary, inclusive = rounding_boundary(threshold)
+    whole = inclusive | np.isinf(boundary)
+    return np.where(whole, boundary, np.nextafter(boundary, -np.inf))
+
+
+def cut_points(feature, threshold, n_features, missing=None, dtype="float32"):
+    """Sorted distinct cut points of every feature: a list of arrays of `dtype` numbers as float64.
+
+    `feature` is negative in leaves. Thresholds that split no finite row of `dtype` are left out.
     Features that may be `missing` (bool array; None: none may) and are split on end in infinity,
     above which there is nothing but missing values.
     """
     feature = np.asarray(feature)
     tested = np.isin(np.arange(n_features), feature)
-    floor = float32_floor(threshold)
-    splits = (feature >= 0) & (floor >= -FLOAT32_MAX) & (floor < FLOAT32_MAX)
+    # + 0.0 turns -0.0 into 0.0: the same split
+    floor = float32_floor(threshold) if dtype == "float32" else np.asarray(threshold) + 0.0
+    largest = np.finfo(dtype).max
+    splits = (feature >= 0) & (floor >= -largest) & (floor < largest)
     feature, floor = feature[splits], floor[splits]
     order = np.argsort(feature, kind="stable")
     ends = np.searchsorted(feature[order], np.arange(n_features), side="right")

@@ -11,7 +11,7 @@ turns sums into answers, and `table` turns a user's rows into numbers and back.
 
 from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.forest import Forest, tree_estimators
-from ensemble_simplify.reading.model import Model, common_table
+from ensemble_simplify.reading.model import Model, common_forests, common_table
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
 from ensemble_simplify.reading.pipelines import unwrap
 from ensemble_simplify.reading.sklearn import (

@@ -29,6 +29,7 @@ from sklearn.ensemble import (
 )
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.reading.boosting import (
@@ -46,17 +47,19 @@ from ensemble_simplify.reading.trees import Reading, Tree, as_thresholds, name_o
 _WRAPPED = ("decision_tree_", "pruned_estimator_")
 
 
-def read(estimator, *, within=None):
+def read(estimator, *, within=None, rows=None):
     """Read a fitted ensemble as a `Reading`.
 
     `within` is the number of features that the ensemble around it gives; None: it stands alone.
+    `rows` are some rows as it is given them, in whose dtypes a pipeline is read; None: float64.
     """
     estimator = readable(estimator)
     family = _family_of(estimator)
     if not isinstance(estimator, _EXCHANGE):  # which cannot be fitted
         check_is_fitted(estimator)
     _check_width(estimator, within)
-    reading = family(estimator, within)
+    passed = (rows,) if family in _PASS_ROWS_ON else ()
+    reading = family(estimator, within, *passed)
     if reading.classes is not None:
         # A tree or forest by itself takes classes in any order. In another ensemble, and in other
         # kinds of ensembles, classes are looked up by bisection and must be sorted.
@@ -157,10 +160,15 @@ def n_features_of(estimator):
     return int(estimator.n_features_in_)
 
 
+def own_table(estimator):
+    """The table that an estimator of this package was fitted on; None for another one."""
+    return vars(estimator).get("_table") if _is_ours(estimator) else None
+
+
 def table_of(estimator, forest=None):
     """The tables that a fitted model takes; `forest`, if given, spares reading it again."""
     estimator = unwrap(estimator)
-    own = vars(estimator).get("_table") if _is_ours(estimator) else None
+    own = own_table(estimator)
     if own is not None:
         return own
     if forest is not None:
@@ -208,7 +216,7 @@ def _checked_classes(estimator, reading, any_order):
     distinct = classes.ndim == 1 and len(set(classes.tolist())) == len(classes)
     if not distinct or not (any_order or (classes[:-1] < classes[1:]).all()):
         raise ValueError(
-            f"{name_of(estimator)} has classes_={list(classes)}, which are not "
+            f"{name_of(estimator)} has classes_={classes.tolist()}, which are not "
             f"{'distinct' if any_order else 'sorted and distinct'}. Fit it again."
         )
     expected = 2 if vote.rule == "additive" and vote.n_scores == 1 else vote.n_scores
@@ -226,8 +234,9 @@ def _index_of(labels, classes, estimator):
     index = np.minimum(np.searchsorted(classes, labels), classes.shape[0] - 1)
     if not np.array_equal(classes[index], labels):
         raise ValueError(
-            f"{name_of(estimator)} holds a member with classes {list(labels)}, which are not among "
-            f"{list(classes)}. Fit the ensemble instead of assembling it from fitted parts."
+            f"{name_of(estimator)} holds a member with classes {np.asarray(labels).tolist()}, "
+            f"which are not among {classes.tolist()}. Fit the ensemble instead of assembling it "
+            "from fitted parts."
         )
     return index.astype(np.intp)
 
@@ -324,7 +333,7 @@ def _read_forest(estimator, within):
     return Reading(trees, Vote("mean", 0, len(trees), n_scores, scale=len(trees)), classes)
 
 
-def _read_bagging(estimator, within):
+def _read_bagging(estimator, within, rows=None):
     """Bagging: members see subsets of the features, and perhaps of the classes."""
     members = _members(estimator)
     if len(members) != estimator.n_estimators:
@@ -336,7 +345,8 @@ def _read_bagging(estimator, within):
     n_scores = 1 if classes is None else len(classes)
     readings = []
     for member, subset in zip(members, _feature_subsets(estimator), strict=True):
-        reading = read(member, within=len(subset))
+        own = None if rows is None else _as_array(rows)[:, subset]
+        reading = read(member, within=len(subset), rows=own)
         _check_averaged(estimator, member, reading)
         if classes is not None:
             index = _index_of(reading.classes, np.arange(n_scores), estimator)
@@ -356,6 +366,11 @@ def _read_bagging(estimator, within):
         if reading.filled is not None:
             filled[subset[reading.filled]] = True
     return Reading(trees, vote, classes, filled=filled if filled.any() else None)
+
+
+def _as_array(rows):
+    """Rows as an ensemble that checks them gives them to its members."""
+    return check_array(rows, dtype=None, ensure_all_finite=False)
 
 
 def _feature_subsets(estimator):
@@ -392,7 +407,7 @@ def _check_averaged(estimator, member, reading):
         )
 
 
-def _read_adaboost(estimator, within):
+def _read_adaboost(estimator, within, rows=None):
     """AdaBoost (SAMME): weighted votes of labels."""
     classes = estimator.classes_
     n_classes = len(classes)
@@ -406,7 +421,8 @@ def _read_adaboost(estimator, within):
     members = _members(estimator)
     weights = weights[: len(members)]
     width = n_features_of(estimator)
-    readings = [read(member, within=width) for member in members]
+    rows = None if rows is None else _as_array(rows)
+    readings = [read(member, within=width, rows=rows) for member in members]
     for reading in readings:
         index = _index_of(reading.classes, classes, estimator)
         reading.vote = replace(reading.vote, columns=index)
@@ -457,14 +473,14 @@ def _read_gradient_boosting(estimator, within):
     return Reading(trees, vote, classes)
 
 
-def _read_voting(estimator, within):
+def _read_voting(estimator, within, rows=None):
     """VotingClassifier over any classifiers read here."""
     classes = estimator.classes_
     soft = estimator.voting == "soft"
     weights = _weights_of_voting(estimator)
     width, readings = n_features_of(estimator), []
     for member in _members(estimator):
-        reading = read(member, within=width)
+        reading = read(member, within=width, rows=rows)
         if soft and (reading.vote.is_boosted or reading.vote.rule == "hard"):
             raise TypeError(
                 f"{name_of(estimator)}(voting='soft') over {name_of(member)} is not supported: its "
@@ -532,7 +548,7 @@ def _weights_of_voting(estimator):
 # ------------------------------------------------------------------- pipelines
 
 
-def _transformers(estimator):
+def _transformers(estimator, rows=None):
     """The transformers of a pipeline, those of pipelines in it among them, and its last step."""
     steps, last = [], estimator
     names = getattr(estimator, "feature_names_in_", None)
@@ -541,12 +557,12 @@ def _transformers(estimator):
         steps += last.steps[:-1]
         last = readable(last.steps[-1][1])
     check_is_fitted(last)
-    return Transformers(steps, last.n_features_in_, names), last
+    return Transformers(steps, last.n_features_in_, names, rows), last
 
 
-def _read_pipeline(estimator, within):
+def _read_pipeline(estimator, within, rows=None):
     """Pipeline: the tests of its last step, in terms of the rows it is given."""
-    transformers, last = _transformers(estimator)
+    transformers, last = _transformers(estimator, rows)
     # The last step stands alone if the pipeline does: its classes may be mere names.
     reading = read(last)
     _check_width(last, len(transformers.source))
@@ -603,7 +619,7 @@ def _fold_tests(tree, nodes, folded, begin):
         *arrays, origin = as_thresholds(*arrays, sets)
         tree.value = tree.value[origin]
     tree.left, tree.right, tree.feature, tree.threshold, tree.missing_left = arrays
-    tree.folded = True
+    tree.folded, tree.by_dtype = True, folded.by_dtype
 
 
 def _tests_of(tree):
@@ -649,6 +665,9 @@ _FAMILIES = (
     ((Pipeline,), ("predict", "predict_proba"), _read_pipeline),
     (_EXCHANGE, ("predict",), read_exchange),
 )
+
+# Readers whose ensembles pass rows on in the dtypes in which they come.
+_PASS_ROWS_ON = (_read_bagging, _read_adaboost, _read_voting, _read_pipeline)
 
 # The same for classes of packages that are not imported here, by module and name.
 _FOREIGN_FAMILIES = {
