@@ -192,7 +192,8 @@ def sufficient_box(
         As the model takes it.
     domain : Domain, dict or None, default=None
         Which inputs can occur. Only these must have the class. See :class:`Domain`. None: every
-        finite input, and missing values in the features that `row` lacks.
+        finite input, and missing values in the features that `row` lacks, or where the model takes
+        unknown levels for them.
     time_limit : float or None, default=None
         Seconds after which the search ends. Sides that are not settled then stay where they are.
     random_state : int, RandomState instance or None, default=None

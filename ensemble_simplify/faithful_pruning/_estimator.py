@@ -381,8 +381,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _written(self, weights, domain):
         """The ensemble that has some weights, read as a forest inside the domain."""
-        weighed = reweighted(self.estimator_, weights)
-        pruned = Model.of(weighed, rows=self._table, sample=False).finest
+        pruned = Model.of(
+            reweighted(self.estimator_, weights), rows=self._table, check=False
+        ).finest
         return pruned if domain is None else domain.read(pruned)
 
     def _proven(self, search, promise, domain, deadline):
@@ -456,7 +457,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 continue
             own = model.ask(rows)
             for i, w in enumerate(weights):
-                pruned = Model.of(reweighted(self.estimator_, w), sample=False)
+                pruned = Model.of(reweighted(self.estimator_, w), check=False)
                 apart = pruned.ask(rows) != own
                 found[i] = apart if found is differs else 1.0 - apart.mean()
         # what `tolerance` bounds, and rows for a proof
