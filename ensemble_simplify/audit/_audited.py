@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ensemble_simplify.base import check_column_names, check_missing
 from ensemble_simplify.grid import Axes, float32_floor, read_domain
@@ -51,6 +52,8 @@ class Audited:
 
     def _numbers(self, row):
         """A row of the user's as float64 numbers."""
+        if issparse(row):
+            raise TypeError("row is sparse. Give a dense row: row.toarray().")
         if getattr(row, "ndim", None) == 1 and hasattr(row, "to_frame"):
             row = row.to_frame().T
         elif not hasattr(row, "columns"):

@@ -155,11 +155,6 @@ class Axes:
         last = self.n_cuts
         return np.zeros_like(last), last
 
-    @property
-    def n_cells(self):
-        """Number of cells, as a float: it may be astronomic."""
-        return float(np.prod(np.array(self.shape, dtype=float)))
-
     def encode_rows(self, X):
         """Codes of float32 rows as an int32 array of shape (n_axes, n_rows)."""
         codes = np.empty((len(self.cuts), X.shape[0]), dtype=np.int32)

@@ -132,8 +132,8 @@ def export_tree(
       classes, or the predicted value), ``"rows"`` (training rows), ``"weight"`` and
       ``"impurity"`` (null: too large for a double). Splits have ``"column"`` (place in the
       columns), ``"threshold"`` (null: all that is not missing goes left), ``"missing"`` ("left" or
-      "right"), and ``"left"`` and ``"right"``, places in the list. A value goes left if it is at most the threshold after
-      rounding to float32; of a column with levels, the code is compared.
+      "right"), and ``"left"`` and ``"right"``, places in the list. A value goes left if it is at
+      most the threshold after rounding to float32; of a column with levels, the code is compared.
 
     Examples
     --------
