@@ -21,7 +21,7 @@ from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, check_column_names, deadline_after, validate_params
 from ensemble_simplify.grid import Domain, float32_floor, next_after
 from ensemble_simplify.proof import Space, certify
-from ensemble_simplify.writing import number, one_line, percent
+from ensemble_simplify.writing import number, one_line, percent, plain
 
 # Boxes that each proof may take, in rounds; then without limit.
 ROUNDS = (2_000, 10_000, 50_000, maxsize)
@@ -265,7 +265,7 @@ def sufficient_box(
     low, high, missing = _ends(audited, growth.lo, growth.hi)
     constrained = audited.axes.features[(growth.lo > 0) | (growth.hi < growth.last)]
     return SufficientBox(
-        label=growth.label,
+        label=plain(growth.label),
         low=low,
         high=high,
         missing=missing,

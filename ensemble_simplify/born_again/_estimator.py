@@ -249,8 +249,8 @@ class BornAgainClassifier(
     volume_fidelity_error_ : float
         Standard error of `volume_fidelity_`; 0 where it is exact.
     n_cells_ : int or float
-        Number of cells; cuts across which no prediction changes are not counted, unless there are
-        too many cells to look at each.
+        Number of cells (infinity from about 1.8e308 on); cuts across which no prediction changes
+        are not counted, unless there are too many cells to look at each.
     n_regions_ : int or float
         Number of boxes of these cells.
     {classes_}
@@ -873,4 +873,6 @@ def _cells(shape):
 
 def _count(number):
     """A count for a message: plain while it is short."""
+    if number == np.inf:
+        return "more than 1e308"
     return f"{int(number):,}" if number < 1e6 else f"{number:.2g}"
