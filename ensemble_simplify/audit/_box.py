@@ -344,7 +344,7 @@ class _Growth:
                 return
 
     def settled(self):
-        """Of each axis, whether no side can be moved: it ends, or a cell of another class is next."""
+        """Of each axis, whether no side can be moved: it ends, or another class is next."""
         axes = range(len(self.last))
         return np.array([self._reach(a, 0) == 0 == self._reach(a, 1) for a in axes])
 
