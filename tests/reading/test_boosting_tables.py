@@ -343,7 +343,7 @@ def test_levels_that_xgboost_cuts_short_are_refused():
     X, y = frame(2, 2)
     X["kind"] = X["kind"].cat.rename_categories(["été", "é", "hiver"])
     model = xgboost.XGBClassifier(n_estimators=3, max_depth=4, enable_categorical=True, n_jobs=1)
-    with pytest.raises(ValueError, match="letters beyond ASCII.*Rename the levels"):
+    with pytest.raises(ValueError, match=r"letters beyond ASCII.*Rename the levels"):
         read_forest(model.fit(X, y))
 
 
