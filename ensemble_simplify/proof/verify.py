@@ -75,7 +75,8 @@ def verify(
         weight; a tie goes to the class that comes first.
     domain : Domain, dict or None, default=None
         Which inputs can occur. Only these are compared. See :class:`Domain`. None: every finite
-        input and, near rows of `X`, missing values in columns of `X` that have some.
+        input and, near rows of `X`, missing values in columns of `X` that have some; with them,
+        levels that a model takes for missing values because it never saw them.
     X : array-like of shape (n_samples, n_features) or None, default=None
         Rows near which the models are compared; needed with `max_changes`.
     max_changes : int or None, default=None
