@@ -29,7 +29,7 @@ from ensemble_simplify.born_again.everywhere._planner import (
     read_problem,
 )
 from ensemble_simplify.born_again.everywhere._search import regions_forecast
-from ensemble_simplify.grid import Domain, Stopped, first_of_each, read_domain
+from ensemble_simplify.grid import Domain, Stopped, distinct_rows, read_domain
 from ensemble_simplify.reading import Model, unwrap
 
 LEAST_SECONDS = 0.05  # That a forecast gets if the time limit came before it.
@@ -188,7 +188,7 @@ def estimate(
     if X is not None:
         with suppress(Stopped):
             codes = problem.axes.encode_rows(X.astype(np.float32), deadline)
-            n_occupied = len(first_of_each(np.ascontiguousarray(codes.T)))
+            n_occupied = len(distinct_rows(codes.T)[0])
     seen = forecast(
         problem,
         objective,

@@ -817,7 +817,9 @@ class BornAgainClassifier(
             raise ValueError(f"n_leaves={n_leaves!r} must be an integer of at least 1.")
         other = copy(self)
         other.set_params(tolerance=tolerance or 0.0, max_leaf_nodes=n_leaves)
-        forest = Model.of(self.estimator_, voting=self.voting, rows=self._table).forest
+        forest = Model.of(
+            self.estimator_, voting=self.voting, rows=self._table, sample=False
+        ).forest
         problem = read_problem(forest, self._inside)
         other._set_step(chosen_step(self.path_, tolerance or 0.0, n_leaves), problem)
         return other
@@ -844,7 +846,9 @@ class BornAgainClassifier(
             If the time is over first.
         """
         check_is_fitted(self)
-        forest = Model.of(self.estimator_, voting=self.voting, rows=self._table).forest
+        forest = Model.of(
+            self.estimator_, voting=self.voting, rows=self._table, sample=False
+        ).forest
         whole = read_problem(forest, self._inside).forest
         problem = Problem.of(replace(whole, threshold=self._threshold), self._inside)
         allowed = self._memory()

@@ -42,7 +42,7 @@ from ensemble_simplify.faithful_pruning._everywhere import Everywhere
 from ensemble_simplify.faithful_pruning._path import Step, find_path
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
 from ensemble_simplify.faithful_pruning._weights import WeightSearch
-from ensemble_simplify.grid import Axes, Domain, Stopped, with_missing
+from ensemble_simplify.grid import Axes, Domain, Stopped, distinct_rows, with_missing
 from ensemble_simplify.proof import Verification, verify, within
 from ensemble_simplify.reading import Model
 from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_written
@@ -54,6 +54,8 @@ PATH_POINTS = 1 << 28
 # When the first search, others and the lower bound have to end, as shares of the time: the rest is
 # for the path, or for the proof where that takes long.
 WITH_PATH, WITHOUT_PATH = (0.5, 0.6, 0.75), (0.7, 0.8, 1.0)
+# Share of the time limit that the last check of a pruned ensemble may take besides.
+CHECK_SHARE = 0.25
 
 
 class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator):
@@ -178,10 +180,10 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     Trees round rows to float32, so a promise about rows that float32 represents is one about all
     rows. HistGradientBoosting compares float64 numbers, and is followed on all of these. A pipeline
-    that scales rows before compares finer numbers than its trees; with one, the promise is about
-    inputs that float32 represents. A training row with a number between
-    a threshold and the next float32 is put to both ensembles as it was given. If they answer
-    otherwise, it is counted in `n_exceptions_`. `covers` leaves such rows out.
+    transforms rows before that, in the type in which they come; with one, the promise is about
+    inputs that float32 represents, of the same type as the rows in ``fit``. A training row with a
+    number between a threshold and the next float32 is put to both ensembles as it was given. If
+    they answer otherwise, it is counted in `n_exceptions_`. `covers` leaves such rows out.
 
     Only the class is promised. The probabilities of the pruned ensemble differ.
 
@@ -281,6 +283,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             None if sample_weight is None else weight[used],
             default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
         )
+        deadline = deadline_after(self.time_limit)
         model = Model.of(self.estimator_, classifier=True, rows=rows)
         X = encoded(self, model, rows, X)
         self.classes_ = model.forest.classes
@@ -288,11 +291,11 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         weights_can_be_written(self.estimator_)
         domain = promised_domain(self, model, X)
         forest = model.finest if domain is None else domain.read(model.finest)
-        deadline = deadline_after(self.time_limit)
         self._axes = Axes.of(forest)
         counted = used[weight[used] > 0]
         promised = X[counted]
-        self._cells = np.unique(self._axes.encode_rows(promised).T, axis=0)
+        cells = self._axes.encode_rows(promised).T
+        self._cells = cells[distinct_rows(cells)[0]]
         steps = self._search(forest, domain, deadline, np.random.default_rng(rng.randint(1 << 31)))
         finer = counted[self._is_finer(forest, promised)]
         self._set_path(steps, model, *(safe_indexing(rows, at) for at in (finer, aside)), X[finer])
@@ -308,8 +311,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         """Numbers of the rows that are used and of those set aside."""
         candidates = np.flatnonzero(weight > 0)
         n_aside = int(self.validation_fraction * len(candidates))
-        aside = np.sort(rng.permutation(candidates)[:n_aside])
-        return np.setdiff1d(np.arange(len(weight)), aside), aside
+        is_aside = np.zeros(len(weight), dtype=bool)
+        is_aside[rng.permutation(candidates)[:n_aside]] = True
+        return np.flatnonzero(~is_aside), np.flatnonzero(is_aside)
 
     def _is_finer(self, forest, X):
         """Which of the promised training rows ensembles can answer otherwise than their cells."""
@@ -335,7 +339,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         where = votes, self._axes, outside, self._cells
         try:
             if self.max_changes is None:
-                promise = Everywhere(*where)
+                promise = Everywhere(*where, deadline)
             else:
                 promise = NearRows(*where, self.max_changes, deadline)
                 self.n_points_ = promise.n_points
@@ -377,14 +381,16 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _written(self, weights, domain):
         """The ensemble that has some weights, read as a forest inside the domain."""
-        pruned = Model.of(reweighted(self.estimator_, weights), rows=self._table).finest
+        weighed = reweighted(self.estimator_, weights)
+        pruned = Model.of(weighed, rows=self._table, sample=False).finest
         return pruned if domain is None else domain.read(pruned)
 
     def _proven(self, search, promise, domain, deadline):
         """The weights found, after a check in the arithmetic of the ensemble that has them."""
         if self.max_changes is None or self.max_changes < 2:
-            # the check takes moments, and without it nothing is known
-            deadline = np.inf
+            # the check mostly takes moments, and without it nothing is known
+            more = np.inf if self.time_limit is None else CHECK_SHARE * self.time_limit
+            deadline = max(deadline, time.monotonic() + more)
         while True:
             weights = search.weights
             if (weights == 1).all():
@@ -450,7 +456,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 continue
             own = model.ask(rows)
             for i, w in enumerate(weights):
-                apart = Model.of(reweighted(self.estimator_, w)).ask(rows) != own
+                pruned = Model.of(reweighted(self.estimator_, w), sample=False)
+                apart = pruned.ask(rows) != own
                 found[i] = apart if found is differs else 1.0 - apart.mean()
         # what `tolerance` bounds, and rows for a proof
         self._n_promised = np.array([step.n_exceptions for step in steps])

@@ -315,21 +315,6 @@ class Axes:
         return self._decimals[axis, cut]
 
 
-def first_of_each(cells):
-    """Numbers, rising, of the rows of an int32 array that equal no row before them."""
-    factors = np.random.default_rng(0).integers(1 << 63, size=cells.shape[1], dtype=np.uint64) | 1
-    key = np.zeros(len(cells), dtype=np.uint64)
-    for column, factor in zip(cells.T, factors, strict=True):
-        key += column.astype(np.uint64) * factor
-    order = np.argsort(key, kind="stable")
-    is_new = np.append(True, np.diff(key[order]) != 0)[: len(cells)]
-    again = np.flatnonzero(~is_new)
-    if (cells[order[again]] != cells[order[again - 1]]).any():
-        # two rows of one key, which all but never happens
-        return np.sort(np.unique(cells, axis=0, return_index=True)[1])
-    return np.sort(order[is_new])
-
-
 def cell_shares(cuts, low, high, integer, row_dtype="float32", finer=False):
     """Probability of each cell of an axis for numbers drawn uniformly from low..high.
 
@@ -363,6 +348,24 @@ def children(nodes):
     left = np.where(nodes[:, 0] >= 0, np.arange(1, len(nodes) + 1), -1)
     right = np.where(left >= 0, left + nodes[left % len(nodes), 2], -1)
     return left, right
+
+
+def distinct_rows(cells):
+    """Where each of the distinct rows of codes stands first, and which of them every row is.
+
+    The distinct rows, ``cells[first]``, are in the order of ``np.unique(cells, axis=0)``; numbers
+    that stand for rows are sorted sooner than rows.
+    """
+    key, size = np.zeros(len(cells), dtype=np.int64), 1
+    for column in cells.T if len(cells) else ():
+        low = int(column.min())
+        radix = int(column.max()) - low + 1
+        if size * radix >= 1 << 62:
+            key = np.unique(key, return_inverse=True)[1]
+            size = int(key.max()) + 1
+        key = key * radix + (column - low)
+        size *= radix
+    return np.unique(key, return_index=True, return_inverse=True)[1:]
 
 
 def sized_nodes(axis):

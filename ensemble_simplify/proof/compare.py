@@ -14,7 +14,7 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.grid import Axes, Stopped, first_of_each
+from ensemble_simplify.grid import Axes, Stopped, distinct_rows
 from ensemble_simplify.proof.changed_boxes import same_trees
 from ensemble_simplify.proof.forest_pair import Space, common_labels, points_in
 from ensemble_simplify.proof.given_rows import differ
@@ -284,7 +284,7 @@ def _cells_of(axes, X, deadline):
     Raises `Stopped` when the deadline has passed.
     """
     cells = np.ascontiguousarray(axes.encode_rows(X, deadline).T)
-    return cells, first_of_each(cells)
+    return cells, np.sort(distinct_rows(cells)[0])
 
 
 def _moved(x, cell, target, axes, inside):

@@ -123,14 +123,15 @@ class Table:
         )
 
     @classmethod
-    def common(cls, tables):
+    def common(cls, tables, *, any_levels=False):
         """The table whose rows two models are put, each in its own words.
 
         A level that a model refuses is put to neither; where one has a code for levels that it
-        never saw, that is put to both. ValueError if the models have different levels.
+        never saw, that is put to both. ValueError if the models have different levels, unless
+        `any_levels`.
         """
         with_levels = [table for table in tables if not table.is_plain]
-        if with_levels and not with_levels[0].same_levels(with_levels[-1]):
+        if with_levels and not any_levels and not with_levels[0].same_levels(with_levels[-1]):
             raise ValueError(
                 "model_a and model_b were fitted on different levels of some column, or keep them "
                 "in another order. Fit them on the same table."
