@@ -320,8 +320,9 @@ def _steps(audited, chosen, scales):
             whole = inside is not None and inside.integer[j]
             value[:own] = np.floor(finite[:own]) if whole else finite[:own]
             beyond = finite[own:]
+            dtype = "float32" if audited.table.narrow[j] else audited.axes.row_dtype
             value[own + 1 : len(finite) + 1] = (
-                np.floor(beyond) + 1.0 if whole else next_after(beyond, audited.axes.row_dtype)
+                np.floor(beyond) + 1.0 if whole else next_after(beyond, dtype)
             )
             if inside is not None:
                 value = np.clip(value, inside.low[j], inside.high[j])

@@ -391,4 +391,8 @@ def _point_in_each(cuts, largest):
         guess[0], guess[-1] = np.floor(high[0]), np.floor(low[-1]) + 1.0
     with np.errstate(over="ignore"):
         guess = guess.astype(np.float32).astype(np.float64)
-    return np.where((low < guess) & (guess <= high), guess, high)
+    inside, other = (low < guess) & (guess <= high), high.copy()
+    if len(cuts):
+        # the last cell holds numbers of float32, too, unless its cut point is beyond them
+        other[-1] = min(next_after(cuts[-1]).item(), largest)
+    return np.where(inside, guess, other)

@@ -128,13 +128,18 @@ class Forest:
         """
         return self._route(_rows_of(X, self.row_dtype), deadline).T
 
-    def in_doubles(self):
-        """The same for all rows of float64, where it compares such; else None."""
+    def in_doubles(self, narrow=None):
+        """The same for all rows of float64, where it compares such; else None.
+
+        Features that are `narrow` (bool array; None: none) hold float32 numbers all the same.
+        """
         if self.double_threshold is None:
             return None
-        return replace(
-            self, threshold=self.double_threshold, row_dtype="float64", double_threshold=None
-        )
+        threshold = self.double_threshold
+        if narrow is not None and narrow.any():
+            keeps = (self.feature >= 0) & narrow[self.feature]
+            threshold = np.where(keeps, self.threshold, threshold)
+        return replace(self, threshold=threshold, row_dtype="float64", double_threshold=None)
 
     def _route(self, X, deadline=np.inf):
         """Leaves of rows of `row_dtype`, of shape (n_trees, n_rows)."""

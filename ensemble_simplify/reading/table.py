@@ -152,10 +152,10 @@ class Table:
         return not self.as_objects and all(own is None for own in self.levels)
 
     @property
-    def is_narrow(self):
-        """Whether some column of numbers comes in a dtype that is narrower than float64."""
-        kinds = zip(self.levels, self.dtypes or (), strict=False)
-        return any(own is None and kind is not None for own, kind in kinds)
+    def narrow(self):
+        """Which columns hold numbers in a dtype that is narrower than float64, as a bool array."""
+        kinds = zip(self.levels, self.dtypes or (None,) * len(self), strict=True)
+        return np.array([own is None and kind is not None for own, kind in kinds], dtype=bool)
 
     @property
     def row_dtype(self):
