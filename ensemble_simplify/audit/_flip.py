@@ -56,6 +56,9 @@ class NearestFlip:
         Time taken.
     domain : Domain, dict or None
         Which inputs counted.
+    finer : bool
+        Whether the model compares numbers finer than float32: only changes to numbers that float32
+        represents counted.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class NearestFlip:
     max_changes: int
     seconds: float
     domain: Domain | dict | None = None
+    finer: bool = False
 
     def __bool__(self):
         return self.row is not None
@@ -85,7 +89,8 @@ class NearestFlip:
     def __repr__(self):
         n = f"{self.max_changes} feature{'s' if self.max_changes > 1 else ''}"
         if self.row is None and self.proven:
-            text = f"proven: no change of at most {n} flips {self.predictions[0]!r}"
+            to = " to numbers that float32 represents" if self.finer else ""
+            text = f"proven: no change of at most {n}{to} flips {self.predictions[0]!r}"
         elif self.row is None:
             text = f"undecided at the limit: no change of at most {n} was found"
             text += f", and none of fewer than {self.n_changes_lower_bound} flips the class"
@@ -173,8 +178,11 @@ def nearest_flip(
     distance of a number is the absolute change divided by its scale; another category, or a value
     that becomes missing or known, counts 1. The new value of a number is the nearest one that
     float32 represents on the other side of a cut point; for models that compare float64 numbers
-    (HistGradientBoosting, LightGBM), the nearest of float64. Pipelines are followed on the rows
-    that float32 represents; `row` is rounded to one.
+    (HistGradientBoosting, LightGBM), the nearest of float64. Pipelines are followed on the numbers
+    that float32 represents. Where `row` has a number between a cut point and the next float32, the
+    nearest ones stand for it that float32 represents and to which the model answers as to `row`
+    itself (if there are none, that is an error). They are among the ``changes`` only if the flip
+    needs them.
 
     That an ensemble has no flip near a row is decided by looking at finitely many cells [1]_.
 
@@ -209,9 +217,8 @@ def nearest_flip(
     )
     classes = audited.forest.classes
     own = int(lines.classes_of(audited.cell)[0])
-    before = audited.model.answers(audited.row[None])[0]
-    if before != classes[own]:
-        raise audited.disagrees(audited.row[None])
+    before = audited.answer
+    audited.check(classes[own])
     chosen = None if features is None else {audited.index(key, "features") for key in features}
     distances, values = _steps(audited, chosen, _scales(audited, scale))
     most = min(int(max_changes), len(audited.axes.shape))
@@ -220,15 +227,20 @@ def nearest_flip(
     cell = search.cell
     changed, changes, predictions = None, {}, (plain(before),)
     if cell is not None:
-        both = np.tile(audited.row, (2, 1))
-        for a in np.flatnonzero(cell != audited.cell[0]):
-            both[1, audited.axes.features[a]] = values[a][cell[a]]
-        after = audited.model.answers(both[1:])[0]
-        if after != classes[int(lines.classes_of(cell[None])[0])] or after == before:
+        label = classes[int(lines.classes_of(cell[None])[0])]
+        # the row as it was given, but for the change; what float32 makes of it, if only that flips
+        for row in (audited.given, audited.row):
+            both = np.stack([audited.given, row])
+            for a in np.flatnonzero(cell != audited.cell[0]):
+                both[1, audited.axes.features[a]] = values[a][cell[a]]
+            after = audited.model.answers(both[1:])[0]
+            if after == label:
+                break
+        if after != label or after == before:
             raise audited.disagrees(both)
         predictions += (plain(after),)
         shown = audited.table.shown(both)
-        changes = _changes(audited, cell, shown)
+        changes = _changes(audited, both, shown)
         changed = shown[1] if audited.table.is_plain else audited.table.shown(both[1:])
     return NearestFlip(
         row=changed,
@@ -240,13 +252,15 @@ def nearest_flip(
         max_changes=int(max_changes),
         seconds=monotonic() - begin,
         domain=domain,
+        finer=audited.finer,
     )
 
 
-def _changes(audited, cell, shown):
+def _changes(audited, both, shown):
     """The changed features with their values before and after, as the user has them."""
     found = {}
-    for j in audited.axes.features[cell != audited.cell[0]].tolist():
+    same = (both[0] == both[1]) | np.isnan(both).all(axis=0)
+    for j in np.flatnonzero(~same).tolist():
         column = shown.iloc[:, j] if hasattr(shown, "iloc") else shown[:, j]
         found[audited.key(j)] = tuple(plain(value) for value in column)
     return found

@@ -61,6 +61,9 @@ class Monotonicity:
         Time taken.
     domain : Domain, dict or None
         Which inputs counted.
+    finer : bool
+        Whether the model compares numbers finer than float32: only inputs that float32 represents
+        counted.
 
     Examples
     --------
@@ -85,6 +88,7 @@ class Monotonicity:
     n_boxes: int
     seconds: float
     domain: Domain | dict | None = None
+    finer: bool = False
 
     def __bool__(self):
         return self.monotone is True
@@ -93,7 +97,8 @@ class Monotonicity:
         effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
         what = f"{self.feature!r}, {'in' if self.increasing else 'de'}creasing"
         if self.monotone:
-            where = "every input" if self.domain is None else "every input in the domain"
+            where = "every input that float32 represents" if self.finer else "every input"
+            where += "" if self.domain is None else " in the domain"
             return f"Monotonicity({what}: proven for {where}; {effort})"
         if self.monotone is None:
             done = f"proven at {self.n_proven} of {self.n_cuts} cut points"
@@ -233,6 +238,7 @@ def is_monotone(
         n_boxes=search.n_boxes,
         seconds=monotonic() - begin,
         domain=domain,
+        finer=audited.finer,
     )
 
 

@@ -226,9 +226,9 @@ def answers_to_finer_rows(model, rows, X, promised=None):
             f"{model.name} compares numbers that are finer than float32, and answers {n} of "
             f"{len(X)} training rows otherwise than the same rows rounded to float32, as "
             "scikit-learn's trees round them. They are no part of the promise, which is about "
-            "inputs that float32 represents, and are counted as exceptions. So that there are "
-            f"none, fit and predict on {cast}, or on columns of fewer digits, such as seconds "
-            "since the first row in place of seconds since 1970."
+            "inputs that float32 represents, and are counted as exceptions. To have none, fit and "
+            f"predict on {cast}, or on columns of fewer digits, such as seconds since the first "
+            "row in place of seconds since 1970."
         )
     return given, rounded
 

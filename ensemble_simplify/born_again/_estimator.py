@@ -249,8 +249,8 @@ class BornAgainClassifier(
     volume_fidelity_error_ : float
         Standard error of `volume_fidelity_`; 0 where it is exact.
     n_cells_ : int or float
-        Number of cells; cuts across which no prediction changes are not counted, unless there are
-        too many cells to look at each.
+        Number of cells (infinity from about 1.8e308 on); cuts across which no prediction changes
+        are not counted, unless there are too many cells to look at each.
     n_regions_ : int or float
         Number of boxes of these cells.
     {classes_}
@@ -415,7 +415,8 @@ class BornAgainClassifier(
 
         whole = problem = read_problem(forest, domain)
         if self.merge_thresholds:
-            problem = read_problem(forest, domain, merge_rows=X[counted])
+            until = np.inf if self.time_limit is None else begin + self.time_limit
+            problem = read_problem(forest, domain, X[counted], until)
             before, after = (_count(_cells(p.trees.shape)) for p in (whole, problem))
             report(self, f"merged thresholds: {after} of {before} cells left")
         self._threshold = problem.forest.threshold
@@ -447,6 +448,7 @@ class BornAgainClassifier(
             whole.forest.threshold, problem.forest.threshold
         )
         self._set_fidelity(changed, whole.forest, domain, tree, nodes, X[counted], rng)
+        self._finer_rows = finer.rows
         self._count_exceptions(tree.nodes[leaf_of_row, 1], answers, counted)
         read = whole if domain is None else Problem.of(replace(forest, missing=self._may_miss))
         self._write(read, problem.axes, tree, nodes, leaf_of_row, X, y_index, weight, rng)
@@ -736,22 +738,27 @@ class BornAgainClassifier(
         -------
         Verification
             True in a condition if they are proven equal; otherwise False, with a row on which
-            they differ if one was found. See :func:`verify`. After `post_prune` or
+            they differ if one was found. See :func:`verify`. Training rows that are finer than
+            float32 are asked about, too (see `n_row_exceptions_`). After `post_prune` or
             `merge_thresholds` there often is such a row.
         """
         check_is_fitted(self)
-        near = {}
-        if self.max_changes is not None:
-            rows = self._table.shown(self._promise.rows)
-            near = dict(X=rows, max_changes=self.max_changes)
-        return verify(
+        prove = partial(
+            verify,
             self.estimator_,
             self,
             voting=self.voting,
             domain=with_missing(self.domain, self._missing_by_default),
             time_limit=time_limit,
-            **near,
         )
+        if self.max_changes is not None:
+            rows = self._table.shown(self._promise.rows)
+            return prove(X=rows, max_changes=self.max_changes)
+        if len(self._finer_rows):
+            of_rows = prove(X=self._table.shown(self._finer_rows), max_changes=0)
+            if not of_rows:
+                return of_rows
+        return prove()
 
     def covers(self, X: ArrayLike) -> np.ndarray:
         """Which rows the promise reaches.
@@ -866,4 +873,6 @@ def _cells(shape):
 
 def _count(number):
     """A count for a message: plain while it is short."""
+    if number == np.inf:
+        return "more than 1e308"
     return f"{int(number):,}" if number < 1e6 else f"{number:.2g}"

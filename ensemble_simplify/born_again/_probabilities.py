@@ -22,7 +22,8 @@ def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight
     `leaf_of_row` is the node of each training row in it. In leaves that no row of positive weight
     reaches, random points count. `table` is what the estimator takes.
     """
-    if not hasattr(estimator, "predict_proba"):
+    if not hasattr(estimator, "predict_proba") or problem.forest.n_classes == 1:
+        # boosting of one class answers probabilities of two
         return None
     proba_of = _own_probabilities(estimator, problem)
     if proba_of is None:

@@ -291,8 +291,8 @@ def agreement(
         if inside is not None:
             inside.check_rows(rows)
         table = table.like(X)
-        told = zip(*(a for _, a in given.answers(models)), strict=True)
-        answers = [np.concatenate(own) for own in told]
+        batches = [answered for _, answered in given.answers(models)]
+        answers = [np.concatenate(own) for own in zip(*batches, strict=True)]
     low, high, integer = _box(rows.astype(np.float64), inside)
     different = np.zeros(0, dtype=bool) if answers is None else differ(*answers)
     # what is drawn need not be finer than what all models look at

@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils import check_array
 
-from ensemble_simplify.grid import float32_floor, last_double
+from ensemble_simplify.grid import Stopped, float32_floor, last_double
+from ensemble_simplify.reading._routes import route
 from ensemble_simplify.reading.decision import Vote, labels_of, one_hot, scores_of
 from ensemble_simplify.reading.pipelines import unwrap
 from ensemble_simplify.reading.sklearn import n_features_of, read, readable
@@ -118,13 +119,14 @@ class Forest:
         """Number of classes; 0 for regression."""
         return 0 if self.classes is None else self.classes.shape[0]
 
-    def apply(self, X):
-        """The leaf in which each row ends in every tree: intp of shape (n_rows, n_trees).
+    def apply(self, X, deadline=np.inf):
+        """The leaf in which each row ends in every tree: int32 of shape (n_rows, n_trees).
 
         Rows are cast to `row_dtype`, and may have missing values; leaves are numbered over the
-        forest.
+        forest. A tree's leaves stand together. `Stopped` is raised at the `deadline`, on the clock
+        of ``time.monotonic()``.
         """
-        return np.ascontiguousarray(self._route(_rows_of(X, self.row_dtype)).T)
+        return self._route(_rows_of(X, self.row_dtype), deadline).T
 
     def in_doubles(self):
         """The same for all rows of float64, where it compares such; else None."""
@@ -134,32 +136,19 @@ class Forest:
             self, threshold=self.double_threshold, row_dtype="float64", double_threshold=None
         )
 
-    def _route(self, X):
+    def _route(self, X, deadline=np.inf):
         """Leaves of rows of `row_dtype`, of shape (n_trees, n_rows)."""
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"X has {X.shape[1]} features, but the ensemble was fitted on "
                 f"{self.n_features}. Pass the columns it was fitted on."
             )
-        n_rows = X.shape[0]
-        entries, threshold = X.ravel(), self.threshold.astype(self.row_dtype)
-        children = np.stack([self.right, self.left], axis=1).ravel()
-        leaves = np.repeat(self.offsets[:-1], n_rows)
-        missing = np.isnan(entries) if self.missing_left is not None else None
-        if missing is not None and not missing.any():
-            missing = None
-        active = np.flatnonzero(self.left[leaves] >= 0)
-        node, row = leaves[active], active % n_rows * self.n_features
-        while active.size:
-            at = row + self.feature.take(node)
-            goes_left = entries.take(at) <= threshold.take(node)
-            if missing is not None:
-                goes_left |= missing.take(at) & self.missing_left.take(node)
-            node = children.take(2 * node + goes_left)
-            inner = self.left.take(node) >= 0
-            leaves[active[~inner]] = node[~inner]
-            active, node, row = active[inner], node[inner], row[inner]
-        return leaves.reshape(self.n_trees, n_rows)
+        leaves = np.empty((self.n_trees, X.shape[0]), dtype=np.int32)
+        missing_left = None if self.missing_left is None else self.missing_left.view(np.uint8)
+        nodes = self.offsets, self.left, self.right, self.feature
+        if not route(X, *nodes, self.threshold, missing_left, leaves, deadline):
+            raise Stopped
+        return leaves
 
     def decide(self, sums):
         """Turn sums of leaf votes into class indices (or values), as the ensemble itself does.
@@ -181,7 +170,7 @@ class Forest:
         return np.concatenate(parts)
 
     def decide_at(self, nodes):
-        """Classes, or values, of rows by their nodes in all trees: intp of (n_trees, n_rows)."""
+        """Classes, or values, of rows by their nodes in all trees: of shape (n_trees, n_rows)."""
         return self.decide(self.sums_at(nodes))
 
     def sums_at(self, nodes):

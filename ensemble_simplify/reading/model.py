@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -184,15 +185,19 @@ def common_table(models, X=None):
             f"model_a was fitted on {widths[0]} features, but model_b on {widths[1]}. Compare "
             "models of the same columns."
         )
-    table = Table.common([model.table for model in models])
+    asked = any(model.forest is None for model in models)
+    table = Table.common([model.table for model in models], any_levels=asked)
+    if asked and not table.is_plain:
+        # both are only asked, in the same words
+        for model in models:
+            model.table = table
     if X is None:
         X = next((model.table for model in models if model.table.dtypes), None)
-    if X is None:
-        return table
-    for model in models:
-        model.take(X)
+    if X is not None:
+        for model in models:
+            model.take(X)
     if any(model.forest is not None and model.forest.table.by_dtype for model in models):
-        table = table.like(X)
+        table = replace(table if X is None else table.like(X), by_dtype=True)
     return table
 
 

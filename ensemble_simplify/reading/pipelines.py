@@ -258,7 +258,7 @@ class Transformers:
                 return
             if same:
                 return
-        kinds = list(dict.fromkeys(map(str, getattr(rows, "dtypes", [rows.dtype]))))
+        kinds = dict.fromkeys(map(str, rows.dtypes if hasattr(rows, "columns") else [rows.dtype]))
         raise TypeError(
             f"The rows have columns of {', '.join(kinds)}, for which a Pipeline's steps round in a "
             "way that is not read. Give X.astype(numpy.float64), or numpy.float32, in fit and "

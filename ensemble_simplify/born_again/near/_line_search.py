@@ -19,7 +19,7 @@ from ensemble_simplify.born_again.everywhere._search import TooLarge, solve
 from ensemble_simplify.born_again.near._cheapest_prunings import Front, Prunings
 from ensemble_simplify.born_again.near._line_bounds import fooling_points
 from ensemble_simplify.born_again.near._line_trees import LineTrees
-from ensemble_simplify.grid import FREE, Stopped
+from ensemble_simplify.grid import FREE, Stopped, distinct_rows
 from ensemble_simplify.proof import Neighbourhood, TreeLines, differences, n_near, walks
 
 # What a leaf costs where no point may be wrong: all leaves together cost less than one point.
@@ -135,9 +135,10 @@ class LineSearch:
         self.nodes: Any = None
         self.leaves_bound = 1
         self.fronts, self.finer = None, finer
-        distinct, self.counts = np.unique(cells, axis=0, return_counts=True)
-        self.n_points = n_near(len(distinct), shape, max_changes)
-        self.check_memory(distinct)
+        first, place = distinct_rows(cells)
+        self.counts = np.bincount(place)
+        self.n_points = n_near(len(first), shape, max_changes)
+        self.check_memory(cells[first])
         if self.n_points > EFFORT.max_points and not np.isfinite(seconds):
             raise TooManyPoints(self.n_points)
         try:

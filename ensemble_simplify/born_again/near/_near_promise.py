@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ensemble_simplify.born_again.everywhere._search import CellTree
-from ensemble_simplify.grid import Axes
+from ensemble_simplify.grid import Axes, distinct_rows
 from ensemble_simplify.proof import within
 
 
@@ -26,10 +26,8 @@ class Training:
         """The rows as they were given; `X` is float32."""
         counted = weight > 0
         X, y_index, weight, cells = (part[counted] for part in (X, y_index, weight, cells))
-        _, first, place = np.unique(
-            np.column_stack([cells, y_index]), axis=0, return_index=True, return_inverse=True
-        )
-        return cls(X[first], y_index[first], np.bincount(place.ravel(), weight), cells[first])
+        first, place = distinct_rows(np.column_stack([cells, y_index]))
+        return cls(X[first], y_index[first], np.bincount(place, weight), cells[first])
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +75,7 @@ class Promise:
 
     def covers(self, X):
         """Which rows lie in a cell that differs from a training row's on few enough axes."""
-        known = np.unique(self.training.cells, axis=0)
+        known = self.training.cells[distinct_rows(self.training.cells)[0]]
         return within(self.axes.encode_rows(X).T, known, self.max_changes)
 
 
