@@ -42,7 +42,7 @@ def check_sample(model):
     has_odds = forest.classes is not None and vote.rule == "additive" and vote.link in _LINKS
     has_odds &= hasattr(model.estimator, "predict_proba")
     method = "predict_proba" if is_own and has_odds else "predict"
-    rows = _rows(forest)
+    rows = _rows(forest, model.table)
     if np.float16 in (model.table.dtypes or ()):
         most = np.finfo(np.float16).max
         rows = np.clip(rows, -most, most).astype(np.float16).astype(np.float64)
@@ -66,8 +66,8 @@ def check_sample(model):
         _refuse(model, "predict_proba", rows, answers, found, wrong)
 
 
-def _rows(forest):
-    """Rows beside tests of the trees, as numbers that float32 represents, some with gaps."""
+def _rows(forest, table):
+    """Rows of a table beside tests of the trees, in float32 numbers, some of them with gaps."""
     rng = np.random.default_rng(0)
     # all numbers are on one side of an infinite threshold
     tests = np.flatnonzero((forest.feature >= 0) & (np.abs(forest.threshold) < FLOAT32_MAX))
@@ -80,7 +80,7 @@ def _rows(forest):
     after = np.nextafter(cut.astype(np.float32), np.float32(np.inf)).astype(np.float64)
     rows = np.zeros((N_ROWS, forest.n_features))
     rows[:, used] = np.where(is_above, after, cut)
-    highest = forest.highest_code
+    highest = table.highest_code
     if highest is not None:
         code = np.clip(np.floor(cut) + is_above, 0.0, highest[used])
         rows[:, used] = np.where(highest[used] >= 0, code, rows[:, used])
@@ -155,7 +155,8 @@ def _probabilities(forest, leaves):
     """Probabilities of a boosted classifier, and how far roundings can move them."""
     vote = forest.vote
     scores = vote.slope * scores_of(vote, forest.sums_at(leaves)).astype(np.float64)
-    error = abs(vote.slope) * _largest_error(forest) + _ROUNDINGS * vote.coarsest
+    # treelite has its softmax in float32, whatever the sums are in
+    error = abs(vote.slope) * _largest_error(forest) + _ROUNDINGS * np.finfo(np.float32).eps
     if vote.link == "sigmoid":
         upper = expit(scores)
         return np.hstack([1.0 - upper, upper]), error

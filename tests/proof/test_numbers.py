@@ -14,6 +14,7 @@ from sklearn.ensemble import RandomForestRegressor
 from threadpoolctl import threadpool_limits
 
 from ensemble_simplify import OnnxModel, verify
+from ensemble_simplify.reading import model as _model
 
 lightgbm = pytest.importorskip("lightgbm")
 pytest.importorskip("xgboost")
@@ -212,12 +213,15 @@ def test_a_mean_to_which_a_base_value_is_added():
 
 
 def test_an_answer_that_was_asked_refutes_a_proof():
-    """A model whose own answers are not what its trees say is found out by a row that was asked."""
+    """Answers that are not what the trees say are found out where the sample misses them."""
     X, y = data(0)
     forest = RandomForestRegressor(3, max_depth=2, random_state=0).fit(X, y)
     doubled = copy.deepcopy(forest)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RandomForestRegressor, "predict", _doubled_if(doubled))
+        with pytest.raises(TypeError, match="answers otherwise than its trees"):
+            verify(forest, doubled, atol=1.0)
+        patch.setattr(_model, "check_sample", lambda read: None)
         for options in ({}, {"X": X, "max_changes": 1}):
             outcome = verify(forest, doubled, atol=1.0, **options)
             assert outcome.equal is False

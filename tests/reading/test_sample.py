@@ -55,10 +55,10 @@ def test_rows_of_the_sample():
     """They lie on both sides of tests, depend on nothing but the trees, and draw no numbers."""
     forest = Model.of(READERS["forest, missing"].model()).forest
     before = np.random.mtrand._rand.get_state(legacy=False)["state"]["key"].copy()
-    rows = _sample._rows(forest)
+    rows = _sample._rows(forest, forest.table)
     after = np.random.mtrand._rand.get_state(legacy=False)["state"]["key"]
     np.testing.assert_array_equal(after, before)
-    np.testing.assert_array_equal(_sample._rows(forest), rows)
+    np.testing.assert_array_equal(_sample._rows(forest, forest.table), rows)
     np.testing.assert_array_equal(rows, rows.astype(np.float32))
     gaps = np.isnan(rows)
     assert gaps.any()
@@ -188,7 +188,7 @@ class TestLightGBM:
         monkeypatch.setattr(kind, method, changed)
         if method == "predict":
             # labels of the sample alone may be the same
-            assert_read_or_refused(self.model, _sample._rows(self.forest()))
+            assert_read_or_refused(self.model, _sample._rows(self.forest(), self.forest().table))
         else:
             with pytest.raises(TypeError, match=OTHERWISE):
                 Model.of(self.model)
@@ -392,7 +392,8 @@ class TestRounding:
         def predict(self, rows, add=0.0):
             return sum(tree.predict(rows) for tree in self.estimators_[::-1]) / 9 + add
 
-        rows = _sample._rows(Model.of(model).forest)
+        forest = Model.of(model).forest
+        rows = _sample._rows(forest, forest.table)
         assert (predict(model, rows) != model.predict(rows)).any()
         monkeypatch.setattr(RandomForestRegressor, "predict", predict)
         Model.of(model)
