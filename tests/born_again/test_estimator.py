@@ -43,7 +43,7 @@ from sklearn.tree import DecisionTreeClassifier, export_text, plot_tree
 from strategies import CLASSIFIERS, LABELS, fitted_classifiers, rows_of_cells, small_data
 from threadpoolctl import threadpool_limits
 
-from ensemble_simplify import BornAgainClassifier
+from ensemble_simplify import BornAgainClassifier, estimate
 from ensemble_simplify.born_again import _probabilities as probabilities
 
 # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
@@ -869,3 +869,26 @@ def test_predicting_before_fitting():
 def test_no_rows():
     refused(ValueError, "0 sample", small_forest(), X=np.empty((0, 3)), y=np.empty(0))
     refused(ValueError, "0 feature", small_forest(), X=np.empty((40, 0)))
+
+
+@pytest.mark.parametrize("n_columns", [60, 1000])
+def test_many_columns(n_columns):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, n_columns)).astype(np.float32)
+    y = (X[:, :5].sum(axis=1) > 0).astype(int) + (X[:, 7] > 0.5)
+    forest = ExtraTreesClassifier(30, random_state=0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        told = estimate(forest)
+        assert told.n_leaves > 1e10
+        assert "cells" in repr(told)
+        for method in ("auto", "exact"):
+            tree = BornAgainClassifier(FrozenEstimator(forest), method=method, random_state=0)
+            with pytest.raises(ValueError, match=r"max_changes=1|method='auto' or 'heuristic'"):
+                tree.fit(X, y)
+        tree = BornAgainClassifier(FrozenEstimator(forest), max_changes=0, random_state=0)
+        tree.fit(X[:12], y[:12])
+        assert (tree.predict(X[:12]) == forest.predict(X[:12])).all()
+        assert tree.n_cells_ > 1e50
+        with pytest.raises(ValueError, match=r"space into (more than )?[\d.]+e\+?\d+ cells"):
+            tree.front()
