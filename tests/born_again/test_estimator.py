@@ -871,24 +871,18 @@ def test_no_rows():
     refused(ValueError, "0 feature", small_forest(), X=np.empty((40, 0)))
 
 
-@pytest.mark.parametrize("n_columns", [60, 1000])
-def test_many_columns(n_columns):
+@pytest.mark.parametrize(("n_columns", "n_trees"), [(60, 20), (1000, 50)])
+def test_many_columns(n_columns, n_trees):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, n_columns)).astype(np.float32)
     y = (X[:, :5].sum(axis=1) > 0).astype(int) + (X[:, 7] > 0.5)
-    forest = ExtraTreesClassifier(30, random_state=0).fit(X, y)
+    forest = ExtraTreesClassifier(n_trees, random_state=0).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         told = estimate(forest)
-        assert told.n_leaves > 1e10
-        assert "cells" in repr(told)
+        assert told.n_cells == np.inf if n_columns == 1000 else 1e50 < told.n_cells < 1e100
         for method in ("auto", "exact"):
             tree = BornAgainClassifier(FrozenEstimator(forest), method=method, random_state=0)
-            with pytest.raises(ValueError, match=r"max_changes=1|method='auto' or 'heuristic'"):
+            with pytest.raises(ValueError, match="max_changes=1|method='auto' or") as refused:
                 tree.fit(X, y)
-        tree = BornAgainClassifier(FrozenEstimator(forest), max_changes=0, random_state=0)
-        tree.fit(X[:12], y[:12])
-        assert (tree.predict(X[:12]) == forest.predict(X[:12])).all()
-        assert tree.n_cells_ > 1e50
-        with pytest.raises(ValueError, match=r"space into (more than )?[\d.]+e\+?\d+ cells"):
-            tree.front()
+            assert "inf" not in str(refused.value)
