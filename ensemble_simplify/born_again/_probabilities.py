@@ -64,7 +64,7 @@ def _own_probabilities(estimator, problem):
     forest, axes, trees = problem.forest, problem.axes, problem.trees
     if forest.vote.rule == "majority":
         # the vote counts labels here, but the nodes of the trees hold probabilities
-        forest = Model.of(estimator).forest
+        forest = Model.of(estimator, check=False).forest
     if not forest.vote.averages_trees:
         return None
 

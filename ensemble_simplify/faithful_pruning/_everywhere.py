@@ -34,11 +34,11 @@ POINTS = 64  # Points that one search over boxes lists at most.
 class Everywhere:
     """Every input, or those of a domain; the arguments are those of `NearRows`."""
 
-    def __init__(self, votes, axes, outside, cells):
+    def __init__(self, votes, axes, outside, cells, deadline=np.inf):
         self.votes = votes
         self.axes = axes
         self.outside = outside
-        self.rows = NearRows(votes, axes, outside, cells, 0)
+        self.rows = NearRows(votes, axes, outside, cells, 0, deadline)
         self.known = self.rows.cells
         self.slack = 2.0 * votes.rounding
 

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from time import monotonic
 
 import numpy as np
 
 from ensemble_simplify.base import product
-from ensemble_simplify.grid import FREE, leaves_of_cells
+from ensemble_simplify.grid import FREE, distinct_rows, leaves_of_cells
 from ensemble_simplify.proof import Lines, differences, n_near
 
 # Labels of the whole ensemble that are kept, in bytes; beyond, they are found anew each time.
 KEPT_LABELS = 1 << 28
+# Share of the time left for the demands of the rows themselves, and seconds that one takes of each
+# tree, in the programs too. They are a beginning: points that are broken become demands later on.
+OWN_SHARE, DEMAND_SECONDS = 0.25, 1e-6
 LOOKED_AT = 1 << 12  # Broken points from which the worst are chosen.
 HUGE = 1e9  # Votes beyond are scaled: HiGHS takes coefficients of moderate size.
 GRID = 2.0**-10  # Votes that are multiples of this add up exactly under weights on a grid.
@@ -80,8 +84,9 @@ class Votes:
         self.on_grid = is_plain & (steps == np.rint(steps)).all(axis=1)
         leaf = forest.left < 0
         # nodes that no path reaches are leaves of nothing
-        self.reached = _reached(forest)
-        leaf &= np.isin(np.arange(forest.n_nodes), self.reached)
+        self.reached = np.zeros(forest.n_nodes, dtype=bool)
+        self.reached[_reached(forest)] = True
+        leaf &= self.reached
         self.n_leaves = np.add.reduceat(leaf.astype(np.intp), forest.offsets[:-1])
 
     def merged(self, price):
@@ -110,7 +115,7 @@ class Votes:
             key += [forest.threshold[part], said]
             if forest.missing_left is not None:
                 key.append(forest.missing_left[part])
-            reached = said[leaf & np.isin(np.arange(part.start, part.stop), self.reached)]
+            reached = said[leaf & self.reached[part]]
             if (reached == reached[0]).all():
                 # says one thing everywhere, wherever it splits
                 key = [reached[0]]
@@ -180,7 +185,8 @@ class NearRows:
     def __init__(self, votes, axes, outside, cells, max_changes, deadline=np.inf):
         self.votes = votes
         self.axes = axes
-        self.cells = np.ascontiguousarray(np.unique(cells, axis=0), dtype=np.int32)
+        self.cells = np.ascontiguousarray(cells[distinct_rows(cells)[0]], dtype=np.int32)
+        self.deadline = deadline
         self.max_changes = min(max_changes, len(axes.shape))
         self.outside = outside
         self.whole = Lines(votes.forest, axes, outside)
@@ -210,8 +216,14 @@ class NearRows:
 
     @cached_property
     def own(self):
-        """At each row, the demand that trees of equal weights meet least; no two equal."""
-        demands, at = self.demands(self.cells)
+        """At each row, the demand that trees of equal weights meet least; no two equal.
+
+        With a deadline, at as many rows, evenly spread, as there is time for.
+        """
+        a_row = DEMAND_SECONDS * len(self.whole.trees) * self.votes.forest.n_classes
+        most = OWN_SHARE * (self.deadline - monotonic()) / a_row
+        step = int(np.ceil(len(self.cells) / max(most, 1.0)))
+        demands, at = self.demands(np.ascontiguousarray(self.cells[:: max(step, 1)]))
         least = np.lexsort([demands.leads.sum(axis=1), at])
         least = demands[least[np.unique(at[least], return_index=True)[1]]]
         return least[least.distinct()]

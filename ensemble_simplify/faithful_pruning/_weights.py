@@ -42,6 +42,8 @@ SHARE = 1e-7  # Shares of a mixture of demands, of the largest, that are more th
 RULED_OUT = 1e-6
 # How far trees may lead in such a mixture, as a share of all weight, and still not lead clearly.
 UNCLEAR = 1e-6
+# Seconds that an entry of a program takes to be passed on and solved for the first time.
+PASSING_SECONDS = 3e-7
 
 
 class Outcome(Enum):
@@ -490,7 +492,10 @@ class WeightSearch:
         demands = self.demands.leads / self.largest
         used = np.append(chosen, self.has_start)
         n_used = np.count_nonzero(used)
-        A = np.zeros((1 + n_used + len(others), n_demands + len(others)))
+        shape = 1 + n_used + len(others), n_demands + len(others)
+        if time.monotonic() + PASSING_SECONDS * shape[0] * shape[1] > self.deadline:
+            raise Stopped
+        A = np.zeros(shape)
         A[0, :n_demands] = 1.0
         A[1 : 1 + n_used, :n_demands] = demands[:, used].T
         A[1 + n_used :, :n_demands] = demands[:, others].T

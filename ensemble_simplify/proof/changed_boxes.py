@@ -1,6 +1,8 @@
-"""Where two forests of one vote can differ: in subtrees that only one has."""
+"""Where two forests of one vote can differ: nowhere, or in subtrees that only one has."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import numpy as np
 
@@ -26,6 +28,60 @@ def same_vote(a, b):
         return True
 
     return a.n_scores == b.n_scores and a.n_trees == b.n_trees and same(a.vote, b.vote)
+
+
+def same_trees(forests, trees):
+    """Whether two forests of one vote have the same trees, with the same leaves.
+
+    Parameters
+    ----------
+    forests : pair of Forest
+    trees : pair of CodedTrees
+        Theirs, over common axes.
+
+    Returns
+    -------
+    {"in order", "in another order", None}
+        In order, every sum is made of the same numbers one after the other, with the same
+        roundings. In another order, only sums of real numbers are known to be the same. None: the
+        forests decide otherwise, or have other trees.
+    """
+    classes = [None if f.classes is None else f.classes.tolist() for f in forests]
+    if classes[0] != classes[1] or not same_vote(*forests):
+        return None
+    one, two = trees
+    if len(one.nodes) != len(two.nodes):
+        return None
+    # a sum does not tell 0.0 from -0.0
+    one, two = (
+        _keys(tree, forest.value + 0.0) for tree, forest in zip(trees, forests, strict=True)
+    )
+    if one == two:
+        return "in order"
+    for start, stop in _ranges(forests[0].vote):
+        if Counter(one[start:stop]) != Counter(two[start:stop]):
+            return None
+    return "in another order"
+
+
+def _keys(trees, value):
+    """Of every tree over axes what tells it from others: its splits, and what its leaves add."""
+    nodes = trees.nodes[:, :2].copy()
+    leaf = nodes[:, 0] < 0
+    added = value[nodes[leaf, 1]]
+    nodes[leaf, 1] = 0
+    first = np.concatenate([[0], np.cumsum(leaf)])[trees.offsets]
+    return [
+        (nodes[a:b].tobytes(), added[i:j].tobytes())
+        for a, b, i, j in zip(trees.offsets, trees.offsets[1:], first, first[1:], strict=False)
+    ]
+
+
+def _ranges(vote):
+    """First tree, and the one after the last, of every vote without members in a vote."""
+    if not vote.members:
+        return [(vote.start, vote.stop)]
+    return [own for member in vote.members for own in _ranges(member)]
 
 
 def equal_subtrees(nodes, offsets, scores):

@@ -8,7 +8,12 @@ import numpy as np
 
 from ensemble_simplify.grid import Axes
 from ensemble_simplify.proof._certify import Certifier
-from ensemble_simplify.proof.changed_boxes import changed_boxes, equal_subtrees, same_vote
+from ensemble_simplify.proof.changed_boxes import (
+    changed_boxes,
+    equal_subtrees,
+    same_trees,
+    same_vote,
+)
 from ensemble_simplify.proof.vote_pair import PairOfVotes
 from ensemble_simplify.reading import exact_rule, units_of
 
@@ -33,13 +38,13 @@ class Space:
 
     Attributes
     ----------
-    certifier : Certifier
-        On `axes`; labels are positions in `labels`.
     labels : list
         All class labels of the forests.
     axes : Axes
     whole : pair of int32 arrays
         First and last cell of the whole grid on every axis.
+    trees : list of CodedTrees
+        Of each forest, on `axes`.
     outside : pair of int32 arrays or None
         First and last cells of regions outside the domain.
     """
@@ -56,28 +61,46 @@ class Space:
         self.wrong = ~np.eye(n_labels, dtype=bool)
         if wrong is not None:
             self.wrong[: len(self.labels), : len(self.labels)] = wrong(self.labels)
+        self.trees = [self.axes.encode_forest(forest) for forest in forests]
+
+    @cached_property
+    def same(self):
+        """Whether both forests have the same trees; see `same_trees`."""
+        return same_trees(self.forests, self.trees)
+
+    def _joined(self):
+        """Nodes and offsets of all trees, and the scores of their leaves, by number."""
+        nodes = np.concatenate([part.nodes for part in self.trees])
+        offsets = np.concatenate([[0], *(np.diff(part.offsets) for part in self.trees)]).cumsum()
+        # leaves of the second forest have their votes below those of the first
+        second = nodes[len(self.trees[0].nodes) :]
+        second[second[:, 0] < 0, 1] += self.forests[0].n_nodes
+        return nodes, offsets, _stacked([forest.value for forest in self.forests])
+
+    @cached_property
+    def _twin(self):
+        """Numbers of equal subtrees; None where equal sums are not equal answers."""
+        if len(self.forests) == 1 or not same_vote(*self.forests):
+            return None
+        return equal_subtrees(*self._joined()) if np.array_equal(*self.columns) else None
+
+    @cached_property
+    def changed(self):
+        """Boxes in which two forests can differ at all; None: anywhere."""
+        if self._twin is None:
+            return None
+        return changed_boxes(self.trees, self._twin, self.whole) or None
+
+    @cached_property
+    def certifier(self):
+        """A `Certifier` on `axes`, whose labels are positions in `labels`."""
         split, n_units = [], 0
-        for model, forest in enumerate(forests):
-            own = units_of(forest, self.columns[model], n_labels).after(n_units, model)
+        for model, forest in enumerate(self.forests):
+            own = units_of(forest, self.columns[model], len(self.wrong)).after(n_units, model)
             n_units += len(own.units)
             split.append(own)
-        trees = self.trees = [self.axes.encode_forest(forest) for forest in forests]
-        nodes = np.concatenate([part.nodes for part in trees])
-        offsets = np.concatenate([[0], *(np.diff(part.offsets) for part in trees)]).cumsum()
-        # leaves of the second forest have their votes below those of the first
-        second = nodes[len(trees[0].nodes) :]
-        second[second[:, 0] < 0, 1] += forests[0].n_nodes
-        exact = [exact_rule(f.vote, c) for f, c in zip(forests, self.columns, strict=True)]
-        scores = _stacked([forest.value for forest in forests])
-        twin = None
-        # where two forests can differ at all; None: anywhere
-        self.changed = None
-        if len(forests) == 2 and same_vote(forests[0], forests[1]):
-            same = np.array_equal(self.columns[0], self.columns[1])
-            twin = equal_subtrees(nodes, offsets, scores) if same else None
-            if twin is not None:
-                self.changed = changed_boxes(trees, twin, self.whole) or None
-        self.certifier = Certifier(
+        nodes, offsets, scores = self._joined()
+        return Certifier(
             self.axes.shape,
             nodes,
             offsets,
@@ -85,9 +108,9 @@ class Space:
             np.concatenate([own.unit_of for own in split]),
             [unit for own in split for unit in own.units],
             self.judge,
-            exact,
+            [exact_rule(f.vote, c) for f, c in zip(self.forests, self.columns, strict=True)],
             scores,
-            twin,
+            self._twin,
             self.wrong,
         )
 

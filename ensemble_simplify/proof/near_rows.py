@@ -13,7 +13,14 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.grid import FREE, CodedTrees, Stopped, in_boxes, leaves_of_cells
+from ensemble_simplify.grid import (
+    FREE,
+    CodedTrees,
+    Stopped,
+    distinct_rows,
+    in_boxes,
+    leaves_of_cells,
+)
 from ensemble_simplify.proof._lines import UNSURE, LineWalker, find_runs
 from ensemble_simplify.reading import Sums
 
@@ -292,9 +299,9 @@ class Neighbourhood:
 
         At most one change is allowed. Raises `Stopped` when the deadline has passed.
         """
-        cells, place = np.unique(cells, axis=0, return_inverse=True)
-        cells = np.ascontiguousarray(cells, dtype=np.int32)
-        weights = np.bincount(place.ravel(), weights, len(cells)).astype(np.float64)
+        first, place = distinct_rows(cells)
+        cells = np.ascontiguousarray(cells[first], dtype=np.int32)
+        weights = np.bincount(place, weights, len(cells)).astype(np.float64)
         own_first, own_last = cells.copy(), cells.copy()
         joined, runs = np.zeros(cells.shape, dtype=np.uint8), np.empty((0, 6), dtype=np.int32)
         if max_changes == 0:

@@ -361,6 +361,12 @@ def _table_of_xgboost(estimator, learner, model, categorical):
             continue
         if "offsets" in saved:
             text, ends = bytes(v % 256 for v in values), saved["offsets"]
+            if not text.isascii():
+                raise ValueError(
+                    f"{name_of(estimator)} was fitted on a column, number {feature}, whose levels "
+                    "have letters beyond ASCII. XGBoost keeps the names of such levels cut short. "
+                    "Rename the levels (X[column].cat.rename_categories) and fit it again."
+                )
             own = [text[a:b].decode() for a, b in pairwise(ends)]
             levels[feature] = np.array(own, dtype=object)
         else:
@@ -595,7 +601,7 @@ def _check_lightgbm(estimator, text):
         ("zero_as_missing=True", any(int(k) >> 2 & 3 == 1 for d in decisions for k in d.split())),
         # Options have several spellings; the saved model has one.
         ("linear_tree=True", re.search(r"^is_linear=1", text, re.M)),
-        ("pred_early_stop=True", estimator.get_params().get("pred_early_stop") is True),
+        ("pred_early_stop=True", _is_on(estimator.get_params().get("pred_early_stop"))),
     )
     for option, found in unsupported:
         if found:
@@ -603,6 +609,11 @@ def _check_lightgbm(estimator, text):
                 f"{name_of(estimator)} was fitted with {option}, which is not supported. Fit it "
                 "without."
             )
+
+
+def _is_on(option):
+    """Whether LightGBM, which is given options as text and cuts them at spaces, takes one as on."""
+    return f"={option}".split()[0].lower() in ("=true", "=+")
 
 
 def _link_of_lightgbm(estimator, objective, classes):

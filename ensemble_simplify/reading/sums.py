@@ -133,7 +133,10 @@ def number_sums(forest):
         largest_start += own.largest_start * share
     magnitude = _leaves(forest, forest.vote, value)[1] + largest_start
     rounding = (8.0 * (forest.n_trees + 16) * magnitude + one) * forest.vote.coarsest
-    return Sums(value, start, magnitude + one, rounding)
+    is_exact = forest.vote.averages_trees and _cannot_round(
+        *_leaves(forest, forest.vote, forest.value)
+    )
+    return Sums(value, start, magnitude + one, rounding, is_exact=is_exact)
 
 
 def odds_sums(forest):

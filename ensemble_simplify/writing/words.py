@@ -1,4 +1,4 @@
-"""What users give or read, as text: names and labels in one line, shares in per cent."""
+"""What users give or read, as text: names and labels in one line, numbers, shares in per cent."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ import json
 import math
 
 import numpy as np
+
+
+def number(value):
+    """A number with as many digits as tell it from others: nine where float32 represents it."""
+    with np.errstate(over="ignore"):
+        is_single = float(np.float32(value)) == value
+    text = f"{value:.9g}"
+    if is_single or float(text) == value:
+        return text
+    return repr(float(value)).removesuffix(".0")
 
 
 def plain(value):

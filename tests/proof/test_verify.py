@@ -14,6 +14,7 @@ from oracles import in_domain
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import (
     ExtraTreesClassifier,
+    GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
@@ -26,6 +27,7 @@ from strategies import CLASSIFIERS, fitted_classifiers, rows_of_cells, small_dat
 
 from ensemble_simplify import BornAgainClassifier, Verification, verify
 from ensemble_simplify.grid.thresholds import cut_points
+from ensemble_simplify.proof import compare
 from ensemble_simplify.proof.changed_boxes import numbered
 from ensemble_simplify.proof.forest_pair import Space
 from ensemble_simplify.reading.forest import read_forest, tree_estimators
@@ -216,6 +218,112 @@ def test_equal_copies_need_one_box():
     assert verify(model, shuffled, time_limit=0.1).equal is None
 
 
+@given(fitted_classifiers(), st.integers(0, 100))
+def test_copies_and_other_orders(fitted, seed):
+    """The same trees give the same answers in their order, or in any, if sums are exact."""
+    model, X, _ = fitted
+    rows = common_rows(model)
+    assert check(model, copy.deepcopy(model), rows).n_boxes == 1
+    assert verify(model, copy.deepcopy(model), X=X, max_changes=1)
+    if not isinstance(model, TURNED):
+        return
+    turned = with_trees(model, lambda trees: trees[::-1])
+    forests = [read_forest(model), read_forest(turned)]
+    space = Space(forests)
+    assert space.same is not None
+    differ = (model.predict(rows) != turned.predict(rows)).any()
+    outcome = verify(model, turned, max_boxes=1)
+    if space.same == "in order" or forests[0].sums.is_exact:
+        assert not differ
+        assert outcome
+    else:
+        assert outcome.equal is None or outcome.equal != differ
+        assert outcome.equal is not None or outcome.reason == "rounding"
+    changed = changed_copy(model, np.random.default_rng(seed), 1)
+    if (model.predict_proba(rows) != changed.predict_proba(rows)).any():
+        assert Space([forests[0], read_forest(changed)]).same is None
+
+
+TURNED = (RandomForestClassifier, ExtraTreesClassifier, GradientBoostingClassifier)
+
+
+def with_trees(model, change):
+    """A copy with other trees, or with these in another order."""
+    other = copy.deepcopy(model)
+    other.estimators_ = change(other.estimators_)
+    other.set_params(n_estimators=len(other.estimators_))
+    return other
+
+
+def test_what_is_not_among_the_trees_counts():
+    """Other classes, weights, starts and sides of missing values make other models."""
+    X, y = small_data(0, n_classes=2)
+    labels = np.unique(y)
+    forest = RandomForestClassifier(3, random_state=0).fit(X, y)
+    turned = copy.deepcopy(forest)
+    turned.classes_ = labels[::-1]
+    votes = [CLASSIFIERS["voting_soft_weights"](0).fit(X, y) for _ in range(2)]
+    votes[1].weights = [5, 0.1, 0.1, 0.1]
+    boosted = [CLASSIFIERS["boosting"](0).fit(X, y) for _ in range(2)]
+    boosted[1].init_.class_prior_ = np.array([0.99, 0.01])
+    twice = with_trees(forest, lambda trees: [trees[0], trees[0], trees[1]])
+    once = with_trees(forest, lambda trees: [trees[0], trees[1], trees[1]])
+    for a, b in ((forest, turned), votes, boosted, (twice, once)):
+        assert Space([read_forest(a), read_forest(b)]).same is None
+        assert (
+            verify(a, b).equal
+            == (a.predict(common_rows(a, b)) == b.predict(common_rows(a, b))).all()
+        )
+    X[::3, 0] = np.nan
+    gaps = [HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=2).fit(X, y) for _ in "ab"]
+    for stage in gaps[1]._predictors:
+        for tree in stage:
+            tree.nodes["missing_go_to_left"] ^= 1
+    assert verify(*gaps)
+    assert not verify(*gaps, domain={"missing": [0]})
+
+
+def test_many_trees_in_another_order():
+    """Settled by comparing trees: no box is divided, however many there are."""
+    X, y = load_breast_cancer(return_X_y=True)
+    full = RandomForestClassifier(60, random_state=0).fit(X, y)
+    assert read_forest(full).sums.is_exact
+    turned = with_trees(full, lambda trees: trees[::-1])
+    for model in (full, turned):
+        outcome = verify(full, model, max_boxes=1)
+        assert outcome
+        assert outcome.n_boxes == 1
+        assert verify(full, model, X=X, max_changes=2)
+        outcome = verify(full, model, atol=0, max_boxes=1)
+        assert outcome
+        assert outcome.max_difference_bound == 0
+    shares = RandomForestClassifier(60, max_depth=5, random_state=0).fit(X, y)
+    turned = with_trees(shares, lambda trees: trees[::-1])
+    outcome = verify(shares, turned, atol=1e-9, max_boxes=1)
+    assert outcome
+    assert 0 < outcome.max_difference_bound < 1e-9
+    outcome = verify(shares, turned, max_boxes=20)
+    assert outcome.equal is None
+    assert outcome.reason == "rounding"
+    assert "tied up to rounding" in repr(outcome)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compare, "TIE_BOXES", 30)
+        assert verify(shares, turned).n_boxes == 30
+
+
+def test_trees_that_cancel():
+    """What two models share needs no box: only the rest does."""
+    X, y = load_breast_cancer(return_X_y=True)
+    model = RandomForestRegressor(40, max_depth=6, random_state=0).fit(X, y)
+    other = copy.deepcopy(model)
+    for tree in other.estimators_[3:5]:
+        tree.tree_.value[...] += 0.25
+    other.estimators_ = other.estimators_[::-1]
+    outcome = verify(model, other, atol=0.02, max_boxes=1)
+    assert outcome
+    assert outcome.max_difference_bound == pytest.approx(2 * 0.25 / 40)
+
+
 def test_a_flipped_leaf_of_a_large_ensemble():
     X, y = load_breast_cancer(return_X_y=True)
     model = ExtraTreesClassifier(50, max_depth=8, random_state=0).fit(X, y)
@@ -398,3 +506,41 @@ def test_a_copy_with_nodes_made_leaves(kind):
                 tree.__setstate__(state)
         seen.add(check(model, other).equal)
     assert False in seen
+
+
+def with_one_threshold_moved(model):
+    """A copy with one threshold a double further: another answer for one double, no float32."""
+    other = copy.deepcopy(model)
+    for stage in other._predictors:
+        for predictor in stage:
+            nodes = predictor.nodes
+            inner = np.flatnonzero(~nodes["is_leaf"].astype(bool))
+            if inner.size:
+                old = nodes["num_threshold"][inner[0]]
+                nodes["num_threshold"][inner[0]] = np.nextafter(old, np.inf)
+                return other, int(nodes["feature_idx"][inner[0]]), np.nextafter(old, np.inf)
+    raise AssertionError("the model has no split")
+
+
+@pytest.mark.parametrize("options", [{}, {"atol": 1e-12}, {"max_changes": 1}])
+@pytest.mark.parametrize("seed", range(3))
+def test_models_that_compare_doubles_are_compared_on_all_doubles(seed, options):
+    X = 1.7e9 + np.random.RandomState(seed).random_sample((80, 3))
+    y = X[:, 0] > np.median(X[:, 0])
+    model = HistGradientBoostingClassifier(
+        max_iter=1, max_leaf_nodes=2, min_samples_leaf=5, learning_rate=1.0
+    ).fit(X, y)
+    other, j, between = with_one_threshold_moved(model)
+    if "max_changes" in options:
+        options = {**options, "X": X}
+    assert verify(model, copy.deepcopy(model), **options).equal
+    outcome = verify(model, other, **options)
+    assert outcome.equal is False
+    assert outcome.counterexample[j] == between
+    row = outcome.counterexample[None]
+    assert (model.predict_proba(row) != other.predict_proba(row)).any()
+    if "atol" not in options:
+        assert outcome.predictions == (model.predict(row)[0], other.predict(row)[0])
+    # a tree of scikit-learn's rounds rows itself: the pair is compared on what float32 represents
+    tree = DecisionTreeClassifier(max_depth=1).fit(X, model.predict(X))
+    assert verify(model, tree).equal is verify(other, tree).equal
