@@ -883,6 +883,6 @@ def test_many_columns(n_columns, n_trees):
         assert told.n_cells == np.inf if n_columns == 1000 else 1e50 < told.n_cells < 1e100
         for method in ("auto", "exact"):
             tree = BornAgainClassifier(FrozenEstimator(forest), method=method, random_state=0)
-            with pytest.raises(ValueError, match="max_changes=1|method='auto' or") as refused:
+            with pytest.raises(ValueError, match=r"max_changes=1|method='auto' or") as refused:
                 tree.fit(X, y)
             assert "inf" not in str(refused.value)
