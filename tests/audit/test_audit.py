@@ -590,3 +590,18 @@ def test_sparse_rows_are_refused(ask):
     model = DecisionTreeClassifier().fit(X, y)
     with pytest.raises(TypeError, match="row is sparse"):
         ask(model, csr_array(X[:1]))
+
+
+def test_what_was_given_is_named_plainly_in_errors():
+    X, y = small_data(0, n_classes=2, labels="plain")
+    model = DecisionTreeClassifier(random_state=0).fit(X, np.array(["a", "b"])[y])
+    for options, text in [
+        ({"positive": np.str_("q")}, "positive='q' is not"),
+        ({"class_order": np.array(["q", "a"])}, r"class_order=\['q', 'a'\] does not"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            is_monotone(model, 0, **options)
+    with pytest.raises(ValueError, match=r"has the column 99\. Columns are"):
+        is_monotone(model, np.int64(99), positive="a")
+    with pytest.raises(ValueError, match="names the feature 99, but"):
+        sufficient_box(model, X[0], domain=Domain({np.int64(99): (0, 1)}))
