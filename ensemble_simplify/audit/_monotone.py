@@ -21,7 +21,7 @@ from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, deadline_after, validate_params
 from ensemble_simplify.grid import FREE, Axes, Domain
 from ensemble_simplify.proof import Lines, Space, points_in, prove
-from ensemble_simplify.writing import number
+from ensemble_simplify.writing import number, plain
 
 # Each cut point may take so many boxes in the first round, so many in the second; then no limit.
 ROUNDS = (4_000, 100_000, maxsize)
@@ -244,6 +244,7 @@ def is_monotone(
 
 def _ranks(classes, class_order, positive):
     """How high each class is."""
+    positive = plain(positive)
     if class_order is not None and positive is not None:
         raise ValueError(
             f"class_order={class_order!r} and positive={positive!r} were both given. Give one."
@@ -259,7 +260,7 @@ def _ranks(classes, class_order, positive):
                 "the lowest to the highest as class_order, or name one as positive."
             )
         return np.arange(len(classes))
-    given = list(class_order)
+    given = [plain(label) for label in class_order]
     if len(given) != len(classes) or any(label not in given for label in classes):
         raise ValueError(
             f"class_order={given} does not hold each of the classes {classes} once. Name them all."

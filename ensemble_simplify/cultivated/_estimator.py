@@ -40,7 +40,7 @@ from ensemble_simplify.cultivated._leaf_refit import refit_leaves
 from ensemble_simplify.cultivated._module_tree import ModuleTree
 from ensemble_simplify.cultivated._route import Router
 from ensemble_simplify.cultivated._text import TreeText
-from ensemble_simplify.writing import one_line
+from ensemble_simplify.writing import one_line, plain
 
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
 ROWS_PER_TASK = 1024  # prediction is not shared out below this
@@ -652,8 +652,8 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
             abstain_label = "abstain" if texts else -1
         if any(label == abstain_label for label in self.classes_.tolist()):
             raise ValueError(
-                f"abstain_label={abstain_label!r} is one of the classes {self.classes_.tolist()}; "
-                "pass an abstain_label that is not."
+                f"abstain_label={plain(abstain_label)!r} is one of the classes "
+                f"{self.classes_.tolist()}; pass an abstain_label that is not."
             )
         proba = self.predict_proba(X)
         labels = self.classes_[np.argmax(proba, axis=1)]

@@ -10,6 +10,7 @@ import numpy as np
 
 from ensemble_simplify.base import product
 from ensemble_simplify.reading import column_index
+from ensemble_simplify.writing import plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +131,9 @@ class Prices:
 def read_price(cost, name):
     """A price as a float; `name` is for the error."""
     if not isinstance(cost, Real) or not np.isfinite(cost) or cost < 0:
-        raise ValueError(f"{name}={cost!r} is not a price. Give a finite number, zero or more.")
+        raise ValueError(
+            f"{name}={plain(cost)!r} is not a price. Give a finite number, zero or more."
+        )
     return float(cost)
 
 

@@ -179,8 +179,9 @@ class _DomainReader:
             return int(feature) % n_features
         if isinstance(feature, str) and feature in self.numbers:
             return self.numbers[feature]
+        given = feature.item() if isinstance(feature, np.generic) else feature
         raise ValueError(
-            f"domain names the feature {feature!r}, but the data has {n_features} features"
+            f"domain names the feature {given!r}, but the data has {n_features} features"
             f"{', named otherwise' if self.numbers else ' without names'}. Name features by "
             "index, or by name where X has names."
         )

@@ -482,8 +482,9 @@ def column_index(key, parameter, n_features, names=None):
             )
         return int(found[0])
     if not isinstance(key, Integral) or not 0 <= key < n_features:
+        given = key.item() if isinstance(key, np.generic) else key
         raise ValueError(
-            f"{parameter} has the column {key!r}. Columns are names, or indices from 0 to "
+            f"{parameter} has the column {given!r}. Columns are names, or indices from 0 to "
             f"{n_features - 1}."
         )
     return int(key)

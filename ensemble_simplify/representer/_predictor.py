@@ -9,6 +9,8 @@ import numpy as np
 
 from ensemble_simplify.reading import Model
 
+_LARGEST = 1e145  # Values of regressors whose squares can be added up.
+
 
 @dataclass(eq=False)
 class Predictor:
@@ -115,6 +117,12 @@ class Predictor:
         raw = raw.astype(np.float64)
         if not np.isfinite(raw).all():
             raise ValueError(f"the predictor {self.name} returned a value that is not finite.")
+        # costs are sums of squares, over all rows that a tree sees
+        if self.target == "value" and np.abs(raw).max(initial=0.0) > _LARGEST:
+            raise ValueError(
+                f"the predictor {self.name} returned the value {np.abs(raw).max():.3g}, whose "
+                f"squares are too large to add up. Scale the target below {_LARGEST:g}."
+            )
         return raw
 
     def _as_matrix(self, raw):

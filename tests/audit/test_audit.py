@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from passengers import passengers, pipeline_of
+from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -557,3 +558,50 @@ def test_a_model_of_one_answer():
     flip = nearest_flip(model, X[0], max_changes=2)
     assert flip.row is None
     assert flip.proven
+
+
+@pytest.mark.parametrize("labels", [[0, 1], ["a", "b"], [False, True], [0.0, 1.0]])
+def test_labels_are_shown_plainly(labels):
+    X, y = small_data(0, n_classes=2, labels="plain")
+    model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, np.array(labels)[y])
+    answers = [
+        sufficient_box(model, X[0]),
+        nearest_flip(model, X[0]),
+        is_monotone(model, 0, class_order=labels),
+    ]
+    assert type(answers[0].label) in (int, str, bool, float)
+    for answer in answers:
+        assert "np." not in repr(answer)
+
+
+def test_names_are_shown_in_one_line():
+    X, y = small_data(0, n_classes=2, labels="plain")
+    names = [f"\u202e\n\x1b[31m{j}" for j in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=names)
+    model = DecisionTreeClassifier(random_state=0).fit(frame, y)
+    for answer in (sufficient_box(model, frame.iloc[:1]), nearest_flip(model, frame.iloc[:1])):
+        assert "\\u202e" in repr(answer)
+        assert repr(answer).isprintable()
+
+
+@pytest.mark.parametrize("ask", [sufficient_box, nearest_flip])
+def test_sparse_rows_are_refused(ask):
+    X, y = small_data(0)
+    model = DecisionTreeClassifier().fit(X, y)
+    with pytest.raises(TypeError, match="row is sparse"):
+        ask(model, csr_array(X[:1]))
+
+
+def test_what_was_given_is_named_plainly_in_errors():
+    X, y = small_data(0, n_classes=2, labels="plain")
+    model = DecisionTreeClassifier(random_state=0).fit(X, np.array(["a", "b"])[y])
+    for options, text in [
+        ({"positive": np.str_("q")}, "positive='q' is not"),
+        ({"class_order": np.array(["q", "a"])}, r"class_order=\['q', 'a'\] does not"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            is_monotone(model, 0, **options)
+    with pytest.raises(ValueError, match=r"has the column 99\. Columns are"):
+        is_monotone(model, np.int64(99), positive="a")
+    with pytest.raises(ValueError, match="names the feature 99, but"):
+        sufficient_box(model, X[0], domain=Domain({np.int64(99): (0, 1)}))

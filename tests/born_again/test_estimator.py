@@ -43,7 +43,7 @@ from sklearn.tree import DecisionTreeClassifier, export_text, plot_tree
 from strategies import CLASSIFIERS, LABELS, fitted_classifiers, rows_of_cells, small_data
 from threadpoolctl import threadpool_limits
 
-from ensemble_simplify import BornAgainClassifier
+from ensemble_simplify import BornAgainClassifier, estimate
 from ensemble_simplify.born_again import _probabilities as probabilities
 
 # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
@@ -869,3 +869,20 @@ def test_predicting_before_fitting():
 def test_no_rows():
     refused(ValueError, "0 sample", small_forest(), X=np.empty((0, 3)), y=np.empty(0))
     refused(ValueError, "0 feature", small_forest(), X=np.empty((40, 0)))
+
+
+@pytest.mark.parametrize(("n_columns", "n_trees"), [(60, 20), (1000, 50)])
+def test_many_columns(n_columns, n_trees):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, n_columns)).astype(np.float32)
+    y = (X[:, :5].sum(axis=1) > 0).astype(int) + (X[:, 7] > 0.5)
+    forest = ExtraTreesClassifier(n_trees, random_state=0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        told = estimate(forest)
+        assert told.n_cells == np.inf if n_columns == 1000 else 1e50 < told.n_cells < 1e100
+        for method in ("auto", "exact"):
+            tree = BornAgainClassifier(FrozenEstimator(forest), method=method, random_state=0)
+            with pytest.raises(ValueError, match=r"max_changes=1|method='auto' or") as refused:
+                tree.fit(X, y)
+            assert "inf" not in str(refused.value)

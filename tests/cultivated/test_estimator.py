@@ -808,3 +808,13 @@ def test_sets_grow_with_the_confidence_and_errors_are_clear():
     with pytest.raises(ValueError, match="shape"):
         clf.calibrate(X[:3], [0, 1])
     assert ready.fit(X, y).calibration_scores_ is None
+
+
+def test_names_and_labels_that_do_not_print():
+    pd = pytest.importorskip("pandas")
+    X, y = load_iris(return_X_y=True)
+    names = ["\x1b[31m$a$", "\u202eb\n", "half \ud800", "$\\frac$"]
+    labels = np.array(["x\u2028", "$y$", "z\ud800q"])
+    model = CultivatedForestClassifier().fit(pd.DataFrame(X, columns=names), labels[y])
+    assert all(line.isprintable() for line in model.export_text().split("\n"))
+    ModuleTreeDisplay.from_estimator(model).figure_.canvas.draw()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from itertools import product
 
 import numpy as np
@@ -29,6 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import Domain, FaithfulPathDisplay, FaithfulPruner, verify
+from ensemble_simplify.faithful_pruning._promise import Votes
 from ensemble_simplify.faithful_pruning._ties import STEP, on_grid
 from ensemble_simplify.grid.axes import Axes
 from ensemble_simplify.reading.forest import read_forest
@@ -431,3 +433,71 @@ def test_display_draws_both_shares():
     np.testing.assert_allclose(shares, pruner.path_.n_exceptions / pruner.n_points_)
     last = np.mean(pruner.predict(X[1::2]) != forest.predict(X[1::2]))
     assert display.lines_[1].get_ydata()[-1] == last
+
+
+@pytest.mark.parametrize("max_changes", [None, 0, 1])
+@pytest.mark.parametrize(
+    "model",
+    [
+        GradientBoostingClassifier(n_estimators=3, learning_rate=0.01, random_state=0),
+        HistGradientBoostingClassifier(max_iter=2, learning_rate=0.01, min_samples_leaf=2),
+        RandomForestClassifier(3, random_state=0),
+        HistGradientBoostingClassifier(max_iter=2),
+    ],
+)
+def test_one_class_everywhere(model, max_changes):
+    X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    y = np.zeros(60, dtype=int)
+    if getattr(model, "learning_rate", 1.0) == 0.01:
+        y[:3] = 1  # a rare class, which so few rounds never answer
+    model = clone(model).fit(X, y)
+    assert (model.predict(X) == 0).all()
+    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=max_changes, random_state=0)
+    pruner.fit(X, y)
+    assert (pruner.n_trees_, pruner.n_exceptions_, pruner.status_) == (1, 0, "optimal")
+    assert (pruner.predict(X) == 0).all()
+    assert pruner.verify()
+
+
+def huge(model, X, y, factor):
+    """A boosted model whose leaves are multiplied."""
+    model = clone(model).fit(X, y)
+    if isinstance(model, GradientBoostingClassifier):
+        model.learning_rate *= factor
+        return model
+    for stage in model._predictors:
+        for tree in stage:
+            tree.nodes["value"] *= factor
+    return model
+
+
+@pytest.mark.parametrize("max_changes", [None, 1])
+@pytest.mark.parametrize("factor", [5e14, 1e200, 1e300])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "model",
+    [
+        GradientBoostingClassifier(n_estimators=5, max_depth=2, random_state=0),
+        HistGradientBoostingClassifier(max_iter=5),
+    ],
+)
+def test_huge_leaves(model, n_classes, factor, max_changes):
+    X = np.random.default_rng(0).normal(size=(120, 3)).astype(np.float32)
+    y = (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int) + (X[:, 2] > 0.7) * (n_classes - 2)
+    model = huge(model, X, y, factor)
+    pruner = FaithfulPruner(FrozenEstimator(model), max_changes=max_changes, random_state=0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Fewer trees need weights")
+        pruner.fit(X, y)
+    assert (pruner.predict(X) == model.predict(X)).all()
+    assert pruner.verify()
+
+
+def test_weights_beyond_the_range_of_doubles_are_not_used():
+    X = np.random.default_rng(0).normal(size=(120, 3)).astype(np.float32)
+    model = huge(HistGradientBoostingClassifier(max_iter=2), X, X[:, 0] > 0, 1e300)
+    votes = Votes(read_forest(model))
+    assert votes.can_be_written(np.array([1.0, 1.0]))
+    assert not votes.can_be_written(np.array([1e9, 0.0]))
+    small = Votes(read_forest(RandomForestClassifier(2, random_state=0).fit(X, X[:, 0] > 0)))
+    assert small.scale == 1.0

@@ -1,6 +1,7 @@
 """One call that tries every method: its figures are true, its choice follows the stated rule."""
 
 import copy
+import os
 import subprocess
 import sys
 import time
@@ -922,3 +923,69 @@ def test_leaves_of_a_pipeline_are_those_of_its_forest():
     frame = simplify(model, X, methods=[], random_state=0).to_frame()
     assert frame.loc["model", "leaves"] == sum(tree.get_n_leaves() for tree in model[-1])
     assert frame.loc["model", "trees"] == 5
+
+
+def test_command_line_names_damaged_files(tmp_path, capsys):
+    skops = pytest.importorskip("skops.io")
+    from ensemble_simplify.front import main
+
+    X, y = load_iris(return_X_y=True)
+    model, data = tmp_path / "model.skops", tmp_path / "data.csv"
+    pd.DataFrame(X).assign(y=y).to_csv(data, index=False)
+    skops.dump(GaussianNB().fit(X, y), model)
+    whole = model.read_bytes()
+    for part in (b"", whole[: len(whole) // 2], whole[:-40], b"PK" + whole[:100]):
+        model.write_bytes(part)
+        assert main([str(model), str(data)]) == 2
+        assert f"{model} is not a model that skops can read" in capsys.readouterr().err
+    joblib.dump(DecisionTreeClassifier().fit(X, y), tmp_path / "model.joblib")
+    for content in (b"", b"a,b\n1,2,3,4\n5,6,7,8,9,10\n", b"\xff\xfe\x00a,b"):
+        data.write_bytes(content)
+        assert main([str(tmp_path / "model.joblib"), str(data)]) == 2
+        assert f"{data} is not a table that pandas can read" in capsys.readouterr().err
+
+
+def test_report_on_a_terminal_that_lacks_letters(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    frame = pd.DataFrame(X, columns=["\u00e9", "\u4e2d", "\u0416", "d"])
+    joblib.dump(DecisionTreeClassifier(random_state=0).fit(frame, y), tmp_path / "model.joblib")
+    frame.to_csv(tmp_path / "data.csv", index=False, encoding="utf-8")
+    command = [sys.executable, "-m", "ensemble_simplify", "model.joblib", "data.csv"]
+    done = subprocess.run(
+        [*command, "--time-limit", "0.1"],
+        cwd=tmp_path,
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+    assert b"What DecisionTreeClassifier can become" in done.stdout
+
+
+def test_names_and_labels_in_reports_print(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ["\x1b[31mred", "\u202eabc", "half \ud800", "$x$ </script>"]
+    X = pd.DataFrame(rng.normal(size=(120, 4)), columns=names)
+    y = np.array(["a\u2028\x1b", "b\ud800x"])[(X.sum(axis=1) > 0).astype(int)]
+    model = RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, y)
+    outcome = simplify(model, X, y, methods=["representer"], random_state=0)
+    page = tmp_path / "page.html"
+    told = [repr(outcome), outcome.report(page), outcome._repr_html_()]
+    told.append(page.read_text(encoding="utf-8"))
+    for text in told:
+        assert all(line.isprintable() for line in text.split("\n"))
+    assert "<script>" not in told[-1]
+    outcome.plot().figure_.canvas.draw()
+    outcome["representer"].plot()
+
+
+def test_frame_with_missing_whole_numbers():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 20, (120, 3)), columns=list("abc")).astype("Int64")
+    X.iloc[::9, 0] = pd.NA
+    y = (X["b"] > 9).astype(int).to_numpy()
+    model = RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, y)
+    outcome = simplify(model, X, y, methods=["representer"], random_state=0)
+    assert (outcome.best_model.predict(X) == model.predict(X)).mean() > 0.9
+    assert outcome.refit(X) is not None

@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from strategies import CLASSIFIERS, cell_points, edge_points, small_data
 from threadpoolctl import threadpool_limits
 
-from ensemble_simplify import BornAgainClassifier
+from ensemble_simplify import BornAgainClassifier, verify
 from ensemble_simplify.reading.decision import labels_of
 from ensemble_simplify.reading.forest import read_forest, tree_estimators
 
@@ -397,3 +397,70 @@ class TestLightGBM:
         X, y = DATA["three"]()
         with pytest.raises(ValueError, match="multiclass_ova"):
             read_forest(self.classifier(objective="multiclassova").fit(X, y))
+
+
+def one_class_boosting():
+    yield HistGradientBoostingClassifier(max_iter=2), "only"
+    try:
+        lightgbm = __import__("lightgbm")
+        yield lightgbm.LGBMClassifier(n_estimators=2, verbose=-1, n_jobs=1), "only"
+        xgboost = __import__("xgboost")
+        yield xgboost.XGBClassifier(n_estimators=2, n_jobs=1), 0
+    except ImportError:
+        return
+
+
+@pytest.mark.parametrize(("model", "label"), list(one_class_boosting()))
+def test_boosting_of_one_class(model, label):
+    X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    model = model.fit(X, np.full(60, label))
+    forest = read_forest(model)
+    assert (forest.classes[forest.predict_index(X)] == model.predict(X)).all()
+    assert verify(model, model)
+    tree = BornAgainClassifier(FrozenEstimator(model)).fit(X, np.full(60, label))
+    assert (tree.predict(X) == label).all()
+    assert tree.predict_proba(X).shape == (60, 1)
+    assert tree.verify()
+    with pytest.raises(TypeError, match="no means of what its trees say"):
+        verify(model, model, atol=0.1)
+
+
+def test_more_classes_than_are_told_are_refused():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = HistGradientBoostingClassifier(max_iter=2).fit(X, X[:, 0] > 0)
+    model.classes_ = model.classes_[:1]
+    with pytest.raises(ValueError, match="has 1 classes_, but its trees vote for 2"):
+        read_forest(model)
+
+
+class TestNoTrees:
+    @pytest.fixture(autouse=True)
+    def _package(self):
+        self.xgboost = pytest.importorskip("xgboost")
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    @pytest.mark.parametrize("base_score", [None, 0.3])
+    def test_classifier(self, n_classes, base_score):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(60, 3)).astype(np.float32), np.arange(60) % n_classes
+        options = {} if n_classes > 2 else {"base_score": base_score}
+        model = self.xgboost.XGBClassifier(n_estimators=0, n_jobs=1, **options).fit(X, y)
+        forest = read_forest(model)
+        assert (forest.classes[forest.predict_index(X)] == model.predict(X)).all()
+        assert verify(model, model)
+        tree = BornAgainClassifier(FrozenEstimator(model)).fit(X, y)
+        assert (tree.predict(X) == model.predict(X)).all()
+        if n_classes == 2:
+            assert verify(model, model, atol=0.0)
+
+    def test_regressor(self):
+        X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+        model = self.xgboost.XGBRegressor(n_estimators=0, n_jobs=1).fit(X, X[:, 0] + 7)
+        assert (read_forest(model).predict_index(X) == model.predict(X)).all()
+        assert verify(model, model, atol=0.0)
+
+    def test_dart_is_refused(self):
+        X = np.random.default_rng(0).normal(size=(60, 3))
+        model = self.xgboost.XGBClassifier(n_estimators=0, n_jobs=1, booster="dart")
+        with pytest.raises(ValueError, match="n_estimators=1 or more"):
+            read_forest(model.fit(X, X[:, 0] > 0))

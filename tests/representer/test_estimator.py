@@ -1193,6 +1193,7 @@ def test_bad_predictors(iris):
     fails("predictor scores returned rows that are not probabilities", scores, "proba")
     fails(r"predictor short .* needs \(150, n_classes\)", short, "proba")
     fails("predictor infinite returned a value that is not finite", infinite, "value")
+    fails("Scale the target below 1e.145", lambda rows: np.full(len(rows), -1e200), "value")
     fails("fickle returned the label .*8.* none of the classes", fickle)
 
 

@@ -746,3 +746,151 @@ def test_guide_shows_what_is_written():
     )
     assert found.attempted > 20
     assert not found.failed
+
+
+# ------------------------------------------------------------------- names that look like code
+
+NASTY = [
+    "*/ int evil; /*\u2028x",
+    'a\n--"; DROP TABLE data\r',
+    "\x1b[2J\u202eabc\u2066 \\",
+    "'\"`??/ %s {0} ${x} </script>",
+    "\ufeffbom\x85\x7f\t",
+]
+
+
+def nasty_tree(names=NASTY, classes=("x*/", "b\n'\x1b", "\u202e\u2029")):
+    rng = np.random.RandomState(7)
+    return random_tree(rng, 30, n_features=len(names), classes=classes, names=list(names))
+
+
+def run_nasty(tree, rows, folder):
+    """Answers of the written SQL, C and Python."""
+    names = tree.feature_names_in_
+    yield [a for (a,) in run_sql(export_tree(tree, "sql", table="data"), names, rows)]
+    function = python_function(export_tree(tree, "python"))
+    yield [function(dict(zip(names, row, strict=True))) for row in rows.tolist()]
+    if GCC is not None:
+        yield tree.classes_[run_c(export_tree(tree, "c"), rows, folder)].tolist()
+    yield import_tree(export_tree(tree, "json")).predict(rows).tolist()
+
+
+def test_names_and_labels_that_look_like_code(tmp_path):
+    tree = nasty_tree()
+    rows = hard_rows(tree, np.random.RandomState(8), n=200)
+    for answers in run_nasty(tree, rows, tmp_path):
+        assert answers == tree.predict(rows).tolist()
+    for language in ("rules", "c", "python", "json"):
+        for output in ("label", "probabilities"):
+            text = export_tree(tree, language, output=output)
+            assert all(line.isprintable() for line in text.split("\n")), language
+    assert import_tree(export_tree(tree, "json")).feature_names_in_.tolist() == NASTY
+
+
+def test_levels_that_look_like_code(tmp_path):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"kind": [*NASTY, "plain"] * 12, "n": np.arange(72.0)})
+    y = np.isin(table["kind"], NASTY[:2]) | (table["n"] > 60)
+    model = HistGradientBoostingClassifier(
+        max_iter=3, min_samples_leaf=2, categorical_features=["kind"]
+    ).fit(table.astype({"kind": "category"}), y)
+    tree = BornAgainClassifier(FrozenEstimator(model), max_changes=0, random_state=0)
+    tree.fit(table.astype({"kind": "category"}), y)
+    truth = tree.predict(table.astype({"kind": "category"})).tolist()
+    function = python_function(export_tree(tree, "python"))
+    assert [function(row) for row in table.to_dict("records")] == truth
+    answers = run_sql(export_tree(tree, "sql", table="data"), table.columns, table.to_numpy())
+    assert [a for (a,) in answers] == truth
+    text = export_tree(tree, "c")
+    assert all(line.isprintable() for line in text.split("\n"))
+    if GCC is not None:
+        library = compiled(text, tmp_path)
+        code = library.predict_code_0
+        code.argtypes, code.restype = [ctypes.c_char_p], ctypes.c_double
+        rows = [(code(kind.encode()), n) for kind, n in table.itertuples(index=False)]
+        library.predict.argtypes = [ctypes.POINTER(ctypes.c_double)]
+        found = [library.predict((ctypes.c_double * 2)(*row)) for row in rows]
+        assert tree.classes_[found].tolist() == truth
+
+
+@pytest.mark.parametrize("bad", ["half \ud800 x", "null \0 x"])
+def test_names_that_no_code_can_hold(bad):
+    tree = nasty_tree(names=["a", bad, "c"])
+    with pytest.raises(TypeError, match="Rename it"):
+        export_tree(tree, "sql")
+    for language in ("rules", "c", "python", "json"):
+        assert export_tree(tree, language).encode().isascii()
+    assert import_tree(export_tree(tree, "json")).feature_names_in_.tolist() == ["a", bad, "c"]
+    labels = nasty_tree(names=["a", "b", "c"], classes=("a", bad, "c"))
+    with pytest.raises(TypeError, match="Rename it"):
+        export_tree(labels, "sql")
+    assert export_tree(labels, "c").encode().isascii()
+
+
+@pytest.mark.parametrize("language", ["sql", "python", "json"])
+def test_infinite_labels_are_refused(language):
+    tree = random_tree(np.random.RandomState(0), 4, classes=(0, 1))
+    with pytest.raises(TypeError, match=r"label inf .* cannot be written"):
+        export_tree(tree, language, class_names=[np.inf, 1.0])
+
+
+@pytest.mark.parametrize("scale", [1e154, 1e200, 1e300])
+def test_huge_values(scale):
+    X = np.random.RandomState(0).normal(size=(80, 3))
+    tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0] * scale)
+    assert not np.isfinite(tree.tree_.impurity).all()
+    text = export_tree(tree, "json")
+    again = import_tree(text)
+    assert again.predict(X).tolist() == tree.predict(X).tolist()
+    assert export_tree(again, "json") == text
+
+
+# ------------------------------------------------------------------- what is no tree
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"a":' * 100_000, "1" * 5000, b"\xff\xfe", "", "\0", None]
+)
+def test_nonsense_is_not_json(text):
+    with pytest.raises(ValueError, match=r"text is not JSON .*Give what export_tree wrote"):
+        import_tree(text)
+
+
+WRONG = [None, True, -1, 2**63, 10**400, 1e400, float("nan"), "", [], {}, [[1]], [[]] * 3]
+
+
+def places(part, path=()):
+    if path:
+        yield path
+    items = part.items() if isinstance(part, dict) else enumerate(part)
+    for key, inner in items if isinstance(part, (dict, list)) else ():
+        yield from (
+            places(inner, (*path, key)) if isinstance(inner, (dict, list)) else [(*path, key)]
+        )
+
+
+def imported(text):
+    try:
+        return import_tree(text), None
+    except ValueError as error:
+        return None, str(error)
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, DecisionTreeRegressor])
+def test_any_part_of_json_may_be_wrong(kind):
+    X = np.random.RandomState(0).normal(size=(40, 2))
+    text = export_tree(kind(max_depth=2).fit(X, X[:, 0] > 0), "json")
+    n_refused = 0
+    for path in places(json.loads(text)):
+        for wrong in WRONG:
+            data = part = json.loads(text)
+            for key in path[:-1]:
+                part = part[key]
+            part[path[-1]] = wrong
+            tree, error = imported(json.dumps(data))
+            if error is None:
+                import_tree(export_tree(tree, "json"))
+            else:
+                n_refused += 1
+                assert re.search("Give what export_tree|Export the tree again|version", error)
+    assert n_refused > 100

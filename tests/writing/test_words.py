@@ -1,9 +1,12 @@
-"""Numbers in words."""
+"""Names, labels and shares in words."""
+
+import json
 
 import numpy as np
 import pytest
 
-from ensemble_simplify.writing import percent
+from ensemble_simplify.writing import in_drawing, one_line, percent, plain
+from ensemble_simplify.writing.words import as_json
 
 
 @pytest.mark.parametrize(
@@ -27,3 +30,32 @@ def test_percent(share, words, brief, whole):
 
 def test_percent_of_what_is_not_known():
     assert percent(np.nan, brief=True) == ""
+
+
+NASTY = "a\u2028*/ b\n\x1b[31m \u202egnp.exe \ud800 \x00 \u00e9"
+
+
+def test_names_are_shown_in_one_line():
+    shown = one_line(NASTY)
+    assert shown == "a */ b \\x1b[31m \\u202egnp.exe \\ud800 \\x00 \u00e9"
+    assert shown.isprintable()
+    assert one_line("plain  name") == "plain name"
+    assert one_line(3) == "3"
+    assert in_drawing("$x$\x07") == "\\$x\\$\\x07"
+
+
+def test_json_is_printable_and_read_back():
+    text = as_json({"name": [NASTY, "\U000e0001"]})
+    assert text.isprintable()
+    assert json.loads(text) == {"name": [NASTY, "\U000e0001"]}
+    assert as_json("\u00e9") == '"\u00e9"'
+
+
+def test_plain_values():
+    assert [repr(plain(v)) for v in (np.int64(1), np.str_("a"), np.bool_(True), "b", 1.5)] == [
+        "1",
+        "'a'",
+        "True",
+        "'b'",
+        "1.5",
+    ]
