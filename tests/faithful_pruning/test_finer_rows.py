@@ -8,33 +8,42 @@ import pytest
 from oracles import seconds, with_later_thresholds
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler
 
 from ensemble_simplify import FaithfulPruner
 
 X, Y = seconds()
 
 
-def boosted(rows=X):
+def boosted(rows=X, scale=1.0):
     """Trees of which every other one has its thresholds elsewhere between two float32 numbers."""
     model = HistGradientBoostingClassifier(
         max_iter=30, max_leaf_nodes=4, learning_rate=0.3, random_state=0
-    )
-    model.fit(rows, Y)
-    later = with_later_thresholds(model)
+    ).fit(rows, Y)
+    later = with_later_thresholds(model, scale)
     for i in range(0, len(model._predictors), 2):
         model._predictors[i] = later._predictors[i]
     return model
+
+
+def scaled(rows=X):
+    """The same behind a scaler."""
+    scaler = MaxAbsScaler().fit(rows)
+    return Pipeline(
+        [("scaler", scaler), ("model", boosted(scaler.transform(rows), scaler.scale_[0]))]
+    )
 
 
 @pytest.mark.parametrize("max_changes", [None, 0, 1])
 @pytest.mark.parametrize("frame", [False, True])
 def test_they_are_counted(max_changes, frame):
     rows = pd.DataFrame(X, columns=["second", "other"]) if frame else X
-    model = boosted(rows)
+    model = scaled(rows)
     pruner = FaithfulPruner(
         FrozenEstimator(model), max_changes=max_changes, method="heuristic", random_state=0
     ).fit(rows, Y)
-    single = rows.astype(np.float32)
+    single = rows.astype(np.float32).astype(np.float64)
     assert (pruner.predict(single) == model.predict(single)).all()
     wrong = pruner.predict(rows) != model.predict(rows)
     assert wrong.any()
@@ -57,7 +66,7 @@ def test_they_are_counted(max_changes, frame):
 
 def test_none_are_where_float32_represents_the_rows():
     single = X.astype(np.float32).astype(np.float64)
-    pruner = FaithfulPruner(FrozenEstimator(boosted()), max_changes=0, random_state=0)
+    pruner = FaithfulPruner(FrozenEstimator(scaled()), max_changes=0, random_state=0)
     pruner.fit(single, Y)
     assert pruner.n_exceptions_ == 0
     assert pruner.covers(single).all()
@@ -65,7 +74,7 @@ def test_none_are_where_float32_represents_the_rows():
 
 
 def test_held_out_rows_are_asked_as_they_are():
-    model = boosted()
+    model = scaled()
     pruner = FaithfulPruner(
         FrozenEstimator(model), max_changes=0, validation_fraction=0.5, random_state=0
     ).fit(X, Y)
@@ -78,11 +87,26 @@ def test_held_out_rows_are_asked_as_they_are():
 def test_tolerance_is_about_what_is_promised():
     """Finer rows that no pruned ensemble answers alike leave the choice to the others."""
     pruner = FaithfulPruner(
-        FrozenEstimator(boosted()), max_changes=0, tolerance=1e-9, random_state=0
+        FrozenEstimator(scaled()), max_changes=0, tolerance=1e-9, random_state=0
     ).fit(X, Y)
     assert pruner.n_exceptions_ > 0
-    single = X.astype(np.float32)
+    single = X.astype(np.float32).astype(np.float64)
     assert (pruner.predict(single) == pruner.estimator_.predict(single)).all()
+
+
+@pytest.mark.parametrize("max_changes", [None, 1])
+def test_doubles_are_promised_where_both_compare_them(max_changes):
+    model = boosted()
+    pruner = FaithfulPruner(
+        FrozenEstimator(model), max_changes=max_changes, method="heuristic", random_state=0
+    ).fit(X, Y)
+    assert pruner.n_trees_ < 30
+    assert pruner.n_exceptions_ == 0
+    assert pruner.covers(X).all()
+    rows = np.repeat(X, 20, axis=0)
+    rows[:, 0] += np.random.RandomState(0).uniform(-200, 200, len(rows))
+    assert (pruner.predict(rows) == model.predict(rows)).all()
+    assert "every finite input" in repr(pruner.verify())
 
 
 def test_forests_round_themselves():
