@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from oracles import seconds, with_later_thresholds
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import is_monotone, nearest_flip, sufficient_box
@@ -19,17 +21,27 @@ def boosted(rows=X):
     )
 
 
+def scaled(rows=X):
+    """The same behind a scaler: it is followed on the numbers that float32 represents."""
+    scaler = MaxAbsScaler().fit(rows)
+    return Pipeline([("scaler", scaler), ("model", boosted(scaler.transform(rows)))])
+
+
+KINDS = {"boosted": boosted, "scaled": scaled}
+
+
 def finer_rows(model):
     """Rows that the model answers otherwise once they are rounded."""
-    found = np.flatnonzero(model.predict(X) != model.predict(X.astype(np.float32)))
+    found = np.flatnonzero(model.predict(X) != model.predict(X.astype(np.float32).astype(float)))
     assert found.size
     return X[found]
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("frame", [False, True])
-def test_a_box_has_the_class_of_the_row(frame):
+def test_a_box_has_the_class_of_the_row(kind, frame):
     rows = pd.DataFrame(X, columns=["second", "other"]) if frame else X
-    model = boosted(rows)
+    model = KINDS[kind](rows)
     rng = np.random.RandomState(0)
     some = np.tile(X, (20, 1)) + np.column_stack(
         [rng.uniform(-200, 200, 20 * len(X)), np.zeros(20 * len(X))]
@@ -41,19 +53,23 @@ def test_a_box_has_the_class_of_the_row(frame):
         assert (model.predict(some)[box.contains(some)] == own).all()
         # and so says the rule, of doubles
         if 0 in box.features or "second" in box.features:
-            low = float(np.nextafter(np.float32(box.low[0]), np.float32(np.inf)))
+            dtype = np.float32 if kind == "scaled" else np.float64
+            low = float(np.nextafter(dtype(box.low[0]), dtype(np.inf)))
             ends = [box.high[0]] if np.isfinite(box.high[0]) else []
             ends += [low] if np.isfinite(box.low[0]) else []
+            assert ends
             for end in ends:
-                assert str(int(end)) in str(box) or f"{end:.9g}" in str(box)
-                at = np.array([[end, row[1]]])
-                assert model.predict(at)[0] == own
+                assert model.predict(np.array([[end, row[1]]]))[0] == own
+                if kind == "scaled":
+                    # as numbers that are in the box themselves
+                    assert str(int(end)) in str(box) or f"{end:.9g}" in str(box)
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("frame", [False, True])
-def test_a_flip_changes_the_row_as_it_was_given(frame):
+def test_a_flip_changes_the_row_as_it_was_given(kind, frame):
     rows = pd.DataFrame(X, columns=["second", "other"]) if frame else X
-    model = boosted(rows)
+    model = KINDS[kind](rows)
     for row in finer_rows(model):
         flip = nearest_flip(model, pd.DataFrame([row], columns=rows.columns) if frame else row)
         before, after = flip.predictions
@@ -71,34 +87,40 @@ def test_a_row_that_no_rounded_one_stands_for_is_refused():
     """Two thresholds between the same two float32 numbers, and a class of its own between them."""
     second = 1_700_000_000 + 128.0 * np.arange(64)
     y = (np.arange(64) >= 32).astype(int)
-    model = HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=2, min_samples_leaf=1)
-    one = model.fit(second[:, None], y)
-    two = with_later_thresholds(one)
+    scaler = MaxAbsScaler().fit(second[:, None])
+    one = HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=2, min_samples_leaf=1)
+    one.fit(scaler.transform(second[:, None]), y)
+    two = with_later_thresholds(one, scaler.scale_[0])
     # the first tree puts the change early, the second, turned round, late
     flipped = two._predictors[0][0].nodes
     leaf = flipped["is_leaf"] == 1
     flipped["value"][leaf] *= -1.0
+    threshold = one._predictors[0][0].nodes["num_threshold"][0] * scaler.scale_[0]
     one._predictors.append(two._predictors[0])
     one._baseline_prediction = one._baseline_prediction * 0.0 + np.array([[-1e-9]])
-    threshold = one._predictors[0][0].nodes["num_threshold"][0]
+    one = Pipeline([("scaler", scaler), ("model", one)])
     row = np.array([threshold + 1.0])
-    rounded = row.astype(np.float32)
+    rounded = row.astype(np.float32).astype(float)
     assert one.predict(row[None])[0] != one.predict(rounded[None])[0]
     for ask in (sufficient_box, nearest_flip):
         with pytest.raises(ValueError, match="lie between a threshold and the next float32"):
             ask(one, row)
-        assert ask(one, rounded.astype(float)) is not None
+        assert ask(one, rounded) is not None
 
 
 def test_what_is_proven_is_said():
     model = boosted()
     flat = DecisionTreeClassifier(max_depth=1).fit(X[:, 1:], Y)
     assert "proven for every input;" in repr(is_monotone(flat, 0, increasing=False))
-    constant = HistGradientBoostingClassifier(max_iter=3, monotonic_cst=[0, 1]).fit(X, Y)
-    outcome = is_monotone(constant, 1)
-    assert outcome
+    rising = HistGradientBoostingClassifier(max_iter=3, monotonic_cst=[0, 1])
+    assert "proven for every input;" in repr(is_monotone(rising.fit(X, Y), 1))
+    outcome = is_monotone(make_pipeline(MaxAbsScaler(), rising).fit(X, Y), 1)
     assert "proven for every input that float32 represents;" in repr(outcome)
-    for kind, finer in ((model, True), (DecisionTreeClassifier(max_depth=3).fit(X, Y), False)):
+    for kind, finer in (
+        (scaled(), True),
+        (model, False),
+        (DecisionTreeClassifier(max_depth=3).fit(X, Y), False),
+    ):
         flips = [nearest_flip(kind, row, features=[1]) for row in X[:20]]
         none = next(flip for flip in flips if not flip)
         assert ("to numbers that float32 represents flips" in repr(none)) == finer
