@@ -339,19 +339,20 @@ def seconds(n_rows=600, seed=0):
     return X, ((second // 5000 % 2 == 1) ^ (X[:, 1] > 1)).astype(int)
 
 
-def with_later_thresholds(model, scale=1.0):
+def with_later_thresholds(model):
     """A copy of a boosted model by histograms that is the same for numbers of float32, only.
 
-    Its thresholds of the first column, which was divided by a scale, come just before the next
-    float32.
+    Its thresholds of the first column come just before the next float32. The model can be the last
+    step of a pipeline.
     """
     model = deepcopy(model)
-    for predictor in (tree for iteration in model._predictors for tree in iteration):
+    last = model[-1] if hasattr(model, "steps") else model
+    for predictor in (tree for iteration in last._predictors for tree in iteration):
         nodes = predictor.nodes
         first = (nodes["is_leaf"] == 0) & (nodes["feature_idx"] == 0)
-        threshold = nodes["num_threshold"][first] * scale
+        threshold = nodes["num_threshold"][first]
         single = threshold.astype(np.float32)
         below = np.where(single > threshold, np.nextafter(single, np.float32(-np.inf)), single)
         after = np.nextafter(below, np.float32(np.inf)).astype(float)
-        nodes["num_threshold"][first] = (below + 0.99 * (after - below)) / scale
+        nodes["num_threshold"][first] = below + 0.99 * (after - below)
     return model

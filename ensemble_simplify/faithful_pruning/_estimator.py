@@ -36,6 +36,7 @@ from ensemble_simplify.base import (
     report,
     safe_indexing,
     unmoved_by_rounding,
+    warn,
     warn_out_of_time,
 )
 from ensemble_simplify.faithful_pruning._everywhere import Everywhere
@@ -283,6 +284,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             None if sample_weight is None else weight[used],
             default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
         )
+        deadline = deadline_after(self.time_limit)
         model = Model.of(self.estimator_, classifier=True, rows=rows)
         X = encoded(self, model, rows, X)
         self.classes_ = model.forest.classes
@@ -290,7 +292,6 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         weights_can_be_written(self.estimator_)
         domain = promised_domain(self, model, X)
         forest = model.finest if domain is None else domain.read(model.finest)
-        deadline = deadline_after(self.time_limit)
         self._axes = Axes.of(forest)
         counted = used[weight[used] > 0]
         promised = X[counted]
@@ -311,8 +312,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         """Numbers of the rows that are used and of those set aside."""
         candidates = np.flatnonzero(weight > 0)
         n_aside = int(self.validation_fraction * len(candidates))
-        aside = np.sort(rng.permutation(candidates)[:n_aside])
-        return np.setdiff1d(np.arange(len(weight)), aside), aside
+        is_aside = np.zeros(len(weight), dtype=bool)
+        is_aside[rng.permutation(candidates)[:n_aside]] = True
+        return np.flatnonzero(~is_aside), np.flatnonzero(is_aside)
 
     def _is_finer(self, forest, X):
         """Which of the promised training rows ensembles can answer otherwise than their cells."""
@@ -377,8 +379,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _written(self, weights, domain):
         """The ensemble that has some weights, read as a forest inside the domain."""
-        weighed = reweighted(self.estimator_, weights)
-        pruned = Model.of(weighed, rows=self._table, sample=False).finest
+        pruned = Model.of(
+            reweighted(self.estimator_, weights), rows=self._table, check=False
+        ).finest
         return pruned if domain is None else domain.read(pruned)
 
     def _proven(self, search, promise, domain, deadline):
@@ -394,6 +397,13 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             if not search.tied.any():
                 # ties are exact on the grid only, where the mean is about 1 already
                 weights = self._scaled(weights)
+            if not promise.votes.can_be_written(weights):
+                warn(
+                    "Fewer trees need weights under which their votes leave the range of doubles, "
+                    "so all trees are kept. Scale the leaf values of the ensemble down."
+                )
+                search.weights = np.ones(len(weights))
+                continue
             pruned = self._written(weights, domain)
             try:
                 broken = promise.refuted(pruned, deadline)
@@ -415,6 +425,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         try:
             for step in reversed(steps):
                 weights = self._scaled(step.weights)
+                if not promise.votes.can_be_written(weights):
+                    continue
                 pruned = self._written(weights, domain)
                 n = sum(len(row) for row, _ in promise.differences(pruned, deadline))
                 if n > (counted[-1].n_exceptions if counted else 0):
@@ -452,7 +464,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 continue
             own = model.ask(rows)
             for i, w in enumerate(weights):
-                pruned = Model.of(reweighted(self.estimator_, w), sample=False)
+                pruned = Model.of(reweighted(self.estimator_, w), check=False)
                 apart = pruned.ask(rows) != own
                 found[i] = apart if found is differs else 1.0 - apart.mean()
         # what `tolerance` bounds, and rows for a proof
@@ -604,7 +616,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             covered &= within(self._axes.encode_rows(X).T, self._cells, self.max_changes)
         if self._finer_axes is not None:
             both = self.estimator_, self.pruned_estimator_
-            asked = [Model.of(model, rows=self._table, sample=False) for model in both]
+            asked = [Model.of(model, rows=self._table, check=False) for model in both]
             covered = unmoved_by_rounding(self, self._finer_axes, asked, given, covered)
         return covered
 
