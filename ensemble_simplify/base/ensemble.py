@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 from ensemble_simplify.base._scikit_learn import (
     _get_feature_names,
     _is_fitted,
+    safe_indexing,
 )
 from ensemble_simplify.base.limits import (
     warn,
@@ -202,9 +203,26 @@ def promised_rows(estimator, X, dtype="float32"):
     return X, inside & is_promised
 
 
+def unmoved_by_rounding(estimator, axes, models, X, promised):
+    """Which of the `promised` rows some models answer as they do once rounded to float32.
+
+    `X` are the rows as they were given. Only a number between a cut point of the `axes` and the
+    next float32 can be told from the rounded one; models are asked about such rows.
+    """
+    numbers = fitted_rows(estimator, X, any_missing=True, dtype=np.float64)
+    at = np.flatnonzero(promised & axes.between(numbers).any(axis=0))
+    if not at.size:
+        return promised
+    numbers, promised = numbers[at], promised.copy()
+    rows = safe_indexing(X, at) if hasattr(X, "shape") else numbers
+    rounded = numbers.astype(np.float32).astype(np.float64)
+    for model in models:
+        promised[at] &= model.ask_given(rows, numbers) == model.labels(rounded)
+    return promised
+
+
 def answers_to_finer_rows(model, rows, X, promised=None):
     """Class indices that an ensemble answers to training rows as they were given, and rounded.
-
 
     `rows` are for the ensemble, `X` is the same as numbers. None for an ensemble that rounds rows
     to float32 itself. A warning tells of those of the `promised` rows (bool array; None: all) that
@@ -218,17 +236,13 @@ def answers_to_finer_rows(model, rows, X, promised=None):
     apart = given != rounded
     n = int(apart.sum() if promised is None else apart[promised].sum())
     if n:
-        cast = "X.astype(numpy.float32).astype(numpy.float64)"
-        if X.dtype == np.float32:
-            # they are not finer: scalers calculate in the dtype of the rows
-            cast = "X.astype(numpy.float64)"
         warn(
             f"{model.name} compares numbers that are finer than float32, and answers {n} of "
             f"{len(X)} training rows otherwise than the same rows rounded to float32, as "
             "scikit-learn's trees round them. They are no part of the promise, which is about "
             "inputs that float32 represents, and are counted as exceptions. To have none, fit and "
-            f"predict on {cast}, or on columns of fewer digits, such as seconds since the first "
-            "row in place of seconds since 1970."
+            "predict on X.astype(numpy.float32).astype(numpy.float64), or on columns of fewer "
+            "digits, such as seconds since the first row in place of seconds since 1970."
         )
     return given, rounded
 

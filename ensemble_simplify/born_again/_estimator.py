@@ -33,11 +33,11 @@ from ensemble_simplify.base import (
     encoded,
     fit_context,
     fit_or_unwrap,
-    fitted_rows,
     named_rows,
     promised_domain,
     promised_rows,
     report,
+    unmoved_by_rounding,
     warn,
     warn_out_of_time,
 )
@@ -767,8 +767,8 @@ class BornAgainClassifier(
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows; cast to float32. A row is not covered if it lacks a feature that may not be
-            missing, nor if the ensemble compares numbers finer than float32 and the cast could take
-            one across a threshold, nor if it is a pipeline that answers rows of float32 and of
+            missing, nor if the ensemble compares numbers finer than float32 and answers the row
+            otherwise once it is cast, nor if it is a pipeline that answers rows of float32 and of
             float64 by other thresholds, and `X` has another of these dtypes than the rows in
             ``fit``.
 
@@ -785,8 +785,8 @@ class BornAgainClassifier(
         if self.max_changes is not None:
             inside &= self._promise.covers(X)
         if self._finer_axes is not None:
-            finer = fitted_rows(self, given, any_missing=True, dtype=np.float64)
-            inside &= ~self._finer_axes.between(finer).any(axis=0)
+            asked = Model.of(self.estimator_, voting=self.voting, rows=self._table, check=False)
+            inside = unmoved_by_rounding(self, self._finer_axes, [asked], given, inside)
         return inside
 
     def at(self, *, n_leaves: int | None = None, tolerance: float | None = None) -> Self:

@@ -30,12 +30,12 @@ from ensemble_simplify.base import (
     finiteness,
     fit_context,
     fit_or_unwrap,
-    fitted_rows,
     named_rows,
     promised_domain,
     promised_rows,
     report,
     safe_indexing,
+    unmoved_by_rounding,
     warn,
     warn_out_of_time,
 )
@@ -321,9 +321,6 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         self._finer_axes = self._axes if forest.is_finer else None
         if not forest.is_finer:
             return np.zeros(len(X), dtype=bool)
-        if X.dtype == np.float32:
-            # scalers calculate in the dtype of the rows
-            return np.ones(len(X), dtype=bool)
         return self._axes.between(X).any(axis=0)
 
     # ------------------------------------------------------------------ search
@@ -608,19 +605,20 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         ndarray of bool, shape (n_samples,)
             Whether a row lies in a cell that differs from that of a promised training row on
             at most `max_changes` features, and inside the domain. Values between the same
-            cut points of the ensemble count as equal. With an ensemble that compares numbers finer
-            than the cells (see Notes), rows with a number between a cut point and the next float32
-            are not covered, nor are rows of float32 if it was fitted on rows of float64, or the
-            other way round, and tells these apart.
+            cut points of the ensemble count as equal. Rows are not covered that an ensemble answers
+            otherwise once they are rounded to float32, if it compares numbers finer than the cells
+            (see Notes), nor are rows of float32 if it was fitted on rows of float64, or the other
+            way round, and tells these apart.
         """
         given = X
         X, covered = promised_rows(self, X, self._axes.row_dtype)
+        if self.max_changes is not None:
+            covered &= within(self._axes.encode_rows(X).T, self._cells, self.max_changes)
         if self._finer_axes is not None:
-            finer = fitted_rows(self, given, any_missing=True, dtype=np.float64)
-            covered &= ~self._finer_axes.between(finer).any(axis=0)
-        if self.max_changes is None:
-            return covered
-        return covered & within(self._axes.encode_rows(X).T, self._cells, self.max_changes)
+            both = self.estimator_, self.pruned_estimator_
+            asked = [Model.of(model, rows=self._table, check=False) for model in both]
+            covered = unmoved_by_rounding(self, self._finer_axes, asked, given, covered)
+        return covered
 
     def verify(
         self, X: ArrayLike | None = None, *, time_limit: float | None = None

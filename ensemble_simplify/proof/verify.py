@@ -78,12 +78,14 @@ def verify(
         input and, near rows of `X`, missing values in columns of `X` that have some; with them,
         levels that a model takes for missing values because it never saw them.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Rows near which the models are compared; needed with `max_changes`.
+        Rows near which the models are compared; needed with `max_changes`. First, both models are
+        asked about the rows themselves, as they are given: a difference there is a counterexample.
     max_changes : int or None, default=None
         Compare every point that differs from some row of `X` in at most this many features,
         whatever values these take. 0: the rows alone. 1: every change of one feature. All these
         points are tried, so the time grows as the product of the numbers of thresholds of that many
-        features. None: every input counts.
+        features. (Where models are followed on float32 numbers only, near the rows rounded to
+        these.) None: every input counts.
     atol, rtol : float or None, default=None
         Absolute and relative tolerance for numbers. Answers a and b of the two models count as
         equal if ``abs(a - b) <= atol + rtol * abs(b)``, as in :func:`numpy.isclose`. For

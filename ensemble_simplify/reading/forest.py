@@ -370,7 +370,7 @@ def _assemble(reading, n_features, estimator):
     nodes.check_structure()
     nodes.check_values(reading.vote)
     offsets, tree_of, inner = nodes.offsets, nodes.tree_of, nodes.inner
-    all_float32 = all(tree.dtype == "float32" and not tree.folded for tree in reading.trees)
+    all_float32 = all(tree.dtype == "float32" and not tree.rescaled for tree in reading.trees)
     return Forest(
         n_features=n_features,
         classes=None if reading.classes is None else np.asarray(reading.classes),

@@ -80,6 +80,8 @@ class Transformers:
         Number of input columns.
     source : ndarray of intp, shape (number of output columns,)
         The input column that each output column is made of.
+    rescaled : ndarray of bool, shape (number of output columns,)
+        Output columns of other numbers than the input's.
     table : Table or None
         The input columns, if some of them have levels.
     filled : ndarray of bool, shape (n_features,)
@@ -104,6 +106,7 @@ class Transformers:
         for name, step in self._steps:
             made = self._made(name, step, *made)
         self.source, state = made
+        self.rescaled = state == _SCALED
         self.table = None
         # a column that is used without an encoder has no code for unknown levels: refuse these
         self._refuses[self.source[state != _ENCODED]] = True

@@ -619,7 +619,9 @@ def _read_pipeline(estimator, within, rows=None):
         np.concatenate([tree.threshold[nodes] for tree, nodes in zip(trees, tests, strict=True)]),
         np.repeat([tree.dtype == "float32" for tree in trees], np.diff(ends, prepend=0)),
     )
+    rescaled = transformers.rescaled[np.concatenate(features)]
     for tree, nodes, end in zip(trees, tests, ends, strict=True):
+        tree.rescaled = bool(rescaled[end - len(nodes) : end].any())
         columns = np.arange(tree.n_features) if tree.columns is None else tree.columns
         tree.columns = transformers.source[columns]
         _fold_tests(tree, nodes, folded, end - len(nodes))

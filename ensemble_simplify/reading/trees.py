@@ -25,8 +25,9 @@ class Tree:
     the node is in `missing_left` (None: none is). Features are numbered as the tree knows them;
     `columns` are those of the ensemble (None: the same).
     `estimator` is the scikit-learn tree, if it is one. `folded`: thresholds are float32 numbers
-    that decide only for float32 numbers as the tree does; `by_dtype`: for those of the other of
-    float32 and float64, some decide otherwise.
+    that decide for float32 numbers as the tree does; `rescaled`: for other numbers, some decide
+    otherwise, even once these are rounded; `by_dtype`: for those of the other of float32 and
+    float64, some decide otherwise.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Tree:
     estimator: object = None
     dtype: str = "float32"
     folded: bool = False
+    rescaled: bool = False
     by_dtype: bool = False
     missing_left: np.ndarray | None = None
 
