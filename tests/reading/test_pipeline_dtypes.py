@@ -205,6 +205,11 @@ def test_frames_of_several_dtypes(kinds, by_column):
     tree.fit(frame, y)
     np.testing.assert_array_equal(tree.predict(frame), pipeline.predict(frame))
     assert tree.verify().equal
+    assert tree.set_params(max_changes=1).fit(frame, y).verify().equal
+    flip = nearest_flip(pipeline, frame.iloc[[0]], max_changes=2).row
+    if not hasattr(flip, "columns"):
+        flip = pd.DataFrame(flip[None], columns=["a", "b"])
+    assert pipeline.predict(flip) != pipeline.predict(frame.iloc[[0]])
 
 
 def test_dtypes_that_cannot_be_followed_are_refused():
