@@ -243,9 +243,10 @@ class Transformers:
 
     def _check_dtypes(self, rows):
         """Refuse dtypes in which the steps answer otherwise than in those of `transform`."""
-        if not any(kind in (np.float16, np.float32) for kind in self._given.dtypes or ()):
+        kinds = self._given.dtypes or ()
+        if not any(kind in (np.float16, np.float32) for kind in kinds):
             return
-        if np.float16 not in self._given.dtypes:
+        if np.float16 not in kinds:
             if not hasattr(rows, "columns"):
                 return
             try:
