@@ -280,7 +280,7 @@ def _of_table(case, row):
     """A counterexample in the form in which models are asked."""
     if hasattr(row, "columns") or row.ndim == 2:
         return row
-    return case.table([row[j : j + 1] for j in range(len(row))], dtype=np.float64)
+    return case.table([row[j : j + 1] for j in range(len(row))], dtype=row.dtype)
 
 
 def check_verify(case, rng):

@@ -96,7 +96,7 @@ class SufficientBox:
         """Which rows are in the box, and in the domain.
 
         Rows of numbers that float32 does not represent are left out if rounding could take them
-        across a side.
+        across a threshold of the model.
 
         Parameters
         ----------
@@ -125,6 +125,8 @@ class SufficientBox:
             below, above = float32_floor(known), -float32_floor(-known)
         inside = np.where(absent, self.missing, (self.low < below) & (above <= self.high))
         found: Any = inside.all(axis=1)
+        if audited.finer:
+            found &= ~audited.axes.between(X).any(axis=0)
         if audited.inside is not None:
             found &= audited.inside.contains(rounded)
         return found

@@ -241,7 +241,7 @@ def nearest_flip(
         predictions += (plain(after),)
         shown = audited.table.shown(both)
         changes = _changes(audited, both, shown)
-        changed = shown[1] if audited.table.is_plain else audited.table.shown(both[1:])
+        changed = shown[1] if audited.table.is_uniform else audited.table.shown(both[1:])
     return NearestFlip(
         row=changed,
         changes=changes,

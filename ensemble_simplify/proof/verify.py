@@ -224,8 +224,8 @@ def _shown(row, table, X):
     These are levels, or numbers of several types in a frame.
     """
     table = table if X is None else table.like(X)
-    plain = table.is_plain and len(set(table.dtypes or ())) < 2
-    return table.shown(row[None])[0] if plain else table.decode(row[None])
+    shown = table.shown(row[None])
+    return shown[0] if table.is_uniform else shown
 
 
 def _tolerance(models, voting, atol, rtol):

@@ -246,9 +246,10 @@ class Transformers:
 
     def _check_dtypes(self, rows):
         """Refuse dtypes in which the steps answer otherwise than in those of `transform`."""
-        if not any(kind in (np.float16, np.float32) for kind in self._given.dtypes or ()):
+        kinds = self._given.dtypes or ()
+        if not any(kind in (np.float16, np.float32) for kind in kinds):
             return
-        if np.float16 not in self._given.dtypes:
+        if np.float16 not in kinds:
             if not hasattr(rows, "columns"):
                 return
             try:
@@ -285,9 +286,11 @@ class Transformers:
             ends[:, self.table.categorical] = 0.0
         ends = self.transform(ends)
         falls = (ends[0] > ends[1])[feature] & numbers
-        tests, other = (feature, threshold, single), self._in_the_other_dtype()
+        tests, others = (feature, threshold, single), self._in_other_dtypes()
         missing = self._at_missing(*tests)
-        by_dtype = not all(map(np.array_equal, missing, other._at_missing(*tests)))
+        by_dtype = any(
+            not all(map(np.array_equal, missing, other._at_missing(*tests))) for other in others
+        )
         folded = np.full(n_tests, np.inf)
         order = np.flatnonzero(numbers)
         order = order[np.argsort(source[order], kind="stable")]
@@ -300,22 +303,26 @@ class Transformers:
             if part.size:
                 tests = (row[part] - begin, feature[part]), threshold[part], single[part]
                 last = last_float32(self._below(*tests, falls[part]), len(part))
-                by_dtype = by_dtype or not _ends_at(last, other._below(*tests, falls[part]))
+                by_dtype = by_dtype or not all(
+                    _ends_at(last, other._below(*tests, falls[part])) for other in others
+                )
                 folded[part] = last
         return Folded(folded, falls, sets, *missing, by_dtype)
 
-    def _in_the_other_dtype(self):
-        """The same for rows of float64, where they are float32 here, and the other way round."""
-        other, given = copy.copy(self), self._given
+    def _in_other_dtypes(self):
+        """The same for rows of float64 alone and of float32 alone, but for what it is itself."""
+        given, others = self._given, []
         kinds = given.dtypes or (None,) * len(given)
-        numbers = [own is None for own in given.levels]
-        narrow = any(own and kind is not None for own, kind in zip(numbers, kinds, strict=True))
-        kinds = [
-            kind if not own else None if narrow else np.float32
-            for own, kind in zip(numbers, kinds, strict=True)
-        ]
-        other._given = replace(given, dtypes=tuple(kinds))
-        return other
+        for dtype in (None, np.float32):
+            own = tuple(
+                dtype if levels is None else kind
+                for levels, kind in zip(given.levels, kinds, strict=True)
+            )
+            if own != kinds:
+                other = copy.copy(self)
+                other._given = replace(given, dtypes=own)
+                others.append(other)
+        return others
 
     def _sets(self, tests, feature, threshold, single):
         """For each test of a column with levels: which codes pass, which come out as NaN."""

@@ -152,6 +152,11 @@ class Table:
         return not self.as_objects and all(own is None for own in self.levels)
 
     @property
+    def is_uniform(self):
+        """Whether it holds numbers of one type alone, so that an array can stand for it."""
+        return self.is_plain and len(set(self.dtypes or ())) < 2
+
+    @property
     def narrow(self):
         """Which columns hold numbers in a dtype that is narrower than float64, as a bool array."""
         kinds = zip(self.levels, self.dtypes or (None,) * len(self), strict=True)
@@ -338,11 +343,10 @@ class Table:
         return frame
 
     def shown(self, rows):
-        """Rows of numbers as a user knows them: numbers, unless some column has levels."""
-        if not self.is_plain:
+        """Rows of numbers as a user knows them: an array, if one type of numbers will do."""
+        if not self.is_uniform:
             return self.decode(rows)
-        kinds = set(self.dtypes or (None,))
-        return rows if len(kinds) > 1 or None in kinds else rows.astype(kinds.pop())
+        return rows if self.dtypes is None else rows.astype(self.dtypes[0])
 
     def rounded(self, rows):
         """Rows with the codes that drawn numbers are next to, in columns with levels."""

@@ -205,6 +205,21 @@ def test_frames_of_several_dtypes(kinds, by_column):
     tree.fit(frame, y)
     np.testing.assert_array_equal(tree.predict(frame), pipeline.predict(frame))
     assert tree.verify().equal
+    assert tree.set_params(max_changes=1).fit(frame, y).verify().equal
+    flip = nearest_flip(pipeline, frame.iloc[[0]], max_changes=2).row
+    if not hasattr(flip, "columns"):
+        flip = pd.DataFrame(flip[None], columns=["a", "b"])
+    assert pipeline.predict(flip) != pipeline.predict(frame.iloc[[0]])
+
+
+def test_both_dtypes_are_other_ones_to_a_frame_of_both():
+    X, y = whole_numbers()
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    pipeline = make_pipeline(StandardScaler(), FOREST).fit(frame, y)
+    tree = BornAgainClassifier(FrozenEstimator(pipeline), method="heuristic", random_state=0)
+    tree.fit(frame.astype({"a": "float32"}), y)
+    assert tree.covers(frame.astype({"a": "float32"})).all()
+    assert not tree.covers(frame.astype("float32")).any()
 
 
 def test_dtypes_that_cannot_be_followed_are_refused():
