@@ -3,8 +3,8 @@
 `thresholds` makes thresholds float32-exact, and `tree_nodes` holds one tree as arrays. `axes` turns
 values into codes and back, and `domain` says which inputs can occur. Kernels: `_preorder` lists the
 nodes of a tree, `_regions` restricts and overlays trees over axes, `_cells` says what a forest
-answers on cells, `_boxes` bounds what trees can add inside a box, and `_sweep` searches a sorted
-column for the best split.
+answers on cells, `_gaps` where splits lie among rows, `_boxes` bounds what trees can add inside a
+box, and `_sweep` searches a sorted column for the best split.
 """
 
 from ensemble_simplify.grid._cells import (

@@ -9,9 +9,11 @@ the others, on whose side no comparison is true. Trees over axes are the arrays 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 
+from ensemble_simplify.grid._cells import Stopped
 from ensemble_simplify.grid._regions import encode_trees, with_sizes
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
@@ -171,16 +173,16 @@ class Axes:
         last = self.n_cuts
         return np.zeros_like(last), last
 
-    @property
-    def n_cells(self):
-        """Number of cells, as a float: it may be astronomic."""
-        return float(np.prod(np.array(self.shape, dtype=float)))
+    def encode_rows(self, X, deadline=np.inf):
+        """Codes of rows, rounded to `row_dtype`, as an int32 array of shape (n_axes, n_rows).
 
-    def encode_rows(self, X):
-        """Codes of rows, rounded to `row_dtype`, as an int32 array of shape (n_axes, n_rows)."""
+        Raises `Stopped` when the deadline, on the clock of ``time.monotonic()``, has passed.
+        """
         X = X.astype(self.row_dtype, copy=False)
         codes = np.empty((len(self.cuts), X.shape[0]), dtype=np.int32)
         for axis, (feature, cuts) in enumerate(zip(self.features, self.cuts, strict=True)):
+            if deadline < np.inf and monotonic() >= deadline:
+                raise Stopped
             codes[axis] = np.searchsorted(cuts, X[:, feature], side="left")
         return codes
 

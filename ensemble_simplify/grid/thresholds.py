@@ -14,6 +14,8 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 import numpy as np
 
+from ensemble_simplify.grid._gaps import gaps_of_splits
+
 #: The largest finite float32, as a float.
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -126,45 +128,56 @@ def cut_points(feature, threshold, n_features, missing=None, dtype="float32"):
     return points
 
 
-def merged_thresholds(forest, X):
+def merged_thresholds(forest, X, deadline=np.inf):
     """Thresholds of all nodes with as few distinct values as leave every row on its path.
 
     A node can have any threshold from the largest value that it sends left up to, but not
     including, the smallest that it sends right. Each feature gets the fewest float32 values that
-    hit all these intervals, thresholds of its own where possible.
+    hit all these intervals, thresholds of its own where possible. Trees that are not reached before
+    the deadline, on the clock of ``time.monotonic()``, keep their thresholds.
     """
-    columns = np.asarray(X, dtype=np.float32).astype(np.float64).T
-    low, high = np.full(forest.n_nodes, -np.inf), np.full(forest.n_nodes, np.inf)
-    stack = [(root, np.arange(columns.shape[1])) for root in forest.offsets[:-1]]
-    while stack:
-        node, rows = stack.pop()
-        if forest.left[node] < 0:
-            continue
-        x = columns[forest.feature[node], rows]
-        goes_left = x <= forest.threshold[node]
-        low[node] = x.max(where=goes_left, initial=-np.inf)
-        high[node] = x.min(where=x > forest.threshold[node], initial=np.inf)
-        if forest.missing_left is not None and forest.missing_left[node]:
-            goes_left |= np.isnan(x)
-        stack.append((forest.left[node], rows[goes_left]))
-        stack.append((forest.right[node], rows[~goes_left]))
+    to_left = forest.missing_left
+    low, high, n_done = gaps_of_splits(
+        forest.offsets,
+        forest.left,
+        forest.right,
+        forest.feature,
+        forest.threshold,
+        (np.zeros(forest.n_nodes, dtype=bool) if to_left is None else to_left).view(np.uint8),
+        np.ascontiguousarray(X, dtype=np.float32),
+        deadline,
+    )
     threshold = forest.threshold.copy()
     movable = (forest.left >= 0) & (np.abs(threshold) < FLOAT32_MAX)
-    for j in np.unique(forest.feature[movable]):
-        nodes = np.flatnonzero(movable & (forest.feature == j))
-        nodes = nodes[np.argsort(high[nodes], kind="stable")]
-        while len(nodes):
-            end = high[nodes[0]]
-            hit = low[nodes] < end
-            start = low[nodes[hit]].max()
-            own = np.sort(forest.threshold[nodes[hit]])
-            own = own[(own >= start) & (own < end)]
-            if len(own):
-                threshold[nodes[hit]] = own[len(own) // 2]
-            else:
-                threshold[nodes[hit]] = float32_floor(start + (end - start) / 2)
-            nodes = nodes[~hit]
+    movable[forest.offsets[n_done] :] = False
+    nodes = np.flatnonzero(movable)
+    nodes = nodes[np.lexsort((low[nodes], forest.feature[nodes]))]
+    for part in np.split(nodes, np.flatnonzero(np.diff(forest.feature[nodes])) + 1):
+        threshold[part] = _fewest(low[part], high[part], forest.threshold[part])
     return threshold
+
+
+def _fewest(low, high, own):
+    """Fewest float32 values of which each interval, sorted by `low`, holds one, for each interval.
+
+    Intervals are ``[low, high)``; each holds its `own` value, and these are taken where possible.
+    """
+    chosen = np.empty(len(low))
+    # the first end among the intervals from each one on
+    first_end = np.minimum.accumulate(high[::-1])[::-1]
+    i = 0
+    while i < len(low):
+        end = first_end[i]
+        stop = int(np.searchsorted(low, end, side="left"))
+        start = low[stop - 1]
+        among = np.sort(own[i:stop])
+        among = among[(among >= start) & (among < end)]
+        if len(among):
+            chosen[i:stop] = among[len(among) // 2]
+        else:
+            chosen[i:stop] = float32_floor(start + (end - start) / 2)
+        i = stop
+    return chosen
 
 
 def shortest_decimal(lo):

@@ -14,7 +14,7 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.grid import Axes, Stopped
+from ensemble_simplify.grid import Axes, Stopped, distinct_rows
 from ensemble_simplify.proof.changed_boxes import same_trees
 from ensemble_simplify.proof.forest_pair import Space, common_labels, points_in
 from ensemble_simplify.proof.given_rows import differ
@@ -136,8 +136,12 @@ def compare_numbers(models, inside, tolerance, given, max_changes, deadline, max
             row = points_in(axes, inside, found.cell[None])[0]
     else:
         X = given.rounded(axes.row_dtype)
-        cells, first = _cells_of(axes, X)
-        found = closeness.near(cells[first], min(max_changes, len(axes.shape)), deadline)
+        found = closeness.found
+        try:
+            cells, first = _cells_of(axes, X, deadline)
+            found = closeness.near(cells[first], min(max_changes, len(axes.shape)), deadline)
+        except Stopped:
+            found.bound, found.reason = closeness.furthest(), "time"
         if found.cell is not None:
             row_of = int(first[found.row])
             row = _moved(X[row_of], cells[row_of], found.cell, axes, inside)
@@ -258,9 +262,9 @@ def _compare_near(forests, inside, given, max_changes, deadline):
     if _add_up_alike(same, forests[0].sums):
         return True, None, None
     X = given.rounded(axes.row_dtype)
-    cells, first = _cells_of(axes, X)
     max_changes = min(max_changes, len(axes.shape))
     try:
+        cells, first = _cells_of(axes, X, deadline)
         for row, found in differences(*models, cells[first], axes.shape, max_changes, deadline):
             if len(row):
                 original = first[row[0]]
@@ -274,11 +278,13 @@ def _compare_near(forests, inside, given, max_changes, deadline):
     return True, None, None
 
 
-def _cells_of(axes, X):
-    """Cells of rows, int32 of shape (n_rows, n_axes), and the first row in each of them."""
-    cells = np.ascontiguousarray(axes.encode_rows(X).T)
-    _, first = np.unique(cells, axis=0, return_index=True)
-    return cells, np.sort(first)
+def _cells_of(axes, X, deadline):
+    """Cells of rows, int32 of shape (n_rows, n_axes), and the first row in each of them.
+
+    Raises `Stopped` when the deadline has passed.
+    """
+    cells = np.ascontiguousarray(axes.encode_rows(X, deadline).T)
+    return cells, np.sort(distinct_rows(cells)[0])
 
 
 def _moved(x, cell, target, axes, inside):

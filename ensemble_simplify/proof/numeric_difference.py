@@ -202,10 +202,14 @@ class Closeness:
         found = self.found
         # a bound on every point, until all points near the rows have been seen
         found.bound = self.furthest()
-        apart = self.ask(cells)
-        if apart.any():
-            found.outcome, found.row = False, int(apart.argmax())
-            return found
+        for i in range(0, len(cells), ASKED):
+            if monotonic() >= deadline:
+                found.reason = "time"
+                return found
+            apart = self.ask(cells[i : i + ASKED])
+            if apart.any():
+                found.outcome, found.row = False, i + int(apart.argmax())
+                return found
         top = 0.0
         shape = self.axes.shape
         step = max(1, LINE_NUMBERS // (max(shape) * 2 * self.n_outputs))

@@ -1,7 +1,7 @@
 """What a fitted model means: its trees, its sums, its decision, its table.
 
 `model` is the way in: `Model.of` reads a model into a `forest`, through which `_routes` sends rows,
-and asks the model itself.
+and asks the model itself; `sample` checks that both answer alike.
 `sklearn`, `boosting` and `onnx_treelite` know where ensembles keep their trees, `pipelines` what
 transformers do before; all answer with `trees`, in which `_category_splits` turns tests of sets of
 codes into thresholds.

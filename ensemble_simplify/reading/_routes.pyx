@@ -9,19 +9,20 @@ from ensemble_simplify._typedefs cimport (
     float32_t, float64_t, int32_t, intp_t, should_stop, uint8_t,
 )
 
-ctypedef fused entry:
-    float32_t
-    float64_t
-
 # Steps between two looks at the clock, at most.
 cdef intp_t POLL = 1 << 20
 
 
+ctypedef fused number_t:
+    float32_t
+    float64_t
+
+
 cdef struct Packed:
+    float64_t threshold
     int32_t left            # within its tree; -1 in leaves
     int32_t right
     int32_t feature
-    float64_t threshold
     bint missing_left
 
 
@@ -41,7 +42,7 @@ cdef void pack(
 
 
 def route(
-    const entry[:, ::1] X,
+    const number_t[:, ::1] X,
     const intp_t[::1] offsets,
     const intp_t[::1] left,
     const intp_t[::1] right,
@@ -55,7 +56,7 @@ def route(
     cdef intp_t n_rows = X.shape[0], n_trees = offsets.shape[0] - 1, t, i, steps = 0
     cdef bint has_missing = missing_left is not None, late = False
     cdef int32_t at
-    cdef float64_t x
+    cdef number_t x
     cdef vector[Packed] nodes
     cdef Packed *node
     with nogil:

@@ -146,8 +146,7 @@ class Forest:
         leaves = np.empty((self.n_trees, X.shape[0]), dtype=np.int32)
         missing_left = None if self.missing_left is None else self.missing_left.view(np.uint8)
         nodes = self.offsets, self.left, self.right, self.feature
-        threshold = self.threshold.astype(self.row_dtype).astype(np.float64)
-        if not route(X, *nodes, threshold, missing_left, leaves, deadline):
+        if not route(X, *nodes, self.threshold, missing_left, leaves, deadline):
             raise Stopped
         return leaves
 
@@ -171,7 +170,11 @@ class Forest:
         return np.concatenate(parts)
 
     def decide_at(self, nodes):
-        """Classes, or values, of rows by their nodes in all trees, of shape (n_trees, n_rows)."""
+        """Classes, or values, of rows by their nodes in all trees: of shape (n_trees, n_rows)."""
+        return self.decide(self.sums_at(nodes))
+
+    def sums_at(self, nodes):
+        """The function ``sums`` for `decide`, of rows by their nodes in all trees."""
 
         def sums(start, stop, init):
             total = np.zeros((nodes.shape[1], self.n_scores))
@@ -181,7 +184,7 @@ class Forest:
                 total += self.value[nodes[tree]]
             return total
 
-        return self.decide(sums)
+        return sums
 
     def nodes_of(self, vote):
         """Nodes of the trees of a vote, as a slice."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -13,6 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.reading.forest import read_forest
 from ensemble_simplify.reading.pipelines import _numbers, unwrap
+from ensemble_simplify.reading.sample import check_sample
 from ensemble_simplify.reading.sklearn import own_table, table_of
 from ensemble_simplify.reading.table import Table, is_plain
 
@@ -49,11 +51,13 @@ class Model:
         self._asked, self._n_jobs = _in_order(estimator)
 
     @classmethod
-    def of(cls, fitted, *, voting="estimator", classifier=False, rows=None):
+    def of(cls, fitted, *, voting="estimator", classifier=False, rows=None, check=True):
         """Read a fitted model; see `read_forest`. With `classifier`, regressors raise TypeError.
 
         It is read for the dtypes in which some `rows`, or the columns of a table, come. None: for
-        those that an estimator of this package was fitted on, or float64.
+        those that an estimator of this package was fitted on, or float64. With `check`, a model
+        that answers otherwise than its trees raises TypeError, too: see `check_sample`. What was
+        checked before, or was made by this package, needs no check.
         """
         estimator = unwrap(fitted)
         rows = own_table(estimator) if rows is None else rows
@@ -66,7 +70,10 @@ class Model:
         table = table_of(estimator, forest)
         if rows is not None and forest.table.by_dtype:
             table = table.like(rows)
-        return cls(estimator, table, forest, voting)
+        model = cls(estimator, table, forest, voting)
+        if check and voting == "estimator":
+            check_sample(model)
+        return model
 
     @classmethod
     def unread(cls, fitted):
@@ -178,15 +185,19 @@ def common_table(models, X=None):
             f"model_a was fitted on {widths[0]} features, but model_b on {widths[1]}. Compare "
             "models of the same columns."
         )
-    table = Table.common([model.table for model in models])
+    asked = any(model.forest is None for model in models)
+    table = Table.common([model.table for model in models], any_levels=asked)
+    if asked and not table.is_plain:
+        # both are only asked, in the same words
+        for model in models:
+            model.table = table
     if X is None:
         X = next((model.table for model in models if model.table.dtypes), None)
-    if X is None:
-        return table
-    for model in models:
-        model.take(X)
+    if X is not None:
+        for model in models:
+            model.take(X)
     if any(model.forest is not None and model.forest.table.by_dtype for model in models):
-        table = table.like(X)
+        table = replace(table if X is None else table.like(X), by_dtype=True)
     return table
 
 

@@ -258,7 +258,7 @@ class Transformers:
                 return
             if same:
                 return
-        kinds = list(dict.fromkeys(map(str, getattr(rows, "dtypes", [rows.dtype]))))
+        kinds = dict.fromkeys(map(str, rows.dtypes if hasattr(rows, "columns") else [rows.dtype]))
         raise TypeError(
             f"The rows have columns of {', '.join(kinds)}, for which a Pipeline's steps round in a "
             "way that is not read. Give X.astype(numpy.float64), or numpy.float32, in fit and "
@@ -472,13 +472,15 @@ _SEARCHES = (GridSearchCV, RandomizedSearchCV)
 
 def unwrap(estimator):
     """What stands inside ``FrozenEstimator`` or a fitted search, however often it was wrapped."""
-    while True:
+    # a predict that was set by hand answers, and not what is inside
+    while "predict" not in getattr(estimator, "__dict__", ()):
         if isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
         elif type(estimator) in _SEARCHES and hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         else:
-            return estimator
+            break
+    return estimator
 
 
 def owner_of(kind, method):

@@ -41,7 +41,14 @@ from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
 from ensemble_simplify.reading.pipelines import Transformers, owner_of, unwrap
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, as_thresholds, name_of, spread
+from ensemble_simplify.reading.trees import (
+    Reading,
+    Tree,
+    as_thresholds,
+    constant_tree,
+    name_of,
+    spread,
+)
 
 # What this package's estimators wrap: their ``predict`` is the predict of one of these.
 _WRAPPED = ("decision_tree_", "pruned_estimator_")
@@ -75,7 +82,7 @@ def readable(estimator):
     ensemble that it wraps and whose ``predict`` is its own. Everything else stands for itself.
     """
     estimator = unwrap(estimator)
-    while _is_ours(type(estimator)):
+    while _is_ours(estimator):
         inner = [name for name in _WRAPPED if hasattr(estimator, name)]
         if not inner:
             break
@@ -83,14 +90,72 @@ def readable(estimator):
     return estimator
 
 
-def _is_ours(kind):
-    """Whether a class has its ``predict`` from this package."""
-    if not hasattr(kind, "predict"):
+def _is_ours(estimator):
+    """Whether an estimator has its ``predict`` from this package."""
+    kind = type(estimator)
+    if not hasattr(kind, "predict") or "predict" in vars(estimator):
         return False
     return owner_of(kind, "predict").__module__.partition(".")[0] == _PACKAGE
 
 
 _PACKAGE = __name__.partition(".")[0]
+
+
+def has_own_methods(estimator):
+    """Whether a model and its members predict with the methods of the libraries they come from.
+
+    None of them was overridden, or replaced by hand in an object or in its class.
+    """
+    kinds, todo = set(), [estimator]
+    while todo:
+        one = unwrap(todo.pop())
+        if not _ANSWERING.isdisjoint(getattr(one, "__dict__", ())):
+            return False
+        kinds.add(type(one))
+        if _is_ours(one):
+            todo += [getattr(one, name) for name in _WRAPPED if hasattr(one, name)]
+        elif isinstance(one, Pipeline):
+            todo += [step for _, step in one.steps]
+        else:
+            todo += _parts(one)
+    return all(_is_own(kind, method) for kind in kinds for method in _ANSWERING)
+
+
+# What readers know the arithmetic of.
+_ANSWERING = frozenset(("predict", "predict_proba", "decision_function", "transform"))
+
+
+def _is_own(kind, method):
+    """Whether a class, if it has a method, has it as its library wrote it."""
+    if not hasattr(kind, method):
+        return True
+    owner = owner_of(kind, method)
+    if owner.__module__.partition(".")[0] not in _LIBRARIES:
+        return False
+    return getattr(vars(owner)[method], "__module__", None) == owner.__module__
+
+
+_LIBRARIES = ("sklearn", "xgboost", "lightgbm", _PACKAGE)
+
+
+def is_known_by_its_trees(estimator):
+    """Whether no setting but those that are read can change what a model answers.
+
+    So it is with scikit-learn's ensembles, behind transformers, too: readers read what they do.
+    """
+    while isinstance(last := readable(estimator), Pipeline):
+        estimator = last.steps[-1][1]
+    if type(last).__module__.partition(".")[0] != "sklearn":
+        return False
+    return all(map(is_known_by_its_trees, {type(part): part for part in _parts(last)}.values()))
+
+
+def _parts(estimator):
+    """The members of an ensemble, those in stages one after the other."""
+    parts = []
+    for part in getattr(estimator, "estimators_", ()):
+        parts += part.tolist() if isinstance(part, np.ndarray) else [part]
+    return parts
 
 
 def n_features_of(estimator):
@@ -104,7 +169,7 @@ def n_features_of(estimator):
 
 def own_table(estimator):
     """The table that an estimator of this package was fitted on; None for another one."""
-    return vars(estimator).get("_table") if _is_ours(type(estimator)) else None
+    return vars(estimator).get("_table") if _is_ours(estimator) else None
 
 
 def table_of(estimator, forest=None):
@@ -117,11 +182,22 @@ def table_of(estimator, forest=None):
         return forest.table
     estimator, table = readable(estimator), None
     if isinstance(estimator, Pipeline):
-        table = _transformers(estimator)[0].table
+        table = _table_of_pipeline(estimator)
     elif _encodes_categories(type(estimator)):
         table = read(estimator).table
     names = getattr(estimator, "feature_names_in_", None)
     return table or Table.of_numbers(getattr(estimator, "n_features_in_", 0), names)
+
+
+def _table_of_pipeline(estimator):
+    """What a pipeline takes, where some columns have levels and it says which; or None."""
+    known = getattr(unwrap(estimator.steps[0][1]), "table", None)
+    if isinstance(known, Table):
+        return known
+    try:
+        return _transformers(estimator)[0].table
+    except TypeError:  # it can be asked, though not read
+        return None
 
 
 # ------------------------------------------------------------------- checks, and parts of readers
@@ -162,12 +238,25 @@ def _checked_classes(estimator, reading, any_order):
             f"{'distinct' if any_order else 'sorted and distinct'}. Fit it again."
         )
     expected = 2 if vote.rule == "additive" and vote.n_scores == 1 else vote.n_scores
-    if len(classes) != expected:
+    if len(classes) == 1 and expected == 2 and _never_above_zero(reading):
+        # boosting that was fitted on one class
+        dtypes = [tree.dtype for tree in reading.trees]
+        reading.trees = [constant_tree(estimator, [1.0], dtype) for dtype in dtypes]
+        reading.vote = Vote("majority", 0, len(dtypes), 1)
+    elif len(classes) != expected:
         raise ValueError(
             f"{name_of(estimator)} has {len(classes)} classes_, but its trees vote for {expected}. "
             "Fit it again."
         )
     return classes
+
+
+def _never_above_zero(reading):
+    """Whether the one sum of boosting is below zero, and the first of two classes wins."""
+    if reading.vote.init is None:
+        return False
+    most = sum(float(tree.value[tree.left < 0].max()) for tree in reading.trees)
+    return reading.vote.init[0] + most < 0
 
 
 def _index_of(labels, classes, estimator):
@@ -409,7 +498,8 @@ def _read_gradient_boosting(estimator, within):
         init=estimator._raw_predict_init(row)[0],
         tie_upper=n_scores == 1,
         link=None if classes is None else link_of(n_scores),
-        slope=2.0 if estimator.loss == "exponential" else 1.0,
+        # the loss that it was fitted with, whatever its parameter says now
+        slope=2.0 if type(estimator._loss).__name__ == "ExponentialLoss" else 1.0,
     )
     return Reading(trees, vote, classes)
 
@@ -631,13 +721,15 @@ def _family_of(estimator):
     """The function that reads an estimator."""
     for kind, methods, family in _candidates(type(estimator)):
         for method in methods:
-            if owner_of(type(estimator), method) is not owner_of(kind, method):
+            if owner_of(type(estimator), method) is not owner_of(kind, method) or (
+                method in vars(estimator)
+            ):
                 raise TypeError(
                     f"{name_of(estimator)} is not supported: it replaces the method {method} of "
                     f"{kind.__name__}. Supported: {_SUPPORTED}."
                 )
         return family
-    if _is_ours(type(estimator)):
+    if _is_ours(estimator):
         check_is_fitted(estimator)
     raise TypeError(
         f"An ensemble of type {name_of(estimator)} is not supported. Supported: {_SUPPORTED}. "

@@ -13,7 +13,9 @@ def number(value):
     with np.errstate(over="ignore"):
         is_single = float(np.float32(value)) == value
     text = f"{value:.9g}"
-    return text if is_single or float(text) == value else repr(float(value))
+    if is_single or float(text) == value:
+        return text
+    return repr(float(value)).removesuffix(".0")
 
 
 def plain(value):
