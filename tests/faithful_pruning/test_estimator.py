@@ -29,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import Domain, FaithfulPathDisplay, FaithfulPruner, verify
+from ensemble_simplify.faithful_pruning import _promise
 from ensemble_simplify.faithful_pruning._ties import STEP, on_grid
 from ensemble_simplify.grid.axes import Axes
 from ensemble_simplify.reading.forest import read_forest
@@ -431,3 +432,14 @@ def test_display_draws_both_shares():
     np.testing.assert_allclose(shares, pruner.path_.n_exceptions / pruner.n_points_)
     last = np.mean(pruner.predict(X[1::2]) != forest.predict(X[1::2]))
     assert display.lines_[1].get_ydata()[-1] == last
+
+
+def test_no_time_for_the_demands_of_all_rows(monkeypatch):
+    """The search begins with one row; the others are asked for where they are broken."""
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(8, max_depth=3, random_state=0).fit(X, y)
+    monkeypatch.setattr(_promise, "DEMAND_SECONDS", 1e9)
+    options = {"max_changes": 0, "method": "heuristic", "random_state": 0, "time_limit": 1e6}
+    pruner = FaithfulPruner(FrozenEstimator(forest), **options).fit(X, y)
+    np.testing.assert_array_equal(pruner.predict(X), forest.predict(X))
+    assert pruner.n_trees_ < 8
