@@ -381,11 +381,18 @@ def has_seen(model, X, weight):
     chance = _log_chance(trees, [X[used]] * len(trees))
     if chance is None or chance < np.log(_CHANCE):
         return chance is not None
-    bags = [np.unique(bag) for bag in _bags_of(model)[: len(trees)]] if small else []
-    if len(bags) < len(trees) or any(bag[-1] >= len(X) for bag in bags):
+    bags = list(_bags_of(model)[: len(trees)]) if small else []
+    if len(bags) < len(trees) or any(bag.max() >= len(X) for bag in bags):
         return False
-    chance = _log_chance(trees, [X[np.intersect1d(bag, used)] for bag in bags])
+    chance = _log_chance(trees, (X[_is_among(bag, len(X)) & (weight > 0)] for bag in bags))
     return chance is not None and chance < np.log(_CHANCE)
+
+
+def _is_among(numbers, n):
+    """Mask of the numbers from 0 to n - 1 that are given; sooner than sorting them."""
+    mask = np.zeros(n, dtype=bool)
+    mask[numbers] = True
+    return mask
 
 
 def _bags_of(model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -72,6 +73,12 @@ _LEAST_COST = 0.25
 
 # Leaves up to which "auto" is one sample.
 _SMALL = 64
+
+# With a time limit: the share of it for growing; the shares of what is left for new rows to choose
+# a size, and again to measure it, with so many in any case; the share for the copula, and the
+# seconds that it takes for a number.
+_GROWING_SHARE, _NEW_SHARE, _LEAST_NEW = 0.6, 0.4, 200
+_LAW_SHARE, _LAW_SECONDS = 0.25, 5e-7
 
 # Parameters that have no meaning under another one's value.
 _PER_NODE_ONLY = (
@@ -473,13 +480,17 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         self.estimator_ = self._fit_estimator(
             rows, y, None if sample_weight is None else weight, ~held_out, random
         )
+        deadline = deadline_after(self.time_limit)
         self._predictor = predictor = self._make_predictor(target)
         answers = predictor.first_answers(X[kept], y)
         if predictor.classes is not None:
             self.classes_ = predictor.classes
 
         training = Bunch(X=X[kept], weight=weight[kept], answers=answers)
-        most = _MOST_BASE_ROWS if self.sampler == "copula" else np.inf
+        most = np.inf
+        if self.sampler == "copula":
+            a_row = _LAW_SECONDS * X.shape[1]
+            most = _share_of_time(_MOST_BASE_ROWS, _LAW_SHARE, deadline, a_row)
         base = _some_rows(len(training.X), most, [law_seed, 5])
         self._law_arguments = {
             "X": training.X[base],
@@ -494,10 +505,18 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         }
         law = make_law(**self._law_arguments)
         self.sampling_ = self._resolve_sampling()
-        tree = self._grow(law, columns, training, answers[base], seeds)
+        begin, n_before = time.monotonic(), predictor.n_queries
+        growing = deadline
+        if self.time_limit is not None:
+            growing = begin + _GROWING_SHARE * max(deadline - begin, 0.0)
+        tree = self._grow(law, columns, training, answers[base], seeds, growing)
+        # what a new row took in growing tells how many there is time for
+        a_row = (time.monotonic() - begin) / max(predictor.n_queries - n_before, 1)
+        self._most_new = partial(_share_of_time, share=_NEW_SHARE, deadline=deadline, each=a_row)
 
         if self.select == "smeared":
-            errors = self._errors_on_new_rows(tree, law, len(training.X), seeds[1])
+            n_new = self._most_new(len(training.X))
+            errors = self._errors_on_new_rows(tree, law, n_new, seeds[1])
         else:
             truth = answers if y is None else predictor.encode(y[kept])
             errors = tree.errors(training.X, truth, training.weight, target)
@@ -517,12 +536,14 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         self._measure(law, training, aside, seeds[2])
         self.stability_ = None
         if self.n_stability:
-            others = [
-                self._grow(law, columns, training, answers[base], other.generate_state(4).tolist())
-                for other in np.random.SeedSequence(seeds).spawn(self.n_stability)
-            ]
+            others = []
+            for k, other in enumerate(np.random.SeedSequence(seeds).spawn(self.n_stability)):
+                now, own = time.monotonic(), other.generate_state(4).tolist()
+                end = now + max(deadline - now, 0.0) / (self.n_stability - k)
+                others.append(self._grow(law, columns, training, answers[base], own, end))
             self.stability_ = stability([tree, *others], training.X)
         self.n_queries_ = predictor.n_queries
+        del self._most_new
         return self
 
     def _refuse_meaningless_options(self):
@@ -618,12 +639,12 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             Model(model, table), target, name=_name_of(model), batch_size=self.batch_size
         )
 
-    def _grow(self, law, columns, training, base_answers, seeds):
+    def _grow(self, law, columns, training, base_answers, seeds, deadline):
         n_rows = law.X.shape[0]
         common: dict[str, Any] = {
             "law": law,
             "predictor": self._predictor,
-            "deadline": deadline_after(self.time_limit),
+            "deadline": deadline,
             "report": partial(report, self),
         }
         if self.sampling_ == "one_shot":
@@ -706,7 +727,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             values[:, 3] = aside.infidelity(tree, class_weight)
         if chosen_here:
             seed = self._law_arguments["seed"]
-            n = min(len(training.X), _MOST_MEASURED)
+            n = self._most_new(min(len(training.X), _MOST_MEASURED))
             values[:, 4] = self._errors_on_new_rows(tree, law, n, seed, class_weight)
         pruned_at, path, sums = tree.pruning_path(values)
         path.errors, path.held_out_errors, infidelity, by_class, on_new_rows = sums.T.copy()
@@ -742,7 +763,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     def _measure(self, law, training, aside, seed):
         predictor = self._predictor
-        n_new = min(max(len(training.X), 1000), _MOST_MEASURED)
+        n_new = self._most_new(min(max(len(training.X), 1000), _MOST_MEASURED))
         smeared = law.manufacture(law.everywhere(), n_new, seed)
         if predictor.target == "proba":
             decisions = predictor.decisions(training.X)
@@ -856,6 +877,11 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         """
         metric = r2_score if self._type() == "regressor" else accuracy_score
         return metric(y, self.predict(X), sample_weight=sample_weight)
+
+
+def _share_of_time(n, share, deadline, each):
+    """So many, or as many as a share of the time left is enough for; a few in any case."""
+    return int(min(n, max(share * (deadline - time.monotonic()) / max(each, 1e-12), _LEAST_NEW)))
 
 
 def _some_rows(n_rows, most, seed):

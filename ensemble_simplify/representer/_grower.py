@@ -77,11 +77,14 @@ class Grower:
     split_confidence: float | None = None
     out_of_time: bool = False
     root_variance: float | None = None
+    seconds_each: float = 0.0  # that the children of a node took
 
     def grow(self):
         """Split nodes until none is left to split, or a limit is reached."""
         root = _GrowingNode(self.law.everywhere(), np.arange(self.law.X.shape[0]), ())
+        begin = time.monotonic()
         self._evaluate([root])
+        self.seconds_each = 2 * (time.monotonic() - begin)
         open_nodes = [root] if root.split is not None else []
         n_leaves = 1
         while open_nodes and n_leaves < self.max_leaf_nodes:
@@ -113,13 +116,16 @@ class Grower:
             open_nodes = heapq.nsmallest(int(n_wanted), open_nodes)
         parents = [node for node in open_nodes if node.candidates is None]
         per_batch = max(1, _BATCH_NUMBERS // (2 * self.n_samples * self.law.X.shape[1]))
-        for begin in range(0, len(parents), per_batch):
-            if time.monotonic() >= self.deadline:
+        while parents:
+            begin = time.monotonic()
+            if begin + self.seconds_each >= self.deadline:
                 self.out_of_time = True
                 return
-            batch = parents[begin : begin + per_batch]
+            n = min(per_batch, (self.deadline - begin) / max(self.seconds_each, 1e-9))
+            batch, parents = parents[: max(int(n), 1)], parents[max(int(n), 1) :]
             pairs = [self._make_children(parent) for parent in batch]
             self._evaluate([child for pair in pairs for child in pair])
+            self.seconds_each = (time.monotonic() - begin) / len(batch)
             for parent, pair in zip(batch, pairs, strict=True):
                 parent.candidates = pair
                 parent.region = parent.draws = parent.answers = None

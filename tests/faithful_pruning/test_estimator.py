@@ -30,6 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import Domain, FaithfulPathDisplay, FaithfulPruner, verify
+from ensemble_simplify.faithful_pruning import _promise
 from ensemble_simplify.faithful_pruning._promise import Votes
 from ensemble_simplify.faithful_pruning._ties import STEP, on_grid
 from ensemble_simplify.grid.axes import Axes
@@ -501,3 +502,14 @@ def test_weights_beyond_the_range_of_doubles_are_not_used():
     assert not votes.can_be_written(np.array([1e9, 0.0]))
     small = Votes(read_forest(RandomForestClassifier(2, random_state=0).fit(X, X[:, 0] > 0)))
     assert small.scale == 1.0
+
+
+def test_no_time_for_the_demands_of_all_rows(monkeypatch):
+    """The search begins with one row; the others are asked for where they are broken."""
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(8, max_depth=3, random_state=0).fit(X, y)
+    monkeypatch.setattr(_promise, "DEMAND_SECONDS", 1e9)
+    options = {"max_changes": 0, "method": "heuristic", "random_state": 0, "time_limit": 1e6}
+    pruner = FaithfulPruner(FrozenEstimator(forest), **options).fit(X, y)
+    np.testing.assert_array_equal(pruner.predict(X), forest.predict(X))
+    assert pruner.n_trees_ < 8

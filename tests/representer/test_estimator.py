@@ -47,7 +47,9 @@ from ensemble_simplify import (
     RepresenterTree,
 )
 from ensemble_simplify.reading.model import Model
+from ensemble_simplify.representer import _estimator
 from ensemble_simplify.representer._coordinates import Coordinates
+from ensemble_simplify.representer._copula import CopulaLaw
 from ensemble_simplify.representer._grower import Grower, _Sample
 from ensemble_simplify.representer._grown_tree import GrownTree
 from ensemble_simplify.representer._law import ColumnSplit
@@ -1231,3 +1233,24 @@ def test_breast_cancer_end_to_end():
     assert tree.score(X, y) > 0.9
     assert tree.fidelity_ > 0.85
     assert tree.n_queries_ > 12 * 500
+
+
+def test_no_time_for_many_rows(iris, monkeypatch):
+    """Neither the law nor the choice and the measure of a size take more rows than the least."""
+    X, y, forest = iris
+    X, y = np.tile(X, (20, 1)), np.tile(y, 20)
+    drawn = []
+    manufacture = CopulaLaw.manufacture
+
+    def counted(law, region, n, seed):
+        drawn.append((len(law.X), n))
+        return manufacture(law, region, n, seed)
+
+    monkeypatch.setattr(CopulaLaw, "manufacture", counted)
+    monkeypatch.setattr(_estimator, "_LAW_SECONDS", 1e9)
+    monkeypatch.setattr(_estimator, "_NEW_SHARE", 0.0)
+    tree = RepresenterTree(FrozenEstimator(forest), time_limit=1e6, n_samples=50, random_state=0)
+    tree.fit(X, y)
+    assert {n_rows for n_rows, _ in drawn} == {200}
+    assert [n for _, n in drawn[-2:]] == [200, 200]
+    assert tree.fidelity_ > 0.9
