@@ -794,6 +794,16 @@ class Case:
                 self._takes[kind] = False
         return self._takes[kind]
 
+    @property
+    def rounds(self):
+        """Whether the model itself rounds numbers to float32."""
+        return not self.family.finer
+
+    @property
+    def doubles(self):
+        """Whether proofs about the model alone are about all numbers, not only those of float32."""
+        return self.rounds or not hasattr(self.model, "steps")
+
     @cached_property
     def cuts(self):
         """For each column of numbers, the thresholds of the model."""
@@ -848,15 +858,16 @@ class Case:
             values.append(np.where(kept[j], known[base], own))
         return self._tied(rng, values)
 
-    def near(self, rng, n, k, gaps, unseen, rows=None):
+    def near(self, rng, n, k, gaps, unseen, rows=None, fine=False):
         """Rows that differ from a row of the training data in at most k columns."""
         rows = np.arange(self.n_rows) if rows is None else rows
         base = rng.choice(rows, n)
-        values = [self.rounded(j)[base] for j in range(len(self.columns))]
+        values = [self.rounded(j, fine)[base] for j in range(len(self.columns))]
         for _ in range(k):
             which = rng.integers(len(values), size=n)
             for j, own in enumerate(values):
-                own[which == j] = self.entries(rng, j, int((which == j).sum()), gaps, unseen)
+                here = which == j
+                own[here] = self.entries(rng, j, int(here.sum()), gaps, unseen, fine)
         return values
 
     def rounded(self, j, fine=False):

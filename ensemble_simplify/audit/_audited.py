@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ensemble_simplify.base import check_column_names, check_missing
 from ensemble_simplify.grid import Axes, float32_floor, next_after, read_domain
@@ -91,6 +92,8 @@ class Audited:
 
     def _rows_of(self, row):
         """A row of the user's as a table of one row."""
+        if issparse(row):
+            raise TypeError("row is sparse. Give a dense row: row.toarray().")
         if getattr(row, "ndim", None) == 1 and hasattr(row, "to_frame"):
             row = row.to_frame().T
         elif not hasattr(row, "columns"):

@@ -21,7 +21,7 @@ from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, check_column_names, deadline_after, validate_params
 from ensemble_simplify.grid import Domain, float32_floor, next_after
 from ensemble_simplify.proof import Space, certify, may_begin
-from ensemble_simplify.writing import number, one_line, percent
+from ensemble_simplify.writing import number, one_line, percent, plain
 
 # Boxes that each proof may take, in rounds; then without limit.
 ROUNDS = (2_000, 50_000, maxsize)
@@ -195,7 +195,8 @@ def sufficient_box(
         As the model takes it.
     domain : Domain, dict or None, default=None
         Which inputs can occur. Only these must have the class. See :class:`Domain`. None: every
-        finite input, and missing values in the features that `row` lacks.
+        finite input, and missing values in the features that `row` lacks, or where the model takes
+        unknown levels for them.
     time_limit : float or None, default=None
         Seconds after which the search ends. Sides that are not settled then stay where they are.
     random_state : int, RandomState instance or None, default=None
@@ -267,7 +268,7 @@ def sufficient_box(
     low, high, missing = _ends(audited, growth.lo, growth.hi)
     constrained = audited.axes.features[(growth.lo > 0) | (growth.hi < growth.last)]
     return SufficientBox(
-        label=growth.label,
+        label=plain(growth.label),
         low=low,
         high=high,
         missing=missing,
@@ -351,7 +352,7 @@ class _Growth:
                 return
 
     def settled(self):
-        """Of each axis, whether both sides end, or a cell of another class is next."""
+        """Of each axis, whether no side can be moved: it ends, or another class is next."""
         axes = range(len(self.last))
         return np.array([self._reach(a, 0) == 0 == self._reach(a, 1) for a in axes])
 

@@ -148,7 +148,8 @@ def nearest_flip(
         feature's cut points (1 if there is only one).
     domain : Domain, dict or None, default=None
         Which inputs can occur. The changed row is one of them. See :class:`Domain`. None: every
-        finite input, and missing values in the features that `row` lacks.
+        finite input, and missing values in the features that `row` lacks, or where the model takes
+        unknown levels for them.
     time_limit : float or None, default=None
         Seconds after which the search ends with what it has found.
 

@@ -286,5 +286,6 @@ def check_missing(inside, model):
         raise ValueError(
             f"The features {np.flatnonzero(inside.missing).tolist()} may be missing, but "
             f"{model.name}.predict does not take missing values. Leave them out of "
-            "Domain(missing=...), fill them in, or use an ensemble that takes them."
+            "Domain(missing=...) (nothing is missing: domain=Domain(missing=[])), fill them in, or "
+            "use an ensemble that takes them."
         ) from error

@@ -46,9 +46,9 @@ class Estimate:
         Trees of the ensemble.
     n_cells : float
         Cells on which the ensemble is constant. Cells that only repeat a neighbour are not
-        counted, if there was time to look at all of them.
+        counted, if there was time to look at all of them. Infinity from about 1.8e308 on.
     n_regions : float
-        Boxes of these cells.
+        Boxes of these cells; likewise.
     n_bytes : float
         Memory of the exact search.
     seconds : float

@@ -249,8 +249,8 @@ class BornAgainClassifier(
     volume_fidelity_error_ : float
         Standard error of `volume_fidelity_`; 0 where it is exact.
     n_cells_ : int or float
-        Number of cells; cuts across which no prediction changes are not counted, unless there are
-        too many cells to look at each.
+        Number of cells (infinity from about 1.8e308 on); cuts across which no prediction changes
+        are not counted, unless there are too many cells to look at each.
     n_regions_ : int or float
         Number of boxes of these cells.
     {classes_}
@@ -817,9 +817,7 @@ class BornAgainClassifier(
             raise ValueError(f"n_leaves={n_leaves!r} must be an integer of at least 1.")
         other = copy(self)
         other.set_params(tolerance=tolerance or 0.0, max_leaf_nodes=n_leaves)
-        forest = Model.of(
-            self.estimator_, voting=self.voting, rows=self._table, sample=False
-        ).forest
+        forest = Model.of(self.estimator_, voting=self.voting, rows=self._table, check=False).forest
         problem = read_problem(forest, self._inside)
         other._set_step(chosen_step(self.path_, tolerance or 0.0, n_leaves), problem)
         return other
@@ -846,9 +844,7 @@ class BornAgainClassifier(
             If the time is over first.
         """
         check_is_fitted(self)
-        forest = Model.of(
-            self.estimator_, voting=self.voting, rows=self._table, sample=False
-        ).forest
+        forest = Model.of(self.estimator_, voting=self.voting, rows=self._table, check=False).forest
         whole = read_problem(forest, self._inside).forest
         problem = Problem.of(replace(whole, threshold=self._threshold), self._inside)
         allowed = self._memory()
@@ -877,4 +873,6 @@ def _cells(shape):
 
 def _count(number):
     """A count for a message: plain while it is short."""
+    if number == np.inf:
+        return "more than 1e308"
     return f"{int(number):,}" if number < 1e6 else f"{number:.2g}"

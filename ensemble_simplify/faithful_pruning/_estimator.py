@@ -36,6 +36,7 @@ from ensemble_simplify.base import (
     promised_rows,
     report,
     safe_indexing,
+    warn,
     warn_out_of_time,
 )
 from ensemble_simplify.faithful_pruning._everywhere import Everywhere
@@ -381,8 +382,9 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _written(self, weights, domain):
         """The ensemble that has some weights, read as a forest inside the domain."""
-        weighed = reweighted(self.estimator_, weights)
-        pruned = Model.of(weighed, rows=self._table, sample=False).finest
+        pruned = Model.of(
+            reweighted(self.estimator_, weights), rows=self._table, check=False
+        ).finest
         return pruned if domain is None else domain.read(pruned)
 
     def _proven(self, search, promise, domain, deadline):
@@ -398,6 +400,13 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             if not search.tied.any():
                 # ties are exact on the grid only, where the mean is about 1 already
                 weights = self._scaled(weights)
+            if not promise.votes.can_be_written(weights):
+                warn(
+                    "Fewer trees need weights under which their votes leave the range of doubles, "
+                    "so all trees are kept. Scale the leaf values of the ensemble down."
+                )
+                search.weights = np.ones(len(weights))
+                continue
             pruned = self._written(weights, domain)
             try:
                 broken = promise.refuted(pruned, deadline)
@@ -419,6 +428,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         try:
             for step in reversed(steps):
                 weights = self._scaled(step.weights)
+                if not promise.votes.can_be_written(weights):
+                    continue
                 pruned = self._written(weights, domain)
                 n = sum(len(row) for row, _ in promise.differences(pruned, deadline))
                 if n > (counted[-1].n_exceptions if counted else 0):
@@ -456,7 +467,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 continue
             own = model.ask(rows)
             for i, w in enumerate(weights):
-                pruned = Model.of(reweighted(self.estimator_, w), sample=False)
+                pruned = Model.of(reweighted(self.estimator_, w), check=False)
                 apart = pruned.ask(rows) != own
                 found[i] = apart if found is differs else 1.0 - apart.mean()
         # what `tolerance` bounds, and rows for a proof

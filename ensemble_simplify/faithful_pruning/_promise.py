@@ -24,6 +24,7 @@ KEPT_LABELS = 1 << 28
 # tree, in the programs too. They are a beginning: points that are broken become demands later on.
 OWN_SHARE, DEMAND_SECONDS = 0.25, 1e-6
 LOOKED_AT = 1 << 12  # Broken points from which the worst are chosen.
+HUGE = 1e9  # Votes beyond are scaled: HiGHS takes coefficients of moderate size.
 GRID = 2.0**-10  # Votes that are multiples of this add up exactly under weights on a grid.
 
 
@@ -65,14 +66,20 @@ class Votes:
     """What every tree of a forest says, as sums that weights can be put on.
 
     `value`, of shape (n_nodes, n_classes), holds the votes of the leaves, `start` those that are
-    there without any tree. `on_grid` tells the leaves whose votes are multiples of `GRID`, of
-    ensembles that are written with these votes.
+    there without any tree, and `largest` the largest vote of each tree; all are scaled where they
+    are huge, by `scale`, and so is `rounding`, by which sums of them can be off. `on_grid` tells
+    the leaves whose votes are multiples of `GRID`, of ensembles that are written with these votes.
     """
 
     def __init__(self, forest):
         sums, vote = forest.sums, forest.vote
         is_plain = vote.rule == "hard" or vote.averages_trees
-        self.forest, self.value, self.start = forest, sums.value, sums.start
+        largest = np.maximum.reduceat(np.abs(sums.value).max(axis=1), forest.offsets[:-1])
+        # a power of two rounds nothing
+        scale = 2.0 ** -np.ceil(np.log2(largest.max())) if largest.max() > HUGE else 1.0
+        self.forest, self.value, self.start = forest, sums.value * scale, sums.start * scale
+        self.largest, self.rounding = largest * scale, sums.rounding * scale
+        self.scale = scale
         steps = self.value / GRID
         self.on_grid = is_plain & (steps == np.rint(steps)).all(axis=1)
         leaf = forest.left < 0
@@ -123,6 +130,11 @@ class Votes:
                     if total * sign > 0:
                         weights[t] = total / factor
         return weights, usable
+
+    def can_be_written(self, weights):
+        """Whether votes under some weights, and their sums, are within the range of doubles."""
+        limit = np.finfo(np.float64).max * self.scale
+        return product(weights, self.largest) + np.abs(self.start).max() < limit / len(weights)
 
     def weighted(self, weights):
         """The forest of the trees with a positive weight; their votes are sums in float64."""

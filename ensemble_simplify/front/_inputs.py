@@ -83,7 +83,7 @@ def size_of(model, forest=None):
     """
     if isinstance(model, Pipeline):
         model, forest = model[-1], None
-    forest = Model.of(model, sample=False).forest if forest is None else forest
+    forest = Model.of(model, check=False).forest if forest is None else forest
     return int((forest.left < 0).sum()), forest.n_trees
 
 

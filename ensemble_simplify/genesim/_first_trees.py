@@ -183,7 +183,7 @@ def _fit_task(task, X, y, deadline, longest):
     if 2 * np.count_nonzero(used) < len(X):
         X, y, bags = X[used], y[used], [bag[used] for bag in bags]
     if isinstance(model, DecisionTreeClassifier):
-        forests = [Model.of(_fit_cart(model, X, y, bag), sample=False).forest for bag in bags]
+        forests = [Model.of(_fit_cart(model, X, y, bag), check=False).forest for bag in bags]
     else:
         forests = [splits_of_bags(model, X, y, np.array(bags))]
     longest[0] = max(longest[0], time.monotonic() - start)
@@ -230,7 +230,7 @@ def _boost(X, y, weight, n_trees, seed, deadline):
         tree = _fit_cart(model, X, y, weight)
         wrong = tree.predict(X, check_input=False) != labels[index]
         error = weight[wrong].sum()
-        trees.append(Model.of(tree, sample=False).forest)
+        trees.append(Model.of(tree, check=False).forest)
         longest = max(longest, time.monotonic() - start)
         if error <= 0.0 or error >= 1.0 - 1.0 / len(labels):
             break

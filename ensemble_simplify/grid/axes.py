@@ -173,11 +173,6 @@ class Axes:
         last = self.n_cuts
         return np.zeros_like(last), last
 
-    @property
-    def n_cells(self):
-        """Number of cells, as a float: it may be astronomic."""
-        return float(np.prod(np.array(self.shape, dtype=float)))
-
     def encode_rows(self, X, deadline=np.inf):
         """Codes of rows, rounded to `row_dtype`, as an int32 array of shape (n_axes, n_rows).
 

@@ -46,7 +46,8 @@ class Domain:
         everyone below 20 is also below 25.
     missing : list of features, "all" or None
         Features that may be missing (NaN). None: those that are missing in some of the rows that
-        come with the domain: the training rows of an estimator, or `X` of `verify`.
+        come with the domain (the training rows of an estimator, or `X` of `verify`), and columns of
+        levels in which the model takes unknown levels for missing values.
 
     Examples
     --------

@@ -152,9 +152,10 @@ def n_near(n_rows, shape, max_changes):
     # after each axis: in how many ways 0, 1, 2, ... of the axes so far can be changed
     ways = np.zeros(max_changes + 1)
     ways[0] = 1.0
-    for n in shape:
-        ways[1:] += ways[:-1] * (n - 1)
-    return float(n_rows * ways.sum())
+    with np.errstate(over="ignore"):
+        for n in shape:
+            ways[1:] += ways[:-1] * (n - 1)
+        return float(n_rows * ways.sum())
 
 
 def within(cells, known, max_changes):

@@ -75,7 +75,8 @@ def verify(
         weight; a tie goes to the class that comes first.
     domain : Domain, dict or None, default=None
         Which inputs can occur. Only these are compared. See :class:`Domain`. None: every finite
-        input and, near rows of `X`, missing values in columns of `X` that have some.
+        input and, near rows of `X`, missing values in columns of `X` that have some; with them,
+        levels that a model takes for missing values because it never saw them.
     X : array-like of shape (n_samples, n_features) or None, default=None
         Rows near which the models are compared; needed with `max_changes`.
     max_changes : int or None, default=None
@@ -211,6 +212,7 @@ def verify(
         max_changes=max_changes,
         tolerance=tolerance,
         finer=any(forest.is_finer for forest in common_forests(models)),
+        row_dtype=table.row_dtype,
     )
 
 
@@ -221,7 +223,7 @@ def _shown(row, table, X):
     """
     table = table if X is None else table.like(X)
     plain = table.is_plain and len(set(table.dtypes or ())) < 2
-    return row if plain else table.decode(row[None])
+    return table.shown(row[None])[0] if plain else table.decode(row[None])
 
 
 def _tolerance(models, voting, atol, rtol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -50,13 +51,13 @@ class Model:
         self._asked, self._n_jobs = _in_order(estimator)
 
     @classmethod
-    def of(cls, fitted, *, voting="estimator", classifier=False, rows=None, sample=True):
+    def of(cls, fitted, *, voting="estimator", classifier=False, rows=None, check=True):
         """Read a fitted model; see `read_forest`. With `classifier`, regressors raise TypeError.
 
         It is read for the dtypes in which some `rows`, or the columns of a table, come. None: for
-        those that an estimator of this package was fitted on, or float64. With `sample`, a model
+        those that an estimator of this package was fitted on, or float64. With `check`, a model
         that answers otherwise than its trees raises TypeError, too: see `check_sample`. What was
-        checked before, or was made by this package, needs no sample.
+        checked before, or was made by this package, needs no check.
         """
         estimator = unwrap(fitted)
         rows = own_table(estimator) if rows is None else rows
@@ -70,7 +71,7 @@ class Model:
         if rows is not None and forest.table.by_dtype:
             table = table.like(rows)
         model = cls(estimator, table, forest, voting)
-        if sample and voting == "estimator":
+        if check and voting == "estimator":
             check_sample(model)
         return model
 
@@ -192,12 +193,11 @@ def common_table(models, X=None):
             model.table = table
     if X is None:
         X = next((model.table for model in models if model.table.dtypes), None)
-    if X is None:
-        return table
-    for model in models:
-        model.take(X)
+    if X is not None:
+        for model in models:
+            model.take(X)
     if any(model.forest is not None and model.forest.table.by_dtype for model in models):
-        table = table.like(X)
+        table = replace(table if X is None else table.like(X), by_dtype=True)
     return table
 
 

@@ -42,7 +42,11 @@ def check_sample(model):
     has_odds = forest.classes is not None and vote.rule == "additive" and vote.link in _LINKS
     has_odds &= hasattr(model.estimator, "predict_proba")
     method = "predict_proba" if is_own and has_odds else "predict"
-    rows, answers = _asked(model, _rows(forest), method)
+    rows = _rows(forest)
+    if np.float16 in (model.table.dtypes or ()):
+        most = np.finfo(np.float16).max
+        rows = np.clip(rows, -most, most).astype(np.float16).astype(np.float64)
+    rows, answers = _asked(model, rows, method)
     leaves = forest.apply(rows).T
     if method == "predict":
         found = forest.decide_at(leaves)

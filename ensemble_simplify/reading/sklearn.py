@@ -41,7 +41,14 @@ from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
 from ensemble_simplify.reading.pipelines import Transformers, owner_of, unwrap
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, as_thresholds, name_of, spread
+from ensemble_simplify.reading.trees import (
+    Reading,
+    Tree,
+    as_thresholds,
+    constant_tree,
+    name_of,
+    spread,
+)
 
 # What this package's estimators wrap: their ``predict`` is the predict of one of these.
 _WRAPPED = ("decision_tree_", "pruned_estimator_")
@@ -231,12 +238,25 @@ def _checked_classes(estimator, reading, any_order):
             f"{'distinct' if any_order else 'sorted and distinct'}. Fit it again."
         )
     expected = 2 if vote.rule == "additive" and vote.n_scores == 1 else vote.n_scores
-    if len(classes) != expected:
+    if len(classes) == 1 and expected == 2 and _never_above_zero(reading):
+        # boosting that was fitted on one class
+        dtypes = [tree.dtype for tree in reading.trees]
+        reading.trees = [constant_tree(estimator, [1.0], dtype) for dtype in dtypes]
+        reading.vote = Vote("majority", 0, len(dtypes), 1)
+    elif len(classes) != expected:
         raise ValueError(
             f"{name_of(estimator)} has {len(classes)} classes_, but its trees vote for {expected}. "
             "Fit it again."
         )
     return classes
+
+
+def _never_above_zero(reading):
+    """Whether the one sum of boosting is below zero, and the first of two classes wins."""
+    if reading.vote.init is None:
+        return False
+    most = sum(float(tree.value[tree.left < 0].max()) for tree in reading.trees)
+    return reading.vote.init[0] + most < 0
 
 
 def _index_of(labels, classes, estimator):

@@ -87,7 +87,7 @@ class Table:
         if as_objects:
             levels = tuple(map(_levels, [X[name] for name in names] if named else X.T))
         table = cls(names, levels, ("code",) * n_columns, as_objects=as_objects).like(X)
-        return replace(table, gaps=Gaps.of(np.asarray(table.encode(X), dtype=np.float64)))
+        return replace(table, gaps=Gaps.of(_doubles(table.encode(X))))
 
     def like(self, X):
         """The same columns in the dtypes, and the kind of frame, in which some rows come.
@@ -156,6 +156,15 @@ class Table:
         """Whether some column of numbers comes in a dtype that is narrower than float64."""
         kinds = zip(self.levels, self.dtypes or (), strict=False)
         return any(own is None and kind is not None for own, kind in kinds)
+
+    @property
+    def row_dtype(self):
+        """The type of the columns of numbers, in words, where the model minds; else None."""
+        if not self.by_dtype:
+            return None
+        kinds = zip(self.levels, self.dtypes or (None,) * len(self), strict=True)
+        found = {np.dtype(kind or np.float64).name for own, kind in kinds if own is None}
+        return " and ".join(sorted(found))
 
     @property
     def highest(self):
@@ -414,7 +423,7 @@ class Gaps:
 
     def fill(self, rows):
         """Rows of numbers without gaps; a frame stays a frame."""
-        numbers = np.asarray(rows, dtype=np.float64)
+        numbers = _doubles(rows)
         numbers = np.where(np.isnan(numbers), self.stand_in, numbers)
         if not hasattr(rows, "columns"):
             return numbers
@@ -537,6 +546,11 @@ def _with_nan(values):
     if values.dtype.kind != "O":
         return values
     return np.array([np.nan if is_missing(v) else v for v in values.tolist()])
+
+
+def _doubles(rows):
+    """Rows of numbers as an array, with NaN for what pandas calls NA."""
+    return check_array(rows, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
 
 
 def _number_outside(levels):

@@ -65,6 +65,21 @@ def name_of(estimator):
     return type(estimator).__name__
 
 
+def constant_tree(estimator, value, dtype="float32"):
+    """A tree of one leaf that stands in for what an ensemble lacks."""
+    none = np.array([-1])
+    return Tree(
+        name=f"a tree of {name_of(estimator)}",
+        left=none,
+        right=none,
+        feature=none,
+        threshold=np.zeros(1),
+        value=np.array([value], dtype=np.float64),
+        n_features=int(estimator.n_features_in_),
+        dtype=dtype,
+    )
+
+
 def spread(value, columns, n_columns):
     """Put the columns of `value` at `columns` of a wider array of zeros."""
     if value.shape[1] == n_columns:

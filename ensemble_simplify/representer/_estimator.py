@@ -549,7 +549,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if self.sampling != "auto":
             return self.sampling
         small = (self.max_leaf_nodes is not None and self.max_leaf_nodes <= _SMALL) or (
-            self.max_depth is not None and 2**self.max_depth <= _SMALL
+            self.max_depth is not None and self.max_depth <= np.log2(_SMALL)
         )
         return "per_node" if not small or any(self._is_set(*_PER_NODE_ONLY)) else "one_shot"
 

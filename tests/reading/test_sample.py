@@ -194,7 +194,7 @@ class TestLightGBM:
                 Model.of(self.model)
 
     def forest(self):
-        return Model.of(self.model, sample=False).forest
+        return Model.of(self.model, check=False).forest
 
 
 # ------------------------------------------------------------------- XGBoost
@@ -419,7 +419,7 @@ class TestRounding:
         monkeypatch.setattr(RandomForestClassifier, "predict", other)
         Model.of(model)
         trees[0].tree_.value[1:, 0] = [0.1001, 0.8999] if own[0] else [0.0999, 0.9001]
-        label = int(Model.of(model, sample=False).forest.predict_index(rows)[0])
+        label = int(Model.of(model, check=False).forest.predict_index(rows)[0])
         monkeypatch.setattr(
             RandomForestClassifier, "predict", lambda self, rows: np.full(len(rows), 1 - label)
         )
