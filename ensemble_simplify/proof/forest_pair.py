@@ -24,7 +24,7 @@ FORECAST_LEAVES, FORECAST_BOXES = 2000, 5e6
 
 
 # Forecast of the seconds in which one node of a forest is put on the grid.
-NODE_SECONDS = 1.5e-6
+NODE_SECONDS = 1e-6
 # By how many seconds a time limit may be passed.
 LATE_SECONDS = 1.0
 
