@@ -1,10 +1,11 @@
-"""Whether limits are kept: every estimator under ``time_limit=2`` at three large sizes.
+"""Whether limits are kept: every estimator and function under ``time_limit=2`` at large sizes.
 
     python -m benchmarks.limits [--only TEXT ...] [--sizes SIZE ...] [--seconds 2] [--cache DIR]
 
 - ``rows``: 1e6 rows x 10 features, 20 trees of at most 1,000 leaves.
 - ``columns``: 5,000 rows x 1,000 features, 100 full trees.
 - ``leaves``: 20,000 rows x 20 features, 500 trees of 1,000 leaves.
+- ``full``: 100,000 rows x 20 features, 200 full trees; for questions about one row only.
 
 The models are fitted beforehand, once, and kept in the cache; what is measured is one call on a
 frozen model, in a process of its own: seconds by the clock and of the processor, and the peak of
@@ -38,21 +39,29 @@ import ensemble_simplify as es
 from benchmarks._record import environment
 
 SHAPES = {"rows": (1_000_000, 10), "columns": (5_000, 1_000), "leaves": (20_000, 20)}
+FULL = (100_000, 20)
 FORESTS = {
     "rows": {"n_estimators": 20, "max_leaf_nodes": 1_000, "max_samples": 0.1},
     "columns": {"n_estimators": 100},
     "leaves": {"n_estimators": 500, "max_leaf_nodes": 1_000},
+    "full": {"n_estimators": 200},
 }
 # A call that has not ended by then is ended.
 PATIENCE = 120
 
 
-def forest_on(size):
+def forest_on(size, seed=0):
     """A forest of one of the sizes, its rows and its labels."""
-    n, m = SHAPES[size]
+    n, m = SHAPES.get(size, FULL)
     X, y = make_classification(n, m, n_informative=10, n_redundant=0, flip_y=0.1, random_state=0)
     X = X.astype(np.float32)
-    return RandomForestClassifier(**FORESTS[size], random_state=0).fit(X, y), X, y
+    return RandomForestClassifier(**FORESTS[size], random_state=seed).fit(X, y), X, y
+
+
+def pair_on(size):
+    """Two forests on the same rows, and these."""
+    (one, X, _), (two, *_) = forest_on(size), forest_on(size, 1)
+    return one, two, X
 
 
 def regression_forest_on(size):
@@ -128,6 +137,45 @@ CASES += [
 ]
 
 
+# Of the limit, a forest, its rows and its labels;
+QUESTIONS = {
+    "simplify": lambda s, m, X, y: es.simplify(m, X, y, time_limit=s, random_state=0),
+    "estimate": lambda s, m, X, y: es.estimate(m, X, time_limit=s),
+    "estimate, merge_thresholds": lambda s, m, X, y: es.estimate(
+        m, X, merge_thresholds=True, time_limit=s
+    ),
+    "merge_trees": lambda s, m, X, y: es.merge_trees([m], max_leaf_nodes=10**9, time_limit=s),
+    "verify(m, m)": lambda s, m, X, y: es.verify(m, m, time_limit=s),
+    "is_monotone": lambda s, m, X, y: es.is_monotone(m, 3, time_limit=s),
+}
+# the same, where rows beyond one do not count;
+OF_A_ROW = {
+    "sufficient_box": lambda s, m, X, y: es.sufficient_box(m, X[0], time_limit=s),
+    "nearest_flip": lambda s, m, X, y: es.nearest_flip(m, X[0], time_limit=s),
+    "nearest_flip, 3 changes": lambda s, m, X, y: es.nearest_flip(
+        m, X[0], max_changes=3, time_limit=s
+    ),
+}
+# and of the limit, two forests and rows.
+COMPARISONS = {
+    "verify": lambda s, a, b, X: es.verify(a, b, time_limit=s),
+    "verify, atol": lambda s, a, b, X: es.verify(a, b, atol=0.9, time_limit=s),
+    "verify, k = 0": lambda s, a, b, X: es.verify(a, a, X=X, max_changes=0, time_limit=s),
+    "verify, k = 1": lambda s, a, b, X: es.verify(a, a, X=X, max_changes=1, time_limit=s),
+    "verify, k = 0, atol": lambda s, a, b, X: es.verify(
+        a, b, X=X, max_changes=0, atol=0.9, time_limit=s
+    ),
+    "verify, k = 1, atol": lambda s, a, b, X: es.verify(
+        a, b, X=X, max_changes=1, atol=0.9, time_limit=s
+    ),
+    "agreement": lambda s, a, b, X: es.agreement(a, b, X, time_limit=s, random_state=0),
+}
+ASKED = {**QUESTIONS, **OF_A_ROW}
+CASES += [Case(name, size, forest_on, call) for name, call in ASKED.items() for size in SHAPES]
+CASES += [Case(name, "full", forest_on, call) for name, call in OF_A_ROW.items()]
+CASES += [Case(name, size, pair_on, call) for name, call in COMPARISONS.items() for size in SHAPES]
+
+
 def memory(field):
     """Megabytes of this process: ``VmRSS`` now, or ``VmHWM`` at most since `reset_peak`."""
     status = Path("/proc/self/status").read_text()
@@ -188,7 +236,7 @@ def row(case, found, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", nargs="+", default=[""], help="parts of the names wanted")
-    parser.add_argument("--sizes", nargs="+", choices=SHAPES, help="only these sizes")
+    parser.add_argument("--sizes", nargs="+", choices=FORESTS, help="only these sizes")
     parser.add_argument("--seconds", type=float, default=2.0, help="time_limit")
     parser.add_argument("--cache", default=str(Path(tempfile.gettempdir()) / "limits-cache"))
     parser.add_argument("--one", type=int, help="the number of one case, measured here")

@@ -20,7 +20,7 @@ from sklearn.utils import check_array, check_random_state
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, check_column_names, deadline_after, validate_params
 from ensemble_simplify.grid import Domain, float32_floor, next_after
-from ensemble_simplify.proof import Space, certify
+from ensemble_simplify.proof import Space, certify, may_begin
 from ensemble_simplify.writing import number, one_line, percent, plain
 
 # Boxes that each proof may take, in rounds; then without limit.
@@ -330,7 +330,9 @@ class _Growth:
         forest = audited.forest
         index = int(forest.predict_index(audited.axes.points(audited.cell))[0])
         self.label = forest.classes[index]
-        self.space = Space([forest, forest.constant(index)], audited.axes, audited.inside)
+        self.space = None
+        if may_begin([forest], deadline):
+            self.space = Space([forest, forest.constant(index)], audited.axes, audited.inside)
         self.lo, self.hi = audited.cell[0].copy(), audited.cell[0].copy()
         _, self.last = audited.axes.whole
         # cells of other classes, which are in the way
@@ -439,7 +441,7 @@ class _Growth:
 
     def _holds(self, slab, limit=None):
         """Whether the cells of a slab have one class: proven, refuted by a cell, or None."""
-        if monotonic() >= self.deadline:
+        if self.space is None or monotonic() >= self.deadline:
             return None
         limit = self.limit if limit is None else limit
         held, cells, n_boxes = certify(self.space, *slab, self.deadline, limit)

@@ -25,7 +25,7 @@ from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.audit._sets import sets_of_axes
 from ensemble_simplify.base import Interval, deadline_after, validate_params
 from ensemble_simplify.grid import FREE, Axes, Domain, Stopped, next_after
-from ensemble_simplify.proof import Lines, Space, certify, points_in, shown_entry
+from ensemble_simplify.proof import Lines, Space, certify, may_begin, points_in, shown_entry
 from ensemble_simplify.writing import one_line, plain
 
 
@@ -380,6 +380,8 @@ class _Search:
     def _space(self):
         """The forest, beside one that answers the class of the row everywhere."""
         forest = self.audited.forest
+        if not may_begin([forest], self.deadline):
+            raise Stopped
         pair = [forest, forest.constant(self.own)]
         return Space(pair, self.audited.axes, self.audited.inside)
 

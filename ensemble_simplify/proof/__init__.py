@@ -10,7 +10,7 @@ points near rows, and `agreement` counts on rows. Kernels: `_certify` bounds mod
 
 from ensemble_simplify.proof._joint import JointSearch
 from ensemble_simplify.proof.agreement import Agreement, agreement
-from ensemble_simplify.proof.forest_pair import Space, points_in
+from ensemble_simplify.proof.forest_pair import Space, may_begin, points_in
 from ensemble_simplify.proof.joined_trees import JoinedTrees
 from ensemble_simplify.proof.near_rows import (
     Lines,

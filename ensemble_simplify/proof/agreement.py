@@ -23,7 +23,7 @@ from ensemble_simplify.base import (
     validate_params,
 )
 from ensemble_simplify.grid import Domain, cell_shares, read_domain
-from ensemble_simplify.proof.forest_pair import Space
+from ensemble_simplify.proof.forest_pair import Space, may_begin
 from ensemble_simplify.proof.given_rows import Given, differ
 from ensemble_simplify.reading import Model, common_forests, common_table
 from ensemble_simplify.writing import percent
@@ -42,8 +42,8 @@ BOXES_OF_ONE = 200
 SHARP = 0.02
 # Rows shown on which the models differ.
 SHOWN = 10
-# Points predicted at once.
-BATCH = 10_000
+# Points predicted at once; and those that are drawn where the time is up before.
+BATCH, LATE_BATCH = 10_000, 1_000
 _COUNT = itertools.count()
 
 if TYPE_CHECKING:
@@ -302,7 +302,8 @@ def agreement(
     n_drawn, n_apart = 0, 0
     half = deadline if forests is None else (begin + deadline) / 2
     while n_drawn < SAMPLES and (monotonic() < half or not n_drawn):
-        points = _drawn(low, high, integer, rounds, BATCH, rng).astype(rows.dtype)
+        n_points = BATCH if monotonic() < half else LATE_BATCH
+        points = _drawn(low, high, integer, rounds, n_points, rng).astype(rows.dtype)
         drawn = [model.answers(points) for model in models]
         apart = differ(*drawn)
         n_drawn, n_apart = n_drawn + len(points), n_apart + int(apart.sum())
@@ -390,6 +391,8 @@ def _interval(n_alike, n, confidence):
 
 def _proven_volume(forests, inside, low, high, integer, deadline):
     """Bounds on the share of the box on which two forests answer alike."""
+    if not may_begin(forests, deadline):
+        return 0.0, 1.0
     space = Space(forests, domain=inside)
     alone = [Space([forest], space.axes, inside).certifier for forest in forests]
     finer = any(forest.is_finer for forest in forests)

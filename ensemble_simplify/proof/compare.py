@@ -16,7 +16,7 @@ import numpy as np
 
 from ensemble_simplify.grid import Axes, Stopped, distinct_rows
 from ensemble_simplify.proof.changed_boxes import same_trees
-from ensemble_simplify.proof.forest_pair import Space, common_labels, points_in
+from ensemble_simplify.proof.forest_pair import Space, common_labels, may_begin, points_in
 from ensemble_simplify.proof.given_rows import differ
 from ensemble_simplify.proof.near_rows import Lines, differences
 from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, Found
@@ -38,6 +38,8 @@ def compare_labels(models, inside, given, max_changes, deadline, max_boxes):
         if max_changes == 0 or not outcome.equal:
             return outcome
         equal, row_of, row = _compare_near(forests, inside, given, max_changes, deadline)
+    elif not may_begin(forests, deadline):
+        return Verification(None, None, None, 0, 0.0, reason="time")
     else:
         space = Space(forests, domain=inside)
         if space.same and deadline == np.inf and max_boxes == maxsize:

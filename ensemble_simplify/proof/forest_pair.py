@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
+from time import monotonic
 
 import numpy as np
 
+from ensemble_simplify.base import warn_out_of_time
 from ensemble_simplify.grid import Axes
 from ensemble_simplify.proof._certify import Certifier
 from ensemble_simplify.proof.changed_boxes import (
@@ -19,6 +21,24 @@ from ensemble_simplify.reading import exact_rule, units_of
 
 # Leaves whose depths forecast the size of a tree, and boxes, times trees, looked at for them.
 FORECAST_LEAVES, FORECAST_BOXES = 2000, 5e6
+
+
+# Forecast of the seconds in which one node of a forest is put on the grid.
+NODE_SECONDS = 1e-6
+# By how many seconds a time limit may be passed.
+LATE_SECONDS = 1.0
+
+
+def may_begin(forests, deadline):
+    """Whether forests can be put on a grid in time; nothing else can end it. Warns if not."""
+    n_nodes = sum(forest.n_nodes for forest in forests)
+    if monotonic() + NODE_SECONDS * n_nodes <= deadline + LATE_SECONDS:
+        return True
+    warn_out_of_time(
+        f"time_limit ends before a proof can begin: {n_nodes:,} nodes of trees take about "
+        f"{NODE_SECONDS * n_nodes:.1f} s to be laid out. Raise time_limit."
+    )
+    return False
 
 
 class Space:

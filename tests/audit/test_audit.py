@@ -17,6 +17,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 from strategies import CLASSIFIERS, fitted_classifiers, small_data
@@ -33,6 +34,7 @@ from ensemble_simplify.audit._flip import _Search
 from ensemble_simplify.audit._monotone import _PairSearch
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX, cut_points
+from ensemble_simplify.proof import forest_pair
 from ensemble_simplify.reading.forest import read_forest
 
 
@@ -503,6 +505,20 @@ def test_a_box_when_the_time_is_up(monkeypatch):
     assert not box.maximal
     assert box.maximal_share == 0.0
     assert set(truth.labels[box.contains(truth.rows)]) == {box.label}
+
+
+def test_what_cannot_begin_in_time_is_said(monkeypatch):
+    model, rows = with_far_rows(2)
+    monkeypatch.setattr(forest_pair, "NODE_SECONDS", 1e6)
+    with pytest.warns(ConvergenceWarning, match="before a proof can begin"):
+        box = sufficient_box(model, rows[0], time_limit=10.0)
+    assert not box.maximal
+    assert box.contains([rows[0]]).all()
+    with pytest.warns(ConvergenceWarning, match="before a proof can begin"):
+        flip = nearest_flip(model, rows[0], max_changes=3, time_limit=10.0)
+    assert not flip.proven
+    assert flip.n_changes_lower_bound == 2
+    assert len(nearest_flip(model, rows[0], max_changes=3).changes) == 3
 
 
 def test_which_features_may_change():

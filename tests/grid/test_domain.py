@@ -10,6 +10,7 @@ import pytest
 from cell_grids import random_grid
 from coded_trees import leaf_of
 from efforts import set_effort
+from ensemble_simplify.grid._gaps import gaps_of_splits
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import (
@@ -22,12 +23,13 @@ from oracles import (
     pareto_front,
 )
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 from strategies import fitted_classifiers
 
-from ensemble_simplify import BornAgainClassifier, Domain, verify
+from ensemble_simplify import BornAgainClassifier, Domain, estimate, verify
 from ensemble_simplify.born_again import _box_fidelity as fidelity_module
 from ensemble_simplify.born_again.everywhere import _fooling as fooling_module
 from ensemble_simplify.born_again.everywhere import _heuristic as heuristic_module
@@ -35,6 +37,7 @@ from ensemble_simplify.born_again.everywhere import _planner as planner_module
 from ensemble_simplify.born_again.everywhere._grid import Grid
 from ensemble_simplify.born_again.everywhere._planner import _bound_on, _starts_anywhere
 from ensemble_simplify.born_again.everywhere._search import CellTree, solve
+from ensemble_simplify.grid import Stopped
 from ensemble_simplify.grid.axes import Axes, cell_shares
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.grid.thresholds import cut_points, merged_thresholds
@@ -494,6 +497,51 @@ def test_merged_thresholds_keep_every_path(case):
     np.testing.assert_array_equal(merged.apply(X), forest.apply(X))
     before, after = (cut_points(f.feature, f.threshold, f.n_features) for f in (forest, merged))
     assert all(len(b) <= len(a) for a, b in zip(before, after, strict=True))
+
+
+@given(fitted_classifiers(kinds=["forest", "boosting"]))
+def test_gaps_hold_the_rows_of_their_side(case):
+    model, X, _ = case
+    forest = read_forest(model)
+    rows = X.astype(np.float32)
+    to_left = np.zeros(forest.n_nodes, dtype=np.uint8)
+    arrays = forest.left, forest.right, forest.feature, forest.threshold, to_left
+    low, high, n_done = gaps_of_splits(forest.offsets, *arrays, rows)
+    assert n_done == forest.n_trees
+    for tree, root in enumerate(forest.offsets[:-1]):
+        reached = {int(root): rows}
+        for node in range(root, forest.offsets[tree + 1]):
+            here = reached[node]
+            if forest.left[node] < 0:
+                continue
+            x, cut = here[:, forest.feature[node]], forest.threshold[node]
+            assert low[node] == max(x[x <= cut], default=-np.inf)
+            assert high[node] == min(x[x > cut], default=np.inf)
+            reached[int(forest.left[node])] = here[x <= cut]
+            reached[int(forest.right[node])] = here[x > cut]
+
+
+def test_trees_that_the_deadline_leaves_out_keep_their_thresholds():
+    X, y = load_iris(return_X_y=True)
+    forest = read_forest(RandomForestClassifier(5, random_state=0).fit(X, y))
+    assert (merged_thresholds(forest, X) != forest.threshold).any()
+    np.testing.assert_array_equal(merged_thresholds(forest, X, deadline=0.0), forest.threshold)
+
+
+def test_what_an_estimate_leaves_out_where_the_time_is_up():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(30, random_state=0).fit(X, y)
+    axes = Axes.of(read_forest(forest))
+    with pytest.raises(Stopped):
+        axes.encode_rows(X.astype(np.float32), deadline=0.0)
+    assert estimate(forest, X, time_limit=1e-9).n_occupied is None
+    trees, rng = planner_module.Problem.of(read_forest(forest)).trees, np.random.default_rng(0)
+    limits = 1e9, rng, np.inf
+    assert _bound_on(trees, _starts_anywhere(trees, rng), *limits) > 1
+    assert _bound_on(trees, _starts_anywhere(trees, rng), *limits, 0.0) == 1
+    assert estimate(forest, X).n_occupied == len(
+        np.unique(axes.encode_rows(X.astype(np.float32)), axis=1).T
+    )
 
 
 def test_fewest_thresholds():

@@ -9,12 +9,14 @@ import pytest
 from scipy.stats import binom
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_simplify import Domain, agreement
+from ensemble_simplify import Domain, agreement, verify
 from ensemble_simplify.base.shares import binomial_interval
 from ensemble_simplify.grid.axes import Axes
+from ensemble_simplify.proof import forest_pair
 from ensemble_simplify.reading.forest import read_forest
 
 X, Y = load_iris(return_X_y=True)
@@ -143,3 +145,27 @@ def test_what_is_not_bounded_is_refused():
     other = DecisionTreeClassifier().fit(X[:, :2], Y)
     with pytest.raises(ValueError, match="fitted on 4 features, but model_b on 2"):
         agreement(one, other, X)
+
+
+def test_a_proof_that_cannot_begin_in_time_is_not_begun(monkeypatch):
+    one, two = models()
+    monkeypatch.setattr(forest_pair, "NODE_SECONDS", 1e6)
+    with pytest.warns(ConvergenceWarning, match="before a proof can begin"):
+        outcome = agreement(one, two, X[1::2], time_limit=1e3, random_state=0)
+    assert outcome.volume == (0.0, 1.0)
+    assert outcome.share == (one.predict(X[1::2]) == two.predict(X[1::2])).mean()
+    with pytest.warns(ConvergenceWarning, match="before a proof can begin"):
+        proof = verify(one, two, time_limit=1e3)
+    assert proof.equal is None
+    assert proof.reason == "time"
+    # without a limit there is nothing to be late for
+    assert verify(one, two).equal is False
+    assert agreement(one, two, X[1::2], random_state=0).volume != (0.0, 1.0)
+
+
+def test_few_points_are_drawn_where_the_time_is_up():
+    one, two = models()
+    outcome = agreement(one, two, X[1::2], time_limit=1e-9, random_state=0)
+    assert outcome.n_rows == len(X[1::2])
+    low, high = outcome.volume_interval
+    assert 0.01 < high - low < 0.1  # of a thousand
