@@ -131,8 +131,8 @@ def verify(
     tie or of the tolerance is decided by the models themselves. The same trees in the same order
     are equal at once, and in another order where sums cannot round. Elsewhere, another order of
     the same trees is a different model: sums round otherwise, and where classes are all but tied
-    that can turn a label. Regressors without a tolerance are alike only if they are bit for bit; a tolerance of
-    ``1e-9`` times the largest value forgives rounding.
+    that can turn a label. Regressors without a tolerance are alike only if they are bit for bit; a
+    tolerance of ``1e-9`` times the largest value forgives rounding.
 
     Time can grow exponentially with the number of features: deciding equality is NP-hard. With
     `max_changes` it cannot: there are at most ``n_samples * cuts ** max_changes`` points. Bounds
