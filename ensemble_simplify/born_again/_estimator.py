@@ -475,7 +475,7 @@ class BornAgainClassifier(
         report(
             self,
             f"{self.n_leaves_} leaves, {self.n_exceptions_:,} of {self.n_points_:,} points "
-            f"otherwise ({self.n_row_exceptions_} training rows)",
+            f"otherwise or not looked at ({self.n_row_exceptions_} training rows)",
         )
 
     def _tell_of_exceptions(self, n_unseen):
