@@ -174,8 +174,16 @@ TABLES = {
     "verify.numbers": Table(
         "verify numbers", "How far rounded models are from themselves.", 0.5
     ),
+    "limits": Table(
+        "limits", "Time limits and peak memory at a million rows, 1,000 features, 500,000 leaves.",
+        20,
+    ),
     "faithfulness": Table("faithfulness", "10^8 adversarial probes of exactness.", 15),
     "fuzz": Table("fuzz --seconds 240", "Broken ensembles and node arrays.", 4),
+    "promises": Table(
+        "promises", "What is said of random models of all families, asked of them.", 30,
+        "pip: xgboost, lightgbm, treelite, onnx, onnxruntime, skl2onnx",
+    ),
 }  # fmt: skip
 # Tables that are recorded with others, not in a file of their program.
 FILES = {
@@ -184,6 +192,7 @@ FILES = {
     "born_again_sizes": "born_again",
     "feature_budget_league": "feature_budget",
     "fuzz": "robustness",
+    "promises": "robustness",
     "genesim_peers": "genesim",
     "league_rule": "league",
     "genesim_small_trees": "genesim",

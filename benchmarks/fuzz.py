@@ -9,12 +9,9 @@ reported with its seed.
 
 import argparse
 import collections
-import multiprocessing
-import resource
 import sys
 import time
-import traceback
-import warnings
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
@@ -22,49 +19,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from malformed import CHECKS
 
 from benchmarks._record import environment
+from benchmarks._workers import run_seeds
 
-# Seeds a worker takes, seconds it may need for one, and bytes of memory it may use.
-CHUNK, PATIENCE, MEMORY = 500, 120, 8 << 30
-
-
-def work(name, first, last, pipe):
-    """Check seeds one by one; send what became of each."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    warnings.simplefilter("ignore", RuntimeWarning)
-    for seed in range(first, last):
-        try:
-            pipe.send((seed, sorted(CHECKS[name](seed)), None))
-        except Exception:
-            pipe.send((seed, [], traceback.format_exc(limit=-4)))
+CHUNK = 500  # seeds that a worker takes
 
 
-def check_chunk(name, first, refused, failures):
-    """Check the seeds from `first` on in a new process; return the next seed to check."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=work, args=(name, first, first + CHUNK, theirs))
-    process.start()
-    theirs.close()
-    seed, error = first, None
-    try:
-        while seed < first + CHUNK and error is None:
-            if not ours.poll(PATIENCE):
-                error = f"no answer within {PATIENCE} s"
-                process.kill()
-                break
-            seed, names, failed = ours.recv()
-            refused.update(names or ["(answered)"])
-            if failed:
-                failures.append((name, seed, failed))
-            seed += 1
-    except EOFError:
-        process.join()
-        error = f"crash, exit code {process.exitcode}"
-    process.join()
-    if error:
-        failures.append((name, seed, error))
-        seed += 1
-    return seed
+def check(name, seed):
+    """Which functions refused the input of a seed."""
+    return sorted(CHECKS[name](seed))
 
 
 def main():
@@ -73,16 +35,20 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="first seed")
     options = parser.parse_args()
     print(f"{environment()}\n")
-    failures, bad = [], 0
+    failures = []
     for name in CHECKS:
-        refused = collections.Counter()
+        refused, bad = collections.Counter(), len(failures)
         seed, begin = options.first, time.monotonic()
         while time.monotonic() - begin < options.seconds / len(CHECKS):
-            seed = check_chunk(name, seed, refused, failures)
+            for at, names, error in run_seeds(partial(check, name), range(seed, seed + CHUNK)):
+                if error:
+                    failures.append((name, at, error))
+                else:
+                    refused.update(names or ["(answered)"])
+            seed += CHUNK
         print(f"{name}: {seed - options.first} cases, {len(failures) - bad} failures")
         for what, count in sorted(refused.items()):
             print(f"    {count:7} {what}{'' if what == '(answered)' else ' refused'}")
-        bad = len(failures)
     for name, seed, error in failures:
         print(f"\n{name}, seed {seed}:\n{error}")
     return 1 if failures else 0

@@ -5,6 +5,7 @@ on the first axis, j on the second, and so on. A tree splits an axis between two
 cells; it is faithful when every leaf holds cells of one class only.
 """
 
+from copy import deepcopy
 from functools import partial
 from itertools import pairwise, product
 from math import inf
@@ -328,3 +329,30 @@ def largest_lead(left, right, axis, cut, roots, value, shape, lo, hi, rival, lab
         for a, size in enumerate(shape)
     ]
     return -answer.fun, cell
+
+
+def seconds(n_rows=600, seed=0):
+    """Rows with seconds since 1970, of which float32 tells every 128th apart, and two classes."""
+    rng = np.random.RandomState(seed)
+    second = 1_700_000_000 + rng.randint(0, 40_000, n_rows).astype(np.int64)
+    X = np.column_stack([second, rng.normal(size=n_rows).round(1)]).astype(float)
+    return X, ((second // 5000 % 2 == 1) ^ (X[:, 1] > 1)).astype(int)
+
+
+def with_later_thresholds(model):
+    """A copy of a boosted model by histograms that is the same for numbers of float32, only.
+
+    Its thresholds of the first column come just before the next float32. The model can be the last
+    step of a pipeline.
+    """
+    model = deepcopy(model)
+    last = model[-1] if hasattr(model, "steps") else model
+    for predictor in (tree for iteration in last._predictors for tree in iteration):
+        nodes = predictor.nodes
+        first = (nodes["is_leaf"] == 0) & (nodes["feature_idx"] == 0)
+        threshold = nodes["num_threshold"][first]
+        single = threshold.astype(np.float32)
+        below = np.where(single > threshold, np.nextafter(single, np.float32(-np.inf)), single)
+        after = np.nextafter(below, np.float32(np.inf)).astype(float)
+        nodes["num_threshold"][first] = below + 0.99 * (after - below)
+    return model

@@ -2,7 +2,8 @@
 
 Is the class monotone in a feature? In which box around a row is there one class? Which smallest
 change of a row flips its class? `_audited.py` reads the model, the domain and the row;
-`_monotone.py`, `_box.py` and `_flip.py` answer a question each.
+`_monotone.py`, `_box.py` and `_flip.py` answer a question each; `_sets.py` says which features
+could flip a class together.
 """
 
 from ensemble_simplify.audit._box import SufficientBox, sufficient_box

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
+from scipy.sparse import issparse
 
 from ensemble_simplify.base import check_column_names, check_missing
-from ensemble_simplify.grid import Axes, float32_floor, read_domain
-from ensemble_simplify.reading import UNKNOWN, Model, column_index
+from ensemble_simplify.grid import Axes, float32_floor, next_after, read_domain
+from ensemble_simplify.reading import UNKNOWN, Model, column_index, is_plain
+
+# Numbers of a row between two of float32 for which both of these are tried.
+MAX_APART = 8
 
 
 class Audited:
@@ -14,20 +20,26 @@ class Audited:
 
     `forest` has the thresholds that count in the domain, and `axes` are those of its cut points;
     `with_ties`, features that the model never looks at have axes, too, where the domain ties them
-    to others: they change with these. `row`, of shape (n_features,), is the row in float64 numbers.
-    A model that compares such is followed only on those that float32 represents: where rounding
-    could matter, the row is rounded. `cell`, of shape (1, n_axes), is where it lies.
+    to others: they change with these. `given`, of shape (n_features,), is the row in numbers, and
+    `answer` what the model answers to it, as it was given. `row` is the same in float64. A model
+    that compares such is followed only on those that float32 represents: numbers between a cut
+    point and the next float32 become one of the two, so that the answer stays. `cell`, of shape (1,
+    n_axes), is where it lies.
     """
 
     def __init__(self, model, domain, row=None, with_ties=False):
         self.model = Model.of(model, classifier=True)
-        forest, self.table = self.model.forest, self.model.table
-        missing = None
+        self.table, rounded = self.model.table, None
         if row is not None:
-            self.row = self._numbers(row)
-            missing = np.isnan(self.row)
-            rounded = self.row.astype(np.float32)[None]
-        codes = self.table.highest_code
+            row = self._rows_of(row)
+            if is_plain(row) or self.model.forest.table.by_dtype:
+                self.table = self.model.take(row).table
+            self.given = self.table.read(row, [np.float64, np.float32], name="row")[0].copy()
+            self.row = self.given.astype(np.float64)
+        forest = self.model.finest
+        if row is not None:
+            rounded = self.row.astype(forest.row_dtype)[None]
+        missing, codes = self.table.may_miss(rounded), self.table.highest_code
         self.inside = read_domain(domain, forest.n_features, self.table.names, missing, codes)
         if self.inside is not None and row is not None:
             self.inside.check_rows(rounded)
@@ -37,20 +49,51 @@ class Audited:
         if with_ties and self.inside is not None:
             self.axes = self.inside.with_ties(self.axes)
         if row is not None:
-            self.cell = np.ascontiguousarray(self.axes.encode_rows(rounded).T)
-            if forest.input_dtype == "float64":
-                self._round(rounded[0])
+            self.answer = self.model.ask_given(row, self.given[None])[0]
+            if self.finer:
+                self._round()
+            self.cell = np.ascontiguousarray(self.axes.encode_rows(self.row[None]).T)
 
-    def _round(self, rounded):
-        """Round the numbers that a cut point could part from the float32 next to them."""
-        known = np.where(np.isnan(self.row), 0.0, self.row)
-        around = np.stack([float32_floor(known), -float32_floor(-known)])
-        codes = self.axes.encode_rows(around.astype(np.float32))
-        apart = self.axes.features[codes[:, 0] != codes[:, 1]]
-        self.row[apart] = np.where(np.isnan(self.row), np.nan, rounded)[apart]
+    @property
+    def finer(self):
+        """Whether the model compares numbers that are finer than those it is followed on."""
+        return self.forest.is_finer
 
-    def _numbers(self, row):
-        """A row of the user's as float64 numbers."""
+    def _round(self):
+        """Round the numbers that a cut point parts from the float32 next to them.
+
+        The nearest numbers are taken that the model answers as the row itself.
+        """
+        apart = self.axes.features[self.axes.between(self.row[None])[:, 0]]
+        if not apart.size:
+            return
+        nearest = self.row[apart].astype(np.float32).astype(np.float64)
+        below = float32_floor(self.row[apart])
+        other = np.where(nearest == below, next_after(below), below)
+        # on the first of them, if they are many, the other one is tried as well
+        sides = np.array(list(product((False, True), repeat=min(len(apart), MAX_APART))))
+        sides = sides[np.argsort(sides.sum(axis=1), kind="stable")]
+        rows = np.tile(self.row, (len(sides), 1))
+        rows[:, apart] = nearest
+        tried = apart[: sides.shape[1]]
+        rows[:, tried] = np.where(sides, other[: len(tried)], nearest[: len(tried)])
+        if self.inside is not None:
+            rows = rows[self.inside.contains(rows.astype(np.float32))]
+        alike = np.flatnonzero(self.model.answers(rows) == self.answer) if len(rows) else []
+        if not len(alike):
+            names = [self.key(j) for j in apart]
+            raise ValueError(
+                f"{self.model.name}(...) answers {self.answer!r} to row={self.given.tolist()}, but "
+                "another class where its numbers are rounded to float32: those of the features "
+                f"{names} lie between a threshold and the next float32. Ask about numbers that "
+                "float32 represents, row.astype(numpy.float32).astype(numpy.float64)."
+            )
+        self.row = rows[alike[0]]
+
+    def _rows_of(self, row):
+        """A row of the user's as a table of one row."""
+        if issparse(row):
+            raise TypeError("row is sparse. Give a dense row: row.toarray().")
         if getattr(row, "ndim", None) == 1 and hasattr(row, "to_frame"):
             row = row.to_frame().T
         elif not hasattr(row, "columns"):
@@ -59,7 +102,12 @@ class Audited:
         check_column_names([self.model.estimator], row, "row")
         if row.ndim == 2 and row.shape[0] != 1:
             raise ValueError(f"row holds {row.shape[0]} rows. Give one.")
-        return self.table.read(row, name="row")[0].copy()
+        return row
+
+    def check(self, label):
+        """Raise the error for a row to which the model answers otherwise than its trees' label."""
+        if self.answer != label or self.model.answers(self.row[None])[0] != label:
+            raise self.disagrees(self.given[None])
 
     def disagrees(self, rows):
         """The error for rows on which the model itself answers otherwise than its trees."""

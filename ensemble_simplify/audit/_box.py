@@ -19,11 +19,15 @@ from sklearn.utils import check_array, check_random_state
 
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, check_column_names, deadline_after, validate_params
-from ensemble_simplify.grid import Domain, float32_floor
+from ensemble_simplify.grid import Domain, float32_floor, next_after
 from ensemble_simplify.proof import Space, certify
+from ensemble_simplify.writing import number, one_line, percent, plain
 
 # Boxes that each proof may take, in rounds; then without limit.
 ROUNDS = (2_000, 50_000, maxsize)
+# Where the first round leaves a proof open, all sides are moved at once: by this share of their way
+# first, with proofs of so many boxes.
+LEAST_SHARE, WIDE_BOXES = 2.0**-14, 50_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,7 +35,8 @@ class SufficientBox:
     """Outcome of `sufficient_box`.
 
     A row is in the box if, for every feature, its value x has ``low < x <= high``, or is missing
-    where ``missing`` says so. Trees compare numbers rounded to float32, and so does `contains`.
+    where ``missing`` says so. Most trees compare numbers rounded to float32, and so does `contains`
+    for them.
 
     Parameters
     ----------
@@ -50,6 +55,9 @@ class SufficientBox:
     maximal : bool
         Whether it is proven that no side can be moved outwards by a cell: beyond each, there is
         another class. False: the time limit came first; one class is proven all the same.
+    maximal_share : float
+        Share of the features that the model looks at, of which that is proven for both sides: 1
+        where the box is maximal.
     n_boxes : int
         Boxes of the feature space that were looked at.
     seconds : float
@@ -78,6 +86,7 @@ class SufficientBox:
     features: list
     levels: dict
     maximal: bool
+    maximal_share: float
     n_boxes: int
     seconds: float
     domain: Domain | dict | None
@@ -109,14 +118,15 @@ class SufficientBox:
                 "the model was fitted on."
             )
         absent = np.isnan(X)
-        below = above = X.astype(np.float32).astype(np.float64)
-        if audited.forest.input_dtype == "float64":
+        rounded = X.astype(audited.forest.row_dtype)
+        below = above = rounded.astype(np.float64)
+        if audited.finer:
             known = np.where(absent, 0.0, X)
             below, above = float32_floor(known), -float32_floor(-known)
         inside = np.where(absent, self.missing, (self.low < below) & (above <= self.high))
         found: Any = inside.all(axis=1)
         if audited.inside is not None:
-            found &= audited.inside.contains(X.astype(np.float32))
+            found &= audited.inside.contains(rounded)
         return found
 
     @property
@@ -125,13 +135,17 @@ class SufficientBox:
         audited, lines = self.audited, []
         for key in self.features:
             j, parts = audited.index(key, "features"), []
-            name = f"x{j}" if audited.table.names is None else str(key)
+            name = f"x{j}" if audited.table.names is None else one_line(key)
             if key in self.levels:
                 if self.levels[key]:
-                    parts = [f"in {{{', '.join(map(str, self.levels[key]))}}}"]
+                    parts = [f"in {{{', '.join(map(one_line, self.levels[key]))}}}"]
             elif not self.low[j] == np.inf:
-                low = f"> {self.low[j]:.9g}" if self.low[j] > -np.inf else ""
-                high = f"<= {self.high[j]:.9g}" if self.high[j] < np.inf else ""
+                low = f"> {number(self.low[j])}" if self.low[j] > -np.inf else ""
+                high = f"<= {number(self.high[j])}" if self.high[j] < np.inf else ""
+                if audited.finer:
+                    # true of every double, in full
+                    low = f">= {_in_full(next_after(self.low[j]))}" if low else ""
+                    high = f"<= {_in_full(self.high[j])}" if high else ""
                 parts = [" and ".join(filter(None, (low, high))) or "known"]
             if self.missing[j]:
                 parts.append("missing")
@@ -140,7 +154,9 @@ class SufficientBox:
 
     def __repr__(self):
         rule = "; ".join(self.conditions) or "every input"
-        end = "maximal" if self.maximal else "not proven maximal"
+        end = "maximal"
+        if not self.maximal:
+            end = f"proven maximal in {percent(self.maximal_share)} of the features"
         return (
             f"SufficientBox({self.label!r} wherever {rule}; {end}, {self.n_boxes} boxes in "
             f"{self.seconds:.3g} s)"
@@ -179,7 +195,8 @@ def sufficient_box(
         As the model takes it.
     domain : Domain, dict or None, default=None
         Which inputs can occur. Only these must have the class. See :class:`Domain`. None: every
-        finite input, and missing values in the features that `row` lacks.
+        finite input, and missing values in the features that `row` lacks, or where the model takes
+        unknown levels for them.
     time_limit : float or None, default=None
         Seconds after which the search ends. Sides that are not settled then stay where they are.
     random_state : int, RandomState instance or None, default=None
@@ -198,7 +215,8 @@ def sufficient_box(
     TypeError
         If the model cannot be read, or is a regressor.
     ValueError
-        If the row has the wrong form or is outside the domain.
+        If the row has the wrong form or is outside the domain, or no row that float32 represents
+        stands for it.
 
     See Also
     --------
@@ -216,8 +234,10 @@ def sufficient_box(
     the box holds levels that follow one another, and missing values beside numbers only where it
     is open above.
 
-    Models that compare float64 numbers (HistGradientBoosting, LightGBM, pipelines) are followed on
-    the rows that float32 represents; `row` is rounded to one.
+    Pipelines are followed on the inputs that float32 represents, and the sides of the box leave out
+    what lies between a threshold and the next float32. Where `row` has such numbers, the box is
+    about the nearest ones that float32 represents and to which the model answers as to `row`
+    itself. If there are none, that is an error.
 
     References
     ----------
@@ -242,13 +262,13 @@ def sufficient_box(
     begin, deadline = monotonic(), deadline_after(time_limit)
     audited = Audited(model, domain, row)
     growth = _Growth(audited, deadline)
-    if audited.model.answers(audited.row[None])[0] != growth.label:
-        raise audited.disagrees(audited.row[None])
+    audited.check(growth.label)
     growth.run(_order(audited, random_state))
+    settled = growth.settled()
     low, high, missing = _ends(audited, growth.lo, growth.hi)
     constrained = audited.axes.features[(growth.lo > 0) | (growth.hi < growth.last)]
     return SufficientBox(
-        label=growth.label,
+        label=plain(growth.label),
         low=low,
         high=high,
         missing=missing,
@@ -258,12 +278,19 @@ def sufficient_box(
             for j in constrained
             if audited.table.categorical[j]
         },
-        maximal=not growth.is_open,
+        maximal=bool(settled.all()),
+        maximal_share=float(settled.mean()),
         n_boxes=growth.n_boxes,
         seconds=monotonic() - begin,
         domain=domain,
         audited=audited,
     )
+
+
+def _in_full(number):
+    """A number in words that are exact, and as short as the usual nine digits where these are."""
+    short = f"{number:.9g}"
+    return short if float(short) == number else repr(float(number))
 
 
 def _order(audited, random_state):
@@ -306,19 +333,26 @@ class _Growth:
         _, self.last = audited.axes.whole
         # cells of other classes, which are in the way
         self.others = np.empty((0, len(self.last)), dtype=np.int32)
-        self.n_boxes, self.is_open = 0, False
+        self.n_boxes, self.gave_up = 0, False
 
     def run(self, order):
         """Free whole features in an order, then move single sides, until none can be."""
         for limit in ROUNDS:
-            self.is_open, self.limit = False, limit
+            self.limit = limit
             for a in order:
                 self._free(a)
+            if self.gave_up and limit == ROUNDS[0]:
+                self._widen()
             for a in order:
                 for side in (0, 1):
                     self._extend(a, side)
-            if not self.is_open:
+            if monotonic() >= self.deadline or self.settled().all():
                 return
+
+    def settled(self):
+        """Of each axis, whether no side can be moved: it ends, or another class is next."""
+        axes = range(len(self.last))
+        return np.array([self._reach(a, 0) == 0 == self._reach(a, 1) for a in axes])
 
     def _free(self, a):
         """Open a feature on both sides, or leave it."""
@@ -327,20 +361,45 @@ class _Growth:
         if not any(self._blocked(*slab) for slab in slabs) and all(map(self._holds, slabs)):
             self.lo[a], self.hi[a] = 0, self.last[a]
 
+    def _widen(self):
+        """Move all sides at once, each by the same share of its way, as far as a proof is quick.
+
+        Where proofs are so long that single sides take too much time, this is a fair box.
+        """
+        axes = range(len(self.last))
+        below, above = (np.array([self._reach(a, side) for a in axes]) for side in (0, 1))
+        own_lo, own_hi = self.lo, self.hi
+        share, step, is_rising = 0.0, LEAST_SHARE, True
+        while step >= max(LEAST_SHARE, share / 8) and share < 1.0:
+            wider = min(1.0, share + step)
+            slab = (
+                own_lo - (below * wider).astype(np.int32),
+                own_hi + (above * wider).astype(np.int32),
+            )
+            held = not self._blocked(*slab) and self._holds(slab, WIDE_BOXES)
+            if held:
+                (self.lo, self.hi), share = slab, wider
+            is_rising = is_rising and held
+            # twice as far each time; from the first failure on, by halves of the last step
+            step = share if is_rising else step / 2
+
     def _extend(self, a, side):
         """Move a side outwards as far as it goes."""
         proven, most = 0, self._reach(a, side)
-        step = most
+        step, stride = most, None
         while proven < most:
             held = self._holds(self._slab(a, side, step, proven))
             if held:
                 proven = step
+                stride = stride and 2 * stride
             elif held is None:
-                self.is_open = True
-                most = step - 1
+                # such a proof costs most of all: from here on, steps begin small
+                most, stride = step - 1, 1
             else:
                 most = min(step - 1, self._reach(a, side))
             step = (proven + most + 1) // 2
+            if stride:
+                step = min(step, proven + stride)
         if side:
             self.hi[a] += proven
         else:
@@ -376,12 +435,14 @@ class _Growth:
             return room
         return int((at - self.hi[a] if side else self.lo[a] - at).min()) - 1
 
-    def _holds(self, slab):
+    def _holds(self, slab, limit=None):
         """Whether the cells of a slab have one class: proven, refuted by a cell, or None."""
         if monotonic() >= self.deadline:
             return None
-        held, cells, n_boxes = certify(self.space, *slab, self.deadline, self.limit)
+        limit = self.limit if limit is None else limit
+        held, cells, n_boxes = certify(self.space, *slab, self.deadline, limit)
         self.n_boxes += n_boxes
+        self.gave_up = self.gave_up or held is None
         if held is False:
             self.others = np.concatenate([self.others, cells[:1]])
         return held

@@ -1,14 +1,20 @@
 """The smallest change of a row that flips its class.
 
-All cells that differ from the row's in one feature stand on its lines, and those that differ in
-several on the lines of such cells (`near_rows`); every one of them is looked at.
+All cells that differ from the row's in one feature stand on its lines (`near_rows`), and every one
+of them is looked at. For changes of several features at once, the sets that could flip the class
+(`_sets`) are looked at one after the other: a proof settles all values of a set together, and where
+there are flips among them, boxes of values are halved until the nearest one is known.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count, product
 from numbers import Integral, Real
+from sys import maxsize
 from time import monotonic
 from typing import Any
 
@@ -16,9 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.audit._audited import Audited
+from ensemble_simplify.audit._sets import sets_of_axes
 from ensemble_simplify.base import Interval, deadline_after, validate_params
-from ensemble_simplify.grid import FREE, Domain, Stopped
-from ensemble_simplify.proof import Lines, points_in, shown_entry, walks
+from ensemble_simplify.grid import FREE, Axes, Domain, Stopped, next_after
+from ensemble_simplify.proof import Lines, Space, certify, points_in, shown_entry
+from ensemble_simplify.writing import one_line, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,12 +48,17 @@ class NearestFlip:
     proven : bool
         With a flip: whether no other one has fewer changes or is nearer. Without: whether it is
         proven that no change of at most `max_changes` features flips the class.
+    n_changes_lower_bound : int
+        No flip has fewer changed features; proven, also where the time limit came first.
     max_changes : int
         Features that could be changed at once.
     seconds : float
         Time taken.
     domain : Domain, dict or None
         Which inputs counted.
+    finer : bool
+        Whether the model compares numbers finer than float32: only changes to numbers that float32
+        represents counted.
 
     Examples
     --------
@@ -64,9 +77,11 @@ class NearestFlip:
     predictions: tuple
     distance: float
     proven: bool
+    n_changes_lower_bound: int
     max_changes: int
     seconds: float
     domain: Domain | dict | None = None
+    finer: bool = False
 
     def __bool__(self):
         return self.row is not None
@@ -74,12 +89,14 @@ class NearestFlip:
     def __repr__(self):
         n = f"{self.max_changes} feature{'s' if self.max_changes > 1 else ''}"
         if self.row is None and self.proven:
-            text = f"proven: no change of at most {n} flips {self.predictions[0]!r}"
+            to = " to numbers that float32 represents" if self.finer else ""
+            text = f"proven: no change of at most {n}{to} flips {self.predictions[0]!r}"
         elif self.row is None:
             text = f"undecided at the limit: no change of at most {n} was found"
+            text += f", and none of fewer than {self.n_changes_lower_bound} flips the class"
         else:
             parts = [
-                f"{key}: {shown_entry(a)} -> {shown_entry(b)}"
+                f"{one_line(key)}: {shown_entry(a)} -> {shown_entry(b)}"
                 for key, (a, b) in self.changes.items()
             ]
             first, second = self.predictions
@@ -121,8 +138,8 @@ def nearest_flip(
     row : array-like of shape (n_features,), frame of one row or series
         As the model takes it.
     max_changes : int, default=1
-        How many features may change at once. All such changes are tried, so the time grows as the
-        product of the numbers of thresholds of that many features.
+        How many features may change at once. Sets of features that cannot move the scores far
+        enough are left out; of the others, the time can grow as the number of such sets.
     features : array-like of str or int, or None, default=None
         The features that may change, by name or index. None: all.
     scale : mapping, array-like of shape (n_features,) or None, default=None
@@ -131,7 +148,8 @@ def nearest_flip(
         feature's cut points (1 if there is only one).
     domain : Domain, dict or None, default=None
         Which inputs can occur. The changed row is one of them. See :class:`Domain`. None: every
-        finite input, and missing values in the features that `row` lacks.
+        finite input, and missing values in the features that `row` lacks, or where the model takes
+        unknown levels for them.
     time_limit : float or None, default=None
         Seconds after which the search ends with what it has found.
 
@@ -159,9 +177,12 @@ def nearest_flip(
     The flip with the fewest changed features is taken, and among these the nearest one. The
     distance of a number is the absolute change divided by its scale; another category, or a value
     that becomes missing or known, counts 1. The new value of a number is the nearest one that
-    float32 represents on the other side of a cut point. Models that compare float64 numbers
-    (HistGradientBoosting, LightGBM, pipelines) are followed on such numbers only; `row` is rounded
-    to them.
+    float32 represents on the other side of a cut point; for models that compare float64 numbers
+    (HistGradientBoosting, LightGBM), the nearest of float64. Pipelines are followed on the numbers
+    that float32 represents. Where `row` has a number between a cut point and the next float32, the
+    nearest ones stand for it that float32 represents and to which the model answers as to `row`
+    itself (if there are none, that is an error). They are among the ``changes`` only if the flip
+    needs them.
 
     That an ensemble has no flip near a row is decided by looking at finitely many cells [1]_.
 
@@ -196,47 +217,52 @@ def nearest_flip(
     )
     classes = audited.forest.classes
     own = int(lines.classes_of(audited.cell)[0])
-    before = audited.model.answers(audited.row[None])[0]
-    if before != classes[own]:
-        raise audited.disagrees(audited.row[None])
+    before = audited.answer
+    audited.check(classes[own])
     chosen = None if features is None else {audited.index(key, "features") for key in features}
     distances, values = _steps(audited, chosen, _scales(audited, scale))
     most = min(int(max_changes), len(audited.axes.shape))
-    distance, cell, proven = _search(lines, audited, own, distances, most, deadline)
-    changed, changes, predictions = None, {}, (_item(before),)
+    search = _Search(lines, audited, own, distances, deadline)
+    proven = search.run(most)
+    cell = search.cell
+    changed, changes, predictions = None, {}, (plain(before),)
     if cell is not None:
-        both = np.tile(audited.row, (2, 1))
-        for a in np.flatnonzero(cell != audited.cell[0]):
-            both[1, audited.axes.features[a]] = values[a][cell[a]]
-        after = audited.model.answers(both[1:])[0]
-        if after != classes[int(lines.classes_of(cell[None])[0])] or after == before:
+        label = classes[int(lines.classes_of(cell[None])[0])]
+        # the row as it was given, but for the change; what float32 makes of it, if only that flips
+        for row in (audited.given, audited.row):
+            both = np.stack([audited.given, row])
+            for a in np.flatnonzero(cell != audited.cell[0]):
+                both[1, audited.axes.features[a]] = values[a][cell[a]]
+            after = audited.model.answers(both[1:])[0]
+            if after == label:
+                break
+        if after != label or after == before:
             raise audited.disagrees(both)
-        predictions += (_item(after),)
+        predictions += (plain(after),)
         shown = audited.table.shown(both)
-        changes = _changes(audited, cell, shown)
+        changes = _changes(audited, both, shown)
         changed = shown[1] if audited.table.is_plain else audited.table.shown(both[1:])
     return NearestFlip(
         row=changed,
         changes=changes,
         predictions=predictions,
-        distance=float(distance),
+        distance=float(search.distance),
         proven=proven,
+        n_changes_lower_bound=search.fewest if cell is not None or not proven else max_changes + 1,
         max_changes=int(max_changes),
         seconds=monotonic() - begin,
         domain=domain,
+        finer=audited.finer,
     )
 
 
-def _item(label):
-    return label.item() if hasattr(label, "item") else label
-
-
-def _changes(audited, cell, shown):
+def _changes(audited, both, shown):
     """The changed features with their values before and after, as the user has them."""
     found = {}
-    for j in audited.axes.features[cell != audited.cell[0]].tolist():
+    same = (both[0] == both[1]) | np.isnan(both).all(axis=0)
+    for j in np.flatnonzero(~same).tolist():
         column = shown.iloc[:, j] if hasattr(shown, "iloc") else shown[:, j]
-        found[audited.key(j)] = tuple(_item(value) for value in column)
+        found[audited.key(j)] = tuple(plain(value) for value in column)
     return found
 
 
@@ -268,6 +294,16 @@ def _scales(audited, scale):
     return scales
 
 
+def _of_feature(inside, j):
+    """The domain of one feature alone; None: everything is inside."""
+    if inside is None:
+        return None
+    names = ("low", "high", "integer", "missing")
+    own = {name: getattr(inside, name)[[j]] for name in names}
+    # groups and implications exclude cells, but do not change the values inside of a cell
+    return replace(inside, clauses=frozenset(), **own)
+
+
 def _steps(audited, chosen, scales):
     """For every axis, the distance of each cell from the row, and the nearest value in it.
 
@@ -275,23 +311,18 @@ def _steps(audited, chosen, scales):
     """
     distances, values = [], []
     inside = audited.inside
-    if inside is not None:
-        # groups and implications exclude cells, but do not change the values inside of a cell
-        inside = replace(inside, clauses=frozenset())
     for a, (j, cuts) in enumerate(zip(audited.axes.features, audited.axes.cuts, strict=True)):
         own, x = int(audited.cell[0, a]), audited.row[j]
         finite = cuts[np.isfinite(cuts)]
-        value = np.empty(audited.axes.shape[a])
-        cells = np.tile(audited.cell, (len(value), 1))
-        cells[:, a] = np.arange(len(value))
-        value[:] = points_in(audited.axes, inside, cells)[:, j]
+        cells = np.arange(audited.axes.shape[a])[:, None]
+        value = points_in(Axes([cuts], audited.axes.row_dtype), _of_feature(inside, j), cells)[:, 0]
         if not np.isnan(x):
             whole = inside is not None and inside.integer[j]
             value[:own] = np.floor(finite[:own]) if whole else finite[:own]
             beyond = finite[own:]
-            with np.errstate(over="ignore"):
-                after = np.nextafter(beyond.astype(np.float32), np.float32(np.inf))
-            value[own + 1 : len(finite) + 1] = np.floor(beyond) + 1.0 if whole else after
+            value[own + 1 : len(finite) + 1] = (
+                np.floor(beyond) + 1.0 if whole else next_after(beyond, audited.axes.row_dtype)
+            )
             if inside is not None:
                 value = np.clip(value, inside.low[j], inside.high[j])
             value[own] = x
@@ -307,24 +338,105 @@ def _steps(audited, chosen, scales):
     return distances, values
 
 
-def _search(lines, audited, own, distances, max_changes, deadline):
-    """The flip of the fewest changes and the least distance: (distance, cell, proven)."""
-    flat, best, found = np.concatenate(distances), np.inf, None
-    for n_changes in range(1, max_changes + 1):
+class _Search:
+    """The search for the flip of the fewest changes and, of these, of the least distance.
+
+    Attributes
+    ----------
+    cell : int32 array of shape (n_axes,) or None
+        The flip.
+    distance : float
+    fewest : int
+        No flip has fewer changes.
+    """
+
+    def __init__(self, lines, audited, own, distances, deadline):
+        self.lines, self.audited, self.own = lines, audited, own
+        self.distances, self.deadline = distances, deadline
+        self.row = audited.cell[0]
+        self.cell, self.distance, self.fewest = None, np.inf, 1
+
+    def run(self, max_changes):
+        """Look for flips of at most so many changes; False if the time was up first."""
+        # those of features that may change
+        axes = np.flatnonzero([np.isfinite(own).sum() > 1 for own in self.distances])
         try:
-            for _, walked, from_axis in walks(audited.cell, audited.axes.shape, n_changes):
-                so_far = sum(distances[a][walked[:, a]] for a in range(walked.shape[1]))
-                near = so_far < best
-                walked, from_axis, so_far = walked[near], from_axis[near], so_far[near]
-                for part, labels in lines.batches(walked, deadline, from_axis):
-                    total = so_far[part, None] + flat
-                    total[(labels == own) | (labels == FREE)] = np.inf
-                    at = np.unravel_index(total.argmin(), total.shape)
-                    if total[at] < best:
-                        best = total[at]
-                        found = lines.cells_at(walked[part][at[0]][None], np.array([at[1]]))[0]
+            for n in range(1, max_changes + 1):
+                if n == 1:
+                    self._walk_lines()
+                else:
+                    limits = n, self.deadline
+                    for chosen in sets_of_axes(self.lines, self.row, self.own, axes, *limits):
+                        self._look_at(chosen)
+                if self.cell is not None:
+                    return True
+                self.fewest = n + 1
         except Stopped:
-            return best, found, False
-        if found is not None:
-            break
-    return best, found, True
+            return False
+        return True
+
+    @cached_property
+    def _space(self):
+        """The forest, beside one that answers the class of the row everywhere."""
+        forest = self.audited.forest
+        pair = [forest, forest.constant(self.own)]
+        return Space(pair, self.audited.axes, self.audited.inside)
+
+    def _walk_lines(self):
+        """Look at all changes of one feature."""
+        labels = self.lines.labels(self.audited.cell, self.deadline)[0]
+        total = np.concatenate(self.distances)
+        total[(labels == self.own) | (labels == FREE)] = np.inf
+        at = int(total.argmin())
+        if total[at] < np.inf:
+            self.distance = total[at]
+            self.cell = self.lines.cells_at(self.audited.cell, np.array([at]))[0]
+
+    def _look_at(self, chosen):
+        """Look at all changes of some axes together."""
+        lo, hi = self.row.copy(), self.row.copy()
+        for a in chosen:
+            lo[a], hi[a] = 0, len(self.distances[a]) - 1
+        boxes, number = [], count()
+        if self._flips(lo, hi):
+            # every axis changes: fewer changes flip nothing
+            for below in product((False, True), repeat=len(chosen)):
+                part_lo, part_hi = lo.copy(), hi.copy()
+                for a, is_below in zip(chosen, below, strict=True):
+                    if is_below:
+                        part_hi[a] = self.row[a] - 1
+                    else:
+                        part_lo[a] = self.row[a] + 1
+                self._push(boxes, number, chosen, part_lo, part_hi)
+        while boxes:
+            least, _, lo, hi = heapq.heappop(boxes)
+            if least >= self.distance:
+                return
+            if not self._flips(lo, hi):
+                continue
+            a = max(chosen, key=lambda a: hi[a] - lo[a])
+            middle = (lo[a] + hi[a]) // 2
+            for first, last in ((lo[a], middle), (middle + 1, hi[a])):
+                part_lo, part_hi = lo.copy(), hi.copy()
+                part_lo[a], part_hi[a] = first, last
+                self._push(boxes, number, chosen, part_lo, part_hi)
+
+    def _push(self, boxes, number, chosen, lo, hi):
+        """Note a box by the least distance in it, unless it is empty or that is too large."""
+        if (lo > hi).any():
+            return
+        least = sum(self.distances[a][lo[a] : hi[a] + 1].min() for a in chosen)
+        if least < self.distance:
+            heapq.heappush(boxes, (least, next(number), lo, hi))
+
+    def _flips(self, lo, hi):
+        """Whether a box has a cell of another class; one that is nearer than any yet is kept."""
+        held, cells, _ = certify(self._space, lo, hi, self.deadline, maxsize)
+        if held is None:
+            raise Stopped
+        if held:
+            return False
+        distance = sum(self.distances[a][cells[0, a]] for a in np.flatnonzero(cells[0] != self.row))
+        if distance < self.distance:
+            self.distance, self.cell = distance, cells[0]
+        return True

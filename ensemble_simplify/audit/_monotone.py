@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike
 
 from ensemble_simplify.audit._audited import Audited
 from ensemble_simplify.base import Interval, deadline_after, validate_params
-from ensemble_simplify.grid import FLOAT32_MAX, FREE, Axes, Domain
+from ensemble_simplify.grid import FREE, Axes, Domain
 from ensemble_simplify.proof import Lines, Space, points_in, prove
+from ensemble_simplify.writing import number
 
 # Each cut point may take so many boxes in the first round, so many in the second; then no limit.
 ROUNDS = (4_000, 100_000, maxsize)
@@ -60,6 +61,9 @@ class Monotonicity:
         Time taken.
     domain : Domain, dict or None
         Which inputs counted.
+    finer : bool
+        Whether the model compares numbers finer than float32: only inputs that float32 represents
+        counted.
 
     Examples
     --------
@@ -84,6 +88,7 @@ class Monotonicity:
     n_boxes: int
     seconds: float
     domain: Domain | dict | None = None
+    finer: bool = False
 
     def __bool__(self):
         return self.monotone is True
@@ -92,7 +97,8 @@ class Monotonicity:
         effort = f"{self.n_boxes} boxes in {self.seconds:.3g} s"
         what = f"{self.feature!r}, {'in' if self.increasing else 'de'}creasing"
         if self.monotone:
-            where = "every input" if self.domain is None else "every input in the domain"
+            where = "every input that float32 represents" if self.finer else "every input"
+            where += "" if self.domain is None else " in the domain"
             return f"Monotonicity({what}: proven for {where}; {effort})"
         if self.monotone is None:
             done = f"proven at {self.n_proven} of {self.n_cuts} cut points"
@@ -100,7 +106,7 @@ class Monotonicity:
         low, high = self.values
         first, second = self.predictions
         return (
-            f"Monotonicity({what}: refuted, from {low:.9g} to {high:.9g} {first!r} becomes "
+            f"Monotonicity({what}: refuted, from {number(low)} to {number(high)} {first!r} becomes "
             f"{second!r}; {effort})"
         )
 
@@ -172,9 +178,8 @@ def is_monotone(
     Notes
     -----
     Only rows that differ in this feature alone are compared, and a missing value is neither high
-    nor low: it counts in other features, where the domain allows it, and not in this one. Models
-    that compare float64 numbers (HistGradientBoosting, LightGBM, pipelines) are judged on the rows
-    that float32 represents.
+    nor low: it counts in other features, where the domain allows it, and not in this one. Pipelines
+    are judged on the rows that float32 represents.
 
     Where no single tree of two classes falls, as under monotonic constraints, that alone is a
     proof. A single tree takes about as many steps as it has leaves, for each cut point of the
@@ -233,6 +238,7 @@ def is_monotone(
         n_boxes=search.n_boxes,
         seconds=monotonic() - begin,
         domain=domain,
+        finer=audited.finer,
     )
 
 
@@ -328,7 +334,7 @@ class _PairSearch:
         self.is_other = np.arange(self.forest.n_features) != j
         by_feature = list(self.axes.by_feature)
         by_feature[j] = np.empty(0)
-        self.others = Axes(by_feature)
+        self.others = Axes(by_feature, self.axes.row_dtype)
         self.n_proven = self.n_boxes = 0
         self.outcome = None
 
@@ -399,7 +405,7 @@ class _PairSearch:
     def _restricted(self, k):
         """The forest where the feature is in its cell k: without the splits on it."""
         forest = self.forest
-        point = np.append(self.cuts, FLOAT32_MAX)[k]
+        point = np.append(self.cuts, self.axes.largest)[k]
         target = np.arange(forest.n_nodes)
         splits = forest.feature == self.j
         below = np.where(forest.threshold >= point, forest.left, forest.right)

@@ -19,6 +19,7 @@ from ensemble_simplify.base._scikit_learn import (
 )
 from ensemble_simplify.base.docs import SharesDocs, fill_docs, shared_text
 from ensemble_simplify.base.ensemble import (
+    answers_to_finer_rows,
     check_missing,
     check_readable,
     checked_table,
@@ -26,7 +27,8 @@ from ensemble_simplify.base.ensemble import (
     finiteness,
     fit_or_unwrap,
     promised_domain,
-    warn_of_rounding,
+    promised_rows,
+    tags_of,
 )
 from ensemble_simplify.base.limits import (
     TimeLimitError,

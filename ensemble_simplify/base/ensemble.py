@@ -25,6 +25,8 @@ from ensemble_simplify.base.limits import (
 )
 from ensemble_simplify.base.rows import (
     _names_kept,
+    class_index,
+    fitted_rows,
     same_names,
 )
 from ensemble_simplify.grid import read_domain
@@ -169,17 +171,17 @@ def encoded(estimator, model, rows, X):
 def promised_domain(estimator, model, X):
     """The domain of an estimator, as an `Inside` or None, with training rows of numbers inside.
 
-    It is kept in ``_inside``, and which features the rows lack in ``_seen_missing``. ValueError if
-    the domain has the wrong form, a row is outside, or the ensemble does not take the missing
-    values of the domain.
+    It is kept in ``_inside``, and what may be missing by default in ``_missing_by_default``.
+    ValueError if the domain has the wrong form, a row is outside, or the ensemble does not take the
+    missing values of the domain.
     """
-    estimator._seen_missing = np.isnan(X).any(axis=0)
+    estimator._missing_by_default = model.table.may_miss(X)
     names = getattr(estimator, "feature_names_in_", None)
     inside = estimator._inside = read_domain(
         estimator.domain,
         estimator.n_features_in_,
         names,
-        estimator._seen_missing,
+        estimator._missing_by_default,
         model.forest.highest_code,
     )
     if inside is not None:
@@ -188,23 +190,47 @@ def promised_domain(estimator, model, X):
     return inside
 
 
-def warn_of_rounding(model, rows, X):
-    """Say so if rounding training rows to float32, as trees do, changes what the ensemble answers.
+def promised_rows(estimator, X, dtype="float32"):
+    """Rows of some dtype, and which of them an estimator's promise is about, near rows or not.
 
-    `rows` are for the ensemble, `X` is the same as numbers.
+    Those lie inside its domain, and come in the dtypes for which a pipeline was read.
+    """
+    is_promised = estimator._table.same_dtypes(X)
+    X = fitted_rows(estimator, X, any_missing=True, dtype=dtype)
+    domain = estimator._inside
+    inside = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
+    return X, inside & is_promised
+
+
+def answers_to_finer_rows(model, rows, X, promised=None):
+    """Class indices that an ensemble answers to training rows as they were given, and rounded.
+
+
+    `rows` are for the ensemble, `X` is the same as numbers. None for an ensemble that rounds rows
+    to float32 itself. A warning tells of those of the `promised` rows (bool array; None: all) that
+    are answered otherwise.
     """
     forest = model.forest
-    if forest.input_dtype == "float32":
-        return
-    rounded = forest.classes[forest.predict_index(X)]
-    n = int((model.ask(rows) != rounded).sum())
+    if not forest.is_finer:
+        return None
+    rounded = forest.predict_index(X)
+    given = class_index(model.ask_given(rows, X, fitted=True), forest.classes)
+    apart = given != rounded
+    n = int(apart.sum() if promised is None else apart[promised].sum())
     if n:
+        cast = "X.astype(numpy.float32).astype(numpy.float64)"
+        if X.dtype == np.float32:
+            # they are not finer: scalers calculate in the dtype of the rows
+            cast = "X.astype(numpy.float64)"
         warn(
-            f"{model.name} compares float64 numbers, and {n} of {len(X)} training "
-            "rows are answered otherwise when they are rounded to float32, as scikit-learn's trees "
-            "round them. What is promised holds for rows that float32 represents. Fit and predict "
-            "on X.astype(numpy.float32), or on columns rounded to a few digits of float32."
+            f"{model.name} compares numbers that are finer than float32, and answers {n} of "
+            f"{len(X)} training rows otherwise than the same rows rounded to float32, as "
+            "scikit-learn's trees round them. They are no part of the promise, which is about "
+            "inputs that float32 represents, and are counted as exceptions. To have none, fit and "
+            f"predict on {cast}, or on columns of fewer digits, such as seconds since the first "
+            "row in place of seconds since 1970."
         )
+    return given, rounded
 
 
 def finiteness(estimator):
@@ -219,14 +245,22 @@ def takes_missing(ensemble):
             f"estimator={ensemble.__name__} is a class. Give an instance, such as "
             f"{ensemble.__name__}()."
         )
-    inner = None if ensemble is None else unwrap(ensemble)
-    if inner is not None and not hasattr(inner, "__sklearn_tags__"):
+    if ensemble is None:
+        return True
+    tags = tags_of(ensemble)
+    # a pipeline's tags do not tell: its steps refuse missing values themselves
+    return isinstance(unwrap(ensemble), Pipeline) or tags.input_tags.allow_nan
+
+
+def tags_of(estimator, name="estimator"):
+    """The tags of an estimator, frozen or not; TypeError for models in other formats."""
+    inner = unwrap(estimator)
+    if not hasattr(inner, "__sklearn_tags__"):
         raise TypeError(
-            f"estimator={type(inner).__name__}(...) is not an estimator of scikit-learn. Give the "
+            f"{name}={type(inner).__name__}(...) is not an estimator of scikit-learn. Give the "
             "ensemble itself; models in other formats can be compared by verify and agreement."
         )
-    # a pipeline's tags do not tell: its steps refuse missing values themselves
-    return inner is None or isinstance(inner, Pipeline) or get_tags(inner).input_tags.allow_nan
+    return get_tags(inner)
 
 
 def check_missing(inside, model):
@@ -252,5 +286,6 @@ def check_missing(inside, model):
         raise ValueError(
             f"The features {np.flatnonzero(inside.missing).tolist()} may be missing, but "
             f"{model.name}.predict does not take missing values. Leave them out of "
-            "Domain(missing=...), fill them in, or use an ensemble that takes them."
+            "Domain(missing=...) (nothing is missing: domain=Domain(missing=[])), fill them in, or "
+            "use an ensemble that takes them."
         ) from error

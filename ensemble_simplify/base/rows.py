@@ -42,8 +42,8 @@ def check_column_names(models, X=None, parameter="X"):
         ours, theirs = list(named[0].feature_names_in_), list(other.feature_names_in_)
         if ours != theirs and sorted(ours) == sorted(theirs):
             raise ValueError(
-                f"model_a was fitted on the columns {', '.join(ours[:8])}, but model_b on "
-                f"{', '.join(theirs[:8])}. Fit both on the columns in the same order."
+                f"model_a was fitted on the columns {', '.join(map(repr, ours[:8]))}, but model_b "
+                f"on {', '.join(map(repr, theirs[:8]))}. Fit both on the columns in the same order."
             )
 
 
@@ -100,16 +100,16 @@ def class_index(y, classes):
     else:
         found = np.zeros(len(y), dtype=bool)
     if not np.all(found):
-        unknown = y[~found][0]
+        unknown = y[~found].tolist()[0]
         raise ValueError(
             f"y holds the label {unknown!r}, which the ensemble has never seen. Its classes are "
-            f"{list(classes)}. Pass rows of these classes."
+            f"{classes.tolist()}. Pass rows of these classes."
         )
     return index
 
 
-def fitted_rows(estimator, X, *, any_missing=False):
-    """Rows to predict, as a scikit-learn tree takes them unchecked: float32, C order.
+def fitted_rows(estimator, X, *, any_missing=False, dtype="float32"):
+    """Rows to predict, as a scikit-learn tree takes them unchecked: of float32, C order.
 
     They are finite, but for features in ``estimator._may_miss`` (None: none) or, if `any_missing`,
     all features. ValueError if they do not go with those that the estimator was fitted on.
@@ -118,17 +118,30 @@ def fitted_rows(estimator, X, *, any_missing=False):
     known: Any = getattr(estimator, "_may_miss", None)
     table = getattr(estimator, "_table", None)
     X = X if table is None else table.encode(X)
-    allowed = "allow-nan" if any_missing or known is not None else True
+    # an ensemble that takes missing values could have promised what it says of them
+    could = known is not None or getattr(estimator, "_takes_missing", False)
+    allowed = "allow-nan" if any_missing or could else True
     X = validate_data(
-        estimator, X, reset=False, dtype=np.float32, order="C", ensure_all_finite=allowed
+        estimator, X, reset=False, dtype=np.dtype(dtype), order="C", ensure_all_finite=allowed
     )
     if allowed == "allow-nan" and not any_missing:
-        unknown = np.isnan(X) & ~known
-        if unknown.any():
-            row, j = np.argwhere(unknown)[0]
-            raise ValueError(
-                f"X[{row}, {j}] is missing, but feature {j} never was in fit, so what the "
-                "ensemble says there is not known. Fill in a value, or fit again with the feature "
-                "in Domain(missing=...)."
-            )
+        unpromised = np.isnan(X) if known is None else np.isnan(X) & ~known
+        if unpromised.any():
+            row, j = np.argwhere(unpromised)[0]
+            raise ValueError(_not_promised(estimator, known, row, j))
     return X
+
+
+def _not_promised(estimator, known, row, j):
+    """The text for a row that lacks a feature which may not be missing; `known`: which may."""
+    names, table = getattr(estimator, "feature_names_in_", None), getattr(estimator, "_table", None)
+    may = [*([] if known is None else np.flatnonzero(known)), j]
+    keys = [int(k) if names is None else str(names[k]) for k in may]
+    lost = "is missing,"
+    if table is not None and table.levels[j] is not None and table.unknown[j] == "missing":
+        lost = "is missing, or of a level that was not there in fit,"
+    return (
+        f"X[{row}, {j}] {lost} but the column {keys[-1]!r} may not be missing: no row lacked it in "
+        "fit, or the domain leaves it out, and what the ensemble says there was not looked at. "
+        f"Fill in a value, or fit again with domain=Domain(missing={keys!r})."
+    )

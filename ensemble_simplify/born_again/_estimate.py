@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from ensemble_simplify.base import (
     StrOptions,
     available_memory,
     check_column_names,
+    deadline_after,
     validate_params,
 )
 from ensemble_simplify.born_again.everywhere._grid import n_cells
@@ -26,9 +29,10 @@ from ensemble_simplify.born_again.everywhere._planner import (
     read_problem,
 )
 from ensemble_simplify.born_again.everywhere._search import regions_forecast
-from ensemble_simplify.grid import Domain, read_domain
+from ensemble_simplify.grid import Domain, Stopped, distinct_rows, read_domain
 from ensemble_simplify.reading import Model, unwrap
 
+LEAST_SECONDS = 0.05  # That a forecast gets if the time limit came before it.
 READABLE = 100  # Leaves beyond which a tree is no longer something to read.
 
 
@@ -42,9 +46,9 @@ class Estimate:
         Trees of the ensemble.
     n_cells : float
         Cells on which the ensemble is constant. Cells that only repeat a neighbour are not
-        counted, if there was time to look at all of them.
+        counted, if there was time to look at all of them. Infinity from about 1.8e308 on.
     n_regions : float
-        Boxes of these cells.
+        Boxes of these cells; likewise.
     n_bytes : float
         Memory of the exact search.
     seconds : float
@@ -54,7 +58,7 @@ class Estimate:
     n_leaves_lower_bound : int
         No such tree has fewer.
     n_occupied : int or None
-        Cells that hold rows of `X`.
+        Cells that hold rows of `X`; None without rows, or if the time limit came first.
     exact : bool
         Whether the exact search fits into memory and an hour.
     advice : list of str
@@ -160,15 +164,16 @@ def estimate(
     >>> bool(report.n_leaves >= report.n_leaves_lower_bound)
     True
     """
+    deadline = deadline_after(time_limit)
     fitted = unwrap(estimator)
     check_is_fitted(fitted)
-    model = Model.of(fitted, voting=voting, classifier=True)
-    forest, table, missing = model.forest, model.table, None
+    model = Model.of(fitted, voting=voting, classifier=True, rows=X)
+    forest, table = model.forest, model.table
     if X is not None:
         check_column_names([fitted], X)
         X = table.read(X, [np.float64, np.float32])
-        missing = np.isnan(X).any(axis=0)
-    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
+    missing, codes = table.may_miss(X), table.highest_code
+    inside = read_domain(domain, len(table), table.names, missing, codes)
     if X is not None:
         if inside is not None:
             inside.check_rows(X)
@@ -178,17 +183,19 @@ def estimate(
             "rows X, or merge_thresholds=False."
         )
     allowed = available_memory() / 2 if max_memory is None else max_memory
-    problem = read_problem(forest, inside, merge_rows=X if merge_thresholds else None)
+    problem = read_problem(forest, inside, X if merge_thresholds else None, deadline)
+    n_occupied = None
+    if X is not None:
+        with suppress(Stopped):
+            codes = problem.axes.encode_rows(X.astype(np.float32), deadline)
+            n_occupied = len(distinct_rows(codes.T)[0])
     seen = forecast(
         problem,
         objective,
         max_bytes=allowed,
-        seconds=np.inf if time_limit is None else time_limit,
+        seconds=max(deadline - monotonic(), LEAST_SECONDS),
         rng=np.random.default_rng(check_random_state(random_state).randint(1 << 31)),
     )
-    n_occupied = None
-    if X is not None:
-        n_occupied = np.unique(problem.axes.encode_rows(X.astype(np.float32)), axis=1).shape[1]
     exact = bool(seen.n_bytes <= allowed and seen.seconds <= 3600)
     return Estimate(
         forest.n_trees,

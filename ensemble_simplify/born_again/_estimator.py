@@ -24,6 +24,7 @@ from ensemble_simplify.base import (
     TakesWhatItsEstimatorTakes,
     TimeLimitError,
     all_or_nothing,
+    answers_to_finer_rows,
     available_memory,
     check_readable,
     check_weights,
@@ -35,9 +36,9 @@ from ensemble_simplify.base import (
     fitted_rows,
     named_rows,
     promised_domain,
+    promised_rows,
     report,
     warn,
-    warn_of_rounding,
     warn_out_of_time,
 )
 from ensemble_simplify.born_again._box_fidelity import fidelity
@@ -65,6 +66,7 @@ from ensemble_simplify.born_again.near._line_search import (
     forecast_near,
 )
 from ensemble_simplify.born_again.near._near_promise import (
+    Finer,
     Promise,
     Training,
     check_promise,
@@ -98,7 +100,8 @@ class BornAgainClassifier(
     """The smallest decision tree that gives the same class as a tree ensemble everywhere.
 
     For every finite input, ``predict`` answers what ``estimator_.predict`` answers, and no
-    decision tree of axis-parallel splits that does so is smaller in the chosen objective.
+    decision tree of axis-parallel splits that does so is smaller in the chosen objective. (Of
+    ensembles that compare numbers finer than float32: for every input that float32 represents.)
 
     For a large forest that tree is too large to write out. Set `max_changes` then: the tree gives
     the same answer at every point that differs from some training row in at most that many
@@ -210,27 +213,31 @@ class BornAgainClassifier(
         smaller one may exist. It is about the search: what `post_prune` took away afterwards is
         the difference to `n_leaves_unpruned_`.
     fidelity_ : float
-        1.0 where the tree is proven equal to the ensemble (inside `domain`). NaN where
+        1.0 where the tree is proven equal to the ensemble (inside `domain`), unless there are
+        `n_row_exceptions_`: then the share of the training rows without them. NaN where
         `post_prune` or `merge_thresholds` changed its function, as no rows are held out to
         measure that: see `volume_fidelity_`, and :func:`verify`. With ``max_changes=0`` or 1:
         agreement on a fifth of the training rows, of a tree of this size that was found without
         them.
     n_points_ : int, float or None
-        With `max_changes` (else None, like the next five), the promised points: distinct rows,
-        and cells that differ from a row in at most so many features. A point near several rows
-        counts for each.
+        With `max_changes` (else None, like `seen_share_`, `n_exceptions_`, `path_`), the promised
+        points: distinct rows, and cells that differ from a row in at most so many features. A point
+        near several rows counts for each. A training row that the ensemble answers otherwise than
+        what float32 makes of it is one more point.
     seen_share_ : float or None
-        With `max_changes`, the share of `n_points_` whose answers were looked at: 1 unless
-        `time_limit` came first. Points outside `domain` are among those that were not.
-    n_rows_ : int or None
-        With `max_changes`, the training rows of positive weight.
+        The share of `n_points_` whose answers were looked at: 1 unless `time_limit` came first.
+        Points outside `domain` are among those that were not.
+    n_rows_ : int
+        The training rows of positive weight.
     n_exceptions_ : int or None
-        With `max_changes`, how many of the `n_points_` the tree answers otherwise; 0 without
-        `tolerance` and `max_leaf_nodes`, unless `time_limit` ended the search of a tree for
-        ``max_changes=0`` or 1 (with a ``ConvergenceWarning``). Points that were not looked at by
-        then count, too: there are no more exceptions than this.
-    n_row_exceptions_ : int or None
-        With `max_changes`, how many of the `n_rows_` training rows the tree answers otherwise.
+        With `max_changes`, how many of the `n_points_` the tree answers otherwise. Without
+        `tolerance` and `max_leaf_nodes`, these are training rows that are finer than float32: see
+        Notes. Where `time_limit` ended the search of a tree for ``max_changes=0`` or 1 (with a
+        ``ConvergenceWarning``), there can be others, and points that were not looked at by then
+        count, too: there are no more exceptions than this.
+    n_row_exceptions_ : int
+        How many of the `n_rows_` training rows, as they were given, the tree answers otherwise than
+        the ensemble itself.
     path_ : Bunch or None
         With ``max_changes=0`` or 1, the trees from a single leaf to one without exceptions, as
         arrays: ``n_leaves``; ``n_exceptions`` and ``n_row_exceptions``, as above;
@@ -238,17 +245,17 @@ class BornAgainClassifier(
         points that are not rows, each counted by the training rows that hold its changed value;
         ``agreement``, as `fidelity_`. See :meth:`at`.
     volume_fidelity_ : float
-        Share of points, drawn uniformly from the bounding box of the training rows, to which
-        the tree gives the ensemble's class: 1 where `fidelity_` is. With a `domain`, only points
-        inside count, integer features are drawn as integers, and what groups and implications say
-        about features that the ensemble does not use is put in terms of those it uses. Computed
-        from all cells; where there are too many, estimated from those of 100,000 points (of
-        12,500 with `max_changes`) that are in the domain (NaN if none is).
+        Share of points, drawn uniformly from the bounding box of the training rows and rounded to
+        float32, to which the tree gives the ensemble's class: 1 where the tree is proven equal.
+        With a `domain`, only points inside count, integer features are drawn as integers, and what
+        groups and implications say about features that the ensemble does not use is put in terms of
+        those it uses. Computed from all cells; where there are too many, estimated from those of
+        100,000 points (of 12,500 with `max_changes`) that are in the domain (NaN if none is).
     volume_fidelity_error_ : float
         Standard error of `volume_fidelity_`; 0 where it is exact.
     n_cells_ : int or float
-        Number of cells; cuts across which no prediction changes are not counted, unless there are
-        too many cells to look at each.
+        Number of cells (infinity from about 1.8e308 on); cuts across which no prediction changes
+        are not counted, unless there are too many cells to look at each.
     n_regions_ : int or float
         Number of boxes of these cells.
     {classes_}
@@ -278,7 +285,11 @@ class BornAgainClassifier(
     that differ in function, which is often a twentieth of that. Features with many values
     give many cuts: limit ``max_depth``, the number of trees, or bin the features.
 
-    Thresholds are read as scikit-learn applies them, to rows rounded to float32.
+    Thresholds are read as scikit-learn applies them, to rows rounded to float32. Some ensembles
+    compare numbers that are finer: HistGradientBoosting, LightGBM, pipelines with scalers. The tree
+    answers as they do at every input that float32 represents. A finer number can be answered
+    otherwise if it lies between a threshold and the next float32. `covers` leaves such rows out,
+    and such training rows are counted in `n_row_exceptions_`, with a warning.
 
     With `max_changes`, there are finitely many answers to look at: rows times thresholds for one
     change. They are found along lines of cells. Small trees are grown greedily, following the
@@ -398,37 +409,35 @@ class BornAgainClassifier(
             default=RandomForestClassifier(n_estimators=5, max_depth=2, random_state=rng),
         )
         begin = monotonic()
-        model = Model.of(self.estimator_, voting=self.voting, classifier=True)
+        model = Model.of(self.estimator_, voting=self.voting, classifier=True, rows=rows)
         forest = model.forest
         X = encoded(self, model, rows, X)
         self.classes_ = forest.classes
         y_index = class_index(y, self.classes_)
         domain = promised_domain(self, model, X)
-        if self.voting == "estimator":
-            warn_of_rounding(model, rows, X)
         self._may_miss = None if domain is None or not domain.missing.any() else domain.missing
         counted = weight > 0
+        answers = answers_to_finer_rows(model, rows, X, counted)
 
         whole = problem = read_problem(forest, domain)
         if self.merge_thresholds:
-            problem = read_problem(forest, domain, merge_rows=X[counted])
+            until = np.inf if self.time_limit is None else begin + self.time_limit
+            problem = read_problem(forest, domain, X[counted], until)
             before, after = (_count(_cells(p.trees.shape)) for p in (whole, problem))
             report(self, f"merged thresholds: {after} of {before} cells left")
         self._threshold = problem.forest.threshold
         cells = np.ascontiguousarray(problem.axes.encode_rows(X.astype(np.float32)).T)
+        finer = Finer.of(X, cells, answers, weight)
+        # where only the ensemble itself tells rows apart, nothing is promised
+        self._finer_axes = whole.axes if forest.is_finer else None
+        self.n_rows_ = int(counted.sum())
         if self.max_changes is not None:
             training = Training.of(X.astype(np.float32), y_index, weight, cells)
             seconds = self._seconds_left(begin, forest, len(X), WRITING_SECONDS)
-            self._fit_near(problem, training, cells[counted], weight[counted], seconds, rng)
+            kept = cells[counted], weight[counted], finer
+            self._fit_near(problem, training, *kept, seconds, rng)
             return self
-        for name in (
-            "n_points_",
-            "seen_share_",
-            "n_rows_",
-            "n_exceptions_",
-            "n_row_exceptions_",
-            "path_",
-        ):
+        for name in ("n_points_", "seen_share_", "n_exceptions_", "path_"):
             setattr(self, name, None)
         seconds = self._seconds_left(begin, forest, len(X))
         found = self._search(problem, cells[counted], rng, seconds)
@@ -445,21 +454,23 @@ class BornAgainClassifier(
             whole.forest.threshold, problem.forest.threshold
         )
         self._set_fidelity(changed, whole.forest, domain, tree, nodes, X[counted], rng)
+        self._finer_rows = finer.rows
+        self._count_exceptions(tree.nodes[leaf_of_row, 1], answers, counted)
         read = whole if domain is None else Problem.of(replace(forest, missing=self._may_miss))
         self._write(read, problem.axes, tree, nodes, leaf_of_row, X, y_index, weight, rng)
         self._tell()
         return self
 
-    def _fit_near(self, problem, training, cells, weight, seconds, rng):
+    def _fit_near(self, problem, training, cells, weight, finer, seconds, rng):
         """Find and write a tree that keeps the promise near the training rows, and its path."""
-        search = self._search_near(problem, cells, weight, seconds, rng)
-        self.n_points_, self.n_rows_ = _whole(search.n_points), len(cells)
-        self.seen_share_ = 1.0 - search.n_unseen / search.n_points
+        search = self._search_near(problem, cells, weight, finer, seconds, rng)
+        self.n_points_ = _whole(search.n_points) + len(finer.rows)
+        self.seen_share_ = 1.0 - search.n_unseen / self.n_points_
         self.n_cells_, self.n_regions_ = _cells(problem.trees.shape), n_regions(problem.axes.shape)
         steps = search.path()
-        self.path_ = path_bunch(steps)
+        self.path_ = path_bunch(steps, finer)
         trees = [step.nodes for step in steps]
-        self._promise = Promise(self.max_changes, problem.axes, training, trees)
+        self._promise = Promise(self.max_changes, problem.axes, training, finer, trees)
         self._bounds = search.leaves_bound, search.least_leaves(self.tolerance)
         self._seed = rng.randint(1 << 31)
         place = chosen_step(self.path_, self.tolerance, self.max_leaf_nodes)
@@ -470,7 +481,7 @@ class BornAgainClassifier(
                 f"{self.n_leaves_} leaves, and {self.n_leaves_lower_bound_} leaves are needed at "
                 "least. Use method='auto', or raise time_limit."
             )
-        if self.path_.n_exceptions[-1]:
+        if self.path_.weighted_share[-1]:
             self._tell_of_exceptions(search.n_unseen)
         report(
             self,
@@ -494,7 +505,7 @@ class BornAgainClassifier(
             "in n_exceptions_. Raise time_limit, or use fewer rows or max_changes=0."
         )
 
-    def _search_near(self, problem, cells, weight, seconds, rng):
+    def _search_near(self, problem, cells, weight, finer, seconds, rng):
         """The search for a tree near the training rows, ended; or an error that says what to do."""
         name = f"estimator={type(self.estimator_).__name__}(...)"
         try:
@@ -509,6 +520,7 @@ class BornAgainClassifier(
                 max_bytes=self._memory(),
                 rng=np.random.default_rng(rng.randint(1 << 31)),
                 report=partial(report, self),
+                finer=finer,
             )
             search.find()
             if self.max_changes <= 1:
@@ -543,11 +555,11 @@ class BornAgainClassifier(
         self.fidelity_ = float(path.agreement[place])
         self.depth_ = self.depth_unpruned_ = tree.depth
         self.n_leaves_ = self.n_leaves_unpruned_ = tree.n_leaves
-        bound = self._bounds[0] if self.n_exceptions_ == 0 else self._bounds[1]
+        bound = self._bounds[0] if path.weighted_share[place] == 0 else self._bounds[1]
         self.n_leaves_lower_bound_ = min(bound, self.n_leaves_)
         self.depth_lower_bound_ = (self.n_leaves_lower_bound_ - 1).bit_length()
         # a limit can end the search before there is a tree with the promise
-        is_kept = path.n_exceptions[-1] == 0
+        is_kept = path.weighted_share[-1] == 0
         optimal = is_kept and self.n_leaves_ == self.n_leaves_lower_bound_
         self.status_ = "optimal" if optimal else "feasible"
         nodes, rng = problem.axes.decode(tree.nodes), np.random.RandomState(self._seed)
@@ -605,6 +617,15 @@ class BornAgainClassifier(
             np.random.default_rng(rng.randint(1 << 31)),
             effort,
         )
+
+    def _count_exceptions(self, labels, answers, counted):
+        """Set how many training rows the ensemble itself answers otherwise than the tree."""
+        self.n_row_exceptions_ = 0
+        if answers is None:
+            return
+        self.n_row_exceptions_ = int((labels != answers[0])[counted].sum())
+        if self.n_row_exceptions_ and self.fidelity_ == 1:
+            self.fidelity_ = 1.0 - self.n_row_exceptions_ / self.n_rows_
 
     def _seconds_left(self, begin, forest, n_rows, a_tree=0.0):
         """Time for the search: without what went by, and what leaf probabilities will take.
@@ -744,22 +765,27 @@ class BornAgainClassifier(
         -------
         Verification
             True in a condition if they are proven equal; otherwise False, with a row on which
-            they differ if one was found. See :func:`verify`. After `post_prune` or
+            they differ if one was found. See :func:`verify`. Training rows that are finer than
+            float32 are asked about, too (see `n_row_exceptions_`). After `post_prune` or
             `merge_thresholds` there often is such a row.
         """
         check_is_fitted(self)
-        near = {}
-        if self.max_changes is not None:
-            rows = self._table.shown(self._promise.training.rows)
-            near = dict(X=rows, max_changes=self.max_changes)
-        return verify(
+        prove = partial(
+            verify,
             self.estimator_,
-            self.decision_tree_,
+            self,
             voting=self.voting,
-            domain=with_missing(self.domain, self._seen_missing),
+            domain=with_missing(self.domain, self._missing_by_default),
             time_limit=time_limit,
-            **near,
         )
+        if self.max_changes is not None:
+            rows = self._table.shown(self._promise.rows)
+            return prove(X=rows, max_changes=self.max_changes)
+        if len(self._finer_rows):
+            of_rows = prove(X=self._table.shown(self._finer_rows), max_changes=0)
+            if not of_rows:
+                return of_rows
+        return prove()
 
     def covers(self, X: ArrayLike) -> np.ndarray:
         """Which rows the promise reaches.
@@ -768,7 +794,10 @@ class BornAgainClassifier(
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows; cast to float32. A row is not covered if it lacks a feature that may not be
-            missing.
+            missing, nor if the ensemble compares numbers finer than float32 and the cast could take
+            one across a threshold, nor if it is a pipeline that answers rows of float32 and of
+            float64 by other thresholds, and `X` has another of these dtypes than the rows in
+            ``fit``.
 
         Returns
         -------
@@ -779,11 +808,13 @@ class BornAgainClassifier(
             `tolerance`, `max_leaf_nodes` or `time_limit` left exceptions, these are among the rows
             covered.
         """
-        X = fitted_rows(self, X, any_missing=True)
-        domain = self._inside
-        inside = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
+        given = X
+        X, inside = promised_rows(self, X)
         if self.max_changes is not None:
             inside &= self._promise.covers(X)
+        if self._finer_axes is not None:
+            finer = fitted_rows(self, given, any_missing=True, dtype=np.float64)
+            inside &= ~self._finer_axes.between(finer).any(axis=0)
         return inside
 
     def at(self, *, n_leaves: int | None = None, tolerance: float | None = None) -> Self:
@@ -814,7 +845,7 @@ class BornAgainClassifier(
             raise ValueError(f"n_leaves={n_leaves!r} must be an integer of at least 1.")
         other = copy(self)
         other.set_params(tolerance=tolerance or 0.0, max_leaf_nodes=n_leaves)
-        forest = Model.of(self.estimator_, voting=self.voting, classifier=True).forest
+        forest = Model.of(self.estimator_, voting=self.voting, rows=self._table, check=False).forest
         problem = read_problem(forest, self._inside)
         other._set_step(chosen_step(self.path_, tolerance or 0.0, n_leaves), problem)
         return other
@@ -841,7 +872,7 @@ class BornAgainClassifier(
             If the time is over first.
         """
         check_is_fitted(self)
-        forest = Model.of(self.estimator_, voting=self.voting, classifier=True).forest
+        forest = Model.of(self.estimator_, voting=self.voting, rows=self._table, check=False).forest
         whole = read_problem(forest, self._inside).forest
         problem = Problem.of(replace(whole, threshold=self._threshold), self._inside)
         allowed = self._memory()
@@ -870,4 +901,6 @@ def _cells(shape):
 
 def _count(number):
     """A count for a message: plain while it is short."""
+    if number == np.inf:
+        return "more than 1e308"
     return f"{int(number):,}" if number < 1e6 else f"{number:.2g}"

@@ -22,7 +22,8 @@ def leaf_probabilities(estimator, problem, tree, axes, leaf_of_row, rows, weight
     `leaf_of_row` is the node of each training row in it. In leaves that no row of positive weight
     reaches, random points count. `table` is what the estimator takes.
     """
-    if not hasattr(estimator, "predict_proba"):
+    if not hasattr(estimator, "predict_proba") or problem.forest.n_classes == 1:
+        # boosting of one class answers probabilities of two
         return None
     proba_of = _own_probabilities(estimator, problem)
     if proba_of is None:
@@ -63,7 +64,7 @@ def _own_probabilities(estimator, problem):
     forest, axes, trees = problem.forest, problem.axes, problem.trees
     if forest.vote.rule == "majority":
         # the vote counts labels here, but the nodes of the trees hold probabilities
-        forest = Model.of(estimator).forest
+        forest = Model.of(estimator, check=False).forest
     if not forest.vote.averages_trees:
         return None
 

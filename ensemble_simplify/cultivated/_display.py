@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import CurveDisplay, Display, shared_text
+from ensemble_simplify.writing import in_drawing
 
 # What docstrings here and in `_estimator.py` share.
 TEXTS = {
@@ -318,7 +319,7 @@ class ModuleTreeDisplay(Display):
                 )
                 n_options = len(tree.options(node))
                 vote = [f"vote of {n_options}:"] if n_options > 1 else []
-                labels[node] = "\n".join(vote + decisions)
+                labels[node] = "\n".join(vote + [in_drawing(words) for words in decisions])
                 edges += [
                     (node, child, tree.mass[child] / tree.mass[node]) for child in (left, right)
                 ]
@@ -326,7 +327,7 @@ class ModuleTreeDisplay(Display):
                 continue
             best = int(np.argmax(tree.response[node]))
             classes[node] = (best, float(tree.response[node, best]))
-            label = f"{estimator.classes_[best]}: {tree.response[node, best]:.2f}\n"
+            label = f"{in_drawing(estimator.classes_[best])}: {tree.response[node, best]:.2f}\n"
             label += f"mass {tree.mass[node]:.1f}"
             if left >= 0:
                 label += f"\n{tree.n_leaves_below(node)} leaves"

@@ -40,6 +40,7 @@ from ensemble_simplify.cultivated._leaf_refit import refit_leaves
 from ensemble_simplify.cultivated._module_tree import ModuleTree
 from ensemble_simplify.cultivated._route import Router
 from ensemble_simplify.cultivated._text import TreeText
+from ensemble_simplify.writing import one_line
 
 EXACT_ROWS = 50_000  # splitter="auto" takes histograms from here on
 ROWS_PER_TASK = 1024  # prediction is not shared out below this
@@ -651,7 +652,7 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
             abstain_label = "abstain" if texts else -1
         if any(label == abstain_label for label in self.classes_.tolist()):
             raise ValueError(
-                f"abstain_label={abstain_label!r} is one of the classes {list(self.classes_)}; "
+                f"abstain_label={abstain_label!r} is one of the classes {self.classes_.tolist()}; "
                 "pass an abstain_label that is not."
             )
         proba = self.predict_proba(X)
@@ -785,7 +786,7 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
                 f"feature_names has {len(feature_names)} names, but the tree was fitted on "
                 f"{self.n_features_in_} features; give one for each."
             )
-        return TreeText(self.modules_, self.classes_, list(map(str, feature_names)), **how)
+        return TreeText(self.modules_, self.classes_, list(map(one_line, feature_names)), **how)
 
     def describe_module(
         self,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ensemble_simplify.writing import one_line
+
 
 class TreeText:
     """Writes modules, rules and the whole of a tree, with these names of its features.
@@ -69,7 +71,7 @@ class TreeText:
     def _leaf(self, node):
         value, mass = self.tree.response[node], self.tree.mass[node]
         best = np.argmax(value)
-        return f"class: {self.classes[best]} ({value[best]:.2f} of mass {mass:.1f})"
+        return f"class: {one_line(self.classes[best])} ({value[best]:.2f} of mass {mass:.1f})"
 
     def _number(self, value):
         decimals = self.decimals

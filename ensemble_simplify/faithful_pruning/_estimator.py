@@ -33,15 +33,17 @@ from ensemble_simplify.base import (
     fitted_rows,
     named_rows,
     promised_domain,
+    promised_rows,
     report,
     safe_indexing,
+    warn,
     warn_out_of_time,
 )
 from ensemble_simplify.faithful_pruning._everywhere import Everywhere
 from ensemble_simplify.faithful_pruning._path import Step, find_path
 from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
 from ensemble_simplify.faithful_pruning._weights import WeightSearch
-from ensemble_simplify.grid import Axes, Domain, Stopped, with_missing
+from ensemble_simplify.grid import Axes, Domain, Stopped, distinct_rows, with_missing
 from ensemble_simplify.proof import Verification, verify, within
 from ensemble_simplify.reading import Model
 from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_written
@@ -53,6 +55,8 @@ PATH_POINTS = 1 << 28
 # When the first search, others and the lower bound have to end, as shares of the time: the rest is
 # for the path, or for the proof where that takes long.
 WITH_PATH, WITHOUT_PATH = (0.5, 0.6, 0.75), (0.7, 0.8, 1.0)
+# Share of the time limit that the last check of a pruned ensemble may take besides.
+CHECK_SHARE = 0.25
 
 
 class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator):
@@ -136,11 +140,11 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         fewer trees may keep it, too.
     n_points_ : int or float
         Number of promised points. A point is a cell between the ensemble's thresholds; it counts
-        once for every row that it is near, and rows in the same cell are one. ``inf`` without
-        `max_changes`.
+        once for every row that it is near, and rows in the same cell are one. Training rows that
+        are finer than cells (see Notes) are points of their own. ``inf`` without `max_changes`.
     n_exceptions_ : int
-        Number of promised points that the pruned ensemble answers otherwise; 0 unless `tolerance`
-        is positive.
+        Number of promised points that the pruned ensemble answers otherwise. Unless `tolerance` is
+        positive, these are training rows that are finer than cells.
     path_ : Bunch
         Ensembles from the fewest trees to the one without exceptions, as arrays ``n_trees``,
         ``n_leaves``, ``n_exceptions`` (exact), ``agreement`` (on held-out rows; NaN if there are
@@ -176,8 +180,11 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     such numbers, or no such weights are found, the ensemble is returned as it is.
 
     Trees round rows to float32, so a promise about rows that float32 represents is one about all
-    rows. A pipeline transforms rows before that; with one, the promise is only about rows that
-    float32 represents.
+    rows. HistGradientBoosting compares float64 numbers, and is followed on all of these. A pipeline
+    transforms rows before that, in the type in which they come; with one, the promise is about
+    inputs that float32 represents, of the same type as the rows in ``fit``. A training row with a
+    number between a threshold and the next float32 is put to both ensembles as it was given. If
+    they answer otherwise, it is counted in `n_exceptions_`. `covers` leaves such rows out.
 
     Only the class is promised. The probabilities of the pruned ensemble differ.
 
@@ -277,19 +284,22 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             None if sample_weight is None else weight[used],
             default=RandomForestClassifier(n_estimators=10, max_depth=2, random_state=rng),
         )
-        model = Model.of(self.estimator_, classifier=True)
+        deadline = deadline_after(self.time_limit)
+        model = Model.of(self.estimator_, classifier=True, rows=rows)
         X = encoded(self, model, rows, X)
         self.classes_ = model.forest.classes
         class_index(y, self.classes_)
         weights_can_be_written(self.estimator_)
         domain = promised_domain(self, model, X)
-        forest = model.forest if domain is None else domain.read(model.forest)
-        deadline = deadline_after(self.time_limit)
+        forest = model.finest if domain is None else domain.read(model.finest)
         self._axes = Axes.of(forest)
-        promised = X[used[weight[used] > 0]].astype(np.float32)
-        self._cells = np.unique(self._axes.encode_rows(promised).T, axis=0)
+        counted = used[weight[used] > 0]
+        promised = X[counted]
+        cells = self._axes.encode_rows(promised).T
+        self._cells = cells[distinct_rows(cells)[0]]
         steps = self._search(forest, domain, deadline, np.random.default_rng(rng.randint(1 << 31)))
-        self._set_path(steps, forest, X[aside])
+        finer = counted[self._is_finer(forest, promised)]
+        self._set_path(steps, model, *(safe_indexing(rows, at) for at in (finer, aside)), X[finer])
         self._choose(self._within_tolerance())
         report(
             self,
@@ -302,8 +312,19 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         """Numbers of the rows that are used and of those set aside."""
         candidates = np.flatnonzero(weight > 0)
         n_aside = int(self.validation_fraction * len(candidates))
-        aside = np.sort(rng.permutation(candidates)[:n_aside])
-        return np.setdiff1d(np.arange(len(weight)), aside), aside
+        is_aside = np.zeros(len(weight), dtype=bool)
+        is_aside[rng.permutation(candidates)[:n_aside]] = True
+        return np.flatnonzero(~is_aside), np.flatnonzero(is_aside)
+
+    def _is_finer(self, forest, X):
+        """Which of the promised training rows ensembles can answer otherwise than their cells."""
+        self._finer_axes = self._axes if forest.is_finer else None
+        if not forest.is_finer:
+            return np.zeros(len(X), dtype=bool)
+        if X.dtype == np.float32:
+            # scalers calculate in the dtype of the rows
+            return np.ones(len(X), dtype=bool)
+        return self._axes.between(X).any(axis=0)
 
     # ------------------------------------------------------------------ search
 
@@ -319,7 +340,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         where = votes, self._axes, outside, self._cells
         try:
             if self.max_changes is None:
-                promise = Everywhere(*where)
+                promise = Everywhere(*where, deadline)
             else:
                 promise = NearRows(*where, self.max_changes, deadline)
                 self.n_points_ = promise.n_points
@@ -361,14 +382,17 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     def _written(self, weights, domain):
         """The ensemble that has some weights, read as a forest inside the domain."""
-        pruned = Model.of(reweighted(self.estimator_, weights)).forest
+        pruned = Model.of(
+            reweighted(self.estimator_, weights), rows=self._table, check=False
+        ).finest
         return pruned if domain is None else domain.read(pruned)
 
     def _proven(self, search, promise, domain, deadline):
         """The weights found, after a check in the arithmetic of the ensemble that has them."""
         if self.max_changes is None or self.max_changes < 2:
-            # the check takes moments, and without it nothing is known
-            deadline = np.inf
+            # the check mostly takes moments, and without it nothing is known
+            more = np.inf if self.time_limit is None else CHECK_SHARE * self.time_limit
+            deadline = max(deadline, time.monotonic() + more)
         while True:
             weights = search.weights
             if (weights == 1).all():
@@ -376,6 +400,13 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             if not search.tied.any():
                 # ties are exact on the grid only, where the mean is about 1 already
                 weights = self._scaled(weights)
+            if not promise.votes.can_be_written(weights):
+                warn(
+                    "Fewer trees need weights under which their votes leave the range of doubles, "
+                    "so all trees are kept. Scale the leaf values of the ensemble down."
+                )
+                search.weights = np.ones(len(weights))
+                continue
             pruned = self._written(weights, domain)
             try:
                 broken = promise.refuted(pruned, deadline)
@@ -386,7 +417,10 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
                 return weights
             # a lead that rounding took away: ask for a clear one there
             report(self, f"{len(broken)} points are answered otherwise after rounding")
+            before = search.weights
             search.mend(broken)
+            if np.array_equal(search.weights, before):
+                search.weights = np.ones(len(before))
 
     def _counted(self, steps, promise, domain, deadline):
         """Steps whose exceptions are counted in the arithmetic of their own ensembles."""
@@ -394,6 +428,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         try:
             for step in reversed(steps):
                 weights = self._scaled(step.weights)
+                if not promise.votes.can_be_written(weights):
+                    continue
                 pruned = self._written(weights, domain)
                 n = sum(len(row) for row, _ in promise.differences(pruned, deadline))
                 if n > (counted[-1].n_exceptions if counted else 0):
@@ -417,19 +453,31 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     # ------------------------------------------------------------------ the path
 
-    def _set_path(self, steps, forest, X_aside):
+    def _set_path(self, steps, model, finer, aside, numbers):
+        """Set the path; ensembles are asked about finer rows, and rows set aside, as given.
+
+        `numbers` are the finer rows as numbers.
+        """
         weights = np.array([step.weights for step in steps])
         kept = weights > 0
         agreement = np.full(len(steps), np.nan)
-        if len(X_aside):
-            own = forest.predict_index(X_aside)
+        differs = np.zeros((len(steps), len(numbers)), dtype=bool)
+        for rows, found in ((finer, differs), (aside, agreement)):
+            if not len(rows):
+                continue
+            own = model.ask(rows)
             for i, w in enumerate(weights):
-                pruned = Model.of(reweighted(self.estimator_, w)).forest
-                agreement[i] = np.mean(pruned.predict_index(X_aside) == own)
+                pruned = Model.of(reweighted(self.estimator_, w), check=False)
+                apart = pruned.ask(rows) != own
+                found[i] = apart if found is differs else 1.0 - apart.mean()
+        # what `tolerance` bounds, and rows for a proof
+        self._n_promised = np.array([step.n_exceptions for step in steps])
+        self._finer_rows = numbers[differs.any(axis=0)]
+        self.n_points_ += len(numbers)
         self.path_ = Bunch(
             n_trees=kept.sum(axis=1),
             n_leaves=kept @ self._leaves_of_tree,
-            n_exceptions=np.array([step.n_exceptions for step in steps]),
+            n_exceptions=self._n_promised + differs.sum(axis=1),
             agreement=agreement,
             weights=weights,
         )
@@ -438,7 +486,7 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         """The first entry of the path with no more exceptions than allowed."""
         if self.tolerance == 0:
             return len(self.path_.n_trees) - 1
-        return int(np.flatnonzero(self.path_.n_exceptions <= self.tolerance * self.n_points_)[0])
+        return int(np.flatnonzero(self._n_promised <= self.tolerance * self.n_points_)[0])
 
     def _choose(self, i):
         """Take an entry of the path."""
@@ -560,11 +608,16 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         ndarray of bool, shape (n_samples,)
             Whether a row lies in a cell that differs from that of a promised training row on
             at most `max_changes` features, and inside the domain. Values between the same
-            cut points of the ensemble count as equal.
+            cut points of the ensemble count as equal. With an ensemble that compares numbers finer
+            than the cells (see Notes), rows with a number between a cut point and the next float32
+            are not covered, nor are rows of float32 if it was fitted on rows of float64, or the
+            other way round, and tells these apart.
         """
-        X = fitted_rows(self, X, any_missing=True)
-        domain = self._inside
-        covered = ~np.isnan(X).any(axis=1) if domain is None else domain.contains(X)
+        given = X
+        X, covered = promised_rows(self, X, self._axes.row_dtype)
+        if self._finer_axes is not None:
+            finer = fitted_rows(self, given, any_missing=True, dtype=np.float64)
+            covered &= ~self._finer_axes.between(finer).any(axis=0)
         if self.max_changes is None:
             return covered
         return covered & within(self._axes.encode_rows(X).T, self._cells, self.max_changes)
@@ -592,19 +645,24 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             one was found.
         """
         check_is_fitted(self)
-        if self.max_changes is None:
-            near = {}
-        else:
-            if X is None:
-                axes, domain = self._axes, self._inside
-                inside = domain is not None
-                X = domain.points(axes, self._cells) if inside else axes.points(self._cells)
-                X = self._table.shown(X)
-            near = dict(X=X, max_changes=self.max_changes)
-        return verify(
+        prove = partial(
+            verify,
             self.estimator_,
-            self.pruned_estimator_,
-            domain=with_missing(self.domain, self._seen_missing),
+            self,
+            domain=with_missing(self.domain, self._missing_by_default),
             time_limit=time_limit,
-            **near,
         )
+        if X is not None and self.max_changes is not None:
+            return prove(X=X, max_changes=self.max_changes)
+        finer = self._finer_rows
+        if self.max_changes is None:
+            if len(finer):
+                of_rows = prove(X=self._table.shown(finer), max_changes=0)
+                if not of_rows:
+                    return of_rows
+            return prove()
+        axes, domain = self._axes, self._inside
+        rows = axes.points(self._cells) if domain is None else domain.points(axes, self._cells)
+        if self._finer_axes is not None:
+            rows = np.concatenate([rows.astype(finer.dtype), finer])
+        return prove(X=self._table.shown(rows), max_changes=self.max_changes)

@@ -34,15 +34,13 @@ POINTS = 64  # Points that one search over boxes lists at most.
 class Everywhere:
     """Every input, or those of a domain; the arguments are those of `NearRows`."""
 
-    def __init__(self, votes, axes, outside, cells):
+    def __init__(self, votes, axes, outside, cells, deadline=np.inf):
         self.votes = votes
         self.axes = axes
         self.outside = outside
-        self.rows = NearRows(votes, axes, outside, cells, 0)
+        self.rows = NearRows(votes, axes, outside, cells, 0, deadline)
         self.known = self.rows.cells
-        self.slack = 2.0 * votes.forest.sums.rounding
-        largest = np.abs(votes.value).max(axis=1)
-        self.largest = np.maximum.reduceat(largest, votes.forest.offsets[:-1])
+        self.slack = 2.0 * votes.rounding
 
     @cached_property
     def own(self):
@@ -81,7 +79,7 @@ class Everywhere:
 
     def _clear(self, weights):
         """Leads of less may have fallen, or be made by rounding."""
-        total = weights @ self.largest + np.abs(self.votes.start).max()
+        total = weights @ self.votes.largest + np.abs(self.votes.start).max()
         rounding = 8.0 * (len(weights) + 16) * np.finfo(np.float64).eps * total
         return max(CLEAR, 4.0 * rounding)
 

@@ -10,16 +10,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from time import monotonic
 
 import numpy as np
 
 from ensemble_simplify.base import product
-from ensemble_simplify.grid import FREE, leaves_of_cells
+from ensemble_simplify.grid import FREE, distinct_rows, leaves_of_cells
 from ensemble_simplify.proof import Lines, differences, n_near
 
 # Labels of the whole ensemble that are kept, in bytes; beyond, they are found anew each time.
 KEPT_LABELS = 1 << 28
+# Share of the time left for the demands of the rows themselves, and seconds that one takes of each
+# tree, in the programs too. They are a beginning: points that are broken become demands later on.
+OWN_SHARE, DEMAND_SECONDS = 0.25, 1e-6
 LOOKED_AT = 1 << 12  # Broken points from which the worst are chosen.
+HUGE = 1e9  # Votes beyond are scaled: HiGHS takes coefficients of moderate size.
 GRID = 2.0**-10  # Votes that are multiples of this add up exactly under weights on a grid.
 
 
@@ -61,20 +66,27 @@ class Votes:
     """What every tree of a forest says, as sums that weights can be put on.
 
     `value`, of shape (n_nodes, n_classes), holds the votes of the leaves, `start` those that are
-    there without any tree. `on_grid` tells the leaves whose votes are multiples of `GRID`, of
-    ensembles that are written with these votes.
+    there without any tree, and `largest` the largest vote of each tree; all are scaled where they
+    are huge, by `scale`, and so is `rounding`, by which sums of them can be off. `on_grid` tells
+    the leaves whose votes are multiples of `GRID`, of ensembles that are written with these votes.
     """
 
     def __init__(self, forest):
         sums, vote = forest.sums, forest.vote
         is_plain = vote.rule == "hard" or vote.averages_trees
-        self.forest, self.value, self.start = forest, sums.value, sums.start
+        largest = np.maximum.reduceat(np.abs(sums.value).max(axis=1), forest.offsets[:-1])
+        # a power of two rounds nothing
+        scale = 2.0 ** -np.ceil(np.log2(largest.max())) if largest.max() > HUGE else 1.0
+        self.forest, self.value, self.start = forest, sums.value * scale, sums.start * scale
+        self.largest, self.rounding = largest * scale, sums.rounding * scale
+        self.scale = scale
         steps = self.value / GRID
         self.on_grid = is_plain & (steps == np.rint(steps)).all(axis=1)
         leaf = forest.left < 0
         # nodes that no path reaches are leaves of nothing
-        self.reached = _reached(forest)
-        leaf &= np.isin(np.arange(forest.n_nodes), self.reached)
+        self.reached = np.zeros(forest.n_nodes, dtype=bool)
+        self.reached[_reached(forest)] = True
+        leaf &= self.reached
         self.n_leaves = np.add.reduceat(leaf.astype(np.intp), forest.offsets[:-1])
 
     def merged(self, price):
@@ -103,7 +115,7 @@ class Votes:
             key += [forest.threshold[part], said]
             if forest.missing_left is not None:
                 key.append(forest.missing_left[part])
-            reached = said[leaf & np.isin(np.arange(part.start, part.stop), self.reached)]
+            reached = said[leaf & self.reached[part]]
             if (reached == reached[0]).all():
                 # says one thing everywhere, wherever it splits
                 key = [reached[0]]
@@ -118,6 +130,11 @@ class Votes:
                     if total * sign > 0:
                         weights[t] = total / factor
         return weights, usable
+
+    def can_be_written(self, weights):
+        """Whether votes under some weights, and their sums, are within the range of doubles."""
+        limit = np.finfo(np.float64).max * self.scale
+        return product(weights, self.largest) + np.abs(self.start).max() < limit / len(weights)
 
     def weighted(self, weights):
         """The forest of the trees with a positive weight; their votes are sums in float64."""
@@ -168,7 +185,8 @@ class NearRows:
     def __init__(self, votes, axes, outside, cells, max_changes, deadline=np.inf):
         self.votes = votes
         self.axes = axes
-        self.cells = np.ascontiguousarray(np.unique(cells, axis=0), dtype=np.int32)
+        self.cells = np.ascontiguousarray(cells[distinct_rows(cells)[0]], dtype=np.int32)
+        self.deadline = deadline
         self.max_changes = min(max_changes, len(axes.shape))
         self.outside = outside
         self.whole = Lines(votes.forest, axes, outside)
@@ -198,8 +216,14 @@ class NearRows:
 
     @cached_property
     def own(self):
-        """At each row, the demand that trees of equal weights meet least; no two equal."""
-        demands, at = self.demands(self.cells)
+        """At each row, the demand that trees of equal weights meet least; no two equal.
+
+        With a deadline, at as many rows, evenly spread, as there is time for.
+        """
+        a_row = DEMAND_SECONDS * len(self.whole.trees) * self.votes.forest.n_classes
+        most = OWN_SHARE * (self.deadline - monotonic()) / a_row
+        step = int(np.ceil(len(self.cells) / max(most, 1.0)))
+        demands, at = self.demands(np.ascontiguousarray(self.cells[:: max(step, 1)]))
         least = np.lexsort([demands.leads.sum(axis=1), at])
         least = demands[least[np.unique(at[least], return_index=True)[1]]]
         return least[least.distinct()]

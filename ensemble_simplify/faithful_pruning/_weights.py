@@ -42,6 +42,8 @@ SHARE = 1e-7  # Shares of a mixture of demands, of the largest, that are more th
 RULED_OUT = 1e-6
 # How far trees may lead in such a mixture, as a share of all weight, and still not lead clearly.
 UNCLEAR = 1e-6
+# Seconds that an entry of a program takes to be passed on and solved for the first time.
+PASSING_SECONDS = 3e-7
 
 
 class Outcome(Enum):
@@ -239,10 +241,27 @@ class WeightSearch:
             # a scale of nothing is raised by so much that half of the lead stays
             start = np.abs(self.demands.leads[:, -1]).max()
             weights = solution.x[:-2] / max(solution.x[-2], 0.5 * lead / start)
+            weights = self._some(weights, allowed)
         weights = _without_specks(weights)
         if self.tied.any():
             weights = on_grid(weights, self.demands.leads[self.tied, :-1])
         return weights, lead
+
+    def _some(self, weights, allowed):
+        """Weights of at least one tree, for an ensemble has one; they move no sum by half a lead.
+
+        Where what is there without trees leads everywhere, nothing else is asked for.
+        """
+        if weights.any():
+            return weights
+        t = self._cheapest(allowed)
+        least = self.demands.leads[:, -1].min()
+        largest = self.promise.votes.largest[t]
+        weights[t] = least / (4.0 * largest) if largest > 0.0 else 1.0
+        return weights
+
+    def _cheapest(self, allowed):
+        return np.flatnonzero(allowed)[np.argmin(self.price[allowed])]
 
     def _most_central(self, allowed):
         """Weights of some trees that lead by most, as HiGHS has them, and by how much."""
@@ -301,6 +320,10 @@ class WeightSearch:
 
     def run(self):
         """Search once, and leave trees out until none can go."""
+        if self.promise.votes.forest.n_classes == 1:
+            # whatever is left answers it
+            self._better(np.eye(len(self.price))[self._cheapest(self.usable)])
+            return
         self.add(self.promise.own)
         if self.usable.sum() < len(self.price) and self.promise.is_same(self.same, self.deadline):
             self._better(self.same)
@@ -469,7 +492,10 @@ class WeightSearch:
         demands = self.demands.leads / self.largest
         used = np.append(chosen, self.has_start)
         n_used = np.count_nonzero(used)
-        A = np.zeros((1 + n_used + len(others), n_demands + len(others)))
+        shape = 1 + n_used + len(others), n_demands + len(others)
+        if time.monotonic() + PASSING_SECONDS * shape[0] * shape[1] > self.deadline:
+            raise Stopped
+        A = np.zeros(shape)
         A[0, :n_demands] = 1.0
         A[1 : 1 + n_used, :n_demands] = demands[:, used].T
         A[1 + n_used :, :n_demands] = demands[:, others].T

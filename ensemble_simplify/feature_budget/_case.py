@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ensemble_simplify.base import class_index
+from ensemble_simplify.base import TimeLimitError, class_index
 from ensemble_simplify.feature_budget.pruning._budget_path import BudgetPath, find_path
 from ensemble_simplify.feature_budget.pruning._loss import node_losses
 from ensemble_simplify.feature_budget.pruning._problem import PruningProblem
+from ensemble_simplify.grid import Stopped
 from ensemble_simplify.reading import Forest, Model, tree_estimators
 
 
@@ -75,7 +76,13 @@ def state_case(
             "so their mean error says nothing about it. Use a forest, or bagging of trees."
         )
     target = y if forest.classes is None else class_index(y, forest.classes)
-    leaf = forest.apply(X) if like is None else like.problem.leaf_of_rows()
+    try:
+        leaf = forest.apply(X, deadline) if like is None else like.problem.leaf
+    except Stopped as error:
+        raise TimeLimitError(
+            f"The time limit was over before {len(X):,} rows had been sent through "
+            f"{forest.n_trees} trees. Raise time_limit, or fit on fewer rows."
+        ) from error
     counted = np.empty((0, 0), dtype=np.uint8)  # all rows
     if errors == "oob":
         counted = held_out
@@ -95,8 +102,11 @@ def state_case(
         unit=unit,
         prices=prices.price,
         resources=prices.resources,
+        deadline=deadline,
     )
-    path = find_path(problem, shared=shared, deadline=deadline) if with_path else None
+    path = None
+    if with_path or not problem.has_costs:
+        path = find_path(problem, shared=shared, deadline=deadline)
     return PruningCase(estimator, replace(forest, value=value), forest, problem, target, path)
 
 
@@ -139,7 +149,7 @@ def is_grown_on(case):
         return False
     rows = rows[case.problem.weight[rows] > 0]
     nodes = tree_estimators(case.estimator)[0][0].tree_
-    counts = np.bincount(case.problem.leaf_of_rows()[rows, 0], minlength=nodes.node_count)
+    counts = np.bincount(case.problem.leaf[rows, 0], minlength=nodes.node_count)
     at_leaves = np.flatnonzero(nodes.children_left < 0)
     return bool((counts[at_leaves] == nodes.n_node_samples[at_leaves]).all())
 

@@ -12,6 +12,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import CurveDisplay, pyplot
+from ensemble_simplify.writing import in_drawing
 
 # Half the width of an interval, in standard errors.
 _WIDTH = 1.96
@@ -180,7 +181,8 @@ class BudgetPathDisplay(CurveDisplay):
         # Light to dark blues would not tell ten parts from one another.
         colors = plt.get_cmap("tab10")(np.arange(len(parts)))
         stacked = [part[order] for part in parts]
-        ax.stackplot(curve.costs[order], *stacked, labels=shown, colors=colors, alpha=0.8)
+        labels = [in_drawing(name) for name in shown]
+        ax.stackplot(curve.costs[order], *stacked, labels=labels, colors=colors, alpha=0.8)
         self._costs_axis(ax)
         ax.set(ylabel="Part of it for each feature")
         ax.set_ylim(bottom=0)

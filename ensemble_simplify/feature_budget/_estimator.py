@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
+from time import monotonic
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -81,6 +82,8 @@ _AVERAGING = (
     RandomForestRegressor,
 )
 
+# Seconds that the vote of one tree on one row takes.
+VOTE_SECONDS = 3e-8
 # A budget inside a step of the path this large (share of the unpruned cost) is worth a warning.
 _WIDE_STEP = 0.1
 
@@ -608,20 +611,22 @@ y : array-like of shape (n_samples,)
             "fill": self.fill,
             "deadline": deadline,
             "progress": partial(report, self),
-            "choose": partial(self._choose, case),
-            "rankings": [importance_ranking(case)],
+            "choose": partial(self._choose, case, deadline),
+            "rankings": [partial(importance_ranking, case)],
         }
         if case.path is not None:
             return PathSearch(case.problem, case.path, **options)
         return ProgramSearch(case.problem, self.solver, self.n_jobs, **options)
 
-    def _choose(self, case, keeps):
+    def _choose(self, case, deadline, keeps):
         """Among prunings within a budget the one that votes best, as far as the rows tell.
 
         The first has the lowest error of the trees. Rows that the trees were grown on tell by
-        the trees that have not seen them; if every tree has seen every row, they do not.
+        the trees that have not seen them; if every tree has seen every row, they do not. Where
+        there is no time to ask the rows, it is the first.
         """
-        if not has_held_out_rows(case.estimator):
+        asked = len(keeps) * case.problem.leaf.size
+        if not has_held_out_rows(case.estimator) or monotonic() + asked * VOTE_SECONDS > deadline:
             return 0
         held_out = None
         if not is_grown_on(case):
@@ -664,12 +669,12 @@ y : array-like of shape (n_samples,)
         self.is_budget_optimal_ = pruning.is_budget_optimal
         self.status_ = "optimal" if pruning.is_optimal else "feasible"
         problem, weight = self._problem, self._problem.weight
-        leaf = problem.leaf_of_rows()
+        leaf = problem.leaf
         stop = problem.stops(pruning.keep)
         self.voting_trees_ = voting_trees(self._forest, pruning.keep, drop=self.drop_trees)
         loss = self._row_losses(pruning.keep, stop[leaf], self._case.target)
         self.forest_error_ = float(np.average(loss, weights=weight))
-        self.feature_usage_ = weight @ problem.acquired(leaf, pruning.keep) / weight.sum()
+        self.feature_usage_ = problem.usage(pruning.keep)
         self.pruned_estimator_ = write_pruned(
             self.estimator_,
             self._forest,

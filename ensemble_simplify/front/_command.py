@@ -38,10 +38,13 @@ def main(arguments=None):
             random_state=told.random_state,
             verbose=told.verbose,
         )
-        print(found.report(told.html))
+        text = found.report(told.html)
     except (CannotRead, OSError, ValueError, TypeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    # a terminal that lacks a letter gets its code
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
     if told.html:
         print(f"\nThe report with the tree drawn is in {told.html}.")
     return 0
@@ -84,7 +87,10 @@ def _model(path, *, trust):
             f"{path} needs a module that is not installed, or is of another version: {error}"
         ) from error
     except Exception as error:  # whatever a damaged file makes the unpickler raise
-        raise CannotRead(f"{path} is not a model that joblib can read: {error}") from error
+        raise CannotRead(
+            f"{path} is not a model that joblib can read: {error}. Save the model again, with "
+            "joblib.dump."
+        ) from error
 
 
 def _skops(path, *, trust):
@@ -92,13 +98,19 @@ def _skops(path, *, trust):
         from skops import io
     except ImportError as error:
         raise CannotRead(f"{path} is read with skops, which is not installed.") from error
-    unknown = io.get_untrusted_types(file=path)
-    if unknown and not trust:
+    try:
+        unknown = io.get_untrusted_types(file=path)
+        if trust or not unknown:
+            return io.load(path, trusted=unknown)
+    except Exception as error:  # whatever a damaged file makes skops raise
         raise CannotRead(
-            f"{path} holds types that skops does not know: {', '.join(unknown)}. If you trust the "
-            "file, add --trust."
-        )
-    return io.load(path, trusted=unknown)
+            f"{path} is not a model that skops can read: {error}. Save the model again, with "
+            "skops.io.dump."
+        ) from error
+    raise CannotRead(
+        f"{path} holds types that skops does not know: {', '.join(unknown)}. If you trust the "
+        "file, add --trust."
+    )
 
 
 def _rows(path, target, model):
@@ -109,7 +121,13 @@ def _rows(path, target, model):
         raise CannotRead("tables are read with pandas, which is not installed.") from error
     if not path.is_file():
         raise CannotRead(f"there is no file {path}.")
-    table, y = pd.read_csv(path), None
+    try:
+        table, y = pd.read_csv(path), None
+    except ValueError as error:  # of pandas' parser, or of the encoding
+        raise CannotRead(
+            f"{path} is not a table that pandas can read: {error}. Give a table with a header, in "
+            "CSV and UTF-8."
+        ) from error
     if target is not None:
         if target not in table.columns:
             raise CannotRead(f"{path} has no column {target!r}. It has {_some(table.columns)}.")

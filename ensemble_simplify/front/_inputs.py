@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import safe_indexing
 from ensemble_simplify.reading import Model
+from ensemble_simplify.writing import one_line
 
 # Most entries of the table, and most rows, that are looked at.
 MOST_ENTRIES, MOST_ROWS = 4_000_000, 50_000
@@ -82,11 +83,11 @@ def size_of(model, forest=None):
     """
     if isinstance(model, Pipeline):
         model, forest = model[-1], None
-    forest = Model.of(model).forest if forest is None else forest
+    forest = Model.of(model, check=False).forest if forest is None else forest
     return int((forest.left < 0).sum()), forest.n_trees
 
 
 def short(text, width=240):
     """A message in one line, cut between words."""
-    text = " ".join(str(text).split())
+    text = one_line(text)
     return text if len(text) <= width else text[: width - 4].rsplit(" ", 1)[0] + " ..."

@@ -21,6 +21,7 @@ from ensemble_simplify.feature_budget import FeatureBudgetPruner
 from ensemble_simplify.front._inputs import read_trees, size_of
 from ensemble_simplify.front._tables import AnsweringCodes, TableCodes
 from ensemble_simplify.genesim import GenesimClassifier
+from ensemble_simplify.grid import Domain
 from ensemble_simplify.reading import Table
 from ensemble_simplify.representer import RepresenterTree
 from ensemble_simplify.writing import percent
@@ -78,6 +79,12 @@ class ModelAndRows:
     def has_missing(self):
         """Whether a row to learn from, or one kept aside, lacks a number."""
         return bool(self.table.gaps.seen.any())
+
+    @property
+    def domain(self):
+        """For which inputs promises are made: a row kept aside may lack what no other lacks."""
+        missing = self.table.gaps.seen | self.forest.table.may_miss()
+        return Domain(missing=np.flatnonzero(missing).tolist()) if missing.any() else None
 
     def near(self):
         """Rows near which answers are promised, the model's answers to them, and their name."""
@@ -182,7 +189,7 @@ def born_again(case, seconds):
     """The tree with the model's function at every input, where one can be read."""
     begin = time.monotonic()
     limit = None if seconds is None else min(FORECAST_SECONDS, seconds / 4)
-    forecast = estimate(case.model, time_limit=limit, random_state=case.seed)
+    forecast = estimate(case.model, domain=case.domain, time_limit=limit, random_state=case.seed)
     if forecast.n_leaves_lower_bound > READABLE or not forecast.n_leaves <= 2 * READABLE:
         raise NotTried(
             f"a tree that answers alike at every input is expected to have {_many(forecast)} "
@@ -190,6 +197,7 @@ def born_again(case, seconds):
         )
     fitted = BornAgainClassifier(
         FrozenEstimator(case.model),
+        domain=case.domain,
         method="heuristic" if seconds is None and forecast.seconds > EXACT_SECONDS else "auto",
         time_limit=_left(begin, seconds),
         random_state=case.seed,
@@ -228,6 +236,7 @@ def _near(case, X, answers, seconds, max_changes, where):
     fitted = BornAgainClassifier(
         FrozenEstimator(case.model),
         max_changes=max_changes,
+        domain=case.domain,
         time_limit=seconds,
         random_state=case.seed,
     ).fit(X, answers)
@@ -286,6 +295,7 @@ def faithful(case, seconds):
     fitted = FaithfulPruner(
         FrozenEstimator(case.model),
         max_changes=None if stumps else 1,
+        domain=case.domain,
         method="heuristic" if seconds is None else "auto",
         time_limit=seconds,
         random_state=case.seed,

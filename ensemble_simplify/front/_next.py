@@ -58,7 +58,7 @@ def _asked(found):
     """A feature of numbers that the tree splits on first, by name or index; None if it has none."""
     fitted = found.best_model
     try:
-        Model.of(fitted, classifier=True)
+        Model.of(fitted, classifier=True, check=False)
     except (TypeError, ValueError):
         return None
     nodes = tree_of(fitted).tree_

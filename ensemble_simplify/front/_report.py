@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from ensemble_simplify.front._next import next_steps
 from ensemble_simplify.front._rules import MOST_DRAWN, in_words, lines, svg, tree_of
 from ensemble_simplify.front._scores import is_uneven
-from ensemble_simplify.writing import NamedTree, percent
+from ensemble_simplify.writing import NamedTree, one_line, percent
 
 # Classes up to which the agreement is shown for each.
 _MOST_CLASSES = 4
@@ -67,7 +67,8 @@ def _classes(row):
     if row.name == "model" or not 1 < len(row.class_agreement) <= _MOST_CLASSES:
         return ""
     return ", ".join(
-        f"{label}: {percent(share, brief=True)}" for label, share in row.class_agreement.items()
+        f"{one_line(label)}: {percent(share, brief=True)}"
+        for label, share in row.class_agreement.items()
     )
 
 

@@ -8,7 +8,7 @@ from html import escape
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
 
-from ensemble_simplify.writing import percent
+from ensemble_simplify.writing import one_line, percent
 
 # Leaves up to which a tree is written and drawn.
 MOST_DRAWN = 40
@@ -55,7 +55,9 @@ def in_words(tree):
         elif tree.classes is None:
             made[node] = DrawnNode(f"{tree.label(node):.4g}", share)
         else:
-            made[node] = DrawnNode(str(tree.label(node)), share, int(tree.value[node].argmax()))
+            made[node] = DrawnNode(
+                one_line(tree.label(node)), share, int(tree.value[node].argmax())
+            )
     return made[0]
 
 

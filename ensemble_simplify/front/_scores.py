@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_simplify.base import binomial_interval
-from ensemble_simplify.writing import percent
+from ensemble_simplify.writing import one_line, percent
 
 # What is measured of a result in numbers.
 SCORES = ("accuracy", "balanced_accuracy", "agreement", "agreement_low", "agreement_high")
@@ -214,7 +214,7 @@ def _smaller_or_plain(rows, trees, best):
 def _rare_classes(rows, best):
     """Notes on the classes of which there are too few rows to measure the agreement."""
     return [
-        f"The model answers {label} to {n_rows} of the held-out rows only, so little is "
+        f"The model answers {one_line(label)} to {n_rows} of the held-out rows only, so little is "
         "known about the agreement there. Give more rows, or raise validation_fraction."
         for label, n_rows in rows[0].class_rows.items()
         if n_rows < FEW and label in best.class_agreement

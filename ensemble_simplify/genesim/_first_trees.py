@@ -14,7 +14,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import stats
 from sklearn import config_context
-from sklearn.base import is_regressor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
@@ -25,6 +24,7 @@ from ensemble_simplify.base import (
     report,
     safe_indexing,
     same_names,
+    tags_of,
     warn,
 )
 from ensemble_simplify.genesim._merge_trees import common_features
@@ -183,7 +183,7 @@ def _fit_task(task, X, y, deadline, longest):
     if 2 * np.count_nonzero(used) < len(X):
         X, y, bags = X[used], y[used], [bag[used] for bag in bags]
     if isinstance(model, DecisionTreeClassifier):
-        forests = [Model.of(_fit_cart(model, X, y, bag)).forest for bag in bags]
+        forests = [Model.of(_fit_cart(model, X, y, bag), check=False).forest for bag in bags]
     else:
         forests = [splits_of_bags(model, X, y, np.array(bags))]
     longest[0] = max(longest[0], time.monotonic() - start)
@@ -230,7 +230,7 @@ def _boost(X, y, weight, n_trees, seed, deadline):
         tree = _fit_cart(model, X, y, weight)
         wrong = tree.predict(X, check_input=False) != labels[index]
         error = weight[wrong].sum()
-        trees.append(Model.of(tree).forest)
+        trees.append(Model.of(tree, check=False).forest)
         longest = max(longest, time.monotonic() - start)
         if error <= 0.0 or error >= 1.0 - 1.0 / len(labels):
             break
@@ -324,7 +324,7 @@ def _read_model(name, estimator, X, y, weight, train, names):
             f"{name}={estimator!r} is not an estimator. Give tree classifiers or ensembles of them."
         )
     inner = unwrap(estimator)
-    if is_regressor(inner):
+    if tags_of(inner, name).estimator_type == "regressor":
         raise TypeError(
             f"{name}={type(inner).__name__}(...) is a regressor. GenesimClassifier breeds "
             "classifiers; give tree classifiers or ensembles of them."

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import is_regressor
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify.base import TimeLimitError, deadline_after
@@ -231,9 +230,9 @@ def _refuse_missing(models, fitted):
 def _read_for_merge(i, model):
     """Read a model, which must answer the mean of its trees' class probabilities."""
     name = f"estimators[{i}]={type(model).__name__}(...)"
-    if is_regressor(model):
-        raise TypeError(f"{name} is a regressor. merge_trees averages class probabilities.")
     forest = Model.of(model).forest
+    if forest.classes is None:
+        raise TypeError(f"{name} is a regressor. merge_trees averages class probabilities.")
     if not forest.vote.averages_trees:
         raise TypeError(
             f"{name} does not answer the mean of its trees' class probabilities. Give decision "

@@ -1,9 +1,10 @@
 """Numbers: values, the cells between cut points, and trees over them. Knows no scikit-learn.
 
 `thresholds` makes thresholds float32-exact, and `tree_nodes` holds one tree as arrays. `axes` turns
-values into codes and back, and `domain` says which inputs can occur. Kernels: `_regions` restricts
-and overlays trees over axes, `_cells` says what a forest answers on cells, `_boxes` bounds what
-trees can add inside a box, and `_sweep` searches a sorted column for the best split.
+values into codes and back, and `domain` says which inputs can occur. Kernels: `_preorder` lists the
+nodes of a tree, `_regions` restricts and overlays trees over axes, `_cells` says what a forest
+answers on cells, `_gaps` where splits lie among rows, `_boxes` bounds what trees can add inside a
+box, and `_sweep` searches a sorted column for the best split.
 """
 
 from ensemble_simplify.grid._cells import (
@@ -23,14 +24,24 @@ from ensemble_simplify.grid._regions import (
     restrict,
     with_sizes,
 )
-from ensemble_simplify.grid.axes import Axes, CodedTrees, Splits, cell_shares, children, sized_nodes
+from ensemble_simplify.grid.axes import (
+    Axes,
+    CodedTrees,
+    Splits,
+    cell_shares,
+    children,
+    distinct_rows,
+    sized_nodes,
+)
 from ensemble_simplify.grid.domain import Domain, in_boxes, read_domain, with_missing
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
     float32_below,
     float32_floor,
+    last_double,
     last_float32,
     merged_thresholds,
+    next_after,
     rounding_boundary,
     shortest_decimal,
 )

@@ -9,14 +9,18 @@ the others, on whose side no comparison is true. Trees over axes are the arrays 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 
+from ensemble_simplify.grid._cells import Stopped
 from ensemble_simplify.grid._regions import encode_trees, with_sizes
 from ensemble_simplify.grid.thresholds import (
     FLOAT32_MAX,
     cut_points,
     float32_floor,
+    next_after,
+    rounding_boundary,
     shortest_decimal,
 )
 from ensemble_simplify.grid.tree_nodes import TreeNodes
@@ -65,6 +69,7 @@ class Splits:
     threshold: np.ndarray
     missing_left: None = None
     missing: None = None
+    row_dtype: str = "float32"
 
     @classmethod
     def of_tree(cls, nodes, n_features):
@@ -87,6 +92,8 @@ class Axes:
     by_feature : list of n_features arrays of float64
         Sorted distinct cut points of every feature; infinity is the last one where the feature
         may be missing.
+    row_dtype : {"float32", "float64"}
+        The numbers that the cells hold.
 
     Attributes
     ----------
@@ -101,8 +108,8 @@ class Axes:
         The cell "missing" of each axis, -1 where values cannot be missing.
     """
 
-    def __init__(self, by_feature):
-        self.by_feature = by_feature
+    def __init__(self, by_feature, row_dtype="float32"):
+        self.by_feature, self.row_dtype = by_feature, row_dtype
         self.features = np.flatnonzero([len(c) for c in by_feature])
         if not self.features.size:
             # one axis at least, so that no array of cells is without a column
@@ -118,15 +125,21 @@ class Axes:
 
     @classmethod
     def of(cls, *forests):
-        """Axes of all cut points of some forests (or `Splits`) on the same features."""
+        """Axes of all cut points of some forests (or `Splits`) on the same features.
+
+        Their rows are of one `row_dtype`.
+        """
         may_miss = [forest.missing for forest in forests if forest.missing is not None]
+        row_dtype = forests[0].row_dtype
         return cls(
             cut_points(
                 np.concatenate([forest.feature for forest in forests]),
                 np.concatenate([forest.threshold for forest in forests]),
                 forests[0].n_features,
                 np.any(may_miss, axis=0) if may_miss else None,
-            )
+                row_dtype,
+            ),
+            row_dtype,
         )
 
     def refined(self, X, max_values=256):
@@ -137,7 +150,12 @@ class Axes:
         by_feature = list(self.by_feature)
         for j, cuts in zip(self.features, self.cuts, strict=True):
             by_feature[j] = np.union1d(cuts, _points_between(X[:, j], max_values))
-        return Axes(by_feature)
+        return Axes(by_feature, self.row_dtype)
+
+    @property
+    def largest(self):
+        """The largest finite number of the rows."""
+        return float(np.finfo(self.row_dtype).max)
 
     @property
     def n_features(self):
@@ -155,17 +173,32 @@ class Axes:
         last = self.n_cuts
         return np.zeros_like(last), last
 
-    @property
-    def n_cells(self):
-        """Number of cells, as a float: it may be astronomic."""
-        return float(np.prod(np.array(self.shape, dtype=float)))
+    def encode_rows(self, X, deadline=np.inf):
+        """Codes of rows, rounded to `row_dtype`, as an int32 array of shape (n_axes, n_rows).
 
-    def encode_rows(self, X):
-        """Codes of float32 rows as an int32 array of shape (n_axes, n_rows)."""
+        Raises `Stopped` when the deadline, on the clock of ``time.monotonic()``, has passed.
+        """
+        X = X.astype(self.row_dtype, copy=False)
         codes = np.empty((len(self.cuts), X.shape[0]), dtype=np.int32)
         for axis, (feature, cuts) in enumerate(zip(self.features, self.cuts, strict=True)):
+            if deadline < np.inf and monotonic() >= deadline:
+                raise Stopped
             codes[axis] = np.searchsorted(cuts, X[:, feature], side="left")
         return codes
+
+    def between(self, X):
+        """Which numbers lie between a cut point and the next float32: bool of (n_axes, n_rows).
+
+        A model that does not round to float32 can answer them as on either side.
+        """
+        found = np.zeros((len(self.cuts), X.shape[0]), dtype=bool)
+        if X.dtype == np.float32:
+            return found
+        for axis, (feature, cuts) in enumerate(zip(self.features, self.cuts, strict=True)):
+            if len(cuts):
+                below = np.searchsorted(cuts, X[:, feature], side="left") - 1
+                found[axis] = (below >= 0) & (X[:, feature] < next_after(cuts)[below])
+        return found
 
     def encode_splits(self, feature, threshold):
         """Axis and cut of splits at cut points; -1 in leaves (`feature` below 0).
@@ -182,7 +215,7 @@ class Axes:
         for a, cuts in enumerate(self.cuts):
             part = order[ends[a] : ends[a + 1]]
             cut[part] = np.searchsorted(cuts, threshold[part], side="right") - 1
-        all_left = (axis >= 0) & (threshold >= FLOAT32_MAX)
+        all_left = (axis >= 0) & (threshold >= self.largest)
         cut[all_left] = self._all_left[axis[all_left]]
         return axis, cut
 
@@ -199,7 +232,7 @@ class Axes:
             # one more axis, without cuts, for splits on features that have none: all are decided
             apart = (axis >= 0) & ~np.isin(forest.feature, self.features)
             axis[apart] = len(self.cuts)
-            cut[apart] = np.where(forest.threshold[apart] >= FLOAT32_MAX, 0, -1)
+            cut[apart] = np.where(forest.threshold[apart] >= self.largest, 0, -1)
             n_cuts = np.append(n_cuts, np.int32(0))
             missing_cells = np.append(missing_cells, np.int32(-1))
         missing = ()
@@ -234,14 +267,14 @@ class Axes:
         return TreeNodes(left=left, right=right, feature=feature, threshold=threshold)
 
     def points(self, cells):
-        """A row of plain numbers that float32 represents, in each cell of shape (n, n_axes).
+        """A row of plain numbers in each cell of shape (n, n_axes).
 
-        Float64 of shape (n, n_features): 0 for features without cut points, NaN in the cells of
-        missing values.
+        Numbers are such as float32 represents, if there are any in the cell. Float64 of shape
+        (n, n_features): 0 for features without cut points, NaN in the cells of missing values.
         """
         rows = np.zeros((len(cells), self.n_features))
         for a, j in enumerate(self.features):
-            rows[:, j] = _point_in_each(self.cuts[a])[cells[:, a]]
+            rows[:, j] = _point_in_each(self.cuts[a], self.largest)[cells[:, a]]
         return rows
 
     def sample(self, first, last, rng):
@@ -277,20 +310,32 @@ class Axes:
         return self._decimals[axis, cut]
 
 
-def cell_shares(cuts, low, high, integer):
+def cell_shares(cuts, low, high, integer, row_dtype="float32", finer=False):
     """Probability of each cell of an axis for numbers drawn uniformly from low..high.
 
-    Integers are drawn if `integer`; where low equals high, it is the one number.
+    Integers are drawn if `integer`; where low equals high, it is the one number. What is drawn is
+    rounded to `row_dtype`. With `finer`, it is not, and numbers between a cut point and the next
+    float32 are in no cell: the probabilities can sum to less than 1.
     """
-    if integer:
-        edges = np.floor(np.clip(np.concatenate([[low - 1], cuts, [high]]), low - 1, high))
+    if finer:
+        last, first = np.asarray(cuts), next_after(cuts)
     else:
-        edges = np.clip(np.concatenate([[low], cuts, [high]]), low, high)
-    if edges[-1] > edges[0]:
-        return np.diff(edges) / (edges[-1] - edges[0])
-    weights = np.zeros(len(cuts) + 1)
-    weights[np.searchsorted(cuts, low)] = 1.0
-    return weights
+        last, inclusive = cuts, np.ones(len(cuts), dtype=bool)
+        if row_dtype == "float32":
+            last, inclusive = rounding_boundary(cuts)
+        first = last
+        if integer:
+            last = np.where(inclusive, np.floor(last), np.ceil(last) - 1.0)
+            first = last + 1.0
+    first = np.maximum(np.concatenate([[low], first]), low)
+    last = np.minimum(np.concatenate([last, [high]]), high)
+    if integer:
+        return np.maximum(np.floor(last) - np.ceil(first) + 1.0, 0.0) / (high - low + 1.0)
+    if high > low:
+        return np.maximum(last - first, 0.0) / (high - low)
+    at = low if finer else np.dtype(row_dtype).type(low)
+    first[1:], last[:-1] = next_after(cuts, row_dtype), cuts
+    return ((first <= at) & (at <= last)).astype(np.float64)
 
 
 def children(nodes):
@@ -298,6 +343,24 @@ def children(nodes):
     left = np.where(nodes[:, 0] >= 0, np.arange(1, len(nodes) + 1), -1)
     right = np.where(left >= 0, left + nodes[left % len(nodes), 2], -1)
     return left, right
+
+
+def distinct_rows(cells):
+    """Where each of the distinct rows of codes stands first, and which of them every row is.
+
+    The distinct rows, ``cells[first]``, are in the order of ``np.unique(cells, axis=0)``; numbers
+    that stand for rows are sorted sooner than rows.
+    """
+    key, size = np.zeros(len(cells), dtype=np.int64), 1
+    for column in cells.T if len(cells) else ():
+        low = int(column.min())
+        radix = int(column.max()) - low + 1
+        if size * radix >= 1 << 62:
+            key = np.unique(key, return_inverse=True)[1]
+            size = int(key.max()) + 1
+        key = key * radix + (column - low)
+        size *= radix
+    return np.unique(key, return_index=True, return_inverse=True)[1:]
 
 
 def sized_nodes(axis):
@@ -318,13 +381,14 @@ def _points_between(x, max_values):
     return np.unique(points)
 
 
-def _point_in_each(cuts):
-    """A plain number in every cell of an axis, which float32 represents; NaN where missing."""
+def _point_in_each(cuts, largest):
+    """A plain number in every cell of an axis, of float32 if it can be; NaN where missing."""
     if len(cuts) and cuts[-1] == np.inf:
-        return np.append(_point_in_each(cuts[:-1]), np.nan)
-    low, high = np.append(-FLOAT32_MAX, cuts), np.append(cuts, FLOAT32_MAX)
-    guess = low + (high - low) / 2
+        return np.append(_point_in_each(cuts[:-1], largest), np.nan)
+    low, high = np.append(-largest, cuts), np.append(cuts, largest)
+    guess = low / 2 + high / 2
     if len(cuts):
         guess[0], guess[-1] = np.floor(high[0]), np.floor(low[-1]) + 1.0
-    guess = guess.astype(np.float32).astype(np.float64)
+    with np.errstate(over="ignore"):
+        guess = guess.astype(np.float32).astype(np.float64)
     return np.where((low < guess) & (guess <= high), guess, high)

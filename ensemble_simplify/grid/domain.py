@@ -46,7 +46,8 @@ class Domain:
         everyone below 20 is also below 25.
     missing : list of features, "all" or None
         Features that may be missing (NaN). None: those that are missing in some of the rows that
-        come with the domain: the training rows of an estimator, or `X` of `verify`.
+        come with the domain (the training rows of an estimator, or `X` of `verify`), and columns of
+        levels in which the model takes unknown levels for missing values.
 
     Examples
     --------
@@ -292,7 +293,7 @@ class Inside:
         j = np.maximum(forest.feature, 0)
         with np.errstate(over="ignore"):
             low, high = (
-                ends.astype(np.float32).astype(np.float64) for ends in (self.low, self.high)
+                ends.astype(forest.row_dtype).astype(np.float64) for ends in (self.low, self.high)
             )
         cut = forest.threshold
         halves = self.integer[j] & (np.abs(cut) < HALVES)
@@ -345,7 +346,7 @@ class Inside:
             }
             for j in found:
                 by_feature[j] = np.array([0.5])
-        return Axes(by_feature)
+        return Axes(by_feature, axes.row_dtype)
 
     def points(self, axes, cells):
         """An input, as float64, in each of some cells inside the domain, of shape (n, n_axes)."""
@@ -360,6 +361,8 @@ class Inside:
             with np.errstate(over="ignore"):
                 beyond = float(np.nextafter(np.float32(cuts[-1]), np.float32(np.inf)))
             beyond = max(np.floor(cuts[-1]) + 1.0, beyond)
+            if np.isinf(beyond):
+                beyond = np.nextafter(cuts[-1], np.inf)
             points = np.append(cuts, min(beyond, self.high[j]))
             if self.integer[j]:
                 points = np.floor(points)

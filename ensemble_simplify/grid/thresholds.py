@@ -4,7 +4,8 @@ scikit-learn casts rows to float32 before it compares them with a float64
 threshold ``t``. For a float32 number, ``x <= t`` is the same test as
 ``x <= float32_floor(t)``; so the feature space of an ensemble is the finite
 product of the finite float32 numbers, and two thresholds with the same floor
-are the same split.
+are the same split. Where all models compare float64 numbers, the feature space
+can be that of the finite float64 numbers instead, and thresholds stay as they are.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, Context, Decimal
 
 import numpy as np
+
+from ensemble_simplify.grid._gaps import gaps_of_splits
 
 #: The largest finite float32, as a float.
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -38,6 +41,13 @@ def float32_below(t):
     return np.where(floor < t, floor, below).astype(np.float64)
 
 
+def next_after(t, dtype="float32"):
+    """The next number of `dtype` after each threshold that is one, as float64."""
+    with np.errstate(over="ignore"):
+        t = np.asarray(t, dtype=dtype)
+        return np.nextafter(t, t.dtype.type(np.inf)).astype(np.float64)
+
+
 def rounding_boundary(t):
     """Where the doubles end that a float32 threshold sends left once they are rounded to float32.
 
@@ -54,7 +64,7 @@ def rounding_boundary(t):
     floor = float32_floor(t)
     inner = (floor >= -FLOAT32_MAX) & (floor < FLOAT32_MAX)
     single = np.where(inner, floor, 0.0).astype(np.float32)
-    after = np.nextafter(single, np.float32(np.inf)).astype(np.float64)
+    after = next_after(single)
     halfway = single + (after - single) / 2
     boundary = np.where(inner, halfway, np.where(floor > 0, np.inf, -np.inf))
     return boundary, inner & (single.view(np.int32) % 2 == 0)
@@ -84,17 +94,29 @@ def _float32_at(place):
     return np.where(place < 0, -size, size).astype(np.float64)
 
 
-def cut_points(feature, threshold, n_features, missing=None):
-    """Sorted distinct cut points of every feature: a list of arrays of float32 numbers as float64.
+def last_double(threshold):
+    """The largest double that rounds to a float32 at or below each threshold.
 
-    `feature` is negative in leaves. Thresholds that split no finite float32 row are left out.
+    For every double x that does not overflow, ``float32(x) <= t`` is ``x <= last_double(t)``.
+    """
+    boundary, inclusive = rounding_boundary(threshold)
+    whole = inclusive | np.isinf(boundary)
+    return np.where(whole, boundary, np.nextafter(boundary, -np.inf))
+
+
+def cut_points(feature, threshold, n_features, missing=None, dtype="float32"):
+    """Sorted distinct cut points of every feature: a list of arrays of `dtype` numbers as float64.
+
+    `feature` is negative in leaves. Thresholds that split no finite row of `dtype` are left out.
     Features that may be `missing` (bool array; None: none may) and are split on end in infinity,
     above which there is nothing but missing values.
     """
     feature = np.asarray(feature)
     tested = np.isin(np.arange(n_features), feature)
-    floor = float32_floor(threshold)
-    splits = (feature >= 0) & (floor >= -FLOAT32_MAX) & (floor < FLOAT32_MAX)
+    # + 0.0 turns -0.0 into 0.0: the same split
+    floor = float32_floor(threshold) if dtype == "float32" else np.asarray(threshold) + 0.0
+    largest = np.finfo(dtype).max
+    splits = (feature >= 0) & (floor >= -largest) & (floor < largest)
     feature, floor = feature[splits], floor[splits]
     order = np.argsort(feature, kind="stable")
     ends = np.searchsorted(feature[order], np.arange(n_features), side="right")
@@ -106,45 +128,56 @@ def cut_points(feature, threshold, n_features, missing=None):
     return points
 
 
-def merged_thresholds(forest, X):
+def merged_thresholds(forest, X, deadline=np.inf):
     """Thresholds of all nodes with as few distinct values as leave every row on its path.
 
     A node can have any threshold from the largest value that it sends left up to, but not
     including, the smallest that it sends right. Each feature gets the fewest float32 values that
-    hit all these intervals, thresholds of its own where possible.
+    hit all these intervals, thresholds of its own where possible. Trees that are not reached before
+    the deadline, on the clock of ``time.monotonic()``, keep their thresholds.
     """
-    columns = np.asarray(X, dtype=np.float32).astype(np.float64).T
-    low, high = np.full(forest.n_nodes, -np.inf), np.full(forest.n_nodes, np.inf)
-    stack = [(root, np.arange(columns.shape[1])) for root in forest.offsets[:-1]]
-    while stack:
-        node, rows = stack.pop()
-        if forest.left[node] < 0:
-            continue
-        x = columns[forest.feature[node], rows]
-        goes_left = x <= forest.threshold[node]
-        low[node] = x.max(where=goes_left, initial=-np.inf)
-        high[node] = x.min(where=x > forest.threshold[node], initial=np.inf)
-        if forest.missing_left is not None and forest.missing_left[node]:
-            goes_left |= np.isnan(x)
-        stack.append((forest.left[node], rows[goes_left]))
-        stack.append((forest.right[node], rows[~goes_left]))
+    to_left = forest.missing_left
+    low, high, n_done = gaps_of_splits(
+        forest.offsets,
+        forest.left,
+        forest.right,
+        forest.feature,
+        forest.threshold,
+        (np.zeros(forest.n_nodes, dtype=bool) if to_left is None else to_left).view(np.uint8),
+        np.ascontiguousarray(X, dtype=np.float32),
+        deadline,
+    )
     threshold = forest.threshold.copy()
     movable = (forest.left >= 0) & (np.abs(threshold) < FLOAT32_MAX)
-    for j in np.unique(forest.feature[movable]):
-        nodes = np.flatnonzero(movable & (forest.feature == j))
-        nodes = nodes[np.argsort(high[nodes], kind="stable")]
-        while len(nodes):
-            end = high[nodes[0]]
-            hit = low[nodes] < end
-            start = low[nodes[hit]].max()
-            own = np.sort(forest.threshold[nodes[hit]])
-            own = own[(own >= start) & (own < end)]
-            if len(own):
-                threshold[nodes[hit]] = own[len(own) // 2]
-            else:
-                threshold[nodes[hit]] = float32_floor(start + (end - start) / 2)
-            nodes = nodes[~hit]
+    movable[forest.offsets[n_done] :] = False
+    nodes = np.flatnonzero(movable)
+    nodes = nodes[np.lexsort((low[nodes], forest.feature[nodes]))]
+    for part in np.split(nodes, np.flatnonzero(np.diff(forest.feature[nodes])) + 1):
+        threshold[part] = _fewest(low[part], high[part], forest.threshold[part])
     return threshold
+
+
+def _fewest(low, high, own):
+    """Fewest float32 values of which each interval, sorted by `low`, holds one, for each interval.
+
+    Intervals are ``[low, high)``; each holds its `own` value, and these are taken where possible.
+    """
+    chosen = np.empty(len(low))
+    # the first end among the intervals from each one on
+    first_end = np.minimum.accumulate(high[::-1])[::-1]
+    i = 0
+    while i < len(low):
+        end = first_end[i]
+        stop = int(np.searchsorted(low, end, side="left"))
+        start = low[stop - 1]
+        among = np.sort(own[i:stop])
+        among = among[(among >= start) & (among < end)]
+        if len(among):
+            chosen[i:stop] = among[len(among) // 2]
+        else:
+            chosen[i:stop] = float32_floor(start + (end - start) / 2)
+        i = stop
+    return chosen
 
 
 def shortest_decimal(lo):

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ensemble_simplify.grid._preorder import reach
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX
 
 # Trees of more nodes, with so many on a level or more, are checked level by level.
@@ -121,23 +122,15 @@ def walk(left, right, root):
     n_nodes = left.size
     if not 0 <= root < n_nodes:
         raise ValueError(f"root={root} is not a node: nodes are 0 to {n_nodes - 1}.")
-    left, right = left.tolist(), right.tolist()
-    seen = [False] * n_nodes
-    order = []
-    stack = [int(root)]
-    while stack:
-        node = stack.pop()
-        if seen[node]:
-            raise ValueError(
-                f"node {node} is reached more than once from the root, node {root}. Every node of "
-                "a tree must be reached exactly once."
-            )
-        seen[node] = True
-        order.append(node)
-        if left[node] >= 0:
-            stack.append(right[node])
-            stack.append(left[node])
-    return np.array(order, dtype=np.intp)
+    order = np.empty(n_nodes, dtype=np.intp)
+    left, right = (np.ascontiguousarray(child, dtype=np.intp) for child in (left, right))
+    n_reached, again = reach(left, right, root, order)
+    if again >= 0:
+        raise ValueError(
+            f"node {again} is reached more than once from the root, node {root}. Every node of "
+            "a tree must be reached exactly once."
+        )
+    return order[:n_reached]
 
 
 def _depths_by_level(left, right):

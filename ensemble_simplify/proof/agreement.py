@@ -24,7 +24,8 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.grid import Domain, cell_shares, read_domain
 from ensemble_simplify.proof.forest_pair import Space
-from ensemble_simplify.reading import Model, common_table
+from ensemble_simplify.proof.given_rows import Given, differ
+from ensemble_simplify.reading import Model, common_forests, common_table
 from ensemble_simplify.writing import percent
 
 # Points drawn from the box without a time limit.
@@ -64,7 +65,10 @@ class Agreement:
         Rows of `X`, and how many the models answer otherwise.
     volume : pair of float
         Where the share of the volume of the box lies on which they answer alike: proven, if both
-        models can be read; otherwise the interval below.
+        models can be read; otherwise the interval below. The volume is that of all real numbers in
+        the box, in the arithmetic of doubles. Where a model compares numbers that are finer than
+        float32 (HistGradientBoosting, LightGBM, pipelines), those between a threshold and the
+        next float32 count as not settled.
     volume_estimate : float
         The same share, estimated from points drawn from the box.
     volume_interval : pair of float
@@ -157,7 +161,9 @@ class Agreement:
         if not self.is_read:
             volume = f"{volume} of the volume (at confidence {self.confidence:g})"
         elif self.volume[1] - self.volume[0] < SHARP:
-            volume = f"{volume} of the volume (proven)"
+            # single rows, as those at an end of the box, have no volume
+            rows = ", but for single rows" if self.n_different and self.volume[0] == 1 else ""
+            volume = f"{volume} of the volume (proven{rows})"
         else:
             volume = f"about {about} of the volume (proven: {volume})"
         parts.append(f"the same answer on {volume}")
@@ -239,7 +245,11 @@ def agreement(
     `confidence` says, if the rows are drawn independently. The bounds on the volume hold for
     certain, if both models can be read: a box is settled if both models provably give the same
     answer in it, or one class each. All other boxes are halved, the largest first, until the time
-    or the number of boxes is used up.
+    or the number of boxes is used up. Most models round numbers to float32 before they compare
+    them, and the bounds count how many numbers are rounded to which side of a threshold. Two models
+    that compare float64 numbers (HistGradientBoosting, LightGBM) are compared on all of these. Of
+    pipelines, and of models of both kinds, numbers between a threshold and the next float32 remain
+    open: that matters where a column spans few float32 numbers, as seconds since 1970 do.
 
     References
     ----------
@@ -262,12 +272,15 @@ def agreement(
     """
     begin, deadline = monotonic(), deadline_after(time_limit)
     rng = check_random_state(random_state)
-    models, forests = _read_both(model_a, model_b)
+    models = _read_both(model_a, model_b)
     check_column_names([model.estimator for model in models], X)
     table = common_table(models, X)
-    rows = np.empty((0, len(table))) if X is None else table.read(X)
-    missing = np.isnan(rows).any(axis=0)
-    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
+    is_read = all(model.forest is not None for model in models)
+    forests = common_forests(models) if is_read else None
+    given = None if X is None else Given.of(table, X)
+    rows = np.empty((0, len(table))) if given is None else given.numbers
+    missing, codes = table.may_miss(rows), table.highest_code
+    inside = read_domain(domain, len(table), table.names, missing, codes)
     if inside is not None and inside.clauses:
         raise ValueError(
             "domain has groups or implications, which agreement does not support. Leave them out, "
@@ -277,17 +290,21 @@ def agreement(
     if X is not None:
         if inside is not None:
             inside.check_rows(rows)
-        answers = [model.answers(rows) for model in models]
-    low, high, integer = _box(rows, inside)
-    different = np.zeros(0, dtype=bool) if answers is None else answers[0] != answers[1]
+        table = table.like(X)
+        batches = [answered for _, answered in given.answers(models)]
+        answers = [np.concatenate(own) for own in zip(*batches, strict=True)]
+    low, high, integer = _box(rows.astype(np.float64), inside)
+    different = np.zeros(0, dtype=bool) if answers is None else differ(*answers)
+    # what is drawn need not be finer than what all models look at
+    rounds = is_read and all(model.forest.input_dtype == "float32" for model in models)
     shown = [rows[different][:SHOWN]]
     told = [] if answers is None else _pairs(answers, different)
     n_drawn, n_apart = 0, 0
     half = deadline if forests is None else (begin + deadline) / 2
     while n_drawn < SAMPLES and (monotonic() < half or not n_drawn):
-        points = _drawn(low, high, integer, BATCH, rng)
+        points = _drawn(low, high, integer, rounds, BATCH, rng).astype(rows.dtype)
         drawn = [model.answers(points) for model in models]
-        apart = drawn[0] != drawn[1]
+        apart = differ(*drawn)
         n_drawn, n_apart = n_drawn + len(points), n_apart + int(apart.sum())
         room = SHOWN - sum(map(len, shown))
         shown.append(points[apart][:room])
@@ -310,22 +327,21 @@ def agreement(
         counterexamples=np.concatenate(shown),
         predictions=told[:SHOWN],
         confidence=confidence,
-        is_read=forests is not None,
+        is_read=is_read,
         seconds=monotonic() - begin,
         table=table,
     )
 
 
 def _read_both(*fitted):
-    """Two models and their forests; None, and models that can be asked, if one cannot be read."""
+    """Two models; they can only be asked, if one cannot be read."""
     try:
-        models = [Model.of(model, classifier=True) for model in fitted]
-        return models, [model.forest for model in models]
+        return [Model.of(model, classifier=True) for model in fitted]
     except (TypeError, ImportError):
         models = [Model.unread(model) for model in fitted]
         for model in models:
             check_is_fitted(model.estimator)
-        return models, None
+        return models
 
 
 def _box(rows, inside):
@@ -350,12 +366,14 @@ def _box(rows, inside):
     return low, high, integer
 
 
-def _drawn(low, high, integer, n, rng):
-    """Points drawn evenly from the box, as plain numbers that float32 represents."""
+def _drawn(low, high, integer, rounds, n, rng):
+    """Points drawn evenly from the box; if `rounds`, as plain numbers that float32 represents."""
     share = rng.random_sample((n, len(low)))
     points = low + share * (high - low)
     whole = np.minimum(np.floor(low + share * (high - low + 1)), high)
-    points = np.where(integer, whole, points).astype(np.float32).astype(np.float64)
+    points = np.where(integer, whole, points)
+    if rounds:
+        points = points.astype(np.float32).astype(np.float64)
     return np.clip(points, low, high)
 
 
@@ -374,7 +392,8 @@ def _proven_volume(forests, inside, low, high, integer, deadline):
     """Bounds on the share of the box on which two forests answer alike."""
     space = Space(forests, domain=inside)
     alone = [Space([forest], space.axes, inside).certifier for forest in forests]
-    shares = _shares(space.axes, low, high, integer)
+    finer = any(forest.is_finer for forest in forests)
+    shares = _shares(space.axes, low, high, integer, finer)
     # the largest first, so that the bounds close as fast as they can
     open_, n_boxes = [], 0
     _push(open_, shares, *space.whole)
@@ -398,17 +417,20 @@ def _proven_volume(forests, inside, low, high, integer, deadline):
                 part_lo, part_hi = lo.copy(), hi.copy()
                 part_lo[a], part_hi[a] = first, last
                 _push(open_, shares, part_lo, part_hi)
-    if not open_:
+    if not open_ and not finer:
         return (min(alike, 1.0), min(alike, 1.0))
     return alike, max(1.0 - apart, alike)
 
 
-def _shares(axes, low, high, integer):
-    """For every axis, the share of the box before each of its cells, and 1 at the end."""
+def _shares(axes, low, high, integer, finer):
+    """For every axis, the share of the box in the cells before each of its cells, and in all.
+
+    Without the share that is in no cell, for models that compare `finer` numbers than float32.
+    """
     shares = []
     for j, cuts in zip(axes.features, axes.cuts, strict=True):
-        before = np.cumsum(cell_shares(cuts, low[j], high[j], integer[j]))
-        shares.append(np.concatenate([[0.0], before / before[-1]]))
+        before = np.cumsum(cell_shares(cuts, low[j], high[j], integer[j], axes.row_dtype, finer))
+        shares.append(np.concatenate([[0.0], before if finer else before / before[-1]]))
     return shares
 
 

@@ -1,35 +1,44 @@
 """Comparisons of two models, everywhere in a domain or near rows: of labels, and of numbers.
 
 Labels are compared by proofs on boxes (`prove`) or on the lines of rows (`near_rows`),
-numbers by bounds on their difference (`numeric_difference`). Every counterexample is put to the
-models' own ``predict``.
+numbers by bounds on their difference (`numeric_difference`). The rows themselves are put to the
+models as they were given (`given_rows`), before anything else; and every counterexample is put to
+the models' own ``predict``.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from sys import maxsize
 from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.grid import Axes, Stopped
+from ensemble_simplify.grid import Axes, Stopped, distinct_rows
 from ensemble_simplify.proof.changed_boxes import same_trees
 from ensemble_simplify.proof.forest_pair import Space, common_labels, points_in
+from ensemble_simplify.proof.given_rows import differ
 from ensemble_simplify.proof.near_rows import Lines, differences
 from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, Found
 from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
+from ensemble_simplify.reading import common_forests
 
 # Boxes searched, where no limit is set, for ties of models that have the same trees in another
 # order: bounds tell them apart only where hardly any tree is left to be decided.
 TIE_BOXES = 200_000
 
 
-def compare_labels(models, inside, voting, X, max_changes, deadline, max_boxes):
-    """Compare what two classifiers predict."""
-    forests = [model.forest for model in models]
+def compare_labels(models, inside, given, max_changes, deadline, max_boxes):
+    """Compare what two classifiers predict; `given` are the `Given` rows, if there are any."""
+    forests = common_forests(models)
     space, n_boxes, row_of = None, 0, None
-    if max_changes is None:
+    if given is not None:
+        outcome = _labels_of_rows(models, given, deadline)
+        if max_changes == 0 or not outcome.equal:
+            return outcome
+        equal, row_of, row = _compare_near(forests, inside, given, max_changes, deadline)
+    else:
         space = Space(forests, domain=inside)
         if space.same and deadline == np.inf and max_boxes == maxsize:
             max_boxes = TIE_BOXES
@@ -38,8 +47,6 @@ def compare_labels(models, inside, voting, X, max_changes, deadline, max_boxes):
             equal, cells, n_boxes = prove(space, deadline, max_boxes)
         if equal is False:
             row = points_in(space.axes, inside, cells)[0]
-    else:
-        equal, row_of, row = _compare_near(forests, inside, X, max_changes, deadline)
     if not equal:
         reason = None
         if equal is None:
@@ -47,10 +54,8 @@ def compare_labels(models, inside, voting, X, max_changes, deadline, max_boxes):
             if space is not None and space.same:
                 reason = "rounding"
             return Verification(None, None, None, n_boxes, 0.0, reason=reason)
-        if voting == "hard":
-            predictions = tuple(f.classes[f.predict_index(row[None])[0]] for f in forests)
-        else:
-            predictions = tuple(model.answers(row[None]).tolist()[0] for model in models)
+        row = row if given is None else row.astype(given.numbers.dtype)
+        predictions = tuple(model.labels(row[None]).tolist()[0] for model in models)
         if predictions[0] == predictions[1]:
             raise RuntimeError(
                 f"The trees of the models differ at {shown_row(row)}, but their own predict "
@@ -61,26 +66,46 @@ def compare_labels(models, inside, voting, X, max_changes, deadline, max_boxes):
     return Verification(True, None, None, n_boxes, 0.0)
 
 
-def compare_numbers(models, inside, tolerance, X, max_changes, deadline, max_boxes):
-    """Compare the values of two regressors, or the probabilities of two classifiers."""
-    forests = [model.forest for model in models]
+def _labels_of_rows(models, given, deadline):
+    """Compare what two classifiers answer to rows as they were given."""
+    try:
+        for begin, (a, b) in given.answers(models, deadline=deadline):
+            apart = np.flatnonzero(differ(a, b))
+            if apart.size:
+                i = int(apart[0])
+                answers = a[i : i + 1].tolist()[0], b[i : i + 1].tolist()[0]
+                return Verification(False, given.numbers[begin + i], answers, 0, 0.0, row=begin + i)
+    except Stopped:
+        return Verification(None, None, None, 0, 0.0, reason="time")
+    return Verification(True, None, None, 0, 0.0)
+
+
+def compare_numbers(models, inside, tolerance, given, max_changes, deadline, max_boxes):
+    """Compare the values of two regressors, or the probabilities of two classifiers.
+
+    `given` are the `Given` rows, if there are any.
+    """
+    forests = common_forests(models)
     kind, sums, last = _sums_of(models, forests, tolerance)
     columns = [np.zeros(1, dtype=np.intp)] * 2
     if forests[0].classes is not None:
         _, columns = common_labels(forests)
+    n_outputs = 1 + max(int(own.max()) for own in columns)
+    largest = 0.0
+    if given is not None:
+        asked = _numbers_of_rows(models, given, columns, n_outputs, tolerance, deadline)
+        if max_changes == 0 or asked.reason:
+            return asked
+        largest = asked.max_difference
     if inside is not None:
         forests = [inside.read(forest) for forest in forests]
     axes = Axes.of(*forests)
     if inside is not None and max_changes is not None:
         axes = inside.with_ties(axes)
     trees = [axes.encode_forest(forest) for forest in forests]
-    n_outputs = 1 + max(int(own.max()) for own in columns)
 
     def numbers(rows):
-        found = np.zeros((2, len(rows), n_outputs))
-        for out, model, own in zip(found, models, columns, strict=True):
-            out[:, own] = _own_numbers(model, rows)
-        return found
+        return _side_by_side([_own_numbers(m, rows) for m in models], columns, n_outputs)
 
     outside = None if inside is None else inside.outside(axes)
     closeness = kind(
@@ -93,13 +118,16 @@ def compare_numbers(models, inside, tolerance, X, max_changes, deadline, max_box
         tolerance[0],
         last,
     )
+    if given is not None and not asked.equal:
+        return replace(asked, max_difference_bound=max(closeness.furthest(), largest))
+    closeness.found.largest = largest
     row_of, row = None, None
     is_copy = _add_up_alike(same_trees(forests, trees), sums[0])
     if is_copy:
         # what is not read of the models would show here
         closeness.climb(np.random.default_rng(0), deadline)
         is_copy = closeness.found.cell is None
-        closeness.found = Found(True, bound=0.0) if is_copy else Found()
+        closeness.found = Found(True, None, largest, largest) if is_copy else Found(largest=largest)
     if is_copy:
         found = closeness.found
     elif max_changes is None:
@@ -107,16 +135,20 @@ def compare_numbers(models, inside, tolerance, X, max_changes, deadline, max_box
         if found.cell is not None:
             row = points_in(axes, inside, found.cell[None])[0]
     else:
-        cells, first = _cells_of(axes, X)
-        found = closeness.near(cells[first], min(max_changes, len(axes.shape)), deadline)
+        X = given.rounded(axes.row_dtype)
+        found = closeness.found
+        try:
+            cells, first = _cells_of(axes, X, deadline)
+            found = closeness.near(cells[first], min(max_changes, len(axes.shape)), deadline)
+        except Stopped:
+            found.bound, found.reason = closeness.furthest(), "time"
         if found.cell is not None:
             row_of = int(first[found.row])
             row = _moved(X[row_of], cells[row_of], found.cell, axes, inside)
+            row = row.astype(given.numbers.dtype)
     predictions = None
     if row is not None:
-        predictions = tuple(_own_numbers(model, row[None])[0] for model in models)
-        if forests[0].classes is None:
-            predictions = tuple(float(own[0]) for own in predictions)
+        predictions = _predictions(models, [_own_numbers(m, row[None])[0] for m in models])
     return Verification(
         found.outcome,
         row,
@@ -128,6 +160,53 @@ def compare_numbers(models, inside, tolerance, X, max_changes, deadline, max_box
         max_difference_bound=max(found.bound, found.largest),
         reason=found.reason,
     )
+
+
+def _numbers_of_rows(models, given, columns, n_outputs, tolerance, deadline):
+    """How far apart two models' numbers are on rows as they were given."""
+    atol, rtol = tolerance
+    method = "predict_proba" if models[0].is_classifier else "predict"
+    largest, row, predictions, reason = 0.0, None, None, None
+    try:
+        for begin, answers in given.answers(models, method, deadline):
+            own = [np.asarray(part, dtype=np.float64) for part in answers]
+            own = [part if part.ndim == 2 else part[:, None] for part in own]
+            a, b = _side_by_side(own, columns, n_outputs)
+            difference = np.abs(a - b)
+            largest = max(largest, float(difference.max()))
+            apart = np.flatnonzero((difference > atol + rtol * np.abs(b)).any(axis=1))
+            if apart.size and row is None:
+                row = begin + int(apart[0])
+                predictions = _predictions(models, [part[apart[0]] for part in own])
+    except Stopped:
+        reason = "time"
+    equal = False if row is not None else (None if reason else True)
+    return Verification(
+        equal,
+        None if row is None else given.numbers[row],
+        predictions,
+        0,
+        0.0,
+        row=row,
+        max_difference=largest,
+        max_difference_bound=np.inf if reason else largest,
+        reason=reason,
+    )
+
+
+def _side_by_side(answers, columns, n_outputs):
+    """Numbers of two models, in the places of their outputs among those of both."""
+    found = np.zeros((2, len(answers[0]), n_outputs))
+    for out, own, place in zip(found, answers, columns, strict=True):
+        out[:, place] = own
+    return found
+
+
+def _predictions(models, answers):
+    """Both models' numbers for one row: values of regressors, or the probabilities of classes."""
+    if models[0].is_classifier:
+        return tuple(np.asarray(own, dtype=np.float64) for own in answers)
+    return tuple(float(own[0]) for own in answers)
 
 
 def _sums_of(models, forests, tolerance):
@@ -168,7 +247,7 @@ def _add_up_alike(same, sums):
     return same is not None
 
 
-def _compare_near(forests, inside, X, max_changes, deadline):
+def _compare_near(forests, inside, given, max_changes, deadline):
     """Compare two models near some rows: (outcome, number of a row, point near it)."""
     if inside is not None:
         forests = [inside.read(forest) for forest in forests]
@@ -182,9 +261,10 @@ def _compare_near(forests, inside, X, max_changes, deadline):
     same = same_trees(forests, [lines.trees for lines, _ in models])
     if _add_up_alike(same, forests[0].sums):
         return True, None, None
-    cells, first = _cells_of(axes, X)
+    X = given.rounded(axes.row_dtype)
     max_changes = min(max_changes, len(axes.shape))
     try:
+        cells, first = _cells_of(axes, X, deadline)
         for row, found in differences(*models, cells[first], axes.shape, max_changes, deadline):
             if len(row):
                 original = first[row[0]]
@@ -198,11 +278,13 @@ def _compare_near(forests, inside, X, max_changes, deadline):
     return True, None, None
 
 
-def _cells_of(axes, X):
-    """Cells of rows, int32 of shape (n_rows, n_axes), and the first row in each of them."""
-    cells = np.ascontiguousarray(axes.encode_rows(X.astype(np.float32)).T)
-    _, first = np.unique(cells, axis=0, return_index=True)
-    return cells, np.sort(first)
+def _cells_of(axes, X, deadline):
+    """Cells of rows, int32 of shape (n_rows, n_axes), and the first row in each of them.
+
+    Raises `Stopped` when the deadline has passed.
+    """
+    cells = np.ascontiguousarray(axes.encode_rows(X, deadline).T)
+    return cells, np.sort(distinct_rows(cells)[0])
 
 
 def _moved(x, cell, target, axes, inside):

@@ -13,7 +13,14 @@ from time import monotonic
 
 import numpy as np
 
-from ensemble_simplify.grid import FREE, CodedTrees, Stopped, in_boxes, leaves_of_cells
+from ensemble_simplify.grid import (
+    FREE,
+    CodedTrees,
+    Stopped,
+    distinct_rows,
+    in_boxes,
+    leaves_of_cells,
+)
 from ensemble_simplify.proof._lines import UNSURE, LineWalker, find_runs
 from ensemble_simplify.reading import Sums
 
@@ -145,9 +152,10 @@ def n_near(n_rows, shape, max_changes):
     # after each axis: in how many ways 0, 1, 2, ... of the axes so far can be changed
     ways = np.zeros(max_changes + 1)
     ways[0] = 1.0
-    for n in shape:
-        ways[1:] += ways[:-1] * (n - 1)
-    return float(n_rows * ways.sum())
+    with np.errstate(over="ignore"):
+        for n in shape:
+            ways[1:] += ways[:-1] * (n - 1)
+        return float(n_rows * ways.sum())
 
 
 def within(cells, known, max_changes):
@@ -295,9 +303,9 @@ class Neighbourhood:
         At most one change is allowed. When the deadline has passed, `Stopped` is raised; or, with
         `rng`, rows are looked at in random order, and the lines of those that remain are left out.
         """
-        cells, place = np.unique(cells, axis=0, return_inverse=True)
-        cells = np.ascontiguousarray(cells, dtype=np.int32)
-        weights = np.bincount(place.ravel(), weights, len(cells)).astype(np.float64)
+        first, place = distinct_rows(cells)
+        cells = np.ascontiguousarray(cells[first], dtype=np.int32)
+        weights = np.bincount(place, weights, len(cells)).astype(np.float64)
         own_first, own_last = cells.copy(), cells.copy()
         joined, none = np.zeros(cells.shape, dtype=np.uint8), np.empty((0, 6), dtype=np.int32)
         seen = np.zeros(len(cells), dtype=bool)

@@ -173,7 +173,7 @@ class Closeness:
         cells = rng.integers(shape, size=(STARTS, len(shape))).astype(np.int32)
         cells[0], cells[1] = 0, shape - 1
         # sums that are the same everywhere are no further apart anywhere else
-        same = self._furthest() <= 2.0 * self.margin and self._is_inside(cells).all()
+        same = self.furthest() <= 2.0 * self.margin and self._is_inside(cells).all()
         for _ in range(0 if same else SWEEPS):
             before = cells.copy()
             for axis in rng.permutation(len(shape)):
@@ -195,16 +195,21 @@ class Closeness:
             self.ask(cells)
 
     def near(self, cells, max_changes, deadline=np.inf):
-        """Compare the models at every point near some rows, cells of shape (n_rows, n_axes)."""
+        """Compare the models at every point near some rows, cells of shape (n_rows, n_axes).
+
+        At least one change is allowed.
+        """
         found = self.found
-        apart = self.ask(cells)
-        if apart.any() or max_changes == 0:
-            found.outcome = not apart.any()
-            found.row = int(apart.argmax()) if apart.any() else None
-            found.bound = found.largest if max_changes == 0 else self._furthest()
-            return found
         # a bound on every point, until all points near the rows have been seen
-        found.bound = self._furthest()
+        found.bound = self.furthest()
+        for i in range(0, len(cells), ASKED):
+            if monotonic() >= deadline:
+                found.reason = "time"
+                return found
+            apart = self.ask(cells[i : i + ASKED])
+            if apart.any():
+                found.outcome, found.row = False, i + int(apart.argmax())
+                return found
         top = 0.0
         shape = self.axes.shape
         step = max(1, LINE_NUMBERS // (max(shape) * 2 * self.n_outputs))
@@ -269,7 +274,7 @@ class Closeness:
                 forms = np.ascontiguousarray(np.column_stack(forms))
                 yield forms, np.array(start), np.full(len(start), bar)
 
-    def _furthest(self):
+    def furthest(self):
         """A bound on all differences, before anything is searched."""
         return self._largest(self.leaves[0] - self.leaves[1], self.start[0] - self.start[1])
 
@@ -287,7 +292,7 @@ class Closeness:
     def everywhere(self, rng, deadline=np.inf, max_boxes=maxsize):
         """Compare the models at every point of the domain."""
         found = self.found
-        found.bound = self._furthest()
+        found.bound = self.furthest()
         self.climb(rng, deadline)
         self._decide(deadline, max_boxes)
         self._bracket(deadline, max_boxes)
@@ -413,7 +418,7 @@ class CloseOdds(Closeness):
         difference = apart.reshape(len(cells), self.axes.shape[axis])
         return difference, difference
 
-    def _furthest(self):
+    def furthest(self):
         # log-odds a distance apart give probabilities furthest apart around one half
         apart = self.leaves[0] - self.leaves[1]
         start = self.start[0] - self.start[1]

@@ -12,7 +12,6 @@ from sys import maxsize
 from time import monotonic
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ensemble_simplify.base import (
@@ -25,8 +24,9 @@ from ensemble_simplify.base import (
 )
 from ensemble_simplify.grid import Domain, read_domain
 from ensemble_simplify.proof.compare import compare_labels, compare_numbers
+from ensemble_simplify.proof.given_rows import Given
 from ensemble_simplify.proof.outcome import Verification
-from ensemble_simplify.reading import Model, common_table
+from ensemble_simplify.reading import Model, common_forests, common_table
 
 
 @validate_params(
@@ -75,7 +75,8 @@ def verify(
         weight; a tie goes to the class that comes first.
     domain : Domain, dict or None, default=None
         Which inputs can occur. Only these are compared. See :class:`Domain`. None: every finite
-        input and, near rows of `X`, missing values in columns of `X` that have some.
+        input and, near rows of `X`, missing values in columns of `X` that have some; with them,
+        levels that a model takes for missing values because it never saw them.
     X : array-like of shape (n_samples, n_features) or None, default=None
         Rows near which the models are compared; needed with `max_changes`.
     max_changes : int or None, default=None
@@ -119,8 +120,9 @@ def verify(
     Notes
     -----
     Predictions are compared by label, so the models may know different classes or keep them in
-    another order. Models that compare float64 numbers (HistGradientBoosting, LightGBM) are
-    compared on the rows that float32 represents, the others on every finite row.
+    another order. Two models that compare float64 numbers (HistGradientBoosting, LightGBM), and two
+    that round to float32 themselves, are compared on every finite row. One of each kind, and
+    pipelines, are compared on the rows that float32 represents.
 
     Probabilities can be compared where they are means of what trees say (trees, forests, bagging,
     soft votes of these, and forests converted to ONNX or treelite), and, by `atol` alone, between
@@ -187,31 +189,41 @@ def verify(
             "Give both, or neither to compare the models everywhere."
         )
     check_column_names([model.estimator for model in models], X)
-    table = common_table(models)
-    missing = None
-    if X is not None:
-        # the rows near which models are compared are such as float32 represents
-        X = table.read(X, np.float32).astype(np.float64)
-        missing = np.isnan(X).any(axis=0)
-    inside = read_domain(domain, len(table), table.names, missing, table.highest_code)
-    if inside is not None and X is not None:
-        inside.check_rows(X)
+    table = common_table(models, X)
+    given = None if X is None else Given.of(table, X)
+    rows = None if given is None else given.numbers
+    missing, codes = table.may_miss(rows), table.highest_code
+    inside = read_domain(domain, len(table), table.names, missing, codes)
+    if inside is not None and rows is not None:
+        inside.check_rows(rows)
     for model in models:
         check_missing(inside, model)
     limits = deadline, maxsize if max_boxes is None else max_boxes
     if tolerance is not None:
-        outcome = compare_numbers(models, inside, tolerance, X, max_changes, *limits)
+        outcome = compare_numbers(models, inside, tolerance, given, max_changes, *limits)
     else:
-        outcome = compare_labels(models, inside, voting, X, max_changes, *limits)
+        outcome = compare_labels(models, inside, given, max_changes, *limits)
     row = outcome.counterexample
     return replace(
         outcome,
-        counterexample=row if row is None or table.is_plain else table.decode(row[None]),
+        counterexample=None if row is None else _shown(row, table, X),
         seconds=monotonic() - begin,
         domain=domain,
         max_changes=max_changes,
         tolerance=tolerance,
+        finer=any(forest.is_finer for forest in common_forests(models)),
+        row_dtype=table.row_dtype,
     )
+
+
+def _shown(row, table, X):
+    """A row of numbers as the models take it: as an array, unless columns have kinds of their own.
+
+    These are levels, or numbers of several types in a frame.
+    """
+    table = table if X is None else table.like(X)
+    plain = table.is_plain and len(set(table.dtypes or ())) < 2
+    return table.shown(row[None])[0] if plain else table.decode(row[None])
 
 
 def _tolerance(models, voting, atol, rtol):

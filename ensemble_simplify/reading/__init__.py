@@ -1,6 +1,7 @@
 """What a fitted model means: its trees, its sums, its decision, its table.
 
-`model` is the way in: `Model.of` reads a model into a `forest`, and asks the model itself.
+`model` is the way in: `Model.of` reads a model into a `forest`, through which `_routes` sends rows,
+and asks the model itself; `sample` checks that both answer alike.
 `sklearn`, `boosting` and `onnx_treelite` know where ensembles keep their trees, `pipelines` what
 transformers do before; all answer with `trees`, in which `_category_splits` turns tests of sets of
 codes into thresholds.
@@ -10,7 +11,7 @@ turns sums into answers, and `table` turns a user's rows into numbers and back.
 
 from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.forest import Forest, tree_estimators
-from ensemble_simplify.reading.model import Model, common_table
+from ensemble_simplify.reading.model import Model, common_forests, common_table
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
 from ensemble_simplify.reading.pipelines import unwrap
 from ensemble_simplify.reading.sklearn import (

@@ -16,7 +16,16 @@ import numpy as np
 from ensemble_simplify.grid import FLOAT32_MAX, float32_below, last_float32
 from ensemble_simplify.reading.decision import Vote, link_of
 from ensemble_simplify.reading.table import Table, plain_levels
-from ensemble_simplify.reading.trees import MAX_CODE, Reading, Tree, Trees, name_of, set_of, spread
+from ensemble_simplify.reading.trees import (
+    MAX_CODE,
+    Reading,
+    Tree,
+    Trees,
+    constant_tree,
+    name_of,
+    set_of,
+    spread,
+)
 
 # ------------------------------------------------------------------- HistGradientBoosting
 
@@ -222,7 +231,7 @@ def read_xgboost(estimator, within):
     boosting = learner["gradient_booster"]
     shares = boosting.get("weight_drop")
     model = boosting.get("gbtree", boosting)["model"]
-    width, n_trees = int(estimator.n_features_in_), len(model["trees"])
+    width = int(estimator.n_features_in_)
     categorical = np.zeros(width, dtype=bool)
     kinds = learner.get("feature_types") or []
     categorical[[j for j, kind in enumerate(kinds[:width]) if kind == "c"]] = True
@@ -237,7 +246,16 @@ def read_xgboost(estimator, within):
     init = np.resize(base, n_scores).astype(np.float32)
     if n_scores == 1 and link == "sigmoid":
         init = _logit32(init)
-    if shares is not None:
+    if not trees and estimator.booster == "dart":
+        raise ValueError(
+            f"{name_of(estimator)} with booster='dart' holds no trees, and then XGBoost answers "
+            "nothing. Fit it with n_estimators=1 or more."
+        )
+    if not trees:
+        # n_estimators=0: XGBoost answers the base score everywhere
+        init = _margins(booster, np.zeros((1, width), dtype=np.float32), (0, 0)).ravel()
+        trees.add(constant_tree(estimator, np.zeros(n_scores)), {})
+    elif shares is not None:
         init = _weigh(booster, trees, np.array(shares, dtype=np.float32), init, estimator)
     elif n_scores == 1:
         n_first = int(model["gbtree_model_param"].get("num_parallel_tree", 1))
@@ -246,7 +264,7 @@ def read_xgboost(estimator, within):
     vote = Vote(
         "additive",
         0,
-        n_trees,
+        len(trees),
         n_scores,
         init=init,
         link=link,
@@ -343,6 +361,12 @@ def _table_of_xgboost(estimator, learner, model, categorical):
             continue
         if "offsets" in saved:
             text, ends = bytes(v % 256 for v in values), saved["offsets"]
+            if not text.isascii():
+                raise ValueError(
+                    f"{name_of(estimator)} was fitted on a column, number {feature}, whose levels "
+                    "have letters beyond ASCII. XGBoost keeps the names of such levels cut short. "
+                    "Rename the levels (X[column].cat.rename_categories) and fit it again."
+                )
             own = [text[a:b].decode() for a, b in pairwise(ends)]
             levels[feature] = np.array(own, dtype=object)
         else:
@@ -465,7 +489,8 @@ def _ends_of_start(booster, rows, iterations, margins):
 
 def _logit32(share):
     """The margin of a probability as XGBoost has it: by a logarithm in float32."""
-    odds = np.float32(1) / share.astype(np.float32) - np.float32(1)
+    with np.errstate(divide="ignore"):
+        odds = np.float32(1) / share.astype(np.float32) - np.float32(1)
     return np.array([-math.log(odd) if odd > 0 else np.inf for odd in odds], dtype=np.float32)
 
 
@@ -576,7 +601,7 @@ def _check_lightgbm(estimator, text):
         ("zero_as_missing=True", any(int(k) >> 2 & 3 == 1 for d in decisions for k in d.split())),
         # Options have several spellings; the saved model has one.
         ("linear_tree=True", re.search(r"^is_linear=1", text, re.M)),
-        ("pred_early_stop=True", estimator.get_params().get("pred_early_stop") is True),
+        ("pred_early_stop=True", _is_on(estimator.get_params().get("pred_early_stop"))),
     )
     for option, found in unsupported:
         if found:
@@ -584,6 +609,11 @@ def _check_lightgbm(estimator, text):
                 f"{name_of(estimator)} was fitted with {option}, which is not supported. Fit it "
                 "without."
             )
+
+
+def _is_on(option):
+    """Whether LightGBM, which is given options as text and cuts them at spaces, takes one as on."""
+    return f"={option}".split()[0].lower() in ("=true", "=+")
 
 
 def _link_of_lightgbm(estimator, objective, classes):

@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils import check_array
 
-from ensemble_simplify.grid import float32_floor
+from ensemble_simplify.grid import Stopped, float32_floor, last_double
+from ensemble_simplify.reading._routes import route
 from ensemble_simplify.reading.decision import Vote, labels_of, one_hot, scores_of
 from ensemble_simplify.reading.pipelines import unwrap
 from ensemble_simplify.reading.sklearn import n_features_of, read, readable
@@ -42,13 +43,17 @@ class Forest:
     feature : ndarray of intp, shape (n_nodes,)
         Index into all `n_features`; -1 in leaves.
     threshold : ndarray of float64, shape (n_nodes,)
-        Float32-exact: a row goes left iff ``float32(x) <= threshold``.
+        Float32-exact: a row goes left iff ``float32(x) <= threshold``. See `in_doubles`.
     value : ndarray of float64, shape (n_nodes, n_scores)
         What the tree adds to the scores of a row that ends in the node.
     vote : Vote
     input_dtype : {"float32", "float64"}
-        Type in which the ensemble compares. ``"float64"``: this forest is
-        faithful for rows that float32 can represent.
+        Type in which the ensemble compares.
+    row_dtype : {"float32", "float64"}
+        Type of the rows for which this forest is faithful. If the ensemble compares float32
+        numbers, rows of float32 stand for all others.
+    double_threshold : ndarray of float64, shape (n_nodes,), or None
+        The thresholds for rows of float64; None where they are not known, or are `threshold`.
     missing_left : ndarray of bool, shape (n_nodes,), or None
         Splits that send missing values (NaN) left; the others send them right. None: all do.
     missing : ndarray of bool, shape (n_features,), or None
@@ -71,6 +76,8 @@ class Forest:
     value: np.ndarray
     vote: Vote
     input_dtype: str = "float32"
+    row_dtype: str = "float32"
+    double_threshold: np.ndarray | None = None
     missing_left: np.ndarray | None = None
     missing: np.ndarray | None = None
     table: Table | None = None
@@ -86,6 +93,11 @@ class Forest:
     def highest_code(self):
         """Highest code of every feature, -1 for those of numbers; None if there are no codes."""
         return None if self.table is None else self.table.highest_code
+
+    @property
+    def is_finer(self):
+        """Whether the ensemble tells rows apart that are one here, rounded to `row_dtype`."""
+        return self.input_dtype == "float64" and self.row_dtype == "float32"
 
     @property
     def n_trees(self):
@@ -107,39 +119,36 @@ class Forest:
         """Number of classes; 0 for regression."""
         return 0 if self.classes is None else self.classes.shape[0]
 
-    def apply(self, X):
-        """The leaf in which each row ends in every tree: intp of shape (n_rows, n_trees).
+    def apply(self, X, deadline=np.inf):
+        """The leaf in which each row ends in every tree: int32 of shape (n_rows, n_trees).
 
-        Rows are cast to float32, and may have missing values; leaves are numbered over the forest.
+        Rows are cast to `row_dtype`, and may have missing values; leaves are numbered over the
+        forest. A tree's leaves stand together. `Stopped` is raised at the `deadline`, on the clock
+        of ``time.monotonic()``.
         """
-        return np.ascontiguousarray(self._route(_rows_of_float32(X)).T)
+        return self._route(_rows_of(X, self.row_dtype), deadline).T
 
-    def _route(self, X):
-        """Leaves of float32 rows, of shape (n_trees, n_rows)."""
+    def in_doubles(self):
+        """The same for all rows of float64, where it compares such; else None."""
+        if self.double_threshold is None:
+            return None
+        return replace(
+            self, threshold=self.double_threshold, row_dtype="float64", double_threshold=None
+        )
+
+    def _route(self, X, deadline=np.inf):
+        """Leaves of rows of `row_dtype`, of shape (n_trees, n_rows)."""
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"X has {X.shape[1]} features, but the ensemble was fitted on "
                 f"{self.n_features}. Pass the columns it was fitted on."
             )
-        n_rows = X.shape[0]
-        entries, threshold = X.ravel(), self.threshold.astype(np.float32)
-        children = np.stack([self.right, self.left], axis=1).ravel()
-        leaves = np.repeat(self.offsets[:-1], n_rows)
-        missing = np.isnan(entries) if self.missing_left is not None else None
-        if missing is not None and not missing.any():
-            missing = None
-        active = np.flatnonzero(self.left[leaves] >= 0)
-        node, row = leaves[active], active % n_rows * self.n_features
-        while active.size:
-            at = row + self.feature.take(node)
-            goes_left = entries.take(at) <= threshold.take(node)
-            if missing is not None:
-                goes_left |= missing.take(at) & self.missing_left.take(node)
-            node = children.take(2 * node + goes_left)
-            inner = self.left.take(node) >= 0
-            leaves[active[~inner]] = node[~inner]
-            active, node, row = active[inner], node[inner], row[inner]
-        return leaves.reshape(self.n_trees, n_rows)
+        leaves = np.empty((self.n_trees, X.shape[0]), dtype=np.int32)
+        missing_left = None if self.missing_left is None else self.missing_left.view(np.uint8)
+        nodes = self.offsets, self.left, self.right, self.feature
+        if not route(X, *nodes, self.threshold, missing_left, leaves, deadline):
+            raise Stopped
+        return leaves
 
     def decide(self, sums):
         """Turn sums of leaf votes into class indices (or values), as the ensemble itself does.
@@ -155,13 +164,17 @@ class Forest:
 
     def predict_index(self, X):
         """Predict rows: class indices, or values for regression."""
-        X = _rows_of_float32(X)
+        X = _rows_of(X, self.row_dtype)
         step = max(1, _BATCH // max(1, self.n_trees))
         parts = [self.decide_at(self._route(X[i : i + step])) for i in range(0, X.shape[0], step)]
         return np.concatenate(parts)
 
     def decide_at(self, nodes):
-        """Classes, or values, of rows by their nodes in all trees: intp of (n_trees, n_rows)."""
+        """Classes, or values, of rows by their nodes in all trees: of shape (n_trees, n_rows)."""
+        return self.decide(self.sums_at(nodes))
+
+    def sums_at(self, nodes):
+        """The function ``sums`` for `decide`, of rows by their nodes in all trees."""
 
         def sums(start, stop, init):
             total = np.zeros((nodes.shape[1], self.n_scores))
@@ -171,7 +184,7 @@ class Forest:
                 total += self.value[nodes[tree]]
             return total
 
-        return self.decide(sums)
+        return sums
 
     def nodes_of(self, vote):
         """Nodes of the trees of a vote, as a slice."""
@@ -205,6 +218,7 @@ class Forest:
             right=np.where(inner, self.right[nodes] + shift, -1),
             feature=self.feature[nodes],
             threshold=self.threshold[nodes],
+            double_threshold=None,
             missing_left=None if to_left is None else to_left[nodes],
             value=value[nodes] * np.repeat(weights[kept], sizes)[:, None],
             vote=vote,
@@ -222,6 +236,7 @@ class Forest:
             threshold=np.array([-2.0]),
             value=np.ones((1, 1)),
             vote=Vote("mean", 0, 1, 1),
+            row_dtype=self.row_dtype,
         )
 
     @cached_property
@@ -240,13 +255,13 @@ class Forest:
         return odds_sums(self)
 
 
-def _rows_of_float32(X):
-    # The quick test for infinity adds up all entries: the largest float32 numbers overflow in it.
+def _rows_of(X, dtype):
+    # The quick test for infinity adds up all entries: the largest numbers overflow in it.
     with np.errstate(over="ignore", invalid="ignore"):
-        return check_array(X, dtype=np.float32, order="C", ensure_all_finite="allow-nan")
+        return check_array(X, dtype=np.dtype(dtype), order="C", ensure_all_finite="allow-nan")
 
 
-def read_forest(estimator, *, voting="estimator"):
+def read_forest(estimator, *, voting="estimator", rows=None):
     """Read a fitted ensemble, which is left as it is, as a `Forest`.
 
     Parameters
@@ -259,6 +274,9 @@ def read_forest(estimator, *, voting="estimator"):
         ``"estimator"``: the forest decides exactly as ``estimator.predict``
         (with ``n_jobs=None``). ``"hard"``: majority of the trees' labels, each
         tree with the same weight, ties to the smaller class index; not for boosting.
+    rows : array, frame or None, default=None
+        Some rows as the ensemble is given them. A pipeline is read for their dtypes; None: for
+        float64.
 
     Raises
     ------
@@ -276,17 +294,21 @@ def read_forest(estimator, *, voting="estimator"):
     Sums of XGBoost and LightGBM are reproduced bit for bit; the exponential of their sigmoid or
     softmax is the C library's, so for scores within 1e-5 (XGBoost) or 1e-13 (LightGBM) of a tie
     the label relies on the package using the same one.
-    HistGradientBoosting and LightGBM compare float64 rows, and pipelines transform them: for them
-    the forest is faithful on rows of float64 that float32 can represent. Columns that boosting
+    HistGradientBoosting and LightGBM compare float64 rows, and pipelines transform rows in the
+    dtype in which they come: for them the forest is faithful on numbers that float32 can represent.
+    Columns that boosting
     splits as categories hold codes, whole numbers from 0: see `Table.categorical`.
     """
     if voting not in ("estimator", "hard"):
         raise ValueError(f"voting={voting!r} is not one of 'estimator', 'hard'.")
     estimator = readable(estimator)
-    reading = read(estimator)
+    reading = read(estimator, rows=rows)
     if voting == "hard":
         _count_labels(reading, estimator)
-    return _assemble(reading, n_features_of(estimator), estimator)
+    forest = _assemble(reading, n_features_of(estimator), estimator)
+    if rows is not None and forest.table.by_dtype:
+        forest = replace(forest, table=forest.table.like(rows))
+    return forest
 
 
 def tree_estimators(estimator):
@@ -355,11 +377,25 @@ def _assemble(reading, n_features, estimator):
         value=nodes.value,
         vote=reading.vote.widened(nodes.value.shape[1]),
         input_dtype="float32" if all_float32 else "float64",
+        double_threshold=None if all_float32 else _double_thresholds(reading.trees, nodes),
         missing_left=nodes.missing_left & inner if nodes.missing_left.any() else None,
-        table=reading.table
-        or Table.of_numbers(n_features, getattr(estimator, "feature_names_in_", None)),
+        table=replace(
+            reading.table
+            or Table.of_numbers(n_features, getattr(estimator, "feature_names_in_", None)),
+            by_dtype=any(tree.by_dtype for tree in reading.trees),
+        ),
         filled=reading.filled,
     )
+
+
+def _double_thresholds(trees, nodes):
+    """Thresholds for rows of float64; None where some are known for rows of float32 alone."""
+    if any(tree.folded for tree in trees):
+        return None
+    single = np.array([tree.dtype == "float32" for tree in trees])[nodes.tree_of] & nodes.inner
+    threshold = np.where(nodes.inner, nodes.threshold + 0.0, -2.0)
+    threshold[single] = last_double(threshold[single])
+    return threshold
 
 
 class _Nodes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -12,12 +13,15 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_simplify.reading.forest import read_forest
-from ensemble_simplify.reading.pipelines import unwrap
-from ensemble_simplify.reading.sklearn import table_of
-from ensemble_simplify.reading.table import Table
+from ensemble_simplify.reading.pipelines import _numbers, unwrap
+from ensemble_simplify.reading.sample import check_sample
+from ensemble_simplify.reading.sklearn import own_table, table_of
+from ensemble_simplify.reading.table import Table, is_plain
 
 # Rows that are worth a thread.
 _ROWS_PER_TASK = 4096
+# Rows that tell how all of them come.
+_SAMPLE = 50
 
 
 class Model:
@@ -35,31 +39,53 @@ class Model:
         None: the model takes the numbers as they are.
     forest : Forest or None
         Its trees, and the vote over them; None: they were not read, and it can only be asked.
+    voting : {"estimator", "hard"}
+        The vote that was read.
     """
 
-    def __init__(self, estimator, table=None, forest=None):
+    def __init__(self, estimator, table=None, forest=None, voting="estimator"):
         self.estimator, self.name = estimator, type(estimator).__name__
+        self._voting = voting
         self.is_classifier = hasattr(estimator, "classes_")
         self.table, self.forest = table, forest
         self._asked, self._n_jobs = _in_order(estimator)
 
     @classmethod
-    def of(cls, fitted, *, voting="estimator", classifier=False):
-        """Read a fitted model; see `read_forest`. With `classifier`, regressors raise TypeError."""
+    def of(cls, fitted, *, voting="estimator", classifier=False, rows=None, check=True):
+        """Read a fitted model; see `read_forest`. With `classifier`, regressors raise TypeError.
+
+        It is read for the dtypes in which some `rows`, or the columns of a table, come. None: for
+        those that an estimator of this package was fitted on, or float64. With `check`, a model
+        that answers otherwise than its trees raises TypeError, too: see `check_sample`. What was
+        checked before, or was made by this package, needs no check.
+        """
         estimator = unwrap(fitted)
-        forest = read_forest(estimator, voting=voting)
+        rows = own_table(estimator) if rows is None else rows
+        forest = read_forest(estimator, voting=voting, rows=_sample(rows))
         if classifier and forest.classes is None:
             raise TypeError(
                 f"estimator={type(estimator).__name__}(...) is a regressor. Give an ensemble of "
                 "classification trees."
             )
-        return cls(estimator, table_of(estimator, forest), forest)
+        table = table_of(estimator, forest)
+        if rows is not None and forest.table.by_dtype:
+            table = table.like(rows)
+        model = cls(estimator, table, forest, voting)
+        if check and voting == "estimator":
+            check_sample(model)
+        return model
 
     @classmethod
     def unread(cls, fitted):
         """A model that can only be asked, with the table that it takes."""
         estimator = unwrap(fitted)
         return cls(estimator, table_of(estimator))
+
+    @property
+    def finest(self):
+        """Its forest for all rows of float64, where it is given and compares such, else float32."""
+        narrow = self.table is not None and self.table.is_narrow
+        return self.forest if narrow else self.forest.in_doubles() or self.forest
 
     @property
     def decision(self):
@@ -71,9 +97,63 @@ class Model:
         """The sums whose largest column is the class; None where there are none."""
         return self.forest.sums
 
+    def take(self, rows):
+        """Be asked, and read, in the dtypes in which some rows, or the columns of a table, come."""
+        if not isinstance(rows, Table) and not hasattr(rows, "shape"):
+            rows = np.asarray(rows)
+        self.table = self.table.like(rows)
+        if self.forest is not None and not self.forest.table.same_dtypes(rows):
+            self.forest = read_forest(self.estimator, voting=self._voting, rows=_sample(rows))
+        return self
+
     def answers(self, rows, method="predict"):
         """What a method of the model answers to rows of numbers."""
-        return self.ask(rows if self.table is None else self.table.decode(rows), method)
+        return self.ask(self._form(rows), method)
+
+    def ask_given(self, X, rows, method="predict", *, fitted=False):
+        """What it answers to rows as a user gave them; `rows` are the same as numbers.
+
+        Rows in a form that it does not take (text where it takes codes, arrays where it wants
+        names) are put to it in its own form, number for number, unless it was `fitted` on such
+        rows. With ``voting="hard"``, what the majority of its trees answers.
+        """
+        X = X if fitted or self._takes(X) else self._form(rows)
+        return self._majority(X, rows) if self._voting == "hard" else self.ask(X, method)
+
+    def _form(self, rows):
+        """Rows of numbers as the model takes them."""
+        return rows if self.table is None else self.table.decode(rows)
+
+    def labels(self, rows):
+        """The classes that `ask_given` answers to rows of numbers."""
+        if self._voting == "hard":
+            return self._most(self.finest, rows)
+        return self.answers(rows)
+
+    def _takes(self, X):
+        """Whether rows come in the form in which the model takes them, all of them numbers."""
+        if self.table is None:
+            return True
+        if not self.table.is_plain or not is_plain(X):
+            return False
+        if not hasattr(X, "columns"):
+            return hasattr(X, "shape") and self.table.names is None
+        return self.table.names is not None and list(X.columns) == list(self.table.names)
+
+    def _majority(self, X, rows):
+        """What most trees answer to rows: those of a pipeline, once it has transformed them."""
+        forest, estimator = self.finest, self.estimator
+        if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="X (does not|has).* feature names")
+                rows = _numbers(estimator[:-1].transform(X))
+            forest = read_forest(estimator[-1], voting="hard")
+            forest = forest.in_doubles() or forest
+        return self._most(forest, rows)
+
+    @staticmethod
+    def _most(forest, rows):
+        return forest.classes[forest.predict_index(rows)]
 
     def ask(self, X, method="predict"):
         """What it answers to rows of a user's, as they are; ``__call__`` asks a function."""
@@ -95,8 +175,9 @@ class Model:
 def common_table(models, X=None):
     """The table whose rows of numbers two models are put; each is asked in its own words.
 
-    With rows `X` of the user's, the models are asked in their dtypes. ValueError if the models take
-    other numbers of columns, or tables of different levels.
+    The models are asked, and read, in the dtypes of the rows `X` of the user's. Without them, in
+    those that one of them, an estimator of this package, was fitted on. ValueError if the models
+    take other numbers of columns, or tables of different levels.
     """
     widths = [len(model.table) for model in models]
     if widths[0] != widths[1]:
@@ -104,11 +185,35 @@ def common_table(models, X=None):
             f"model_a was fitted on {widths[0]} features, but model_b on {widths[1]}. Compare "
             "models of the same columns."
         )
-    table = Table.common([model.table for model in models])
+    asked = any(model.forest is None for model in models)
+    table = Table.common([model.table for model in models], any_levels=asked)
+    if asked and not table.is_plain:
+        # both are only asked, in the same words
+        for model in models:
+            model.table = table
+    if X is None:
+        X = next((model.table for model in models if model.table.dtypes), None)
     if X is not None:
         for model in models:
-            model.table = model.table.like(X)
+            model.take(X)
+    if any(model.forest is not None and model.forest.table.by_dtype for model in models):
+        table = replace(table if X is None else table.like(X), by_dtype=True)
     return table
+
+
+def common_forests(models):
+    """The forests of two models for the same rows: all of float64, if both compare such."""
+    finest = [model.finest for model in models]
+    if len({forest.row_dtype for forest in finest}) == 1:
+        return finest
+    return [model.forest for model in models]
+
+
+def _sample(rows):
+    """Some rows as they come, or as the columns of a table do; None where nothing is known."""
+    if isinstance(rows, Table):
+        return rows.decode(np.zeros((1, len(rows)))) if rows.dtypes else None
+    return rows if rows is None or not hasattr(rows, "shape") else rows[:_SAMPLE]
 
 
 def _in_order(model):

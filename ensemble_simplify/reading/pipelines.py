@@ -4,15 +4,16 @@ Each column that comes out is made of one that goes in. Scalers are non-decreasi
 rounding: "the transformed value is at most t" is the same test as "the value is at most b", where b
 is the largest float32 whose transformed value is at most t; bisection over all float32 numbers
 finds it with nothing but the transformers' own ``transform``. Encoders answer for a code what they
-answer for its level; each level is transformed once, and so is a missing value of each column. Rows
-count as float64 here: a scaler rounds float32 rows differently.
+answer for its level; each level is transformed once, and so is a missing value of each column.
+Scalers round in the dtype of their rows: tests are folded in the dtypes in which rows come, float64
+where nothing is known of them.
 """
 
 from __future__ import annotations
 
 import copy
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 
 import numpy as np
@@ -70,6 +71,8 @@ class Transformers:
         Number of output columns.
     names : ndarray of str or None
         Names of the input columns.
+    rows : array or frame, or None
+        Some rows as they come; None: all columns of numbers are float64.
 
     Attributes
     ----------
@@ -85,10 +88,11 @@ class Transformers:
     Raises
     ------
     TypeError
-        If a transformer mixes columns, or is not known to be monotone in a column of numbers.
+        If a transformer mixes columns, or is not known to be monotone in a column of numbers; or
+        columns come in dtypes of which the steps make another one.
     """
 
-    def __init__(self, steps, n_features, names=None):
+    def __init__(self, steps, n_features, names=None, rows=None):
         self._steps = list(_flat(steps))
         widths = [s.n_features_in_ for _, s in self._steps if hasattr(s, "n_features_in_")]
         self.n_features = int(widths[0] if widths else n_features)
@@ -100,7 +104,7 @@ class Transformers:
         for name, step in self._steps:
             made = self._made(name, step, *made)
         self.source, state = made
-        self.table = self._decoded = None
+        self.table = None
         # a column that is used without an encoder has no code for unknown levels: refuse these
         self._refuses[self.source[state != _ENCODED]] = True
         if any(own is not None for own in self._levels):
@@ -112,13 +116,16 @@ class Transformers:
                 as_none=tuple(sorted(self._as_none)),
                 as_nan=tuple(sorted(self._as_nan)),
             )
-        if names is not None and any(isinstance(s, ColumnTransformer) for _, s in self._steps):
-            self._decoded = self.table or Table.of_numbers(self.n_features, names)
-        elif self.table is not None:
-            self._decoded = self.table
-        else:
+        # the columns in the dtypes, and the kind of frame, in which the steps are given them
+        self._given = self.table or Table.of_numbers(self.n_features, names)
+        if rows is not None:
+            self._given = self._given.like(rows)
+        if self.table is None and not any(isinstance(s, ColumnTransformer) for _, s in self._steps):
             # without names of columns: a transformer that knows them warns of arrays
             self._steps = [(name, _without_names(step)) for name, step in self._steps]
+            self._given = replace(self._given, names=None)
+        if rows is not None:
+            self._check_dtypes(rows)
 
     # ------------------------------------------------------------------ which column is whose
 
@@ -214,7 +221,11 @@ class Transformers:
 
         If they are `finite`, what comes out of each step has to be a number.
         """
-        X = X.copy() if self._decoded is None else self._decoded.decode(X)
+        rows = self._given.decode(X)
+        return self._through(rows.copy() if rows is X else rows, finite)
+
+    def _through(self, X, finite):
+        """What the steps make of rows as they come, as float64."""
         for name, step in self._steps:
             try:
                 with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -223,9 +234,36 @@ class Transformers:
                     X = step.transform(X)
             except ValueError as error:
                 raise refused(name, step, f"does not take every finite row ({error})") from error
+            if isinstance(X, np.ndarray) and X.dtype == np.float32:
+                # the next step refuses rows with more, which the pipeline then never answers
+                X = np.clip(X, -FLOAT32_MAX, FLOAT32_MAX)
             if finite and self.table is None and np.isnan(_numbers(X)).any():
                 raise refused(name, step, "answers NaN to finite rows")
         return _numbers(X)
+
+    def _check_dtypes(self, rows):
+        """Refuse dtypes in which the steps answer otherwise than in those of `transform`."""
+        if not any(kind in (np.float16, np.float32) for kind in self._given.dtypes or ()):
+            return
+        if np.float16 not in self._given.dtypes:
+            if not hasattr(rows, "columns"):
+                return
+            try:
+                same = np.array_equal(
+                    self._through(copy.deepcopy(rows), False),
+                    self.transform(self._given.read(rows), False),
+                    equal_nan=True,
+                )
+            except (TypeError, ValueError):  # the pipeline takes no such rows
+                return
+            if same:
+                return
+        kinds = dict.fromkeys(map(str, rows.dtypes if hasattr(rows, "columns") else [rows.dtype]))
+        raise TypeError(
+            f"The rows have columns of {', '.join(kinds)}, for which a Pipeline's steps round in a "
+            "way that is not read. Give X.astype(numpy.float64), or numpy.float32, in fit and "
+            "in predict."
+        )
 
     def fold(self, feature, threshold, single):
         """Find the tests of the rows that go in which decide as tests of those that come out.
@@ -244,6 +282,9 @@ class Transformers:
             ends[:, self.table.categorical] = 0.0
         ends = self.transform(ends)
         falls = (ends[0] > ends[1])[feature] & numbers
+        tests, other = (feature, threshold, single), self._in_the_other_dtype()
+        missing = self._at_missing(*tests)
+        by_dtype = not all(map(np.array_equal, missing, other._at_missing(*tests)))
         folded = np.full(n_tests, np.inf)
         order = np.flatnonzero(numbers)
         order = order[np.argsort(source[order], kind="stable")]
@@ -254,9 +295,24 @@ class Transformers:
         for begin in range(0, row.max(initial=-1) + 1, step):
             part = np.flatnonzero(numbers & (begin <= row) & (row < begin + step))
             if part.size:
-                at = row[part] - begin, feature[part]
-                folded[part] = self._bisect(at, threshold[part], single[part], falls[part])
-        return Folded(folded, falls, sets, *self._at_missing(feature, threshold, single))
+                tests = (row[part] - begin, feature[part]), threshold[part], single[part]
+                last = last_float32(self._below(*tests, falls[part]), len(part))
+                by_dtype = by_dtype or not _ends_at(last, other._below(*tests, falls[part]))
+                folded[part] = last
+        return Folded(folded, falls, sets, *missing, by_dtype)
+
+    def _in_the_other_dtype(self):
+        """The same for rows of float64, where they are float32 here, and the other way round."""
+        other, given = copy.copy(self), self._given
+        kinds = given.dtypes or (None,) * len(given)
+        numbers = [own is None for own in given.levels]
+        narrow = any(own and kind is not None for own, kind in zip(numbers, kinds, strict=True))
+        kinds = [
+            kind if not own else None if narrow else np.float32
+            for own, kind in zip(numbers, kinds, strict=True)
+        ]
+        other._given = replace(given, dtypes=tuple(kinds))
+        return other
 
     def _sets(self, tests, feature, threshold, single):
         """For each test of a column with levels: which codes pass, which come out as NaN."""
@@ -275,28 +331,33 @@ class Transformers:
         """Which tests a missing value passes, and which tests see it as missing."""
         passes, stays = np.zeros(len(feature), dtype=bool), np.zeros(len(feature), dtype=bool)
         source = self.source[feature]
-        for j in np.unique(source[~self.filled[source]]):
-            row = np.zeros((1, self.n_features))
-            row[0, j] = np.nan
-            try:
-                value = self.transform(row, finite=False)[0]
-            except TypeError:  # a transformer refuses it, and the pipeline too
-                continue
+        for j, value in self._lacking(np.unique(source[~self.filled[source]])):
             mine = np.flatnonzero(source == j)
             own = value[feature[mine]]
             stays[mine] = np.isnan(own)
             passes[mine] = _passes(own, threshold[mine], single[mine])
         return passes, stays
 
-    def _bisect(self, at, threshold, single, falls):
-        """The largest float32 that passes each test, or, if `falls`, that does not."""
+    def _lacking(self, columns):
+        """Pairs of a column and the transformed row that lacks it; without those refused."""
+        rows = np.zeros((len(columns), self.n_features))
+        rows[np.arange(len(columns)), columns] = np.nan
+        try:
+            return list(zip(columns, self.transform(rows, finite=False), strict=True))
+        except TypeError:  # a transformer refuses some, and the pipeline too
+            if len(columns) < 2:
+                return []
+        return [pair for j in columns for pair in self._lacking(np.array([j]))]
+
+    def _below(self, at, threshold, single, falls):
+        """Function of a number a test: whether it passes, or, if `falls`, does not."""
         rows = np.zeros((at[0].max() + 1, self.n_features))
 
         def below(x):
             rows[at[0], self.source[at[1]]] = x
             return _passes(self.transform(rows)[at], threshold, single) != falls
 
-        return last_float32(below, len(threshold))
+        return below
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,6 +375,8 @@ class Folded:
         For tests of columns with levels, which codes pass, and which come out as missing.
     missing_passes, missing_stays : ndarrays of bool
         Whether a missing value passes, or comes out as one and is for the tree to send.
+    by_dtype : bool
+        Whether some test is another one for rows of float32 than for rows of float64.
     """
 
     threshold: np.ndarray
@@ -321,6 +384,16 @@ class Folded:
     sets: dict
     missing_passes: np.ndarray
     missing_stays: np.ndarray
+    by_dtype: bool
+
+
+def _ends_at(last, below):
+    """Whether `below` holds up to the float32 numbers `last`, -inf for none, and not above them."""
+    with np.errstate(over="ignore"):
+        after = np.nextafter(last.astype(np.float32), np.float32(np.inf)).astype(np.float64)
+    holds = below(np.maximum(last, -FLOAT32_MAX)), below(np.minimum(after, FLOAT32_MAX))
+    ends = last >= -FLOAT32_MAX, last >= FLOAT32_MAX
+    return all(map(np.array_equal, holds, ends))
 
 
 def _passes(value, threshold, single):
@@ -399,13 +472,15 @@ _SEARCHES = (GridSearchCV, RandomizedSearchCV)
 
 def unwrap(estimator):
     """What stands inside ``FrozenEstimator`` or a fitted search, however often it was wrapped."""
-    while True:
+    # a predict that was set by hand answers, and not what is inside
+    while "predict" not in getattr(estimator, "__dict__", ()):
         if isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
         elif type(estimator) in _SEARCHES and hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         else:
-            return estimator
+            break
+    return estimator
 
 
 def owner_of(kind, method):

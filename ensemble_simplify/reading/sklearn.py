@@ -29,6 +29,7 @@ from sklearn.ensemble import (
 )
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.reading.boosting import (
@@ -40,23 +41,32 @@ from ensemble_simplify.reading.decision import Vote, link_of, samme_votes
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel, read_exchange
 from ensemble_simplify.reading.pipelines import Transformers, owner_of, unwrap
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import Reading, Tree, as_thresholds, name_of, spread
+from ensemble_simplify.reading.trees import (
+    Reading,
+    Tree,
+    as_thresholds,
+    constant_tree,
+    name_of,
+    spread,
+)
 
 # What this package's estimators wrap: their ``predict`` is the predict of one of these.
 _WRAPPED = ("decision_tree_", "pruned_estimator_")
 
 
-def read(estimator, *, within=None):
+def read(estimator, *, within=None, rows=None):
     """Read a fitted ensemble as a `Reading`.
 
     `within` is the number of features that the ensemble around it gives; None: it stands alone.
+    `rows` are some rows as it is given them, in whose dtypes a pipeline is read; None: float64.
     """
     estimator = readable(estimator)
     family = _family_of(estimator)
     if not isinstance(estimator, _EXCHANGE):  # which cannot be fitted
         check_is_fitted(estimator)
     _check_width(estimator, within)
-    reading = family(estimator, within)
+    passed = (rows,) if family in _PASS_ROWS_ON else ()
+    reading = family(estimator, within, *passed)
     if reading.classes is not None:
         # A tree or forest by itself takes classes in any order. In another ensemble, and in other
         # kinds of ensembles, classes are looked up by bisection and must be sorted.
@@ -72,7 +82,7 @@ def readable(estimator):
     ensemble that it wraps and whose ``predict`` is its own. Everything else stands for itself.
     """
     estimator = unwrap(estimator)
-    while _is_ours(type(estimator)):
+    while _is_ours(estimator):
         inner = [name for name in _WRAPPED if hasattr(estimator, name)]
         if not inner:
             break
@@ -80,14 +90,72 @@ def readable(estimator):
     return estimator
 
 
-def _is_ours(kind):
-    """Whether a class has its ``predict`` from this package."""
-    if not hasattr(kind, "predict"):
+def _is_ours(estimator):
+    """Whether an estimator has its ``predict`` from this package."""
+    kind = type(estimator)
+    if not hasattr(kind, "predict") or "predict" in vars(estimator):
         return False
     return owner_of(kind, "predict").__module__.partition(".")[0] == _PACKAGE
 
 
 _PACKAGE = __name__.partition(".")[0]
+
+
+def has_own_methods(estimator):
+    """Whether a model and its members predict with the methods of the libraries they come from.
+
+    None of them was overridden, or replaced by hand in an object or in its class.
+    """
+    kinds, todo = set(), [estimator]
+    while todo:
+        one = unwrap(todo.pop())
+        if not _ANSWERING.isdisjoint(getattr(one, "__dict__", ())):
+            return False
+        kinds.add(type(one))
+        if _is_ours(one):
+            todo += [getattr(one, name) for name in _WRAPPED if hasattr(one, name)]
+        elif isinstance(one, Pipeline):
+            todo += [step for _, step in one.steps]
+        else:
+            todo += _parts(one)
+    return all(_is_own(kind, method) for kind in kinds for method in _ANSWERING)
+
+
+# What readers know the arithmetic of.
+_ANSWERING = frozenset(("predict", "predict_proba", "decision_function", "transform"))
+
+
+def _is_own(kind, method):
+    """Whether a class, if it has a method, has it as its library wrote it."""
+    if not hasattr(kind, method):
+        return True
+    owner = owner_of(kind, method)
+    if owner.__module__.partition(".")[0] not in _LIBRARIES:
+        return False
+    return getattr(vars(owner)[method], "__module__", None) == owner.__module__
+
+
+_LIBRARIES = ("sklearn", "xgboost", "lightgbm", _PACKAGE)
+
+
+def is_known_by_its_trees(estimator):
+    """Whether no setting but those that are read can change what a model answers.
+
+    So it is with scikit-learn's ensembles, behind transformers, too: readers read what they do.
+    """
+    while isinstance(last := readable(estimator), Pipeline):
+        estimator = last.steps[-1][1]
+    if type(last).__module__.partition(".")[0] != "sklearn":
+        return False
+    return all(map(is_known_by_its_trees, {type(part): part for part in _parts(last)}.values()))
+
+
+def _parts(estimator):
+    """The members of an ensemble, those in stages one after the other."""
+    parts = []
+    for part in getattr(estimator, "estimators_", ()):
+        parts += part.tolist() if isinstance(part, np.ndarray) else [part]
+    return parts
 
 
 def n_features_of(estimator):
@@ -99,21 +167,37 @@ def n_features_of(estimator):
     return int(estimator.n_features_in_)
 
 
+def own_table(estimator):
+    """The table that an estimator of this package was fitted on; None for another one."""
+    return vars(estimator).get("_table") if _is_ours(estimator) else None
+
+
 def table_of(estimator, forest=None):
     """The tables that a fitted model takes; `forest`, if given, spares reading it again."""
     estimator = unwrap(estimator)
-    own = vars(estimator).get("_table") if _is_ours(type(estimator)) else None
+    own = own_table(estimator)
     if own is not None:
         return own
     if forest is not None:
         return forest.table
     estimator, table = readable(estimator), None
     if isinstance(estimator, Pipeline):
-        table = _transformers(estimator)[0].table
+        table = _table_of_pipeline(estimator)
     elif _encodes_categories(type(estimator)):
         table = read(estimator).table
     names = getattr(estimator, "feature_names_in_", None)
     return table or Table.of_numbers(getattr(estimator, "n_features_in_", 0), names)
+
+
+def _table_of_pipeline(estimator):
+    """What a pipeline takes, where some columns have levels and it says which; or None."""
+    known = getattr(unwrap(estimator.steps[0][1]), "table", None)
+    if isinstance(known, Table):
+        return known
+    try:
+        return _transformers(estimator)[0].table
+    except TypeError:  # it can be asked, though not read
+        return None
 
 
 # ------------------------------------------------------------------- checks, and parts of readers
@@ -150,16 +234,29 @@ def _checked_classes(estimator, reading, any_order):
     distinct = classes.ndim == 1 and len(set(classes.tolist())) == len(classes)
     if not distinct or not (any_order or (classes[:-1] < classes[1:]).all()):
         raise ValueError(
-            f"{name_of(estimator)} has classes_={list(classes)}, which are not "
+            f"{name_of(estimator)} has classes_={classes.tolist()}, which are not "
             f"{'distinct' if any_order else 'sorted and distinct'}. Fit it again."
         )
     expected = 2 if vote.rule == "additive" and vote.n_scores == 1 else vote.n_scores
-    if len(classes) != expected:
+    if len(classes) == 1 and expected == 2 and _never_above_zero(reading):
+        # boosting that was fitted on one class
+        dtypes = [tree.dtype for tree in reading.trees]
+        reading.trees = [constant_tree(estimator, [1.0], dtype) for dtype in dtypes]
+        reading.vote = Vote("majority", 0, len(dtypes), 1)
+    elif len(classes) != expected:
         raise ValueError(
             f"{name_of(estimator)} has {len(classes)} classes_, but its trees vote for {expected}. "
             "Fit it again."
         )
     return classes
+
+
+def _never_above_zero(reading):
+    """Whether the one sum of boosting is below zero, and the first of two classes wins."""
+    if reading.vote.init is None:
+        return False
+    most = sum(float(tree.value[tree.left < 0].max()) for tree in reading.trees)
+    return reading.vote.init[0] + most < 0
 
 
 def _index_of(labels, classes, estimator):
@@ -168,8 +265,9 @@ def _index_of(labels, classes, estimator):
     index = np.minimum(np.searchsorted(classes, labels), classes.shape[0] - 1)
     if not np.array_equal(classes[index], labels):
         raise ValueError(
-            f"{name_of(estimator)} holds a member with classes {list(labels)}, which are not among "
-            f"{list(classes)}. Fit the ensemble instead of assembling it from fitted parts."
+            f"{name_of(estimator)} holds a member with classes {np.asarray(labels).tolist()}, "
+            f"which are not among {classes.tolist()}. Fit the ensemble instead of assembling it "
+            "from fitted parts."
         )
     return index.astype(np.intp)
 
@@ -266,7 +364,7 @@ def _read_forest(estimator, within):
     return Reading(trees, Vote("mean", 0, len(trees), n_scores, scale=len(trees)), classes)
 
 
-def _read_bagging(estimator, within):
+def _read_bagging(estimator, within, rows=None):
     """Bagging: members see subsets of the features, and perhaps of the classes."""
     members = _members(estimator)
     if len(members) != estimator.n_estimators:
@@ -278,7 +376,8 @@ def _read_bagging(estimator, within):
     n_scores = 1 if classes is None else len(classes)
     readings = []
     for member, subset in zip(members, _feature_subsets(estimator), strict=True):
-        reading = read(member, within=len(subset))
+        own = None if rows is None else _as_array(rows)[:, subset]
+        reading = read(member, within=len(subset), rows=own)
         _check_averaged(estimator, member, reading)
         if classes is not None:
             index = _index_of(reading.classes, np.arange(n_scores), estimator)
@@ -298,6 +397,11 @@ def _read_bagging(estimator, within):
         if reading.filled is not None:
             filled[subset[reading.filled]] = True
     return Reading(trees, vote, classes, filled=filled if filled.any() else None)
+
+
+def _as_array(rows):
+    """Rows as an ensemble that checks them gives them to its members."""
+    return check_array(rows, dtype=None, ensure_all_finite=False)
 
 
 def _feature_subsets(estimator):
@@ -334,7 +438,7 @@ def _check_averaged(estimator, member, reading):
         )
 
 
-def _read_adaboost(estimator, within):
+def _read_adaboost(estimator, within, rows=None):
     """AdaBoost (SAMME): weighted votes of labels."""
     classes = estimator.classes_
     n_classes = len(classes)
@@ -348,7 +452,8 @@ def _read_adaboost(estimator, within):
     members = _members(estimator)
     weights = weights[: len(members)]
     width = n_features_of(estimator)
-    readings = [read(member, within=width) for member in members]
+    rows = None if rows is None else _as_array(rows)
+    readings = [read(member, within=width, rows=rows) for member in members]
     for reading in readings:
         index = _index_of(reading.classes, classes, estimator)
         reading.vote = replace(reading.vote, columns=index)
@@ -393,19 +498,20 @@ def _read_gradient_boosting(estimator, within):
         init=estimator._raw_predict_init(row)[0],
         tie_upper=n_scores == 1,
         link=None if classes is None else link_of(n_scores),
-        slope=2.0 if estimator.loss == "exponential" else 1.0,
+        # the loss that it was fitted with, whatever its parameter says now
+        slope=2.0 if type(estimator._loss).__name__ == "ExponentialLoss" else 1.0,
     )
     return Reading(trees, vote, classes)
 
 
-def _read_voting(estimator, within):
+def _read_voting(estimator, within, rows=None):
     """VotingClassifier over any classifiers read here."""
     classes = estimator.classes_
     soft = estimator.voting == "soft"
     weights = _weights_of_voting(estimator)
     width, readings = n_features_of(estimator), []
     for member in _members(estimator):
-        reading = read(member, within=width)
+        reading = read(member, within=width, rows=rows)
         if soft and (reading.vote.is_boosted or reading.vote.rule == "hard"):
             raise TypeError(
                 f"{name_of(estimator)}(voting='soft') over {name_of(member)} is not supported: its "
@@ -473,7 +579,7 @@ def _weights_of_voting(estimator):
 # ------------------------------------------------------------------- pipelines
 
 
-def _transformers(estimator):
+def _transformers(estimator, rows=None):
     """The transformers of a pipeline, those of pipelines in it among them, and its last step."""
     steps, last = [], estimator
     names = getattr(estimator, "feature_names_in_", None)
@@ -482,12 +588,12 @@ def _transformers(estimator):
         steps += last.steps[:-1]
         last = readable(last.steps[-1][1])
     check_is_fitted(last)
-    return Transformers(steps, last.n_features_in_, names), last
+    return Transformers(steps, last.n_features_in_, names, rows), last
 
 
-def _read_pipeline(estimator, within):
+def _read_pipeline(estimator, within, rows=None):
     """Pipeline: the tests of its last step, in terms of the rows it is given."""
-    transformers, last = _transformers(estimator)
+    transformers, last = _transformers(estimator, rows)
     # The last step stands alone if the pipeline does: its classes may be mere names.
     reading = read(last)
     _check_width(last, len(transformers.source))
@@ -544,7 +650,7 @@ def _fold_tests(tree, nodes, folded, begin):
         *arrays, origin = as_thresholds(*arrays, sets)
         tree.value = tree.value[origin]
     tree.left, tree.right, tree.feature, tree.threshold, tree.missing_left = arrays
-    tree.folded = True
+    tree.folded, tree.by_dtype = True, folded.by_dtype
 
 
 def _tests_of(tree):
@@ -591,6 +697,9 @@ _FAMILIES = (
     (_EXCHANGE, ("predict",), read_exchange),
 )
 
+# Readers whose ensembles pass rows on in the dtypes in which they come.
+_PASS_ROWS_ON = (_read_bagging, _read_adaboost, _read_voting, _read_pipeline)
+
 # The same for classes of packages that are not imported here, by module and name.
 _FOREIGN_FAMILIES = {
     ("xgboost", "XGBClassifier"): read_xgboost,
@@ -612,13 +721,15 @@ def _family_of(estimator):
     """The function that reads an estimator."""
     for kind, methods, family in _candidates(type(estimator)):
         for method in methods:
-            if owner_of(type(estimator), method) is not owner_of(kind, method):
+            if owner_of(type(estimator), method) is not owner_of(kind, method) or (
+                method in vars(estimator)
+            ):
                 raise TypeError(
                     f"{name_of(estimator)} is not supported: it replaces the method {method} of "
                     f"{kind.__name__}. Supported: {_SUPPORTED}."
                 )
         return family
-    if _is_ours(type(estimator)):
+    if _is_ours(estimator):
         check_is_fitted(estimator)
     raise TypeError(
         f"An ensemble of type {name_of(estimator)} is not supported. Supported: {_SUPPORTED}. "

@@ -45,6 +45,8 @@ class Table:
     dtypes : tuple or None
         What `decode` makes of each column: the dtype of a column with levels, a narrow float of a
         column of numbers; None: what comes of itself.
+    by_dtype : bool
+        Whether the model answers numbers of float32 in another way than the same ones of float64.
     as_objects : bool
         Whether entries come as objects, which are looked at one by one even if all are numbers.
     gaps : Gaps or None
@@ -60,6 +62,7 @@ class Table:
     codes: np.ndarray | None = None
     frame: type | None = None
     dtypes: tuple | None = None
+    by_dtype: bool = False
     as_objects: bool = False
     gaps: Gaps | None = None
 
@@ -84,35 +87,61 @@ class Table:
         if as_objects:
             levels = tuple(map(_levels, [X[name] for name in names] if named else X.T))
         table = cls(names, levels, ("code",) * n_columns, as_objects=as_objects).like(X)
-        return replace(table, gaps=Gaps.of(np.asarray(table.encode(X), dtype=np.float64)))
+        return replace(table, gaps=Gaps.of(_doubles(table.encode(X))))
 
     def like(self, X):
-        """The same columns in the dtypes, and the kind of frame, in which some rows come."""
+        """The same columns in the dtypes, and the kind of frame, in which some rows come.
+
+        `X` can be a table that knows them, too.
+        """
+        if isinstance(X, Table):
+            self._check_width(len(X), "X")
+            return replace(self, frame=X.frame, dtypes=X.dtypes)
         if hasattr(X, "columns"):
             frame, kinds = type(X), list(X.dtypes)
+            self._check_width(len(kinds), "X")
         else:
             frame, kinds = self.frame, [getattr(X, "dtype", None)] * len(self)
+        narrow = _narrow_floats(
+            [kind for own, kind in zip(self.levels, kinds, strict=True) if own is None]
+        )
+        # integers have no place for gaps, nor for levels that nobody knows
         dtypes = tuple(
-            _NARROW.get(str(kind).lower()) if own is None else kind
+            next(narrow) if own is None else None if getattr(kind, "kind", "O") in "biu" else kind
             for own, kind in zip(self.levels, kinds, strict=True)
         )
         return replace(self, frame=frame, dtypes=dtypes if any(dtypes) else None)
 
+    def same_dtypes(self, X):
+        """Whether rows come in the dtypes of this table, where the model minds."""
+        if not self.by_dtype:
+            return True
+        kinds = [table.dtypes or (None,) * len(self) for table in (self, self.like(X))]
+        return all(
+            own is not None or first == second
+            for own, first, second in zip(self.levels, *kinds, strict=True)
+        )
+
     @classmethod
-    def common(cls, tables):
+    def common(cls, tables, *, any_levels=False):
         """The table whose rows two models are put, each in its own words.
 
-        ValueError if they have different levels.
+        A level that a model refuses is put to neither; where one has a code for levels that it
+        never saw, that is put to both. ValueError if the models have different levels, unless
+        `any_levels`.
         """
         with_levels = [table for table in tables if not table.is_plain]
-        if with_levels and not with_levels[0].same_levels(with_levels[-1]):
+        if with_levels and not any_levels and not with_levels[0].same_levels(with_levels[-1]):
             raise ValueError(
                 "model_a and model_b were fitted on different levels of some column, or keep them "
                 "in another order. Fit them on the same table."
             )
         named = [table for table in tables if table.names is not None]
         first = [*with_levels, *named, *tables][0]
-        return replace(first, codes=np.any([table.categorical for table in tables], axis=0))
+        said = zip(*(table.unknown for table in with_levels or tables), strict=True)
+        unknown = tuple(min(each, key=("refused", "code", "missing").index) for each in said)
+        codes = np.any([table.categorical for table in tables], axis=0)
+        return replace(first, unknown=unknown, codes=codes)
 
     def __len__(self):
         return len(self.levels)
@@ -121,6 +150,21 @@ class Table:
     def is_plain(self):
         """Whether it holds numbers alone."""
         return not self.as_objects and all(own is None for own in self.levels)
+
+    @property
+    def is_narrow(self):
+        """Whether some column of numbers comes in a dtype that is narrower than float64."""
+        kinds = zip(self.levels, self.dtypes or (), strict=False)
+        return any(own is None and kind is not None for own, kind in kinds)
+
+    @property
+    def row_dtype(self):
+        """The type of the columns of numbers, in words, where the model minds; else None."""
+        if not self.by_dtype:
+            return None
+        kinds = zip(self.levels, self.dtypes or (None,) * len(self), strict=True)
+        found = {np.dtype(kind or np.float64).name for own, kind in kinds if own is None}
+        return " and ".join(sorted(found))
 
     @property
     def highest(self):
@@ -143,6 +187,17 @@ class Table:
         """Highest code of each column, -1 in columns of numbers; None if there are no codes."""
         categorical = self.categorical
         return np.where(categorical, self.highest, -1.0) if categorical.any() else None
+
+    def may_miss(self, rows=None):
+        """Columns that may be missing where no domain says otherwise, as a bool array.
+
+        They are those that lack something in rows of numbers, and those with levels where the model
+        takes every level that it never saw for a missing value: nobody can rule these out.
+        """
+        pairs = zip(self.levels, self.unknown, strict=True)
+        found = [own is not None and unknown == "missing" for own, unknown in pairs]
+        found = np.array(found, dtype=bool)
+        return found if rows is None else found | np.isnan(rows).any(axis=0)
 
     def same_levels(self, other):
         """Whether another table has the same codes for the same levels."""
@@ -284,7 +339,10 @@ class Table:
 
     def shown(self, rows):
         """Rows of numbers as a user knows them: numbers, unless some column has levels."""
-        return rows if self.is_plain else self.decode(rows)
+        if not self.is_plain:
+            return self.decode(rows)
+        kinds = set(self.dtypes or (None,))
+        return rows if len(kinds) > 1 or None in kinds else rows.astype(kinds.pop())
 
     def rounded(self, rows):
         """Rows with the codes that drawn numbers are next to, in columns with levels."""
@@ -365,7 +423,7 @@ class Gaps:
 
     def fill(self, rows):
         """Rows of numbers without gaps; a frame stays a frame."""
-        numbers = np.asarray(rows, dtype=np.float64)
+        numbers = _doubles(rows)
         numbers = np.where(np.isnan(numbers), self.stand_in, numbers)
         if not hasattr(rows, "columns"):
             return numbers
@@ -420,7 +478,7 @@ def column_index(key, parameter, n_features, names=None):
         if not found.size:
             raise ValueError(
                 f"{parameter} names the column {key!r}, which X does not have. Its columns "
-                f"are {', '.join(map(str, names[:8]))}{', ...' if len(names) > 8 else ''}."
+                f"are {_some(names)}."
             )
         return int(found[0])
     if not isinstance(key, Integral) or not 0 <= key < n_features:
@@ -446,6 +504,19 @@ def column_indices(columns, parameter, n_features, names=None):
         return np.flatnonzero(columns)
     numbers = [column_index(column, parameter, n_features, names) for column in columns.tolist()]
     return np.unique(np.array(numbers, dtype=np.intp))
+
+
+def _narrow_floats(kinds):
+    """For columns of numbers in these dtypes: float32 or float16, if they count as such, or None.
+
+    Short integers do beside such columns: NumPy makes one array of them all, in that dtype.
+    """
+    plain = all(isinstance(kind, np.dtype) for kind in kinds)
+    joined = _NARROW.get(str(np.result_type(*kinds))) if plain and kinds else None
+    for kind in kinds:
+        # pandas' Float32 is none: scikit-learn makes float64 of it; Polars' Float32 is
+        name = str(kind) if hasattr(kind, "kind") else str(kind).lower()
+        yield joined if getattr(kind, "kind", "f") in "biu" else _NARROW.get(name)
 
 
 def _levels(column):
@@ -475,6 +546,11 @@ def _with_nan(values):
     if values.dtype.kind != "O":
         return values
     return np.array([np.nan if is_missing(v) else v for v in values.tolist()])
+
+
+def _doubles(rows):
+    """Rows of numbers as an array, with NaN for what pandas calls NA."""
+    return check_array(rows, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
 
 
 def _number_outside(levels):

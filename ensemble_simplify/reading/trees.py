@@ -25,7 +25,8 @@ class Tree:
     the node is in `missing_left` (None: none is). Features are numbered as the tree knows them;
     `columns` are those of the ensemble (None: the same).
     `estimator` is the scikit-learn tree, if it is one. `folded`: thresholds are float32 numbers
-    that decide only for float32 numbers as the tree does.
+    that decide only for float32 numbers as the tree does; `by_dtype`: for those of the other of
+    float32 and float64, some decide otherwise.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Tree:
     estimator: object = None
     dtype: str = "float32"
     folded: bool = False
+    by_dtype: bool = False
     missing_left: np.ndarray | None = None
 
 
@@ -61,6 +63,21 @@ class Reading:
 def name_of(estimator):
     """Name of an estimator's class, for errors."""
     return type(estimator).__name__
+
+
+def constant_tree(estimator, value, dtype="float32"):
+    """A tree of one leaf that stands in for what an ensemble lacks."""
+    none = np.array([-1])
+    return Tree(
+        name=f"a tree of {name_of(estimator)}",
+        left=none,
+        right=none,
+        feature=none,
+        threshold=np.zeros(1),
+        value=np.array([value], dtype=np.float64),
+        n_features=int(estimator.n_features_in_),
+        dtype=dtype,
+    )
 
 
 def spread(value, columns, n_columns):

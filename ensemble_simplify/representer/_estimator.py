@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state, get_tags
+from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -37,6 +37,7 @@ from ensemble_simplify.base import (
     named_rows,
     report,
     safe_indexing,
+    tags_of,
     warn_out_of_time,
 )
 from ensemble_simplify.reading import Model, Table
@@ -383,7 +384,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if self._is_function():
             types = {"label": "classifier", "proba": "classifier", "value": "regressor"}
             return types.get(self.target)
-        return get_tags(self.estimator).estimator_type
+        return tags_of(self.estimator).estimator_type
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -548,7 +549,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if self.sampling != "auto":
             return self.sampling
         small = (self.max_leaf_nodes is not None and self.max_leaf_nodes <= _SMALL) or (
-            self.max_depth is not None and 2**self.max_depth <= _SMALL
+            self.max_depth is not None and self.max_depth <= np.log2(_SMALL)
         )
         return "per_node" if not small or any(self._is_set(*_PER_NODE_ONLY)) else "one_shot"
 

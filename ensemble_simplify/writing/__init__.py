@@ -2,7 +2,7 @@
 
 `sklearn_tree` writes node arrays as trees of scikit-learn, and alone knows how those are stored.
 `reweighted` writes an ensemble with some of its trees, under other weights. `named_tree` says a
-tree in its user's words, `languages` in SQL, C and others, and `words` says shares in per cent.
+tree in its user's words, `languages` in SQL, C and others, and `words` shows names and numbers.
 The kernel `_cost_complexity` prunes a tree at its weakest links.
 """
 
@@ -22,4 +22,4 @@ from ensemble_simplify.writing.sklearn_tree import (
     write_regressor,
     write_tree,
 )
-from ensemble_simplify.writing.words import percent
+from ensemble_simplify.writing.words import in_drawing, number, one_line, percent, plain

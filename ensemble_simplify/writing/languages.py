@@ -20,6 +20,7 @@ from ensemble_simplify.grid import preorder, rounding_boundary
 from ensemble_simplify.reading import Table
 from ensemble_simplify.writing.named_tree import ALL, NamedTree
 from ensemble_simplify.writing.sklearn_tree import write_tree
+from ensemble_simplify.writing.words import as_json, one_line
 
 _FORMAT, _VERSION = "ensemble_simplify.tree", 1
 _UNKNOWN = ("refused", "code", "missing")
@@ -129,10 +130,10 @@ def export_tree(
     - ``"classes"``: list of labels; null for a regressor.
     - ``"nodes"``: list of objects, the root first. All have ``"value"`` (probabilities of the
       classes, or the predicted value), ``"rows"`` (training rows), ``"weight"`` and
-      ``"impurity"``. Splits have ``"column"`` (place in the columns), ``"threshold"`` (null: all
-      that is not missing goes left), ``"missing"`` ("left" or "right"), and ``"left"`` and
-      ``"right"``, places in the list. A value goes left if it is at most the threshold after
-      rounding to float32; of a column with levels, the code is compared.
+      ``"impurity"`` (null: too large for a double). Splits have ``"column"`` (place in the
+      columns), ``"threshold"`` (null: all that is not missing goes left), ``"missing"`` ("left" or
+      "right"), and ``"left"`` and ``"right"``, places in the list. A value goes left if it is at
+      most the threshold after rounding to float32; of a column with levels, the code is compared.
 
     Examples
     --------
@@ -212,9 +213,9 @@ def import_tree(text: str) -> DecisionTreeClassifier | DecisionTreeRegressor:
     """
     try:
         data = json.loads(text)
-    except (json.JSONDecodeError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(
-            f"text is not JSON ({error}). Give what export_tree wrote as 'json'."
+            f"text is not JSON that can be read ({error}). Give what export_tree wrote as 'json'."
         ) from error
     if not isinstance(data, dict) or data.get("format") != _FORMAT:
         raise ValueError(
@@ -227,10 +228,10 @@ def import_tree(text: str) -> DecisionTreeClassifier | DecisionTreeRegressor:
         )
     try:
         return _read_json(data)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
         raise ValueError(
-            f"text is not a whole tree: {type(error).__name__}: {error}. The keys are listed in "
-            "the documentation of export_tree."
+            f"text is not a whole tree: {type(error).__name__}: {str(error).rstrip('.')}. The keys "
+            "are listed in the documentation of export_tree. Export the tree again."
         ) from error
 
 
@@ -250,12 +251,26 @@ def _checked_function(name, language):
 def _literal_kind(value, what, language):
     """The plain kind of a label or level, or an error."""
     for kind in (bool, int, float, str):
-        if isinstance(value, kind) and value == value:
+        if isinstance(value, kind) and (kind is not float or math.isfinite(value)):
             return kind
     raise TypeError(
         f"The {what} {value!r} is a {type(value).__name__}, which cannot be written in {language}. "
-        "Strings, numbers and truth values can: give class_names, or fit on such labels."
+        "Strings, finite numbers and truth values can: give class_names, or fit on such labels."
     )
+
+
+def _checked_text(text, what, language):
+    """Text that goes into the written code as it is, or an error."""
+    if "\0" in text:
+        raise TypeError(
+            f"The {what} {text!r} holds a null character, which {language} cannot write. Rename it."
+        )
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        raise TypeError(
+            f"The {what} {text!r} holds half a character (a surrogate), which no encoding can "
+            f"write, and so {language} cannot. Rename it."
+        )
+    return text
 
 
 def _used_features(tree):
@@ -303,7 +318,7 @@ def _blocks(tree, test, leaf, close):
 
 
 def _sql_name(name):
-    return '"' + str(name).replace('"', '""') + '"'
+    return '"' + _checked_text(str(name), "name", "SQL").replace('"', '""') + '"'
 
 
 def _sql_number(value):
@@ -315,9 +330,7 @@ def _sql_number(value):
 def _sql_value(value, what):
     kind = _literal_kind(value, what, "SQL")
     if kind is str:
-        if "\0" in value:
-            raise TypeError(f"The {what} {value!r} holds a null character, which SQL cannot write.")
-        return "'" + value.replace("'", "''") + "'"
+        return "'" + _checked_text(value, what, "SQL").replace("'", "''") + "'"
     if kind is bool:
         return "TRUE" if value else "FALSE"
     return str(value) if kind is int else _sql_number(value)
@@ -434,16 +447,16 @@ def _sql(tree, probabilities, name, table):
 
 def _c_comment(text):
     """Text inside of a comment: nothing in it ends the comment or joins lines."""
-    words = " ".join(str(text).split())
-    return words.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").rstrip("\\")
+    return (
+        one_line(text).replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").rstrip("\\")
+    )
 
 
 def _c_string(text):
     """A string literal of ASCII, in UTF-8."""
-    if "\0" in text:
-        raise TypeError(f"The level {text!r} holds a null character, which C strings cannot.")
-    plain = set(range(32, 127)) - {ord('"'), ord("\\"), ord("?")}
-    return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in text.encode("utf-8")) + '"'
+    own = _checked_text(text, "level", "C").encode("utf-8")
+    as_is = set(range(32, 127)) - {ord('"'), ord("\\"), ord("?")}
+    return '"' + "".join(chr(b) if b in as_is else f"\\{b:03o}" for b in own) + '"'
 
 
 def _c_number(value):
@@ -654,8 +667,9 @@ def _json(tree):
         entry["value"] = value[0] if tree.classes is None else value
         entry["rows"] = int(tree.rows[node])
         entry["weight"] = float(tree.weight[node])
-        # scikit-learn's can be below zero by rounding
-        entry["impurity"] = max(float(tree.impurity[node]), 0.0)
+        # scikit-learn's can be below zero by rounding, and no number where squares overflow
+        impurity = float(tree.impurity[node])
+        entry["impurity"] = max(impurity, 0.0) if math.isfinite(impurity) else None
         written.append(entry)
     head = {
         "format": _FORMAT,
@@ -670,18 +684,19 @@ def _json(tree):
 
 
 def _json_lines(value):
-    def dumped(entry):
-        return json.dumps(entry, ensure_ascii=False, allow_nan=False)
-
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[\n" + ",\n".join(f"  {dumped(entry)}" for entry in value) + "\n]"
-    return dumped(value)
+        return "[\n" + ",\n".join(f"  {as_json(entry)}" for entry in value) + "\n]"
+    return as_json(value)
 
 
 def _read_json(data):
     columns, entries, classes = data["columns"], data["nodes"], data["classes"]
     if (data["kind"] == "classifier") != (classes is not None):
         raise ValueError(f"text is a {data['kind']} with classes {classes!r}. Export it again.")
+    for label in classes or ():
+        _literal_kind(label, "label", "JSON")
+    if len(set(classes or ())) < len(classes or ()):
+        raise ValueError(f"text names a class twice: {classes}. Export it again.")
     inner = ["left" in entry for entry in entries]
 
     def of_splits(key, other, read=lambda x: x):

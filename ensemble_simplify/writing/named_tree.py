@@ -6,7 +6,6 @@ What `languages` writes in other languages, and what estimators that hold a tree
 from __future__ import annotations
 
 import functools
-import json
 import re
 from dataclasses import dataclass, replace
 
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes, float32_floor, shortest_decimal
 from ensemble_simplify.reading import Table, name_of, readable, unwrap
 from ensemble_simplify.writing.sklearn_tree import missing_directions, read_nodes
-from ensemble_simplify.writing.words import percent
+from ensemble_simplify.writing.words import as_json, in_drawing, one_line, percent, plain
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ class NamedTree:
             estimator=tree,
             n_features=n_features,
             names=names,
-            classes=None if classes is None else [_plain(label) for label in classes],
+            classes=None if classes is None else [plain(label) for label in classes],
             table=table,
             told=told,
         )
@@ -172,7 +171,7 @@ class NamedTree:
     def levels(self, j):
         """Levels of a column as Python's own objects, in the order of their codes; None: none."""
         own = None if self.table is None else self.table.levels[j]
-        return None if own is None else [_plain(level) for level in own.tolist()]
+        return None if own is None else [plain(level) for level in own.tolist()]
 
     def unknown(self, j):
         """How a column with levels treats unknown levels, as in `Table.unknown`."""
@@ -185,7 +184,7 @@ class NamedTree:
 
     def shown(self, j):
         """The name of a column in one line of text."""
-        return _one_line(f"x{j}" if self.names is None else self.names[j])
+        return one_line(f"x{j}" if self.names is None else self.names[j])
 
     def label(self, node):
         """What is predicted in a leaf: a label, or a number."""
@@ -259,10 +258,10 @@ class NamedTree:
         if probabilities:
             digits = 4 if decimals is None else decimals
             pairs = zip(self.classes, self.value[node], strict=True)
-            shares = ", ".join(f"{_one_line(label)}: {p:.{digits}f}" for label, p in pairs)
+            shares = ", ".join(f"{one_line(label)}: {p:.{digits}f}" for label, p in pairs)
             return f"{shares} ({rows})"
         share = percent(self.value[node].max())
-        return f"{_one_line(self.label(node))} ({share}, {rows})"
+        return f"{one_line(self.label(node))} ({share}, {rows})"
 
     def rules(self, probabilities=False, decimals=None):
         """One line a leaf; see `export_tree`."""
@@ -325,7 +324,7 @@ class NamedTree:
         if levels is None:
             return f"{name} ≤ {threshold:.6g}{also}"
         yes, no = (
-            [_one_line(levels[code]) for code in self.codes(j, side) if code < len(levels)]
+            [one_line(levels[code]) for code in self.codes(j, side) if code < len(levels)]
             for side in sides
         )
         if len(no) == 1 and len(yes) > 1:
@@ -353,7 +352,7 @@ class NamedTree:
         own_ids, decimals = options.pop("node_ids", False), options.pop("precision", None)
         if decimals is not None:
             options["precision"] = decimals
-        names = None if self.classes is None else [_escaped(label) for label in self.classes]
+        names = None if self.classes is None else [in_drawing(label) for label in self.classes]
         notes = plot_tree(
             self.estimator,
             # the first line says which node it is; the second is its split
@@ -373,7 +372,7 @@ class NamedTree:
             first, number, rest = found.groups()
             node = place[int(number)]
             if self.nodes.left[node] >= 0:
-                split = _escaped(self.split_words(node, spans[node], decimals)[0])
+                split = in_drawing(self.split_words(node, spans[node], decimals)[0])
                 rest = "\n".join([split, *rest.split("\n")[1:]])
             note.set_text(f"{first}\n{rest}" if own_ids else rest)
         if options.get("fontsize") is None:
@@ -405,22 +404,8 @@ def _checked_names(parameter, given, expected):
     return names
 
 
-def _plain(value):
-    """A label or a level as an object of Python's own."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _one_line(text):
-    return " ".join(str(text).split())
-
-
 def _quoted(level):
-    return json.dumps(level, ensure_ascii=False) if isinstance(level, str) else str(level)
-
-
-def _escaped(text):
-    """Text for matplotlib, to which dollar signs mean formulas."""
-    return _one_line(text).replace("$", r"\$")
+    return as_json(level) if isinstance(level, str) else str(level)
 
 
 @functools.lru_cache(maxsize=1 << 14)

@@ -37,7 +37,7 @@ _HISTORY = (
 def weights_can_be_written(estimator):
     """Raise TypeError unless `reweighted` can write an ensemble of this kind."""
     estimator = readable(estimator)
-    forest = Model.of(estimator).forest
+    forest = Model.of(estimator, check=False).forest
     if forest.sums is None:
         raise TypeError(
             f"estimator={type(estimator).__name__}(...) does not add up votes of trees: its "
@@ -163,7 +163,7 @@ def _reweighted_hist_gradient_boosting(estimator, kept, weights):
 
 def _voting(estimator, kept, weights):
     """A VotingClassifier of copies of trees that know all features and all classes."""
-    forest = Model.of(estimator).forest
+    forest = Model.of(estimator, check=False).forest
     names = getattr(estimator, "feature_names_in_", None)
     # as many shares as trees: those of a plain forest are one each; hard votes keep their weights
     is_hard = forest.vote.rule == "hard"

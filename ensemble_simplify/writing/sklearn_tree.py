@@ -271,7 +271,8 @@ def write_tree(
     weighted_n_node_samples : array-like of shape (n_nodes,)
         Their weight, positive; in inner nodes the sum of the children's.
     impurity : array-like of shape (n_nodes,)
-        Not negative; in inner nodes not below the weighted mean of the children's.
+        Not negative; in inner nodes not below the weighted mean of the children's. NaN in a
+        regressor: the squares of its values are too large for a double.
     n_features : int
     classes : array-like of shape (n_classes,) or None
         Class labels; None writes a regressor.
@@ -290,7 +291,9 @@ def write_tree(
         n_classes = np.array([classes.size], dtype=np.intp)
     rows = check_integers("n_node_samples", n_node_samples, shape)
     weight = _check_finite("weighted_n_node_samples", weighted_n_node_samples, shape)
-    impurity = _check_finite("impurity", impurity, shape)
+    impurity = np.array(impurity, dtype=np.float64)
+    known = ~np.isnan(impurity) if classes is None else True
+    _check_finite("impurity", np.where(known, impurity, 0.0), shape)
     least_scale = 0.0 if classes is None else 1.0
     _check_statistics(nodes, rows, weight, impurity, least_scale=least_scale)
     names = _check_feature_names(feature_names, n_features)
@@ -582,7 +585,7 @@ def _check_statistics(nodes, rows, weight, impurity, *, least_scale):
         )
     share = weight[left] / weight[inner]
     below = share * impurity[left] + (1.0 - share) * impurity[right]
-    slack = _CONSISTENCY_TOLERANCE * max(impurity.max(), least_scale)
+    slack = _CONSISTENCY_TOLERANCE * np.fmax.reduce(impurity, initial=least_scale)
     if (wrong := inner[below > impurity[inner] + slack]).size:
         i = wrong[0]
         raise ValueError(

@@ -1,8 +1,56 @@
-"""Numbers in words: shares in per cent."""
+"""What users give or read, as text: names and labels in one line, numbers, shares in per cent."""
 
 from __future__ import annotations
 
+import json
 import math
+
+import numpy as np
+
+
+def number(value):
+    """A number with as many digits as tell it from others: nine where float32 represents it."""
+    with np.errstate(over="ignore"):
+        is_single = float(np.float32(value)) == value
+    text = f"{value:.9g}"
+    if is_single or float(text) == value:
+        return text
+    return repr(float(value)).removesuffix(".0")
+
+
+def plain(value):
+    """A label or a level as an object of Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def one_line(text):
+    """Text in one line, as it can be shown anywhere.
+
+    White space becomes single spaces. Characters that print nothing, or change how others are
+    printed (control characters, those that change the direction of text, surrogates), are written
+    as Python's escapes.
+    """
+    text = " ".join(str(text).split())
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def as_json(value):
+    """A value as JSON, in which characters that do not print are escaped.
+
+    ValueError for numbers that JSON does not have.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if text.isprintable():
+        return text
+    # outside of its strings, JSON on one line is ASCII
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+
+
+def in_drawing(text):
+    """Text for matplotlib, to which dollar signs mean formulas."""
+    return one_line(text).replace("$", r"\$")
 
 
 def percent(share, *, digits=1, brief=False):

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,8 @@ from ensemble_simplify import (
     nearest_flip,
     sufficient_box,
 )
+from ensemble_simplify.audit import _box, _sets
+from ensemble_simplify.audit._flip import _Search
 from ensemble_simplify.audit._monotone import _PairSearch
 from ensemble_simplify.grid.domain import read_domain
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX, cut_points
@@ -161,7 +164,7 @@ def check_all(model, X, seed):
     row = rng.uniform(-0.5, 1.0, X.shape[1])
     truth.check_box(row, sufficient_box(model, row, random_state=seed % 2 or None))
     scale = rng.uniform(0.5, 2.0, X.shape[1])
-    flip = nearest_flip(model, row, max_changes=int(rng.integers(1, 3)), scale=scale)
+    flip = nearest_flip(model, row, max_changes=int(rng.integers(1, 4)), scale=scale)
     truth.check_flip(row, flip, lambda rows: changes(truth, row, rows, scale))
 
 
@@ -377,14 +380,128 @@ def test_a_tree_of_ours_and_time_limits():
     box = sufficient_box(forest, X.iloc[0], time_limit=0.2)
     assert set(forest.predict(X[box.contains(X)])) == {box.label}
     assert box.contains(X)[0]
-    flip = nearest_flip(forest, X.iloc[0], max_changes=3, time_limit=0.2)
-    assert not flip.proven or flip
+    flip = nearest_flip(forest, X.iloc[0], max_changes=3, time_limit=1e-9)
+    assert not flip.proven
+    assert flip.n_changes_lower_bound == 1
     small = X[["worst area", "mean texture"]]
     forest = RandomForestClassifier(3, max_depth=3, random_state=0).fit(small, y)
     tree = BornAgainClassifier(FrozenEstimator(forest), random_state=0).fit(small, y)
     for key in small:
         wanted = is_monotone(forest, key, increasing=False).monotone
         assert is_monotone(tree, key, increasing=False).monotone == wanted
+
+
+def changes_alike(truth, row, rows):
+    """As `changes`, where all features count alike."""
+    return changes(truth, row, rows, np.ones(len(row)))
+
+
+def with_far_rows(seed, n_classes=2):
+    """A forest on seven features whose cells are few, and rows that take several changes."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(3, size=(150, 7)).astype(float)
+    y = np.digitize(X[:, :5].sum(axis=1), np.linspace(3, 7, n_classes + 1)[1:-1])
+    y = np.where(rng.random(150) < 0.05, rng.integers(n_classes, size=150), y)
+    model = RandomForestClassifier(9, max_depth=4, max_features=2, random_state=seed).fit(X, y)
+    order = np.argsort(model.predict_proba(X).max(axis=1))
+    return model, X[order[[-1, -2, -3, 0]]] + rng.uniform(-0.4, 0.4, (4, 7))
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_sets_of_features_that_are_left_out_flip_nothing(n_classes):
+    found = []
+    for seed in range(4):
+        model, rows = with_far_rows(seed, n_classes)
+        truth = Truth(model)
+        for row in rows:
+            flip = nearest_flip(model, row, max_changes=4, scale=np.ones(7))
+            truth.check_flip(row, flip, partial(changes_alike, truth, row))
+            assert flip.n_changes_lower_bound == (len(flip.changes) if flip else 5)
+            found.append(len(flip.changes))
+    assert set(found) >= {1, 2, 3}
+
+
+def test_sets_of_features_that_cannot_flip_are_not_looked_at(monkeypatch):
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(30, random_state=0).fit(X, y)
+    looked, look = [], _Search._look_at
+    monkeypatch.setattr(_Search, "_look_at", lambda *given: looked.append(given) or look(*given))
+    row = X[forest.predict_proba(X)[:, 0].argmax()]
+    flip = nearest_flip(forest, row, max_changes=2)
+    assert not flip
+    assert flip.proven
+    assert flip.n_changes_lower_bound == 3
+    assert len(looked) < 10  # of 435 pairs
+    assert len(nearest_flip(forest, row, max_changes=3).changes) == 3
+    assert len(looked) < 200  # of 4,060 triples
+
+
+def test_what_is_known_of_flips_when_the_time_is_up(monkeypatch):
+    model, rows = with_far_rows(2)
+    assert len(nearest_flip(model, rows[0], max_changes=3).changes) == 3
+    # the clock stands still until changes of two features are looked at
+    monkeypatch.setattr(_sets, "monotonic", lambda: np.inf)
+    flip = nearest_flip(model, rows[0], max_changes=3, time_limit=1e6)
+    assert not flip.proven
+    assert flip.row is None
+    assert flip.n_changes_lower_bound == 2
+    assert "none of fewer than 2 flips" in repr(flip)
+
+
+def true_share(truth, box):
+    """Share of the features with cut points, of which no side can be moved: by brute force."""
+    inside, settled = box.contains(truth.rows), []
+    for j, cuts in enumerate(truth.cuts):
+        if not len(cuts):
+            continue
+        own, sides = np.array(truth.values[j]), []
+        for low, high in ((True, False), (False, True)):
+            grown = replace(box, low=box.low.copy(), high=box.high.copy())
+            further = own[own <= box.low[j]] if low else own[own > box.high[j]]
+            if low and further.size:
+                grown.low[j] = np.nextafter(further.max(), -np.inf)
+            if high and further.size:
+                grown.high[j] = further.min()
+            more = grown.contains(truth.rows) & ~inside
+            sides.append(not further.size or (truth.labels[more] != box.label).any())
+        settled.append(all(sides))
+    return np.mean(settled)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_box_that_is_not_maximal_says_in_which_share_of_the_features(seed, monkeypatch):
+    model, rows = with_far_rows(seed)
+    truth, shares = Truth(model), []
+    # proofs are given up at once, and sides moved together
+    monkeypatch.setattr(_box, "ROUNDS", (2,))
+    monkeypatch.setattr(_box, "LEAST_SHARE", 0.3)
+    for wide in (1, 1000):
+        monkeypatch.setattr(_box, "WIDE_BOXES", wide)
+        for row in rows:
+            box = sufficient_box(model, row)
+            inside = box.contains(truth.rows)
+            assert set(truth.labels[inside]) == {box.label}
+            assert box.contains([row]).all()
+            assert 0.0 <= box.maximal_share <= true_share(truth, box)
+            assert box.maximal == (box.maximal_share == 1.0)
+            assert box.maximal or "proven maximal in" in repr(box)
+            shares.append(box.maximal_share)
+    assert min(shares) < 1.0
+    monkeypatch.setattr(_box, "ROUNDS", (2, 10**9))
+    for row in rows:
+        box = sufficient_box(model, row)
+        truth.check_box(row, box)
+        assert box.maximal_share == 1.0
+
+
+def test_a_box_when_the_time_is_up(monkeypatch):
+    model, rows = with_far_rows(0)
+    truth = Truth(model)
+    monkeypatch.setattr(_box, "monotonic", lambda: np.inf)
+    box = sufficient_box(model, rows[0], time_limit=1e6)
+    assert not box.maximal
+    assert box.maximal_share == 0.0
+    assert set(truth.labels[box.contains(truth.rows)]) == {box.label}
 
 
 def test_which_features_may_change():

@@ -9,6 +9,8 @@ from ensemble_simplify.feature_budget.pruning._closure_problem import (
     SharedItems,
     acquired_features,
     best_subtrees,
+    bit_sums,
+    buy,
     contract,
     drop_idle,
     extend_free,
@@ -82,7 +84,7 @@ def case(seed, n_rows=12):
     resources = np.full((N_FEATURES, 2), -1, dtype=np.int32)
     resources[:, 0] = np.where(rng.random(N_FEATURES) < 0.7, np.arange(N_FEATURES), -1)
     resources[:2, 1] = N_FEATURES
-    leaf = np.ascontiguousarray(np.array(leaf, dtype=np.intp).T)
+    leaf = np.array(leaf, dtype=np.int32).T
     return Case(rng, *arrays, parent, order, leaf, resources)
 
 
@@ -156,7 +158,7 @@ def test_a_path_needs_a_resource_once(seed):
 def test_stops_and_acquired_features(seed):
     c = case(seed)
     keep = closed(c)
-    stop = np.full(c.n_nodes, -9, dtype=np.intp)
+    stop = np.full(c.n_nodes, -9, dtype=np.int32)
     stopping_nodes(c.parent, c.order, keep, stop)
     for node in range(c.n_nodes):
         path = [*c.ancestors(node)[::-1], node]
@@ -166,6 +168,27 @@ def test_stops_and_acquired_features(seed):
     for row, leaves in enumerate(c.leaf):
         paid = {c.feature[h] for leaf in leaves for h in c.ancestors(leaf) if keep[h]}
         assert set(np.flatnonzero(acquired[row])) == paid
+
+
+@given(seeds)
+def test_what_rows_buy(seed):
+    """In bits, of 150 features."""
+    c = case(seed)
+    keep = closed(c)
+    n_rows = len(c.leaf)
+    number = c.rng.permutation(150)[:N_FEATURES].astype(np.int32)[:, None]
+    weight = c.rng.integers(0, 3, n_rows).astype(float)
+    bought = np.zeros((n_rows, 150), dtype=bool)
+    for row, leaves in enumerate(c.leaf):
+        for h in (h for leaf in leaves for h in c.ancestors(leaf)):
+            bought[row, number[c.feature[h]]] |= keep[h] > 0
+    bits = np.zeros((n_rows, 3), dtype=np.uint64)
+    buy(c.leaf, c.offsets, c.parent, c.order, c.feature, number, keep, bits)
+    shown = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little")
+    np.testing.assert_array_equal(shown[:, :150], bought)
+    sums = np.zeros(150)
+    bit_sums(bits, weight, sums)
+    np.testing.assert_array_equal(sums, weight @ bought)
 
 
 @given(seeds)

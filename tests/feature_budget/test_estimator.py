@@ -31,11 +31,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
 
-from ensemble_simplify import BudgetPathDisplay, FeatureBudgetPruner
+from ensemble_simplify import BudgetPathDisplay, FeatureBudgetPruner, TimeLimitError
 from ensemble_simplify._lp import LinearProgram
+from ensemble_simplify.feature_budget.pruning import _problem
 from ensemble_simplify.feature_budget.pruning._dantzig_wolfe import solve_dantzig_wolfe
 from ensemble_simplify.feature_budget.pruning._lp_forms import linear_form, solve_lp
-from ensemble_simplify.reading.forest import tree_estimators
+from ensemble_simplify.grid import Stopped
+from ensemble_simplify.reading.forest import Forest, tree_estimators
 
 
 def tiny_case(seed):
@@ -600,6 +602,44 @@ def test_out_of_time():
     exact = FeatureBudgetPruner(frozen, lam=0.003).fit(X, y)
     assert pruner.error_ + 0.003 * pruner.cost_ >= exact.error_ + 0.003 * exact.cost_ - 1e-12
     assert pruner.error_bound_ <= exact.at(budget=pruner.cost_).error_ + 1e-9
+
+
+@pytest.mark.parametrize("solver", ["min_cut", "highs"])
+@pytest.mark.parametrize("options", [{}, {"ties": "prune"}, {"fill": "mip"}, {"sharing": "tree"}])
+def test_no_time_to_state_what_rows_share(cancer, forest, monkeypatch, solver, options):
+    """Prunings on the best features, or of the first trees, are compared as they are."""
+    if options.get("sharing") == "tree" and solver == "highs":
+        options = {**options, "fill": "vertex"}
+    X, y = cancer
+    options = {"solver": solver, "labels": "sample", **options}
+    frozen = FrozenEstimator(forest)
+    exact = FeatureBudgetPruner(frozen, labels="sample").fit(X, y)
+    monkeypatch.setattr(_problem, "USE_SECONDS", 1e9)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        pruner = FeatureBudgetPruner(frozen, time_limit=1e6, **options).fit(X, y)
+    assert not pruner._problem.has_costs
+    assert pruner.unpruned_cost_ == exact.unpruned_cost_
+    assert pruner.error_ == pytest.approx(exact.error_, rel=1e-12)
+    assert pruner.cost_ <= exact.unpruned_cost_
+    for share in ("5%", "40%", "80%"):
+        with pytest.warns(ConvergenceWarning, match="time_limit"):
+            some = pruner.at(budget=share)
+        assert some.cost_ <= some.budget_ * (1 + 1e-9)
+        assert some.cost_ == pytest.approx(some.feature_cost(X).mean(), rel=1e-12)
+        best = exact.at(budget=share)
+        assert some.status_ == "feasible"
+        assert some.error_bound_ <= best.error_ + 1e-12
+        used = some.acquired_features(X).mean(axis=0)
+        np.testing.assert_allclose(some.feature_usage_, used, rtol=1e-12)
+
+
+def test_no_time_to_send_rows_through_the_trees(cancer, forest, monkeypatch):
+    def stopped(*arguments):
+        raise Stopped
+
+    monkeypatch.setattr(Forest, "apply", stopped)
+    with pytest.raises(TimeLimitError, match="569 rows had been sent through"):
+        FeatureBudgetPruner(FrozenEstimator(forest)).fit(*cancer)
 
 
 @pytest.mark.parametrize("solver", ["highs", "highs_printed", "dantzig_wolfe"])

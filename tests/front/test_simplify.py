@@ -488,6 +488,28 @@ def test_a_column_that_had_no_gaps_may_have_one_later():
     np.testing.assert_array_equal(answers[complete], found["representer"].predict(new[complete]))
 
 
+def test_gaps_in_rows_kept_aside_alone():
+    """What a row kept aside lacks is part of the promise, though no row to learn from lacks it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 3))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    model = RandomForestClassifier(2, max_depth=2, random_state=0).fit(X, y)
+    methods = ["born_again", "born_again_1", "born_again_0"]
+    for row in range(8):
+        lacking = X.copy()
+        lacking[row, 1] = np.nan
+        learn, _ = _simplify._divided(
+            model.predict(lacking), None, True, 0.25, np.random.RandomState(0)
+        )
+        if row not in learn:
+            break
+    assert row not in learn
+    found = simplify(model, lacking, methods=methods, validation_fraction=0.25, random_state=0)
+    for name in methods:
+        found[name].predict(lacking)
+    np.testing.assert_array_equal(found["born_again"].predict(lacking), model.predict(lacking))
+
+
 def test_rules_answer_as_the_tree_does():
     """The report's lines, read by a small interpreter, against the tree's predictions."""
     X, y = ship(n=300, seed=2)

@@ -13,7 +13,7 @@ from strategies import CLASSIFIERS, fitted_classifiers, rows_of_cells, small_dat
 
 from ensemble_simplify.born_again.everywhere import _grid
 from ensemble_simplify.born_again.everywhere._grid import CellTrees, Grid, grid_bytes
-from ensemble_simplify.grid.axes import Axes
+from ensemble_simplify.grid.axes import Axes, distinct_rows
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX, cut_points
 from ensemble_simplify.reading.forest import read_forest
 
@@ -322,3 +322,17 @@ def test_labels_of_single_cells(fitted):
     labels = trees.labels()
     cells = np.array(list(np.ndindex(*trees.shape)), dtype=np.int32).reshape(labels.size, -1)
     np.testing.assert_array_equal(trees.labels_of(cells), labels.ravel())
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_distinct_rows(seed):
+    """As numpy finds them, however many numbers the rows can stand for."""
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(0, 40), rng.integers(1, 12)
+    most = rng.choice([1, 3, 1000, 2**31 - 1], size=shape[1])
+    cells = (rng.random(shape) * most).astype(np.int32)[rng.integers(0, max(shape[0], 1), shape[0])]
+    distinct, first, place = np.unique(cells, axis=0, return_index=True, return_inverse=True)
+    got = distinct_rows(cells)
+    np.testing.assert_array_equal(got[0], first)
+    np.testing.assert_array_equal(got[1], place.ravel())
+    np.testing.assert_array_equal(cells[got[0]], distinct)

@@ -436,7 +436,8 @@ def test_pruning_takes_the_side_with_rows():
     model = BornAgainClassifier(FrozenEstimator(forest), post_prune=True).fit(X, [0, 0, 1, 1])
     assert model.n_leaves_unpruned_ == 3
     assert model.n_leaves_ == 2
-    assert model.volume_fidelity_ == 0.75
+    # 0.5 is not quite half of what is rounded to float32
+    assert model.volume_fidelity_ == pytest.approx(0.75, abs=1e-12)
     assert model.n_leaves_lower_bound_ <= 3
 
 

@@ -13,6 +13,7 @@ from ensemble_simplify.grid.thresholds import (
     cut_points,
     float32_below,
     float32_floor,
+    last_double,
     shortest_decimal,
 )
 
@@ -65,6 +66,24 @@ def test_cut_points_merge_and_drop():
     assert [c.dtype for c in cuts] == [np.float64] * 3
     assert cut_points([], [], 0) == []
     np.testing.assert_array_equal(cut_points([0], [-FLOAT32_MAX], 1), [[-FLOAT32_MAX]])
+
+
+def test_cut_points_for_doubles_stay_as_they_are():
+    inside = np.nextafter(0.1, 1.0)
+    threshold = [0.1, inside, -0.0, 1e300, np.inf, -np.inf]
+    (cuts,) = cut_points(np.zeros(6, dtype=int), threshold, 1, dtype="float64")
+    assert cuts.tolist() == [0.0, 0.1, inside, 1e300]
+    assert not np.signbit(cuts[0])
+
+
+@given(doubles, doubles)
+def test_last_double_that_rounds_to_what_passes(t, x):
+    last = float(last_double(t))
+    around = [last, np.nextafter(last, -np.inf), np.nextafter(last, np.inf)]
+    tried = np.array([t, x, *(around if np.isfinite(last) else [])])
+    tried = tried[np.abs(tried) <= FLOAT32_MAX]
+    rounded = tried.astype(np.float32).astype(np.float64)
+    np.testing.assert_array_equal(rounded <= t, tried <= last)
 
 
 @given(st.lists(singles, max_size=6), st.lists(singles, max_size=20))

@@ -42,7 +42,10 @@ def volume_by_counting(one, two, low, high, integer):
     axes = Axes.of(read_forest(one), read_forest(two))
     middles, widths = [], []
     for j in range(len(low)):
+        # trees round to float32: up to halfway to the next one, numbers are below a cut point
         cuts = axes.by_feature[j]
+        after = np.nextafter(cuts.astype(np.float32), np.float32(np.inf)).astype(float)
+        cuts = (cuts + after) / 2
         if integer[j]:
             values = np.arange(low[j], high[j] + 1)
             middles.append(values)

@@ -293,7 +293,7 @@ def test_box_limit(endless):
 
 def test_a_proof_needs_few_boxes_where_cells_are_countless(endless):
     _, one = endless
-    assert one.axes.n_cells > 1e30
+    assert np.prod(one.axes.shape, dtype=float) > 1e30
     lo, hi = one.whole
     cell = lo + (hi - lo) // 2
     equal, labels, _ = one.certifier.prove(cell, cell)

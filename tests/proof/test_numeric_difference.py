@@ -266,7 +266,9 @@ def test_near_rows(max_changes):
     outcome = verify(a, b, atol=np.nextafter(largest, 0), **options)
     assert outcome.equal is False
     assert outcome.max_difference_bound >= largest
-    changed = np.flatnonzero(outcome.counterexample != few[outcome.row].astype(np.float32))
+    changed = np.flatnonzero(
+        outcome.counterexample.astype(np.float32) != few[outcome.row].astype(np.float32)
+    )
     assert len(changed) <= max_changes
     first, second = outcome.predictions
     assert abs(first - second) == largest

@@ -506,3 +506,41 @@ def test_a_copy_with_nodes_made_leaves(kind):
                 tree.__setstate__(state)
         seen.add(check(model, other).equal)
     assert False in seen
+
+
+def with_one_threshold_moved(model):
+    """A copy with one threshold a double further: another answer for one double, no float32."""
+    other = copy.deepcopy(model)
+    for stage in other._predictors:
+        for predictor in stage:
+            nodes = predictor.nodes
+            inner = np.flatnonzero(~nodes["is_leaf"].astype(bool))
+            if inner.size:
+                old = nodes["num_threshold"][inner[0]]
+                nodes["num_threshold"][inner[0]] = np.nextafter(old, np.inf)
+                return other, int(nodes["feature_idx"][inner[0]]), np.nextafter(old, np.inf)
+    raise AssertionError("the model has no split")
+
+
+@pytest.mark.parametrize("options", [{}, {"atol": 1e-12}, {"max_changes": 1}])
+@pytest.mark.parametrize("seed", range(3))
+def test_models_that_compare_doubles_are_compared_on_all_doubles(seed, options):
+    X = 1.7e9 + np.random.RandomState(seed).random_sample((80, 3))
+    y = X[:, 0] > np.median(X[:, 0])
+    model = HistGradientBoostingClassifier(
+        max_iter=1, max_leaf_nodes=2, min_samples_leaf=5, learning_rate=1.0
+    ).fit(X, y)
+    other, j, between = with_one_threshold_moved(model)
+    if "max_changes" in options:
+        options = {**options, "X": X}
+    assert verify(model, copy.deepcopy(model), **options).equal
+    outcome = verify(model, other, **options)
+    assert outcome.equal is False
+    assert outcome.counterexample[j] == between
+    row = outcome.counterexample[None]
+    assert (model.predict_proba(row) != other.predict_proba(row)).any()
+    if "atol" not in options:
+        assert outcome.predictions == (model.predict(row)[0], other.predict(row)[0])
+    # a tree of scikit-learn's rounds rows itself: the pair is compared on what float32 represents
+    tree = DecisionTreeClassifier(max_depth=1).fit(X, model.predict(X))
+    assert verify(model, tree).equal is verify(other, tree).equal

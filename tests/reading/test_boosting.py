@@ -5,7 +5,11 @@ import re
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
-from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
 from sklearn.frozen import FrozenEstimator
 from strategies import CLASSIFIERS, cell_points, edge_points, small_data
 from threadpoolctl import threadpool_limits
@@ -102,6 +106,55 @@ def test_hist_gradient_boosting_with_missing_values():
     X[::3, 0] = np.nan
     model = HistGradientBoostingClassifier(max_iter=5).fit(X, y)
     assert_same(model, model.decision_function)
+
+
+def fine_data(seed, n_rows=200):
+    """Seconds since 1970, which float32 does not tell apart, and three classes."""
+    rng = np.random.RandomState(seed)
+    X = 1.7e9 + rng.randint(0, 4000, (n_rows, 3)) * 0.37
+    late = X > 1.7e9 + rng.randint(300, 1100, 3)
+    y = late[:, 0] + (late[:, 1] & (rng.random_sample(n_rows) < 0.9))
+    return X, y
+
+
+def double_edges(forest, X, rng):
+    """Rows whose entry at a test is its threshold, or the double before or after it."""
+    at = np.flatnonzero(forest.feature >= 0)
+    rows = [X]
+    for direction in (-np.inf, None, np.inf):
+        rows.append(X[rng.randint(len(X), size=len(at))])
+        entry = forest.threshold[at]
+        entry = entry if direction is None else np.nextafter(entry, direction)
+        rows[-1][np.arange(len(at)), forest.feature[at]] = entry
+    return np.concatenate(rows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["hist", "lightgbm", "of both types"])
+def test_models_that_compare_doubles_are_read_for_all_doubles(kind, seed):
+    X, y = fine_data(seed)
+    hist = HistGradientBoostingClassifier(max_iter=5, random_state=0)
+    if kind == "hist":
+        model = hist
+    elif kind == "lightgbm":
+        lightgbm = pytest.importorskip("lightgbm")
+        model = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1)
+    else:
+        trees = RandomForestClassifier(3, random_state=0)
+        model = VotingClassifier([("hist", hist), ("trees", trees)])
+    model.fit(X, y)
+    forest = read_forest(model).in_doubles()
+    rows = double_edges(forest, X, np.random.RandomState(seed))
+    answers = model.predict(rows)
+    np.testing.assert_array_equal(forest.classes[forest.predict_index(rows)], answers)
+    coarse = read_forest(model)
+    assert (coarse.classes[coarse.predict_index(rows)] != answers).any()
+
+
+def test_models_that_round_to_float32_have_no_other_reading():
+    X, y = DATA["three"]()
+    forest = read_forest(RandomForestClassifier(2, random_state=0).fit(X, y))
+    assert forest.in_doubles() is None
 
 
 def test_hist_gradient_boosting_tie_goes_down():

@@ -338,6 +338,15 @@ def test_frame_xgboost(n_classes):
     assert columns.unknown[1] == "refused"
 
 
+def test_levels_that_xgboost_cuts_short_are_refused():
+    xgboost = pytest.importorskip("xgboost", minversion="3.1")
+    X, y = frame(2, 2)
+    X["kind"] = X["kind"].cat.rename_categories(["été", "é", "hiver"])
+    model = xgboost.XGBClassifier(n_estimators=3, max_depth=4, enable_categorical=True, n_jobs=1)
+    with pytest.raises(ValueError, match=r"letters beyond ASCII.*Rename the levels"):
+        read_forest(model.fit(X, y))
+
+
 # ------------------------------------------------------------------- saved models
 
 

@@ -30,6 +30,7 @@ from strategies import (
 )
 
 from ensemble_simplify import BornAgainClassifier
+from ensemble_simplify.grid import Stopped
 from ensemble_simplify.reading.forest import read_forest, tree_estimators
 
 # scikit-learn looks for NaN by adding up all entries: rows of the largest numbers overflow.
@@ -116,6 +117,14 @@ def test_reading_changes_nothing():
         np.testing.assert_array_equal(model.predict(X), proba)
 
 
+def test_the_deadline_is_looked_at_on_the_way():
+    X, y = small_data(4)
+    forest = read_forest(RandomForestClassifier(3, random_state=0).fit(X, y))
+    assert forest.apply(X, deadline=0.0).shape == (len(X), 3)
+    with pytest.raises(Stopped):
+        forest.apply(np.resize(X, (400_000, X.shape[1])), deadline=0.0)
+
+
 def test_node_arrays():
     X, y = small_data(4)
     model = CLASSIFIERS["bagging_subsets"](4).fit(X, y)
@@ -127,8 +136,8 @@ def test_node_arrays():
     assert forest.value.flags.c_contiguous
     assert forest.threshold.dtype == forest.value.dtype == np.float64
     leaves = forest.apply(X)
-    assert leaves.dtype == np.intp
-    assert leaves.flags.c_contiguous
+    assert leaves.dtype == np.int32
+    assert leaves.flags.f_contiguous
     for t, (tree, features) in enumerate(tree_estimators(model)):
         np.testing.assert_array_equal(leaves[:, t], tree.apply(X[:, features]) + forest.offsets[t])
 

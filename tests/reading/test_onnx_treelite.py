@@ -22,9 +22,12 @@ from ensemble_simplify import (
     BornAgainClassifier,
     Domain,
     FaithfulPruner,
+    GenesimClassifier,
     OnnxModel,
+    RepresenterTree,
     TreeliteModel,
     agreement,
+    merge_trees,
     verify,
 )
 from ensemble_simplify.reading.forest import read_forest
@@ -385,6 +388,13 @@ def test_a_model_in_another_format_is_no_ensemble_to_simplify():
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
     model = FrozenEstimator(TreeliteModel(treelite.sklearn.import_model(forest)))
-    for estimator in (BornAgainClassifier(model), FaithfulPruner(model)):
+    for estimator in (
+        BornAgainClassifier(model),
+        FaithfulPruner(model),
+        RepresenterTree(model),
+        GenesimClassifier([model]),
+    ):
         with pytest.raises(TypeError, match="Give the ensemble itself"):
             estimator.fit(X, y)
+    with pytest.raises(TypeError, match="does not answer the mean of its trees'"):
+        merge_trees([model])

@@ -25,9 +25,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import (
     BornAgainClassifier,
+    Domain,
     FaithfulPruner,
     agreement,
     estimate,
+    nearest_flip,
+    sufficient_box,
     verify,
 )
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX
@@ -444,3 +447,169 @@ def test_trees_are_added_up_in_order_whatever_n_jobs(in_pipeline):
     forest.n_jobs = None
     np.testing.assert_array_equal(found, model.predict_proba(X))
     np.testing.assert_array_equal(asked.ask(pd.DataFrame(X))[:9], model.predict(X[:9]))
+
+
+# ------------------------------------------------------------------- levels and gaps of new rows
+
+
+def categories(seed=0, n=200):
+    """A frame of two columns of levels and one of numbers, no gaps, and classes."""
+    table, y = passengers(seed, n=n)
+    table = table[["sex", "port", "age"]].copy()
+    for name in ("sex", "port"):
+        known = table[name].dropna()
+        table[name] = table[name].fillna(known.iloc[0]).astype("category")
+    table["age"] = table["age"].fillna(30.0).astype(np.float32).astype(float)
+    return table, (y == "lived").astype(int)
+
+
+def with_new_levels(table):
+    """The rows with levels that were not there in one of the columns, and in both."""
+    found = []
+    for names in (["sex"], ["port"], ["sex", "port"]):
+        new = table.copy()
+        for name in names:
+            new[name] = pd.Categorical(["elsewhere"] * len(table))
+        found.append(new)
+    return found
+
+
+@pytest.mark.parametrize("max_changes", [None, 1, 2])
+@pytest.mark.parametrize("kind", ["hist", "lightgbm"])
+def test_new_levels_are_promised(kind, max_changes):
+    """Where a level that was not there is a missing value, the promise covers it by default."""
+    table, y = categories()
+    model = boosted(kind).fit(table, y)
+    options = dict(max_changes=max_changes, random_state=0)
+    if max_changes == 2:
+        options["method"] = "heuristic"
+    simple = [BornAgainClassifier(FrozenEstimator(model), **options)] if max_changes != 2 else []
+    if kind == "hist":
+        simple.append(FaithfulPruner(FrozenEstimator(model), **options, time_limit=60))
+    for estimator in simple:
+        estimator.fit(table, y)
+        for n_changed, new in zip([1, 1, 2], with_new_levels(table), strict=True):
+            covered = estimator.covers(new)
+            assert covered.all() or n_changed > (max_changes or 2)
+            truth = model.predict(new)
+            np.testing.assert_array_equal(estimator.predict(new)[covered], truth[covered])
+        assert estimator.verify()
+
+
+def test_new_levels_are_compared():
+    """Models that only a new level tells apart are not equal, and the row says so."""
+    table, y = categories()
+    model = HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=2, min_samples_leaf=5)
+    model.fit(table, y)
+    other = clone(model).fit(table, y)
+    nodes = other._predictors[0][0].nodes
+    assert nodes["is_categorical"][0]
+    nodes["missing_go_to_left"][0] = 1 - nodes["missing_go_to_left"][0]
+    np.testing.assert_array_equal(model.predict(table), other.predict(table))
+    for given in ({}, dict(X=table, max_changes=1)):
+        outcome = verify(model, other, **given)
+        assert outcome.equal is False
+        row = outcome.counterexample
+        assert model.predict(row)[0] != other.predict(row)[0]
+        assert verify(model, other, domain={"missing": []}, **given)
+    outcome = verify(model, other, X=table, max_changes=0)
+    assert outcome
+
+
+def test_audit_of_new_levels():
+    """A box that is said to suffice does so for new levels; these can flip a row."""
+    table, y = categories()
+    model = boosted("hist").fit(table, y)
+    for i in range(6):
+        box = sufficient_box(model, table.iloc[[i]])
+        own = model.predict(table.iloc[[i]])[0]
+        for new in [table, *with_new_levels(table)]:
+            inside = box.contains(new)
+            assert (model.predict(new)[inside] == own).all()
+        flips = [
+            (model.predict(new.iloc[[i]])[0] != own)
+            for new, changed in zip(with_new_levels(table), [1, 1, 2], strict=True)
+            if changed == 1
+        ]
+        if any(flips):
+            assert nearest_flip(model, table.iloc[[i]]).distance <= 1
+
+
+def test_levels_that_xgboost_refuses():
+    table, y = categories()
+    model = boosted("xgboost").fit(table, y)
+    tree = BornAgainClassifier(FrozenEstimator(model), random_state=0).fit(table, y)
+    assert tree.verify()
+    for new in with_new_levels(table):
+        with pytest.raises(ValueError, match="a level that the ensemble has never seen"):
+            tree.predict(new)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_new_levels_of_two_kinds_of_models(order):
+    """A code of its own to the one, a missing value to the other: both are asked about it."""
+    table, y = categories()
+    boosting = HistGradientBoostingClassifier(max_iter=2, max_leaf_nodes=3).fit(table, y)
+    encoder = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore", categories=boosting_levels(boosting)), [0, 1]),
+        remainder="passthrough",
+    )
+    forest = make_pipeline(encoder, RandomForestClassifier(2, max_depth=2, random_state=0))
+    models = [boosting, forest.fit(table, y)][::order]
+    common = Table.common([Model.of(model).table for model in models])
+    assert common.unknown[:2] == ("code", "code")
+    outcome = verify(*models)
+    row = outcome.counterexample
+    assert models[0].predict(row)[0] != models[1].predict(row)[0]
+    strict = clone(forest).set_params(columntransformer__onehotencoder__handle_unknown="error")
+    models = [boosting, strict.fit(table, y)][::order]
+    common = Table.common([Model.of(model).table for model in models])
+    assert common.unknown[:2] == ("refused", "refused")
+    assert not common.may_miss().any()
+    row = verify(*models).counterexample
+    assert models[0].predict(row)[0] != models[1].predict(row)[0]
+
+
+def boosting_levels(model):
+    return [levels for levels in Model.of(model).table.levels if levels is not None]
+
+
+@pytest.mark.parametrize("max_changes", [None, 1, 0])
+@pytest.mark.parametrize("named", [True, False])
+def test_gaps_in_new_rows_alone(max_changes, named):
+    """They are refused with the column and the remedy; with the remedy, they are answered."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3)).astype(np.float32).astype(float)
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    X[::9, 2] = np.nan
+    rows = pd.DataFrame(X, columns=["a", "b", "c"]) if named else X
+    model = RandomForestClassifier(4, max_depth=2, random_state=0).fit(rows, y)
+    options = dict(max_changes=max_changes, random_state=0)
+    tree = BornAgainClassifier(FrozenEstimator(model), **options).fit(rows, y)
+    new = rows.copy()
+    if named:
+        new.loc[:, "b"] = np.nan
+    else:
+        new[:, 1] = np.nan
+    assert not tree.covers(new).any()
+    key, both = ("'b'", "['c', 'b']") if named else ("1", "[2, 1]")
+    with pytest.raises(ValueError, match="may not be missing") as refused:
+        tree.predict(new)
+    text = str(refused.value)
+    assert text.startswith("X[0, 1] is missing, but the column " + key)
+    assert text.endswith(f"fit again with domain=Domain(missing={both}).")
+    domain = Domain(missing=["c", "b"] if named else [2, 1])
+    tree = BornAgainClassifier(FrozenEstimator(model), **options, domain=domain).fit(rows, y)
+    covered = tree.covers(new)
+    assert covered.all() if max_changes != 0 else True
+    np.testing.assert_array_equal(tree.predict(new)[covered], model.predict(new)[covered])
+    tree.predict(new)
+
+
+def test_new_levels_that_the_domain_leaves_out():
+    table, y = categories()
+    model = boosted("hist").fit(table, y)
+    tree = BornAgainClassifier(FrozenEstimator(model), domain=Domain(missing=[])).fit(table, y)
+    np.testing.assert_array_equal(tree.predict(table), model.predict(table))
+    with pytest.raises(ValueError, match="or of a level that was not there in fit"):
+        tree.predict(with_new_levels(table)[0])

@@ -20,7 +20,7 @@ import numpy as np
 
 from ensemble_simplify.born_again.everywhere._bounds import Packing, unfooled_pairs
 from ensemble_simplify.born_again.everywhere._grid import CellTrees, n_cells
-from ensemble_simplify.grid import FREE
+from ensemble_simplify.grid import FREE, Stopped
 
 # Positions on an axis that the comparison tells apart: cells are compared as 16-bit numbers.
 POSITIONS = 1 << 16
@@ -136,9 +136,15 @@ def _collected(grid, starts, work, rng, enough, deadline):
     while n_found < most and not (found and monotonic() >= deadline):
         n = min(batch, most - n_found)
         cells = starts(n) if every is None else every[n_found : n_found + n]
-        found.append(_moved(grid, cells, moves, rng, deadline))
+        try:
+            found.append(_moved(grid, cells, moves, rng, deadline))
+        except Stopped:
+            break
         n_found += n
         batch = min(2 * batch, largest)
+    if not found:
+        none = np.empty((0, n_axes), dtype=np.int32)
+        return none, np.empty(0, dtype=np.intp), none, none, 0.0
     cells, labels, first, last = (np.concatenate(parts) for parts in zip(*found, strict=True))
     _, once = np.unique(cells, axis=0, return_index=True)
     done = n_found * (1 + moves) * a_cell
@@ -156,7 +162,8 @@ def _work_of_lines(grid):
 def _moved(grid, cells, moves, rng, deadline):
     """Cells after so many moves to shorter runs: (cells, labels, first, last), free ones left out.
 
-    `first` and `last` are the ends of the runs, int32 arrays of shape (n, n_axes).
+    `first` and `last` are the ends of the runs, int32 arrays of shape (n, n_axes). Raises `Stopped`
+    when the deadline has passed before these are known.
     """
     labels = np.asarray(grid.labels_of(cells))
     known = labels != FREE
@@ -164,6 +171,8 @@ def _moved(grid, cells, moves, rng, deadline):
     n, n_axes = cells.shape
     first, last = np.zeros((2, n, n_axes), dtype=np.int32)
     for a in range(n_axes):
+        if monotonic() >= deadline:
+            raise Stopped
         first[:, a], last[:, a] = _runs(grid, cells, labels, a)
     lengths = np.log(last - first + 1.0)
     for _ in range(moves if n else 0):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from time import monotonic
 
 import numpy as np
@@ -123,8 +124,8 @@ class Grid:
 
 
 def n_cells(shape):
-    """Cells of a grid with so many on each axis, as a float: it may be astronomic."""
-    return float(np.prod(np.array(shape, dtype=float)))
+    """Cells of a grid with so many on each axis, as a float; infinity where it holds no more."""
+    return prod(map(float, shape))
 
 
 def grid_bytes(shape):

@@ -134,12 +134,15 @@ class Problem:
         )
 
 
-def read_problem(forest, domain=None, merge_rows=None):
-    """The problem of a forest as it was read, thresholds merged as far as `merge_rows` allow."""
+def read_problem(forest, domain=None, merge_rows=None, deadline=np.inf):
+    """The problem of a forest as it was read, thresholds merged as far as `merge_rows` allow.
+
+    Trees that are not reached before the deadline keep their thresholds.
+    """
     if domain is not None:
         forest = domain.read(forest)
     if merge_rows is not None:
-        forest = replace(forest, threshold=merged_thresholds(forest, merge_rows))
+        forest = replace(forest, threshold=merged_thresholds(forest, merge_rows, deadline))
         if domain is not None:
             forest = domain.read(forest)
     return Problem.of(forest, domain)
@@ -517,7 +520,8 @@ def forecast(problem, objective, *, max_bytes, seconds, rng):
     passes, width = PASSES[objective]
     n_leaves = _forecast_leaves(problem, objective, labels, max_bytes, limit, rng)
     starts = _starts_anywhere(problem.trees, rng)
-    bound = _bound_on(grid or problem.trees, starts, 1e9 * EFFORT.bound_share * seconds, rng)
+    limits = 1e9 * EFFORT.bound_share * seconds, rng, np.inf, deadline
+    bound = _bound_on(grid or problem.trees, starts, *limits)
     return Forecast(
         shape,
         n_states,

@@ -19,7 +19,7 @@ from ensemble_simplify.born_again.everywhere._search import TooLarge, solve
 from ensemble_simplify.born_again.near._cheapest_prunings import Front, Prunings
 from ensemble_simplify.born_again.near._line_bounds import fooling_points
 from ensemble_simplify.born_again.near._line_trees import LineTrees
-from ensemble_simplify.grid import FREE, Stopped
+from ensemble_simplify.grid import FREE, Stopped, distinct_rows
 from ensemble_simplify.proof import Neighbourhood, TreeLines, differences, n_near, walks
 
 # What a leaf costs where no point may be wrong: all leaves together cost less than one point.
@@ -112,7 +112,8 @@ class LineSearch:
     smallest tree so far that keeps the promise, of which none has fewer leaves than
     `leaves_bound`; `counts` the rows in each distinct cell; `fronts` trees with exceptions, for all
     rows and for those that are not kept aside, or None. With at most one change, a limit can leave
-    points that were not looked at, `n_unseen` of them, and a tree with exceptions.
+    points that were not looked at, `n_unseen` of them, and a tree with exceptions. `finer` are rows
+    that the ensemble answers otherwise than their cells, which count for the agreement.
     """
 
     def __init__(
@@ -128,6 +129,7 @@ class LineSearch:
         max_bytes,
         rng,
         report,
+        finer=None,
     ):
         self.lines, self.shape, self.n_classes = lines, shape, lines.n_classes
         self.max_changes, self.row_share = max_changes, row_share
@@ -136,10 +138,11 @@ class LineSearch:
         self.rng, self.report = rng, report
         self.nodes: Any = None
         self.leaves_bound = 1
-        self.fronts = None
-        distinct, self.counts = np.unique(cells, axis=0, return_counts=True)
-        self.n_points = n_near(len(distinct), shape, max_changes)
-        self.check_memory(distinct)
+        self.fronts, self.finer = None, finer
+        first, place = distinct_rows(cells)
+        self.counts = np.bincount(place)
+        self.n_points = n_near(len(first), shape, max_changes)
+        self.check_memory(cells[first])
         if self.n_points > EFFORT.max_points and not np.isfinite(seconds):
             raise TooManyPoints(self.n_points)
         partly = max_changes == 1 and np.isfinite(seconds)
@@ -464,8 +467,16 @@ class LineSearch:
         if not len(self.aside):
             return np.nan
         tree = TreeLines(self.fronts[1].tree(m), self.n_classes, self.lines)
-        right = tree.classes_of(self.near.cells[self.aside]) == self.near.labels[self.aside]
-        return float(np.average(right, weights=self.near.weights[self.aside]))
+        cells, weights = self.near.cells[self.aside], self.near.weights[self.aside]
+        labels = tree.classes_of(cells)
+        right = weights * (labels == self.near.labels[self.aside])
+        if self.finer is not None:
+            place = {cell.tobytes(): i for i, cell in enumerate(cells)}
+            at = np.array([place.get(cell.tobytes(), -1) for cell in self.finer.cells], dtype=int)
+            held, label = at >= 0, labels[at]
+            more = (label == self.finer.answers).astype(float) - (label == self.finer.rounded)
+            np.add.at(right, at[held], (more * self.finer.weights)[held])
+        return float(right.sum() / weights.sum())
 
     def least_leaves(self, tolerance):
         """Leaves that are needed to stay within a tolerance, as far as that is known: 1 to 3."""

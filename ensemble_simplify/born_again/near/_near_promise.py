@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import Bunch
 
-from ensemble_simplify.grid import Axes
+from ensemble_simplify.born_again.everywhere._search import CellTree
+from ensemble_simplify.grid import Axes, distinct_rows
 from ensemble_simplify.proof import within
 
 
@@ -25,10 +26,35 @@ class Training:
         """The rows as they were given; `X` is float32."""
         counted = weight > 0
         X, y_index, weight, cells = (part[counted] for part in (X, y_index, weight, cells))
-        _, first, place = np.unique(
-            np.column_stack([cells, y_index]), axis=0, return_index=True, return_inverse=True
-        )
-        return cls(X[first], y_index[first], np.bincount(place.ravel(), weight), cells[first])
+        first, place = distinct_rows(np.column_stack([cells, y_index]))
+        return cls(X[first], y_index[first], np.bincount(place, weight), cells[first])
+
+
+@dataclass(frozen=True, eq=False)
+class Finer:
+    """Training rows that an ensemble answers otherwise than what float32 makes of them."""
+
+    rows: np.ndarray  # as they were given, as numbers
+    cells: np.ndarray  # int32, a column for each axis
+    answers: np.ndarray  # class indices that the ensemble itself answers
+    rounded: np.ndarray  # and those of the cells
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, X, cells, answers, weights):
+        """Those of positive weight; `answers` are as `answers_to_finer_rows` gives them.
+
+        There are none where the ensemble rounds rows itself.
+        """
+        given, rounded = answers or (np.zeros(0, dtype=np.intp),) * 2
+        at = np.flatnonzero(given != rounded)
+        at = at[weights[at] > 0]
+        return cls(X[at], cells[at], given[at], rounded[at], weights[at])
+
+    def wrong(self, tree):
+        """How many a tree over the axes answers otherwise, as given, and by their cells."""
+        labels = tree.nodes[tree.apply(self.cells), 1]
+        return np.array([(labels != self.answers).sum(), (labels != self.rounded).sum()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +64,18 @@ class Promise:
     max_changes: int
     axes: Axes  # of the ensemble, inside the domain
     training: Training
+    finer: Finer
     trees: list  # nodes of the trees on the path of exceptions
+
+    @property
+    def rows(self):
+        """A training row of each cell and class, as float32 represents it, and all finer rows."""
+        known = self.training.rows.astype(self.finer.rows.dtype)
+        return np.concatenate([known, self.finer.rows])
 
     def covers(self, X):
         """Which rows lie in a cell that differs from a training row's on few enough axes."""
-        known = np.unique(self.training.cells, axis=0)
+        known = self.training.cells[distinct_rows(self.training.cells)[0]]
         return within(self.axes.encode_rows(X).T, known, self.max_changes)
 
 
@@ -77,12 +110,16 @@ def check_promise(model):
         )
 
 
-def path_bunch(steps):
-    """The path of exceptions as a Bunch of arrays."""
+def path_bunch(steps, finer):
+    """The path of exceptions as a Bunch of arrays; each finer row is a point of its own."""
     names = (
         "n_leaves", "n_exceptions", "n_row_exceptions", "weighted_share", "held_share", "agreement",
     )  # fmt: skip
-    return Bunch(**{name: np.array([getattr(step, name) for step in steps]) for name in names})
+    path = Bunch(**{name: np.array([getattr(step, name) for step in steps]) for name in names})
+    given, rounded = np.array([finer.wrong(CellTree(step.nodes)) for step in steps]).T
+    path.n_exceptions += given
+    path.n_row_exceptions += given - rounded
+    return path
 
 
 def chosen_step(path, tolerance=0.0, n_leaves=None):

@@ -50,6 +50,8 @@ def find_path(problem, *, shared=True, deadline=np.inf):
 
     With `shared` a row pays once for all trees, otherwise in every tree anew.
     """
+    if not problem.has_costs:
+        return _ends(problem, shared)
     closure = problem.closure if shared else problem.closure.unshared()
     last, edges, cuts = nested_optima(closure, deadline)
     # An edge without cost is never taken: its nodes stay to the end.
@@ -81,6 +83,24 @@ def find_path(problem, *, shared=True, deadline=np.inf):
         supports=np.array(supports),
         smallest=last,
         largest=closure.extended(last),
+        shared=shared,
+    )
+
+
+def _ends(problem, shared):
+    """The path where there is no time for more: the pruning of lowest loss, and that of no cost."""
+    active = problem.closure.active.astype(bool)
+    losses = [problem.loss(problem.expand(chosen)) for chosen in (active, np.zeros_like(active))]
+    cost, last = problem.cost(problem.expand(active)), np.where(active, 0, -1).astype(np.int32)
+    n = 2 if cost > 0 else 1
+    return BudgetPath(
+        lams=np.array([0.0, (losses[1] - losses[0]) / cost if cost > 0 else np.inf][:n]),
+        losses=np.array(losses[:n]),
+        costs=np.array([cost, 0.0][:n]),
+        proven=np.zeros(n - 1, dtype=bool),
+        supports=np.array([(0.0, losses[0])]),
+        smallest=last,
+        largest=last,
         shared=shared,
     )
 

@@ -57,8 +57,9 @@ class _PruningSearch:
     """What choosing on the path and by linear programs have in common.
 
     `shared`, `ties` and `fill` are as `sharing`, `ties` and `fill` of `FeatureBudgetPruner`,
-    `deadline` is by ``time.monotonic()``, `rankings` as for `fill_step`. `progress` takes a line of
-    text, `choose` takes prunings that fill a step and returns the number of the one to use.
+    `deadline` is by ``time.monotonic()``, `rankings` are functions that answer those of
+    `fill_step`. `progress` takes a line of text, `choose` takes prunings that fill a step and
+    returns the number of the one to use.
     """
 
     is_complete: bool
@@ -92,11 +93,12 @@ class _PruningSearch:
         bound, is_complete = -np.inf, True
         if self.fill != "vertex":
             self.progress(f"budget {budget:.6g} lies in a step: filling it")
-            low, *others = fill_step(self.problem, low, high, budget, self.deadline, self.rankings)
+            rankings = [ranking() for ranking in self.rankings]
+            low, *others = fill_step(self.problem, low, high, budget, self.deadline, rankings)
             if others and self.fill == "theta" and self.choose is not None:
                 found = [low, *others]
                 low = found[self.choose([self._expanded(chosen) for chosen in found])]
-        if self.fill == "mip":
+        if self.fill == "mip" and self.problem.has_costs:
             self.progress("integer programming")
             low, bound = solve_within_budget(self.problem, budget, low, self.deadline)
         keep = self._expanded(low)

@@ -10,7 +10,7 @@ from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 from ensemble_simplify._typedefs cimport (
-    float64_t, int32_t, int64_t, intp_t, scramble, uint8_t, uint64_t,
+    float64_t, int32_t, int64_t, intp_t, popcount, scramble, uint8_t, uint64_t,
 )
 
 ctypedef fused number:
@@ -63,7 +63,7 @@ def order_nodes(
 
 
 def group_rows(
-    const intp_t[:, ::1] leaf,
+    const int32_t[:, :] leaf,
     const intp_t[::1] parent,
     const intp_t[::1] order,
     const intp_t[::1] offsets,
@@ -79,8 +79,9 @@ def group_rows(
         place.resize(order.shape[0])
         for k in range(order.shape[0]):
             last[k] = 0
-        for i in range(n):
-            for t in range(n_trees):
+        # Tree by tree, whose nodes stay in the cache.
+        for t in range(n_trees):
+            for i in range(n):
                 last[leaf[i, t]] += 1
         # Totals upwards; `last` holds counts until the runs are laid out.
         for k in range(order.shape[0] - 1, -1, -1):
@@ -102,15 +103,15 @@ def group_rows(
             count = last[k]
             last[k] = first[k] + count
             place[k] = first[k]
-        for i in range(n):
-            for t in range(n_trees):
+        for t in range(n_trees):
+            for i in range(n):
                 h = leaf[i, t]
                 rows[t, place[h]] = <int32_t>i
                 place[h] += 1
 
 
 def node_sums(
-    const intp_t[:, ::1] leaf,
+    const int32_t[:, :] leaf,
     const float64_t[:, ::1] values,
     const uint8_t[:, ::1] counted,
     const intp_t[::1] parent,
@@ -124,8 +125,8 @@ def node_sums(
     cdef intp_t n_values = values.shape[1], i, t, k, h, c
     cdef bint every = counted.shape[0] == 0
     with nogil:
-        for i in range(leaf.shape[0]):
-            for t in range(leaf.shape[1]):
+        for t in range(leaf.shape[1]):
+            for i in range(leaf.shape[0]):
                 if every or counted[i, t]:
                     h = leaf[i, t]
                     for c in range(n_values):
@@ -557,7 +558,7 @@ def stopping_nodes(
     const intp_t[::1] parent,
     const intp_t[::1] order,
     const uint8_t[::1] keep,
-    intp_t[::1] stop,  # OUT (n_nodes,)
+    int32_t[::1] stop,  # OUT (n_nodes,)
 ):
     """For each node the node where a row on its way there stops in the pruned forest."""
     cdef intp_t k, h, q
@@ -565,11 +566,11 @@ def stopping_nodes(
         for k in range(order.shape[0]):
             h = order[k]
             q = parent[h]
-            stop[h] = h if q < 0 or (stop[q] == q and keep[q]) else stop[q]
+            stop[h] = <int32_t>h if q < 0 or (stop[q] == q and keep[q]) else stop[q]
 
 
 def acquired_features(
-    const intp_t[:, ::1] leaf,
+    const int32_t[:, :] leaf,
     const intp_t[::1] parent,
     const intp_t[::1] feature,
     const uint8_t[::1] keep,
@@ -585,3 +586,59 @@ def acquired_features(
                     if keep[h]:
                         acquired[i, feature[h]] = 1
                     h = parent[h]
+
+
+def buy(
+    const int32_t[:, :] leaf,               # (n_rows, n_trees)
+    const intp_t[::1] offsets,
+    const intp_t[::1] parent,
+    const intp_t[::1] order,
+    const intp_t[::1] feature,
+    const int32_t[:, ::1] bits_of_feature,  # (n_features, n_kinds); -1: none
+    const uint8_t[::1] keep,
+    uint64_t[:, ::1] bits,                  # OUT (n_rows, n_words), zeros on entry
+):
+    """Mark what rows buy at the kept splits on their ways."""
+    cdef vector[uint64_t] bought    # of the nodes of one tree
+    cdef intp_t n_words = bits.shape[1], n_kinds = bits_of_feature.shape[1]
+    cdef intp_t t, k, h, q, w, i, at, above
+    cdef int32_t b
+    with nogil:
+        for t in range(offsets.shape[0] - 1):
+            bought.assign((offsets[t + 1] - offsets[t]) * n_words, 0)
+            for k in range(offsets[t], offsets[t + 1]):
+                h = order[k]
+                q = parent[h]
+                if q < 0:
+                    continue
+                at = (h - offsets[t]) * n_words
+                above = (q - offsets[t]) * n_words
+                for w in range(n_words):
+                    bought[at + w] = bought[above + w]
+                if keep[q]:
+                    for w in range(n_kinds):
+                        b = bits_of_feature[feature[q], w]
+                        if b >= 0:
+                            bought[at + b // 64] |= <uint64_t>1 << (b % 64)
+            for i in range(leaf.shape[0]):
+                at = (leaf[i, t] - offsets[t]) * n_words
+                for w in range(n_words):
+                    bits[i, w] |= bought[at + w]
+
+
+def bit_sums(
+    const uint64_t[:, ::1] bits,
+    const float64_t[::1] weight,
+    float64_t[::1] sums,   # OUT (n_bits,), zeros on entry
+):
+    """Weight of the rows in which each bit is set."""
+    cdef intp_t i, w
+    cdef uint64_t left, one
+    with nogil:
+        for i in range(bits.shape[0]):
+            for w in range(bits.shape[1]):
+                left = bits[i, w]
+                while left:
+                    one = left & (~left + 1)
+                    sums[64 * w + popcount(one - 1)] += weight[i]
+                    left ^= one

@@ -61,6 +61,11 @@ def fill_step(problem, low, high, budget, deadline=np.inf, rankings=()):
     that of their gain. Returns the pruning of lowest error, then the best of each family.
     """
     search = _Filling(problem, low, high, budget, deadline)
+    if not problem.has_costs:
+        # What there is no time to state cannot be cut.
+        search.try_top_features(search.by_gain(), "top features")
+        search.try_first_trees()
+        return [search.best]
     search.try_first_trees()
     for k, ranking in enumerate(rankings):
         search.try_top_features(ranking, f"ranking {k}")
@@ -93,16 +98,27 @@ class _Filling:
         self.families = {}
         self.best_gain = int(self.closure.gain[low].sum())
         # No pruning within the budget gains more than the line between the two.
-        cheap, dear = self.closure.cost(low), self.closure.cost(high)
+        cheap, dear = self.cost(low), self.cost(high)
         step = int(self.closure.gain[high].sum()) - self.best_gain
         part = (self.room - cheap) / (dear - cheap) if dear > cheap else 0.0
         little = max(_ENOUGH * step, _ENOUGH**2 * float(self.closure.gain[self.active].sum()))
         self.enough = self.best_gain + part * step - little
 
+    def cost(self, chosen):
+        """What a set of nodes pays, in units of the closure."""
+        if self.problem.has_costs:
+            return self.closure.cost(chosen)
+        return self.problem.cost(self.problem.expand(chosen)) / self.problem.cost_unit
+
+    @property
+    def is_late(self):
+        """Whether the time is over."""
+        return monotonic() >= self.deadline
+
     @property
     def is_done(self):
         """Whether little is left to gain, or no time."""
-        return self.best_gain >= self.enough or monotonic() >= self.deadline
+        return self.best_gain >= self.enough or self.is_late
 
     def offer(self, chosen, family=None):
         """Take a set of nodes that the budget allows, if it is better."""
@@ -124,7 +140,7 @@ class _Filling:
         paid = None
         if base is not None:
             paid = closure.paid(base)
-            room -= closure.cost(base)
+            room -= self.cost(base)
         part, _ = closure.part(nodes, paid)
         priced = part.partly_shared(share) if share else part
         last, edges, _ = nested_optima(priced, self.deadline, room=room, pays=part)
@@ -160,7 +176,7 @@ class _Filling:
             kept[dear[np.argsort(ratio, kind="stable")[:n_out]]] = False
             sequence.append(kept.copy())
         below = self._first_that_fits(sequence)
-        self.try_top_features(self._by_gain(), "top features")
+        self.try_top_features(self.by_gain(), "top features")
         kept = self._exchanged(sequence[below])
         wanted = _MORE_FEATURES * max(1, np.count_nonzero(kept))
         larger = [s for s in sequence[:below] if np.count_nonzero(s) >= wanted]
@@ -172,13 +188,13 @@ class _Filling:
         below, above = len(sequence) - 1, -1
         while below - above > 1:
             middle = (below + above) // 2
-            if self.closure.cost(self._usable(sequence[middle])[0]) <= self.room:
+            if self.cost(self._usable(sequence[middle])[0]) <= self.room:
                 below = middle
             else:
                 above = middle
         return below
 
-    def _by_gain(self):
+    def by_gain(self):
         """Features by what they gain in all trees together, the most first."""
         gain = np.bincount(
             self.problem.top_feature[self.active],
@@ -195,13 +211,13 @@ class _Filling:
             sequence.append(sequence[-1].copy())
             sequence[-1][k] = True
         chosen, _ = self._usable(sequence[::-1][self._first_that_fits(sequence[::-1])])
-        if self.closure.cost(chosen) <= self.room:
+        if self.cost(chosen) <= self.room:
             self.offer(chosen, family)
 
     def _exchanged(self, kept):
         """Add features that fit into the budget, and exchange some for better ones."""
         chosen, _ = self._usable(kept)
-        if self.closure.cost(chosen) > self.room:
+        if self.cost(chosen) > self.room:
             return kept
         self.trials = int(np.clip(_MAX_ARCS / max(1, len(self.closure.items)), 20, _MAX_TRIALS))
         kept, chosen = self._with_more(kept, chosen)
@@ -228,7 +244,6 @@ class _Filling:
 
     def _with_more(self, kept, chosen, but=None):
         """Features added while the budget allows any, the one that gains most first."""
-        closure = self.closure
         won = np.empty(len(kept), dtype=np.int64)
         fits = True
         while fits and self.trials > 0:
@@ -242,7 +257,7 @@ class _Filling:
                 more[k] = True
                 its_nodes, _ = self._usable(more)
                 self.trials -= 1
-                fits = closure.cost(its_nodes) <= self.room
+                fits = self.cost(its_nodes) <= self.room
                 if fits:
                     kept, chosen = more, its_nodes
                     break
@@ -280,7 +295,7 @@ class _Filling:
         below, above = 0, n_trees + 1
         while above - below > 1:
             middle = (below + above) // 2
-            if self.closure.cost(self.active & (place[tree] < middle)) <= self.room:
+            if self.cost(self.active & (place[tree] < middle)) <= self.room:
                 below = middle
             else:
                 above = middle
@@ -291,7 +306,7 @@ class _Filling:
         """Spend what is left of the budget."""
         for _ in range(_MAX_FILLS):
             before = self.best_gain
-            if self.closure.cost(self.best) >= (1 - _ENOUGH) * self.room:
+            if self.cost(self.best) >= (1 - _ENOUGH) * self.room:
                 break
             self.prune(self.active & ~self.best, self.best)
             if self.best_gain == before:

@@ -16,7 +16,7 @@ def node_losses(forest, leaf, target, weight, counted, *, loss, labels):
     Parameters
     ----------
     forest : Forest
-    leaf : ndarray of intp, shape (n_rows, n_trees)
+    leaf : ndarray of int32, shape (n_rows, n_trees)
         The leaf of each row in each tree.
     target : ndarray of shape (n_rows,)
         Class indices, or values for regression.

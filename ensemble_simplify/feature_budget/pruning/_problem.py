@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from time import monotonic
 
 import numpy as np
 
@@ -23,16 +24,23 @@ from ensemble_simplify.feature_budget.pruning._closure_problem import (
     SharedItems,
     acquired_features,
     best_subtrees,
+    bit_sums,
+    buy,
     contract,
     drop_idle,
     extend_free,
     group_rows,
     needed_resources,
+    node_sums,
     order_nodes,
     paid_items,
     stopping_nodes,
 )
 from ensemble_simplify.feature_budget.pruning._scaling import in_units, to_integers
+
+# Seconds that a row takes in a node where it first needs a resource: to state what is shared, and
+# for one cut. Neither is interrupted.
+USE_SECONDS = 1.5e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +174,7 @@ class PruningProblem:
     ----------
     offsets, left, right, feature : ndarray
         Node arrays as in `Forest`.
-    leaf : ndarray of intp, shape (n_rows, n_trees)
+    leaf : ndarray of int32, shape (n_rows, n_trees)
         The leaf of each row in each tree.
     weight : ndarray of float64, shape (n_rows,)
         Weights of the rows in the cost.
@@ -177,9 +185,12 @@ class PruningProblem:
     prices : ndarray of float64, shape (n_resources,)
     resources : ndarray of int32, shape (n_features, 2)
         Resource of each feature, and of its group; -1 where there is none to pay for.
+    deadline : float
+        By ``time.monotonic()``: what is shared is left out if stating it would take longer.
 
     Attributes
     ----------
+    leaf : ndarray of int32, shape (n_rows, n_trees)
     split : ndarray of uint8, shape (n_nodes,)
         The unpruned forest: 1 at splits.
     parent, order : ndarray of intp, shape (n_nodes,)
@@ -190,10 +201,24 @@ class PruningProblem:
         Loss that splitting the node saves, times ``gain_scale / unit``.
     closure : Closure
         The problem after contraction.
+    has_costs : bool
+        Whether the closure knows what nodes pay.
     """
 
     def __init__(
-        self, *, offsets, left, right, feature, leaf, weight, loss_of_node, unit, prices, resources
+        self,
+        *,
+        offsets,
+        left,
+        right,
+        feature,
+        leaf,
+        weight,
+        loss_of_node,
+        unit,
+        prices,
+        resources,
+        deadline=np.inf,
     ):
         n_nodes = left.shape[0]
         self.n_rows, self.n_trees = leaf.shape
@@ -215,13 +240,11 @@ class PruningProblem:
         self.gain_scale, self.gain = to_integers(gain)
         self.needs = np.empty((n_nodes, 2), dtype=np.int32)
         needed_resources(self.parent, self.order, feature, self.resources, self.needs)
-        # Rows of each tree sorted by leaf: those of node h are rows[tree, first[h]:last[h]].
-        self.rows = np.empty((self.n_trees, self.n_rows), dtype=np.int32)
-        self.first, self.last = (np.empty(n_nodes, dtype=np.int32) for _ in range(2))
-        group_rows(leaf, self.parent, self.order, offsets, self.rows, self.first, self.last)
-        self.closure = self._contracted()
+        self.leaf = leaf
+        self._last_cost = np.empty(0), 0.0
+        self.closure = self._contracted(deadline)
 
-    def _contracted(self):
+    def _contracted(self, deadline):
         n_nodes = self.parent.shape[0]
         self.representative, parent = (np.empty(n_nodes, dtype=np.int32) for _ in range(2))
         gain = np.zeros(n_nodes, dtype=np.int64)
@@ -229,20 +252,44 @@ class PruningProblem:
         n = contract(*known, self.representative, parent, gain)
         parent, gain, active = parent[:n], gain[:n], np.empty(n, dtype=np.uint8)
         best_subtrees(parent, gain, active)
+        self._always_gain = int(self.gain[self.representative == ALWAYS].sum())
+        self._root_loss = float(self.loss_of_node[self.offsets[:-1]].sum())
         # Whole prices times whole weights: their sums are exact.
         price_unit, prices = in_units(self.prices)
         own = np.zeros(n)
-        runs = self.rows, self.first, self.last, self.offsets
-        shared = SharedItems(*runs, self.needs, self.representative, self.weight, prices, own)
+        needing = (self.representative >= 0)[:, None] & (self.needs >= 0)
+        n_uses = product(needing.sum(axis=1) * 1.0, self._node_sums(np.ones(self.n_rows)))
+        self.has_costs = monotonic() + USE_SECONDS * n_uses < deadline
+        if not self.has_costs:
+            self.cost_unit = price_unit / self.total_weight
+            nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+            start = np.zeros(n + 1, dtype=np.int64)
+            return Closure(parent, gain, np.zeros(n, dtype=np.int64), start, *nothing, active)
+        runs = self._runs()
+        shared = SharedItems(
+            *runs, self.offsets, self.needs, self.representative, self.weight, prices, own
+        )
         start = np.empty(n + 1, dtype=np.int64)
         items = np.empty(shared.n_arcs, dtype=np.int32)
         price = np.empty(shared.n_items)
         shared.read(start, items, price)
         scale, own, price = to_integers(own, price)
         self.cost_unit = price_unit / scale / self.total_weight
-        self._always_gain = int(self.gain[self.representative == ALWAYS].sum())
-        self._root_loss = float(self.loss_of_node[self.offsets[:-1]].sum())
         return Closure(parent, gain, own, start, items, price, active)
+
+    def _runs(self):
+        """Rows of each tree sorted by leaf: those of node h are rows[tree, first[h]:last[h]]."""
+        rows = np.empty((self.n_trees, self.n_rows), dtype=np.int32)
+        first, last = (np.empty(self.parent.shape[0], dtype=np.int32) for _ in range(2))
+        group_rows(self.leaf, self.parent, self.order, self.offsets, rows, first, last)
+        return rows, first, last
+
+    def _node_sums(self, values):
+        """Sums of the values of the rows that pass each node."""
+        sums = np.zeros((self.parent.shape[0], 1))
+        nodes = self.parent, self.order
+        node_sums(self.leaf, values[:, None], np.empty((0, 0), dtype=np.uint8), *nodes, sums)
+        return sums[:, 0]
 
     # Where contracted nodes come from.
 
@@ -327,49 +374,53 @@ class PruningProblem:
 
     def stops(self, keep):
         """For each node, the node of the pruning where its rows end."""
-        stop = np.empty(self.parent.shape[0], dtype=np.intp)
+        stop = np.empty(self.parent.shape[0], dtype=np.int32)
         stopping_nodes(self.parent, self.order, keep, stop)
         return stop
 
     def cost(self, keep, *, shared=True):
         """Mean cost per row of a pruning: what rows pay if trees share, or if each pays anew."""
+        if shared:
+            if not np.array_equal(keep, self._last_cost[0]):
+                paid = self._weight_of_buyers(keep, self.resources, len(self.prices))
+                paid = float(product(self.prices, paid)) / self.total_weight
+                self._last_cost = keep.copy(), paid
+            return self._last_cost[1]
         node = np.flatnonzero((keep != 0) & (self.needs >= 0).any(axis=1))
         _, resource, row = self.uses(node)
-        if not shared:
-            return float(product(self.prices[resource], self.weight[row])) / self.total_weight
-        used = np.zeros((self.prices.shape[0], self.n_rows), dtype=bool)
-        used[resource, row] = True
-        return (
-            float(product(self.prices, product(used.astype(float), self.weight)))
-            / self.total_weight
-        )
+        return float(product(self.prices[resource], self.weight[row])) / self.total_weight
+
+    def usage(self, keep):
+        """Share of the rows, by their weights, that use each feature."""
+        each = np.arange(self.resources.shape[0], dtype=np.int32)[:, None]
+        return self._weight_of_buyers(keep, each, len(each)) / self.total_weight
+
+    def _weight_of_buyers(self, keep, bits_of_feature, n):
+        """Weight of the rows that buy each of `n` things, which splits on features stand for."""
+        bits = np.zeros((self.n_rows, max(1, -(-n // 64))), dtype=np.uint64)
+        nodes = self.offsets, self.parent, self.order, self.feature
+        keep = np.ascontiguousarray(keep, dtype=np.uint8)
+        buy(self.leaf, *nodes, bits_of_feature, keep, bits)
+        weight = np.zeros(n)
+        bit_sums(bits, self.weight, weight)
+        return weight
 
     def uses(self, nodes):
         """All (node, resource, row) where a row first uses a resource of a tree in a node."""
         parts = []
+        rows, first, last = self._runs()
         tree = np.searchsorted(self.offsets, nodes, side="right") - 1
         for j in range(2):
             has = self.needs[nodes, j] >= 0
             h, t = nodes[has], tree[has]
-            count = (self.last[h] - self.first[h]).astype(np.int64)
+            count = (last[h] - first[h]).astype(np.int64)
             node = np.repeat(h, count)
             within = np.arange(node.shape[0]) - np.repeat(np.cumsum(count) - count, count)
-            row = self.rows[np.repeat(t, count), np.repeat(self.first[h], count) + within]
+            row = rows[np.repeat(t, count), np.repeat(first[h], count) + within]
             parts.append((node, self.needs[node, j], row))
         return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
     # Rows.
-
-    def leaf_of_rows(self):
-        """The leaf of each row in each tree, as it was given."""
-        leaf = np.empty((self.n_rows, self.n_trees), dtype=np.intp)
-        for t in range(self.n_trees):
-            nodes = np.arange(self.offsets[t], self.offsets[t + 1])
-            reached = (self.split[nodes] == 0) & (self.last[nodes] > self.first[nodes])
-            leaves = nodes[reached]
-            leaves = leaves[np.argsort(self.first[leaves])]
-            leaf[self.rows[t], t] = np.repeat(leaves, self.last[leaves] - self.first[leaves])
-        return leaf
 
     def acquired(self, leaf, keep):
         """Which features each of some rows uses, from the leaves they end in unpruned."""

@@ -292,7 +292,7 @@ def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
     """
     if held_out is None:
         held_out = held_out_rows(case.estimator, case.problem.n_rows, case.forest.n_trees)
-    leaf = case.problem.leaf_of_rows()
+    leaf = case.problem.leaf
     judged = Judged(case, weight)
     for keep in keeps:
         votes, counts = held_out_votes(case, leaf, keep, held_out, drop=drop)
@@ -528,7 +528,7 @@ class CandidateSearch:
         Each half of the rows is judged by prunings that were found on the other half, of about the
         same cost. `index` are prunings on the path of `case`; -1: not pruned.
         """
-        leaf = case.problem.leaf_of_rows()
+        leaf = case.problem.leaf
         votes = np.zeros((len(index), case.problem.n_rows, case.forest.n_scores))
         counts = np.zeros((len(index), case.problem.n_rows))
         for half, others in zip(halves, (~self.is_first, self.is_first), strict=True):

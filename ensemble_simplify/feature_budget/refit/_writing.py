@@ -37,13 +37,13 @@ def write_pruned(estimator, forest, keep, trees, *, own_values):
     `keep` is 1 for each split that stays a split, `trees` are those that stay in the ensemble.
     Nodes have the values that the ensemble gave them (`own_values`), or those of `forest`.
     """
-    ensemble = deepcopy(estimator)
-    for t, (tree, _) in enumerate(tree_estimators(ensemble)):
+    pruned = {}
+    for t, (tree, _) in enumerate(tree_estimators(estimator)):
         part = slice(forest.offsets[t], forest.offsets[t + 1])
         value = None if own_values else _values_for(tree, t, forest.value[part])
-        pruned = pruned_copy(tree, keep[part].astype(bool), value)
-        # In place: whatever holds the tree holds the pruned one now.
-        vars(tree).update(vars(pruned))
+        pruned[id(tree)] = pruned_copy(tree, keep[part].astype(bool), value)
+    # Whatever holds a tree holds the pruned one in the copy.
+    ensemble = deepcopy(estimator, pruned)
     if len(trees) < forest.n_trees:
         keep_members(ensemble, trees)
     return ensemble

@@ -166,14 +166,15 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
         X, y = validate_data(self, X, y, dtype=np.float32, order="C")
         check_classification_targets(y)
         weight = check_weights(sample_weight, X)
+        rows = named_rows(given, X)
         self.estimator_ = fit_or_unwrap(
             self.estimator,
-            named_rows(given, X),
+            rows,
             y,
             None if sample_weight is None else weight,
             default=RandomForestClassifier(random_state=self.random_state),
         )
-        forest = Model.of(self.estimator_, classifier=True).forest
+        forest = Model.of(self.estimator_, classifier=True, rows=rows).forest
         self.classes_ = forest.classes
         report(self, f"ensemble of {forest.n_trees} trees is ready")
         used = weight > 0

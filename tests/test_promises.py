@@ -1,0 +1,53 @@
+"""What is said of a few random models is so; ``python -m benchmarks promises`` asks thousands."""
+
+import collections
+
+import numpy as np
+import pytest
+from random_models import FAMILIES, ask, draw
+from what_is_said import asked, look
+
+for package in ("xgboost", "lightgbm", "treelite", "skl2onnx", "onnxruntime"):
+    pytest.importorskip(package)
+
+SEEDS = [seed for seed in range(42) if seed not in (6, 16)]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_what_is_said_of_random_models(part):
+    outcomes = [(seed, outcome) for seed in SEEDS[part::4] for outcome in look(seed)]
+    assert [found for found in outcomes if found[1].state == "failed"] == []
+    states = collections.Counter(outcome.state for _, outcome in outcomes)
+    assert states["answered"] > states["refused"]
+
+
+def test_a_seed_draws_the_same_model():
+    first, again = draw(7), draw(7)
+    np.testing.assert_array_equal(ask(first.model, first.X), ask(again.model, again.X))
+    assert look(7) == look(7)
+
+
+def test_many_families_are_drawn():
+    found = {case.name for case in map(draw, range(150)) if not isinstance(case, str)}
+    assert len(found) > len(FAMILIES) / 2
+
+
+@pytest.mark.parametrize("question", ["born_again", "faithful", "verify", "agreement"])
+def test_a_wrong_answer_is_found(question, monkeypatch):
+    """The fuzz can fail: where the model is asked, every label is turned round."""
+
+    def lying(model, table, method="predict"):
+        answers = ask(model, table, method)
+        if method == "predict" and model is case.model:
+            return case.model.classes_[::-1][np.searchsorted(case.model.classes_, answers)]
+        return answers
+
+    found = 0
+    for seed in range(30):
+        case = draw(seed, "gradient, exponential")
+        with monkeypatch.context() as patch:
+            patch.setattr("what_is_said.ask", lying)
+            patch.setattr("random_models.ask", lying)
+            state, detail = asked(question, case, np.random.default_rng(seed))
+            found += state == "failed" and detail.startswith("Broken")
+    assert found > 10
