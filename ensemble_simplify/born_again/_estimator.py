@@ -88,7 +88,7 @@ ADVICE_POINTS = 1e9
 NEAR_EFFORT = 0.125
 # Forecast of the seconds to write a tree near training rows, for each tree of the ensemble: most
 # are for the probabilities of leaves that no row reaches.
-WRITING_SECONDS = 4e-3
+WRITING_SECONDS = 8e-3
 WRITING_SHARE = 0.3  # Share of a time limit that may be reserved for writing.
 # Forecast of the seconds to set the probabilities of leaves, for each row and tree.
 VOTE_SECONDS = 3e-8

@@ -57,8 +57,9 @@ class Effort:
     # Share of a time limit for the tree: half for looking ahead, half for searching again.
     tree_share: float = 0.5
     path_share: float = 0.2  # Share of a time limit for the path of exceptions,
-    # and for the path without the rows that are held out. The rest is for bounds.
+    # and for the path without the rows that are held out. The rest is for bounds,
     aside_share: float = 0.1
+    count_share: float = 0.1  # and for counting exceptions on the path.
     # Grids of at most so many cells are solved exactly by dynamic programming,
     grid_cells: int = 1 << 16
     grid_points: float = 1e8  # if at most so many points are promised,
@@ -353,7 +354,8 @@ class LineSearch:
         self.leaves_bound = max(classes, trees.forced_splits() + 1)
         limited = np.isfinite(self.seconds)
         now = monotonic()
-        half = now + (self.at(1.0) - now) / 2 if limited else np.inf
+        end = self.at(1.0 if self.fronts is None else 1.0 - EFFORT.count_share)
+        half = now + (end - now) / 2 if limited else np.inf
         if self.leaves_bound < found:
             points = fooling_points(
                 near.cells,
@@ -370,7 +372,7 @@ class LineSearch:
         while prove and self.leaves_bound < found:
             # the last step is the proof; without a limit of time, of work
             work = np.inf if limited else budget - trees.work_done
-            fits, nodes = trees.prove(self.leaves_bound, work, self.at(1.0))
+            fits, nodes = trees.prove(self.leaves_bound, work, end)
             if fits is None:
                 break
             if fits:
