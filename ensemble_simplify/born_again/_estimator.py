@@ -88,7 +88,7 @@ ADVICE_POINTS = 1e9
 NEAR_EFFORT = 0.125
 # Forecast of the seconds to write a tree near training rows, for each tree of the ensemble: most
 # are for the probabilities of leaves that no row reaches.
-WRITING_SECONDS = 4e-3
+WRITING_SECONDS = 8e-3
 WRITING_SHARE = 0.3  # Share of a time limit that may be reserved for writing.
 # Forecast of the seconds to set the probabilities of leaves, for each row and tree.
 VOTE_SECONDS = 3e-8
@@ -220,16 +220,21 @@ class BornAgainClassifier(
         agreement on a fifth of the training rows, of a tree of this size that was found without
         them.
     n_points_ : int, float or None
-        With `max_changes` (else None, like `n_exceptions_` and `path_`), the promised points:
-        distinct rows, and cells that differ from a row in at most so many features. A point near
-        several rows counts for each. A training row that the ensemble answers otherwise than what
-        float32 makes of it is one more point.
+        With `max_changes` (else None, like `seen_share_`, `n_exceptions_`, `path_`), the promised
+        points: distinct rows, and cells that differ from a row in at most so many features. A point
+        near several rows counts for each. A training row that the ensemble answers otherwise than
+        what float32 makes of it is one more point.
+    seen_share_ : float or None
+        The share of `n_points_` whose answers were looked at: 1 unless `time_limit` came first.
+        Points outside `domain` are among those that were not.
     n_rows_ : int
         The training rows of positive weight.
     n_exceptions_ : int or None
         With `max_changes`, how many of the `n_points_` the tree answers otherwise. Without
         `tolerance` and `max_leaf_nodes`, these are training rows that are finer than float32: see
-        Notes.
+        Notes. Where `time_limit` ended the search of a tree for ``max_changes=0`` or 1 (with a
+        ``ConvergenceWarning``), there can be others, and points that were not looked at by then
+        count, too: there are no more exceptions than this.
     n_row_exceptions_ : int
         How many of the `n_rows_` training rows, as they were given, the tree answers otherwise than
         the ensemble itself.
@@ -266,7 +271,8 @@ class BornAgainClassifier(
         (``method="auto"``), if with `max_changes` no tree was proven smallest
         (``method="exact"``) or there are too many points, or a parameter is out of range.
     TimeLimitError
-        If no tree with the ensemble's function was found within `time_limit`.
+        If no tree with the ensemble's function was found within `time_limit`. With
+        ``max_changes=0`` or 1 the best tree so far is returned instead, with its exceptions.
 
     See Also
     --------
@@ -431,7 +437,7 @@ class BornAgainClassifier(
             kept = cells[counted], weight[counted], finer
             self._fit_near(problem, training, *kept, seconds, rng)
             return self
-        for name in ("n_points_", "n_exceptions_", "path_"):
+        for name in ("n_points_", "seen_share_", "n_exceptions_", "path_"):
             setattr(self, name, None)
         seconds = self._seconds_left(begin, forest, len(X))
         found = self._search(problem, cells[counted], rng, seconds)
@@ -459,6 +465,7 @@ class BornAgainClassifier(
         """Find and write a tree that keeps the promise near the training rows, and its path."""
         search = self._search_near(problem, cells, weight, finer, seconds, rng)
         self.n_points_ = _whole(search.n_points) + len(finer.rows)
+        self.seen_share_ = 1.0 - search.n_unseen / self.n_points_
         self.n_cells_, self.n_regions_ = _cells(problem.trees.shape), n_regions(problem.axes.shape)
         steps = search.path()
         self.path_ = path_bunch(steps, finer)
@@ -474,10 +481,28 @@ class BornAgainClassifier(
                 f"{self.n_leaves_} leaves, and {self.n_leaves_lower_bound_} leaves are needed at "
                 "least. Use method='auto', or raise time_limit."
             )
+        if self.path_.weighted_share[-1]:
+            self._tell_of_exceptions(search.n_unseen)
         report(
             self,
             f"{self.n_leaves_} leaves, {self.n_exceptions_:,} of {self.n_points_:,} points "
-            f"otherwise ({self.n_row_exceptions_} training rows)",
+            f"otherwise or not looked at ({self.n_row_exceptions_} training rows)",
+        )
+
+    def _tell_of_exceptions(self, n_unseen):
+        """Warn that a limit left exceptions, or points that were not looked at."""
+        counted = (
+            f"Of the {self.n_points_:,} promised points, the tree of leaves={self.n_leaves_} "
+            f"answers {self.n_exceptions_ - n_unseen:,} otherwise"
+        )
+        if n_unseen:
+            # rounded down: not all were looked at
+            share = np.floor(1000.0 * self.seen_share_) / 10.0
+            counted += f", and {n_unseen:,} more were not looked at (seen: {share:.1f} %)"
+        warn_out_of_time(
+            f"time_limit={self.time_limit} seconds ended the search before a tree was found that "
+            f"keeps the promise of max_changes={self.max_changes}. {counted}. All of these count "
+            "in n_exceptions_. Raise time_limit, or use fewer rows or max_changes=0."
         )
 
     def _search_near(self, problem, cells, weight, finer, seconds, rng):
@@ -533,7 +558,9 @@ class BornAgainClassifier(
         bound = self._bounds[0] if path.weighted_share[place] == 0 else self._bounds[1]
         self.n_leaves_lower_bound_ = min(bound, self.n_leaves_)
         self.depth_lower_bound_ = (self.n_leaves_lower_bound_ - 1).bit_length()
-        optimal = self.n_leaves_ == self.n_leaves_lower_bound_
+        # a limit can end the search before there is a tree with the promise
+        is_kept = path.weighted_share[-1] == 0
+        optimal = is_kept and self.n_leaves_ == self.n_leaves_lower_bound_
         self.status_ = "optimal" if optimal else "feasible"
         nodes, rng = problem.axes.decode(tree.nodes), np.random.RandomState(self._seed)
         rows = training.rows.astype(np.float64)
@@ -778,7 +805,8 @@ class BornAgainClassifier(
             Where the tree is promised to answer as the ensemble. Without `max_changes`: on all
             rows inside `domain`. With it: on the rows that no split of the ensemble tells from a
             point that differs from some training row in at most that many features. If
-            `tolerance` or `max_leaf_nodes` allow exceptions, these are among the rows covered.
+            `tolerance`, `max_leaf_nodes` or `time_limit` left exceptions, these are among the rows
+            covered.
         """
         given = X
         X, inside = promised_rows(self, X)

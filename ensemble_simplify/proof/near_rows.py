@@ -256,7 +256,7 @@ def _common(labels, numbers):
     return numbers[np.minimum(labels, len(numbers) - 1)]
 
 
-_OF_ROWS = ("cells", "weights", "labels", "own_first", "own_last", "own_joined")
+_OF_ROWS = ("cells", "weights", "labels", "own_first", "own_last", "own_joined", "seen")
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +279,8 @@ class Neighbourhood:
         Run of one class that holds the row, on each of its lines: first and last cell.
     own_joined : uint8 array of shape (n_rows, n_axes)
         Whether the cell before this run has another class (0: none, or free).
+    seen : bool array of shape (n_rows,)
+        Whether the lines of a row were looked at. Of others, only the row's own cell is there.
     runs : int32 array of shape (n_runs, 6)
         The other runs of one class on lines: row, axis, first and last cell, class, and whether
         the cell before the first has another class.
@@ -291,37 +293,52 @@ class Neighbourhood:
     own_first: np.ndarray
     own_last: np.ndarray
     own_joined: np.ndarray
+    seen: np.ndarray
     runs: np.ndarray
 
     @classmethod
-    def of(cls, lines, cells, max_changes, weights=None, deadline=np.inf):
+    def of(cls, lines, cells, max_changes, weights=None, deadline=np.inf, rng=None):
         """The neighbourhood of rows: their cells, inside the domain, and weights (None: 1).
 
-        At most one change is allowed. Raises `Stopped` when the deadline has passed.
+        At most one change is allowed. When the deadline has passed, `Stopped` is raised; or, with
+        `rng`, rows are looked at in random order, and the lines of those that remain are left out.
         """
         first, place = distinct_rows(cells)
         cells = np.ascontiguousarray(cells[first], dtype=np.int32)
         weights = np.bincount(place, weights, len(cells)).astype(np.float64)
         own_first, own_last = cells.copy(), cells.copy()
-        joined, runs = np.zeros(cells.shape, dtype=np.uint8), np.empty((0, 6), dtype=np.int32)
+        joined, none = np.zeros(cells.shape, dtype=np.uint8), np.empty((0, 6), dtype=np.int32)
+        seen = np.zeros(len(cells), dtype=bool)
         if max_changes == 0:
             labels = _common(lines.classes_of(cells), range(lines.n_classes))
-            return cls(0, cells, weights, labels, own_first, own_last, joined, runs)
+            return cls(0, cells, weights, labels, own_first, own_last, joined, ~seen, none)
         labels = np.empty(len(cells), dtype=np.int32)
-        found = []
-        for part, on_lines in lines.batches(cells, deadline):
-            own = on_lines[np.arange(len(on_lines)), lines.first[0] + cells[part, 0]]
-            labels[part] = _common(own, range(lines.n_classes))
-            runs, joined[part] = find_runs(
-                on_lines, cells[part], lines.first, own_first[part], own_last[part]
-            )
-            runs[:, 0] += part.start
-            found.append(runs)
-        return cls(1, cells, weights, labels, own_first, own_last, joined, np.concatenate(found))
+        order = np.arange(len(cells)) if rng is None else rng.permutation(len(cells))
+        found = [none]
+        try:
+            for part, on_lines in lines.batches(cells[order], deadline):
+                rows = order[part]
+                own = on_lines[np.arange(len(rows)), lines.first[0] + cells[rows, 0]]
+                labels[rows] = _common(own, range(lines.n_classes))
+                first, last = own_first[rows], own_last[rows]
+                runs, joined[rows] = find_runs(on_lines, cells[rows], lines.first, first, last)
+                own_first[rows], own_last[rows], seen[rows] = first, last, True
+                runs[:, 0] = rows[runs[:, 0]]
+                found.append(runs)
+        except Stopped:
+            if rng is None:
+                raise
+            labels[~seen] = _common(lines.classes_of(cells[~seen]), range(lines.n_classes))
+        runs = np.concatenate(found)
+        runs = np.ascontiguousarray(runs[np.argsort(runs[:, 0], kind="stable")])
+        return cls(1, cells, weights, labels, own_first, own_last, joined, seen, runs)
 
     @cached_property
     def n_points(self):
-        """Rows and cells that differ from a row on one axis; of several rows, for each."""
+        """Rows and cells, of lines looked at, that differ from a row on one axis.
+
+        A cell counts for each row near it.
+        """
         inside = self.labels >= 0
         own = (self.own_last - self.own_first)[inside].sum(dtype=np.int64)
         other = (self.runs[:, 3] - self.runs[:, 2] + 1).sum(dtype=np.int64)

@@ -5,6 +5,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from efforts import set_effort
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.ensemble import (
@@ -20,6 +21,9 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import small_data
 
 from ensemble_simplify import BornAgainClassifier, TimeLimitError, verify
+from ensemble_simplify.born_again.near import _line_search
+from ensemble_simplify.grid import Stopped, float32_floor
+from ensemble_simplify.proof import Lines, near_rows
 
 
 def trees_of(model):
@@ -306,11 +310,89 @@ def test_exact_or_an_error():
 def test_no_tree_in_time():
     X, y = load_digits(return_X_y=True)
     forest = FrozenEstimator(RandomForestClassifier(20, random_state=0).fit(X, y))
-    for max_changes in (1, 2):
-        model = BornAgainClassifier(forest, max_changes=max_changes, time_limit=1e-3)
-        with pytest.raises(TimeLimitError, match="smaller max_changes"):
-            model.fit(X, y)
-        assert not hasattr(model, "decision_tree_")
+    model = BornAgainClassifier(forest, max_changes=2, time_limit=1e-3)
+    with pytest.raises(TimeLimitError, match="smaller max_changes"):
+        model.fit(X, y)
+    assert not hasattr(model, "decision_tree_")
+
+
+def cells_near(forest, X):
+    """A point in every cell that differs from the cell of a row on at most one axis."""
+    trees = [tree.tree_ for tree in forest.estimators_]
+    feature = np.concatenate([tree.feature for tree in trees])
+    threshold = float32_floor(np.concatenate([tree.threshold for tree in trees])).astype(np.float32)
+    X, points = X.astype(np.float32), []
+    cuts = [np.unique(threshold[feature == j]) for j in range(X.shape[1])]
+    codes = [np.searchsorted(own, X[:, j]) for j, own in enumerate(cuts)]
+    for row in X[np.unique(np.column_stack(codes), axis=0, return_index=True)[1]]:
+        points.append(row[None])
+        for j, own in enumerate(cuts):
+            values = np.append(own, np.nextafter(own[-1:], np.float32(np.inf)))
+            line = np.repeat(row[None], len(values), axis=0)
+            line[:, j] = values
+            points.append(np.delete(line, np.searchsorted(own, row[j]), axis=0))
+    return np.concatenate(points)
+
+
+@pytest.mark.parametrize("n_batches", [0, 1, 7])
+def test_points_that_were_not_looked_at_count_as_exceptions(n_batches, monkeypatch):
+    """The best tree so far, and no exception that is not counted."""
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    points, done, plain = cells_near(forest, X), [], Lines.labels
+
+    def labels(self, cells, *args):
+        done.append(len(cells))
+        if len(done) > n_batches:
+            raise Stopped
+        return plain(self, cells, *args)
+
+    monkeypatch.setattr(Lines, "labels", labels)
+    monkeypatch.setattr(near_rows, "BATCH_CELLS", 400)
+    model = BornAgainClassifier(FrozenEstimator(forest), max_changes=1, time_limit=1)
+    with pytest.warns(ConvergenceWarning, match="not looked at"):
+        model.fit(X, y)
+    n_seen = sum(done[:n_batches])
+    assert model.n_points_ == len(points)
+    n_rows = len(np.unique(model._promise.training.cells, axis=0))
+    assert model.seen_share_ == pytest.approx(
+        (n_rows + n_seen * (len(points) / n_rows - 1)) / len(points)
+    )
+    wrong = model.predict(points) != forest.predict(points)
+    n_unseen = round((1 - model.seen_share_) * len(points))
+    assert max(wrong.sum(), n_unseen) <= model.n_exceptions_
+    assert model.n_row_exceptions_ == (model.predict(X) != forest.predict(X)).sum() == 0
+    assert model.status_ == "feasible"
+    assert model.path_.n_exceptions[0] >= model.path_.n_exceptions[-1] == model.n_exceptions_
+    for i, n_leaves in enumerate(model.path_.n_leaves):
+        other = model.at(n_leaves=int(n_leaves))
+        wrong = other.predict(points) != forest.predict(points)
+        assert n_unseen <= other.n_exceptions_ == model.path_.n_exceptions[i]
+        assert wrong.sum() <= other.n_exceptions_
+
+
+def test_all_points_were_looked_at():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    model = BornAgainClassifier(FrozenEstimator(forest), max_changes=1, random_state=0).fit(X, y)
+    assert model.n_points_ == len(cells_near(forest, X))
+    assert model.seen_share_ == 1
+    assert model.n_exceptions_ == 0
+
+
+def test_a_tree_that_was_not_finished(monkeypatch):
+    """Where the first tree does not come to an end, its exceptions are counted."""
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    points = cells_near(forest, X)
+    # all the time for the classes of points, and none for trees
+    set_effort(monkeypatch, _line_search, label_share=1e6, tree_share=-1e6)
+    model = BornAgainClassifier(FrozenEstimator(forest), max_changes=1, time_limit=1)
+    with pytest.warns(ConvergenceWarning, match="ended the search"):
+        model.fit(X, y)
+    assert model.seen_share_ == 1
+    assert model.n_exceptions_ == (model.predict(points) != forest.predict(points)).sum() > 0
+    assert model.status_ == "feasible"
 
 
 def test_too_many_points_need_a_time_limit():

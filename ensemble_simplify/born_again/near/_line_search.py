@@ -52,11 +52,14 @@ class Effort:
     n_prices: int = 12  # Number of prices of a leaf on the path of exceptions.
     # The first and the last price, as shares of the weight of all points.
     prices: tuple = (1 / 8, 1 / 30_000)
+    # Share of a time limit for the classes of points of one change.
+    label_share: float = 0.4
     # Share of a time limit for the tree: half for looking ahead, half for searching again.
     tree_share: float = 0.5
     path_share: float = 0.2  # Share of a time limit for the path of exceptions,
-    # and for the path without the rows that are held out. The rest is for bounds.
+    # and for the path without the rows that are held out. The rest is for bounds,
     aside_share: float = 0.1
+    count_share: float = 0.1  # and for counting exceptions on the path.
     # Grids of at most so many cells are solved exactly by dynamic programming,
     grid_cells: int = 1 << 16
     grid_points: float = 1e8  # if at most so many points are promised,
@@ -90,10 +93,11 @@ class PathTree:
 
     nodes: np.ndarray
     n_leaves: int
-    n_exceptions: int  # promised points on which it differs, the rows' cells among them
+    # promised points, the rows' cells among them, on which it differs or that were not looked at
+    n_exceptions: int
     n_row_exceptions: int  # training rows on which it differs
     weighted_share: float  # share of the weight of all points on which it differs
-    # the same without the rows, each point by the number of rows that hold its changed value
+    # the same of points looked at without the rows, each by the rows that hold its changed value
     held_share: float
     agreement: float  # share of held-out rows on which it agrees; NaN if none were
 
@@ -108,8 +112,9 @@ class LineSearch:
     `near` holds the points of at most one change, and whatever cells were added; `nodes` the
     smallest tree so far that keeps the promise, of which none has fewer leaves than
     `leaves_bound`; `counts` the rows in each distinct cell; `fronts` trees with exceptions, for all
-    rows and for those that are not kept aside, or None. `finer` are rows that the ensemble answers
-    otherwise than their cells, which count for the agreement.
+    rows and for those that are not kept aside, or None. With at most one change, a limit can leave
+    points that were not looked at, `n_unseen` of them, and a tree with exceptions. `finer` are rows
+    that the ensemble answers otherwise than their cells, which count for the agreement.
     """
 
     def __init__(
@@ -141,12 +146,22 @@ class LineSearch:
         self.check_memory(cells[first])
         if self.n_points > EFFORT.max_points and not np.isfinite(seconds):
             raise TooManyPoints(self.n_points)
+        partly = max_changes == 1 and np.isfinite(seconds)
         try:
-            self.near = Neighbourhood.of(lines, cells, min(max_changes, 1), weights, self.at(1.0))
+            self.near = Neighbourhood.of(
+                lines,
+                cells,
+                min(max_changes, 1),
+                weights,
+                self.at(EFFORT.label_share if partly else 1.0),
+                rng if partly else None,
+            )
         except Stopped:
             raise NoTreeInTime from None
+        # what was not looked at: cells that differ from a row on one axis, outside the domain, too
+        self.n_unseen = int((~self.near.seen).sum() * (sum(shape) - len(shape)))
         if max_changes <= 1:
-            self.n_points = self.near.n_points
+            self.n_points = self.near.n_points + self.n_unseen
         self.rows = self.near.cells
         self.report(
             f"{len(self.rows)} distinct rows, {self.n_points:,.0f} points within "
@@ -182,10 +197,13 @@ class LineSearch:
 
     def find(self):
         """Find a small tree that keeps the promise."""
-        if n_cells(self.shape) <= EFFORT.grid_cells and self.n_points <= EFFORT.grid_points:
+        small = n_cells(self.shape) <= EFFORT.grid_cells and self.n_points <= EFFORT.grid_points
+        if small and not self.n_unseen:
             self.solve_on_grid()
         if self.nodes is None and self.max_changes <= 1:
-            self.nodes = self.improved_tree(self.first_tree(), self.at(EFFORT.tree_share))
+            self.nodes = self.first_tree()
+            if self.wrong_weight(self.nodes) < 1.0:
+                self.nodes = self.improved_tree(self.nodes, self.at(EFFORT.tree_share))
         elif self.nodes is None:
             self.find_beyond()
         self.report(f"{n_leaves(self.nodes)} leaves")
@@ -230,10 +248,19 @@ class LineSearch:
                     labels[place] = found[walked, first[a] : first[a + 1]]
         return labels.reshape(self.shape)
 
+    def wrong_weight(self, nodes):
+        """Weight of the points at hand that a tree gets wrong."""
+        return self.trees().wrong_weight(nodes)
+
     def first_tree(self):
-        """A tree that gets all points at hand right, at once."""
-        trees = self.trees()
-        cost, nodes = trees.find(NO_ERRORS, deadline=self.at(1.0))
+        """A tree that gets all points at hand right, at once.
+
+        Where the time does not suffice, and exceptions can be counted, it gets some wrong.
+        """
+        trees, counted = self.trees(), self.max_changes <= 1
+        cost, nodes = trees.find(NO_ERRORS, deadline=self.at(EFFORT.tree_share if counted else 1.0))
+        if cost >= 1.0 and counted:
+            return nodes
         if cost >= 1.0:
             raise NoTreeInTime
         better, found = trees.find(
@@ -327,7 +354,8 @@ class LineSearch:
         self.leaves_bound = max(classes, trees.forced_splits() + 1)
         limited = np.isfinite(self.seconds)
         now = monotonic()
-        half = now + (self.at(1.0) - now) / 2 if limited else np.inf
+        end = self.at(1.0 if self.fronts is None else 1.0 - EFFORT.count_share)
+        half = now + (end - now) / 2 if limited else np.inf
         if self.leaves_bound < found:
             points = fooling_points(
                 near.cells,
@@ -344,7 +372,7 @@ class LineSearch:
         while prove and self.leaves_bound < found:
             # the last step is the proof; without a limit of time, of work
             work = np.inf if limited else budget - trees.work_done
-            fits, nodes = trees.prove(self.leaves_bound, work, self.at(1.0))
+            fits, nodes = trees.prove(self.leaves_bound, work, end)
             if fits is None:
                 break
             if fits:
@@ -393,13 +421,15 @@ class LineSearch:
         for m in spread(front.sizes()):
             nodes = front.tree(m)
             n_wrong, rows_wrong, weight = trees.wrong(nodes, self.counts, before)
+            wrong = float(front.errors[min(m, len(front.errors)) - 1])
             steps.append(
                 PathTree(
                     nodes,
                     n_leaves(nodes),
-                    n_wrong,
+                    # points that were not looked at count as exceptions
+                    n_wrong + self.n_unseen,
                     rows_wrong,
-                    float(front.errors[min(m, len(front.errors)) - 1] / total),
+                    (wrong + self.n_unseen) / (total + self.n_unseen),
                     weight / held if held else 0.0,
                     self.agreement_aside(m),
                 )
@@ -489,7 +519,10 @@ def forecast_near(lines, shape, cells, max_changes, *, seconds, rng):
             rng=rng,
             report=lambda message: None,
         )
-        return n_leaves(search.first_tree())
+        nodes = search.first_tree()
+        if search.n_unseen or search.wrong_weight(nodes) >= 1.0:
+            return None
+        return n_leaves(nodes)
     except NoTreeInTime:
         return None
 

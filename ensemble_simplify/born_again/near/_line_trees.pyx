@@ -40,6 +40,8 @@ from ensemble_simplify._typedefs cimport (
 cdef enum:
     # Units of work between two looks at the clock.
     POLL = 1 << 20
+    # Up to so many cells on all axes, weights are kept, and forgotten, for every cell.
+    DENSE = 16384
     # Leaves of subtrees that are searched in full now and then.
     SMALL = 7
 
@@ -125,6 +127,12 @@ cdef class LineTrees:
         vector[float64_t] mass
         vector[float64_t] change
         vector[uint8_t] event
+        # of each axis of the region, the first cell and those with an event, in order, from
+        # `first` of the axis on
+        vector[int32_t] marks
+        vector[intp_t] n_marks
+        # whether cells are so many that only those with an event are looked at
+        bint is_sparse
         vector[float64_t] total, left, running
         vector[double] reach
         vector[Subset *] pool
@@ -174,6 +182,9 @@ cdef class LineTrees:
         self.mass.resize(n * n_classes)
         self.change.resize((n + 1) * n_classes)
         self.event.resize(n + 1)
+        self.marks.resize(n + 1)
+        self.n_marks.resize(self.n_axes)
+        self.is_sparse = n > DENSE
         self.total.resize(n_classes)
         self.left.resize(n_classes)
         self.running.resize(n_classes)
@@ -279,8 +290,12 @@ cdef class LineTrees:
         cdef intp_t here = self.first[axis] + at
         self.mass[here * self.n_classes + label] += weight
         # a split may be worth its while just below or just above
-        self.event[here] = 1
-        self.event[here + 1] = 1
+        if self.is_sparse:
+            self.mark(part, axis, at)
+            self.mark(part, axis, at + 1)
+        else:
+            self.event[here] = 1
+            self.event[here + 1] = 1
 
     cdef inline void add_run(
         self, const Subset *part, intp_t axis, int32_t lo, int32_t hi, int32_t label
@@ -289,29 +304,79 @@ cdef class LineTrees:
         self.change[here * self.n_classes + label] += 1.0
         if hi < part.hi[axis]:
             self.change[after * self.n_classes + label] -= 1.0
-        self.event[here] = 1
-        self.event[after] = 1
+        if self.is_sparse:
+            self.mark(part, axis, lo)
+            self.mark(part, axis, hi + 1)
+        else:
+            self.event[here] = 1
+            self.event[after] = 1
+
+    cdef inline void mark(self, const Subset *part, intp_t axis, int32_t at) noexcept nogil:
+        """Note that weights change at a cell, unless it is beyond the region."""
+        cdef intp_t here = self.first[axis] + at
+        if at <= part.hi[axis] and not self.event[here]:
+            self.event[here] = 1
+            self.marks[self.first[axis] + self.n_marks[axis]] = at
+            self.n_marks[axis] += 1
+
+    cdef void forget(self, const Subset *part) noexcept nogil:
+        """Forget all weights of before, at least inside a region."""
+        cdef intp_t a, i, k, begin, end, n_classes = self.n_classes
+        for a in range(self.n_axes):
+            begin, end = self.first[a] + part.lo[a], self.first[a] + part.hi[a] + 1
+            self.work += <double> ((end - begin) * n_classes)
+            if not self.is_sparse:
+                for i in range(begin * n_classes, end * n_classes):
+                    self.mass[i] = 0.0
+                    self.change[i] = 0.0
+                for i in range(begin, end):
+                    self.event[i] = 0
+                continue
+            for k in range(self.n_marks[a]):
+                end = self.first[a] + self.marks[self.first[a] + k]
+                self.event[end] = 0
+                for i in range(end * n_classes, (end + 1) * n_classes):
+                    self.mass[i] = 0.0
+                    self.change[i] = 0.0
+            self.n_marks[a] = 0
+            self.mark(part, a, part.lo[a])
+
+    cdef void sort_marks(self, const Subset *part, intp_t a) noexcept nogil:
+        """Bring the marks of an axis into their order."""
+        cdef:
+            int32_t p
+            intp_t n = 0
+            int32_t *marks = self.marks.data() + self.first[a]
+            const uint8_t *event = self.event.data() + self.first[a]
+        if self.is_sparse:
+            sort(marks, marks + self.n_marks[a])
+            return
+        marks[0] = part.lo[a]
+        n = 1
+        for p in range(part.lo[a] + 1, part.hi[a] + 1):
+            marks[n] = p
+            n += event[p]
+        self.n_marks[a] = n
+
+    cdef inline void begin_axis(self) noexcept nogil:
+        cdef intp_t c
+        for c in range(self.n_classes):
+            self.left[c] = 0.0
+            self.running[c] = 0.0
 
     cdef void count(self, const Subset *part) noexcept nogil:
         """Weigh the classes of a subset on every axis.
 
-        O((stars + runs) * axes + cells of the region's axes * classes).
+        O((stars + runs) * axes * classes), and a sort or a look at each cell of the region's axes.
         """
         cdef:
-            intp_t i, a, begin, end, n_classes = self.n_classes
+            intp_t i, a, n_classes = self.n_classes
             int32_t star, lo, hi, label
             double weight
             Run run
         for i in range(n_classes):
             self.total[i] = 0.0
-        for a in range(self.n_axes):
-            begin, end = self.first[a] + part.lo[a], self.first[a] + part.hi[a] + 1
-            self.work += <double> ((end - begin) * n_classes)
-            for i in range(begin * n_classes, end * n_classes):
-                self.mass[i] = 0.0
-                self.change[i] = 0.0
-            for i in range(begin, end):
-                self.event[i] = 0
+        self.forget(part)
         for i in range(<intp_t> part.stars.size()):
             star = part.stars[i]
             label = self.labels[star]
@@ -363,8 +428,9 @@ cdef class LineTrees:
     cdef void score_splits(self, const Subset *part) noexcept nogil:
         """All splits that part points, with their scores, less is better; after `count`."""
         cdef:
-            intp_t a, c, n_classes = self.n_classes
+            intp_t a, c, i, n_steps, n_classes = self.n_classes
             int32_t p
+            const int32_t *marks = NULL
             const float64_t *mass
             const float64_t *change
             double n_left, most_left, most_right
@@ -374,17 +440,26 @@ cdef class LineTrees:
         for a in range(self.n_axes):
             if part.lo[a] == part.hi[a]:
                 continue
-            for c in range(n_classes):
-                self.left[c] = 0.0
-                self.running[c] = 0.0
+            self.begin_axis()
             split.axis = <int32_t> a
-            for p in range(part.lo[a], part.hi[a]):
+            n_steps = part.hi[a] - part.lo[a]
+            if self.is_sparse:
+                self.sort_marks(part, a)
+                marks = self.marks.data() + self.first[a]
+                n_steps = self.n_marks[a] - 1
+            for i in range(n_steps):
+                p = part.lo[a] + <int32_t> i if not self.is_sparse else marks[i]
                 mass = &self.mass[(self.first[a] + p) * n_classes]
                 change = &self.change[(self.first[a] + p) * n_classes]
                 for c in range(n_classes):
                     self.running[c] += change[c]
                     self.left[c] += mass[c] + self.running[c]
-                if not self.event[self.first[a] + p + 1]:
+                if self.is_sparse:
+                    # on to the last cell before the next mark
+                    for c in range(n_classes):
+                        self.left[c] += (marks[i + 1] - 1 - p) * self.running[c]
+                    p = marks[i + 1] - 1
+                elif not self.event[self.first[a] + p + 1]:
                     continue
                 n_left = most_left = most_right = 0.0
                 for c in range(n_classes):
@@ -848,46 +923,58 @@ cdef class LineTrees:
         none has one above.
         """
         cdef:
-            intp_t c, n_classes = self.n_classes, n_left, n_right
-            int32_t p
+            intp_t c, i, n_classes = self.n_classes
+            intp_t n_steps = self.n_marks[a] if self.is_sparse else part.hi[a] - part.lo[a]
+            int32_t p, after
+            const int32_t *marks = self.marks.data() + self.first[a]
             const float64_t *mass
             const float64_t *change
         low[0] = part.lo[a] - 1
         high[0] = part.hi[a]
-        for c in range(n_classes):
-            self.left[c] = 0.0
-            self.running[c] = 0.0
-        for p in range(part.lo[a], part.hi[a]):
+        self.begin_axis()
+        for i in range(n_steps):
+            p = marks[i] if self.is_sparse else part.lo[a] + <int32_t> i
             mass = &self.mass[(self.first[a] + p) * n_classes]
             change = &self.change[(self.first[a] + p) * n_classes]
-            n_left = n_right = 0
             for c in range(n_classes):
                 self.running[c] += change[c]
                 self.left[c] += mass[c] + self.running[c]
-                n_left += self.left[c] > LITTLE
-                n_right += self.total[c] - self.left[c] > LITTLE
-            if n_left <= 1:
-                low[0] = p
-            if n_right <= 1 and p < high[0]:
-                high[0] = p
-        self.work += <double> ((part.hi[a] - part.lo[a]) * n_classes)
+            after = p + 1
+            if self.is_sparse:
+                after = marks[i + 1] if i + 1 < n_steps else part.hi[a]
+            # the classes left and right of a cut change at a mark, or at the last cell before one
+            if p < after:
+                self.note_ends(p, low, high)
+            if p < after - 1:
+                for c in range(n_classes):
+                    self.left[c] += (after - 1 - p) * self.running[c]
+                self.note_ends(after - 1, low, high)
+        self.work += <double> ((part.hi[a] - part.lo[a]) * self.n_classes)
+
+    cdef inline void note_ends(self, int32_t p, int32_t *low, int32_t *high) noexcept nogil:
+        """Take a cut for one of the ends of `pure_ends`."""
+        cdef intp_t c, n_left = 0, n_right = 0
+        for c in range(self.n_classes):
+            n_left += self.left[c] > LITTLE
+            n_right += self.total[c] - self.left[c] > LITTLE
+        if n_left <= 1:
+            low[0] = p
+        if n_right <= 1 and p < high[0]:
+            high[0] = p
 
     cdef uint64_t canonical(self, const Subset *part, vector[int32_t] &box) noexcept nogil:
         """The region without cells at its ends that tell nothing apart; after `count`."""
         cdef:
             intp_t a
             int32_t p
+            const int32_t *marks
             uint64_t code = 0
         box.clear()
         for a in range(self.n_axes):
-            p = part.lo[a]
-            while p < part.hi[a] and not self.event[self.first[a] + p + 1]:
-                p += 1
+            marks = self.marks.data() + self.first[a]
+            p = part.hi[a] if self.n_marks[a] == 1 else marks[1] - 1
             box.push_back(p)
-            p = part.hi[a]
-            while p > box.back() and not self.event[self.first[a] + p]:
-                p -= 1
-            box.push_back(p)
+            box.push_back(max(p, marks[self.n_marks[a] - 1]))
         for a in range(<intp_t> box.size()):
             code = scramble(code + <uint64_t> box[a] + <uint64_t> 0x9E3779B97F4A7C15)
         return code
@@ -925,6 +1012,8 @@ cdef class LineTrees:
         low.resize(self.n_axes)
         high.resize(self.n_axes)
         for a in range(self.n_axes):
+            if self.is_sparse:
+                self.sort_marks(part, a)
             self.pure_ends(part, a, &low[a], &high[a])
             if high[a] <= low[a]:
                 self.put_split(<int32_t> a, high[a], out)
@@ -937,6 +1026,9 @@ cdef class LineTrees:
             return 0
         if self.out_of_time():
             return -1
+        if not self.is_sparse:
+            for a in range(self.n_axes):
+                self.sort_marks(part, a)
         code = self.canonical(part, box)
         for i in range(<intp_t> self.known[code].size()):
             if self.known[code][i].box == box:
@@ -946,9 +1038,9 @@ cdef class LineTrees:
         # the cuts that part points, for each axis, while the weights are at hand
         cuts.clear()
         for a in range(self.n_axes):
-            for cut in range(part.lo[a], part.hi[a]):
-                if self.event[self.first[a] + cut + 1]:
-                    cuts.push_back(<int32_t> (self.first[a] + cut))
+            for i in range(1, self.n_marks[a]):
+                cut = self.marks[self.first[a] + i] - 1
+                cuts.push_back(<int32_t> (self.first[a] + cut))
         for a in range(self.n_axes):
             if self.stopped:
                 return -1
