@@ -135,6 +135,7 @@ class Inputs:
     high: np.ndarray
     whole: np.ndarray
     group: list
+    unseen: np.ndarray  # of columns: whether a gap is as good as a level that was never seen
 
     def inside(self, values):
         """Which rows count."""
@@ -142,7 +143,7 @@ class Inputs:
         found = np.ones(n, dtype=bool)
         for j, own in enumerate(values):
             absent = pd.isna(own)
-            found &= ~absent | self.gaps[j]
+            found &= ~absent | self.gaps[j] | self.unseen[j]
             if own.dtype != object:
                 known = np.where(absent, self.low[j] if np.isfinite(self.low[j]) else 0.0, own)
                 found &= absent | ((known >= self.low[j]) & (known <= self.high[j]))
@@ -160,8 +161,10 @@ def inputs(case, rng, near=False, plain=0.5):
     gaps = np.array([c.has_gaps for c in case.columns]) if near else np.zeros(n, dtype=bool)
     low, high, whole = np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n, dtype=bool)
     group, entries = [], {}
+    levels = np.array([column.dtype == "category" for column in case.columns])
+    unseen = levels & (levels.any() and case.takes("levels"))
     if rng.random() < plain:
-        return Inputs(None, gaps, low, high, whole, group)
+        return Inputs(None, gaps, low, high, whole, group, unseen)
     if rng.random() < 0.4 and case.takes("gaps"):
         gaps, entries["missing"] = np.ones(n, dtype=bool), "all"
     hot = [j for j, c in enumerate(case.columns) if c.group == 0]
@@ -186,7 +189,7 @@ def inputs(case, rng, near=False, plain=0.5):
             integers.append(names[j])
     entries.update(bounds=bounds, integers=integers)
     domain = Domain(**entries) if rng.random() < 0.7 else entries
-    return Inputs(domain, gaps, low, high, whole, group)
+    return Inputs(domain, gaps, low, high, whole, group, unseen)
 
 
 def chosen(values, kept):
@@ -526,8 +529,8 @@ def check_box(case, rng):
     inside = said(outcome.contains, table)
     label = np.full(int(inside.sum()), outcome.label, dtype=answers.dtype)
     hold_alike(answers[inside], label, _taken(table, inside), "inside of the box")
-    numbers = [j for j, own in enumerate(values) if own.dtype != object]
-    for j in numbers:
+    values = _columns_of(table)
+    for j in [j for j, own in enumerate(values) if own.dtype != object]:
         known = values[j][inside & ~np.isnan(values[j])]
         if case.rounds:
             known = known.astype(np.float32)
