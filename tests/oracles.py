@@ -342,10 +342,12 @@ def seconds(n_rows=600, seed=0):
 def with_later_thresholds(model):
     """A copy of a boosted model by histograms that is the same for numbers of float32, only.
 
-    Its thresholds of the first column come just before the next float32.
+    Its thresholds of the first column come just before the next float32. The model can be the last
+    step of a pipeline.
     """
     model = deepcopy(model)
-    for predictor in (tree for iteration in model._predictors for tree in iteration):
+    last = model[-1] if hasattr(model, "steps") else model
+    for predictor in (tree for iteration in last._predictors for tree in iteration):
         nodes = predictor.nodes
         first = (nodes["is_leaf"] == 0) & (nodes["feature_idx"] == 0)
         threshold = nodes["num_threshold"][first]

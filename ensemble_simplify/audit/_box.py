@@ -24,7 +24,10 @@ from ensemble_simplify.proof import Space, certify
 from ensemble_simplify.writing import number, one_line, percent, plain
 
 # Boxes that each proof may take, in rounds; then without limit.
-ROUNDS = (2_000, 10_000, 50_000, maxsize)
+ROUNDS = (2_000, 50_000, maxsize)
+# Where the first round leaves a proof open, all sides are moved at once: by this share of their way
+# first, with proofs of so many boxes.
+LEAST_SHARE, WIDE_BOXES = 2.0**-14, 50_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -330,13 +333,16 @@ class _Growth:
         _, self.last = audited.axes.whole
         # cells of other classes, which are in the way
         self.others = np.empty((0, len(self.last)), dtype=np.int32)
-        self.n_boxes = 0
+        self.n_boxes, self.gave_up = 0, False
 
     def run(self, order):
         """Free whole features in an order, then move single sides, until none can be."""
-        for self.limit in ROUNDS:
+        for limit in ROUNDS:
+            self.limit = limit
             for a in order:
                 self._free(a)
+            if self.gave_up and limit == ROUNDS[0]:
+                self._widen()
             for a in order:
                 for side in (0, 1):
                     self._extend(a, side)
@@ -344,7 +350,7 @@ class _Growth:
                 return
 
     def settled(self):
-        """Of each axis, whether no side can be moved: it ends, or a cell of another class is next."""
+        """Of each axis, whether no side can be moved: it ends, or another class is next."""
         axes = range(len(self.last))
         return np.array([self._reach(a, 0) == 0 == self._reach(a, 1) for a in axes])
 
@@ -354,6 +360,28 @@ class _Growth:
         slabs = [slab for slab in slabs if slab is not None]
         if not any(self._blocked(*slab) for slab in slabs) and all(map(self._holds, slabs)):
             self.lo[a], self.hi[a] = 0, self.last[a]
+
+    def _widen(self):
+        """Move all sides at once, each by the same share of its way, as far as a proof is quick.
+
+        Where proofs are so long that single sides take too much time, this is a fair box.
+        """
+        axes = range(len(self.last))
+        below, above = (np.array([self._reach(a, side) for a in axes]) for side in (0, 1))
+        own_lo, own_hi = self.lo, self.hi
+        share, step, is_rising = 0.0, LEAST_SHARE, True
+        while step >= max(LEAST_SHARE, share / 8) and share < 1.0:
+            wider = min(1.0, share + step)
+            slab = (
+                own_lo - (below * wider).astype(np.int32),
+                own_hi + (above * wider).astype(np.int32),
+            )
+            held = not self._blocked(*slab) and self._holds(slab, WIDE_BOXES)
+            if held:
+                (self.lo, self.hi), share = slab, wider
+            is_rising = is_rising and held
+            # twice as far each time; from the first failure on, by halves of the last step
+            step = share if is_rising else step / 2
 
     def _extend(self, a, side):
         """Move a side outwards as far as it goes."""
@@ -407,12 +435,14 @@ class _Growth:
             return room
         return int((at - self.hi[a] if side else self.lo[a] - at).min()) - 1
 
-    def _holds(self, slab):
+    def _holds(self, slab, limit=None):
         """Whether the cells of a slab have one class: proven, refuted by a cell, or None."""
         if monotonic() >= self.deadline:
             return None
-        held, cells, n_boxes = certify(self.space, *slab, self.deadline, self.limit)
+        limit = self.limit if limit is None else limit
+        held, cells, n_boxes = certify(self.space, *slab, self.deadline, limit)
         self.n_boxes += n_boxes
+        self.gave_up = self.gave_up or held is None
         if held is False:
             self.others = np.concatenate([self.others, cells[:1]])
         return held

@@ -55,6 +55,9 @@ class Verification:
         on such (pipelines; HistGradientBoosting and LightGBM beside a model that rounds). Then
         only the rows of `X` themselves, which the models were asked about, and inputs that
         float32 represents were compared. Otherwise, every finite input was.
+    row_dtype : str or None
+        Of pipelines that answer rows of float32 otherwise than the same numbers of float64: the
+        type of the rows that were compared. None: rows of any type are answered alike.
 
     Examples
     --------
@@ -81,6 +84,7 @@ class Verification:
     max_difference_bound: float | None = None
     reason: str | None = None
     finer: bool = False
+    row_dtype: str | None = None
 
     def __bool__(self):
         return self.equal is True
@@ -113,6 +117,7 @@ class Verification:
         where = "every finite input" if self.domain is None else "every input in the domain"
         if self.finer:
             where = "every input that float32 represents"
+            where += "" if self.row_dtype is None else f", given as {self.row_dtype}"
             where += "" if self.domain is None else ", in the domain,"
         if self.max_changes is None:
             return where.rstrip(",")

@@ -212,6 +212,7 @@ def verify(
         max_changes=max_changes,
         tolerance=tolerance,
         finer=any(forest.is_finer for forest in common_forests(models)),
+        row_dtype=table.row_dtype,
     )
 
 
@@ -222,7 +223,7 @@ def _shown(row, table, X):
     """
     table = table if X is None else table.like(X)
     plain = table.is_plain and len(set(table.dtypes or ())) < 2
-    return row if plain else table.decode(row[None])
+    return table.shown(row[None])[0] if plain else table.decode(row[None])
 
 
 def _tolerance(models, voting, atol, rtol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -192,12 +193,11 @@ def common_table(models, X=None):
             model.table = table
     if X is None:
         X = next((model.table for model in models if model.table.dtypes), None)
-    if X is None:
-        return table
-    for model in models:
-        model.take(X)
+    if X is not None:
+        for model in models:
+            model.take(X)
     if any(model.forest is not None and model.forest.table.by_dtype for model in models):
-        table = table.like(X)
+        table = replace(table if X is None else table.like(X), by_dtype=True)
     return table
 
 

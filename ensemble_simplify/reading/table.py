@@ -158,6 +158,15 @@ class Table:
         return any(own is None and kind is not None for own, kind in kinds)
 
     @property
+    def row_dtype(self):
+        """The type of the columns of numbers, in words, where the model minds; else None."""
+        if not self.by_dtype:
+            return None
+        kinds = zip(self.levels, self.dtypes or (None,) * len(self), strict=True)
+        found = {np.dtype(kind or np.float64).name for own, kind in kinds if own is None}
+        return " and ".join(sorted(found))
+
+    @property
     def highest(self):
         """Highest code of each column, as a float array; infinity where there are no levels."""
         return np.array(

@@ -27,7 +27,7 @@ from ensemble_simplify import (
     nearest_flip,
     sufficient_box,
 )
-from ensemble_simplify.audit import _sets
+from ensemble_simplify.audit import _box, _sets
 from ensemble_simplify.audit._flip import _Search
 from ensemble_simplify.audit._monotone import _PairSearch
 from ensemble_simplify.grid.domain import read_domain
@@ -446,6 +446,62 @@ def test_what_is_known_of_flips_when_the_time_is_up(monkeypatch):
     assert flip.row is None
     assert flip.n_changes_lower_bound == 2
     assert "none of fewer than 2 flips" in repr(flip)
+
+
+def true_share(truth, box):
+    """Share of the features with cut points, of which no side can be moved: by brute force."""
+    inside, settled = box.contains(truth.rows), []
+    for j, cuts in enumerate(truth.cuts):
+        if not len(cuts):
+            continue
+        own, sides = np.array(truth.values[j]), []
+        for low, high in ((True, False), (False, True)):
+            grown = replace(box, low=box.low.copy(), high=box.high.copy())
+            further = own[own <= box.low[j]] if low else own[own > box.high[j]]
+            if low and further.size:
+                grown.low[j] = np.nextafter(further.max(), -np.inf)
+            if high and further.size:
+                grown.high[j] = further.min()
+            more = grown.contains(truth.rows) & ~inside
+            sides.append(not further.size or (truth.labels[more] != box.label).any())
+        settled.append(all(sides))
+    return np.mean(settled)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_box_that_is_not_maximal_says_in_which_share_of_the_features(seed, monkeypatch):
+    model, rows = with_far_rows(seed)
+    truth, shares = Truth(model), []
+    # proofs are given up at once, and sides moved together
+    monkeypatch.setattr(_box, "ROUNDS", (2,))
+    monkeypatch.setattr(_box, "LEAST_SHARE", 0.3)
+    for wide in (1, 1000):
+        monkeypatch.setattr(_box, "WIDE_BOXES", wide)
+        for row in rows:
+            box = sufficient_box(model, row)
+            inside = box.contains(truth.rows)
+            assert set(truth.labels[inside]) == {box.label}
+            assert box.contains([row]).all()
+            assert 0.0 <= box.maximal_share <= true_share(truth, box)
+            assert box.maximal == (box.maximal_share == 1.0)
+            assert box.maximal or "proven maximal in" in repr(box)
+            shares.append(box.maximal_share)
+    assert min(shares) < 1.0
+    monkeypatch.setattr(_box, "ROUNDS", (2, 10**9))
+    for row in rows:
+        box = sufficient_box(model, row)
+        truth.check_box(row, box)
+        assert box.maximal_share == 1.0
+
+
+def test_a_box_when_the_time_is_up(monkeypatch):
+    model, rows = with_far_rows(0)
+    truth = Truth(model)
+    monkeypatch.setattr(_box, "monotonic", lambda: np.inf)
+    box = sufficient_box(model, rows[0], time_limit=1e6)
+    assert not box.maximal
+    assert box.maximal_share == 0.0
+    assert set(truth.labels[box.contains(truth.rows)]) == {box.label}
 
 
 def test_which_features_may_change():

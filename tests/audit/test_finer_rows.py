@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from oracles import seconds, with_later_thresholds
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import is_monotone, nearest_flip, sufficient_box
@@ -13,8 +15,10 @@ from ensemble_simplify.audit._audited import Audited
 X, Y = seconds()
 
 
-def boosted(rows=X):
-    return HistGradientBoostingClassifier(max_iter=10, max_leaf_nodes=8, random_state=0).fit(
+def boosted(rows=X, **options):
+    """A pipeline, which is followed on what float32 represents, that compares float64 numbers."""
+    options = {"max_iter": 10, "max_leaf_nodes": 8, "random_state": 0, **options}
+    return make_pipeline(FunctionTransformer(), HistGradientBoostingClassifier(**options)).fit(
         rows, Y
     )
 
@@ -72,8 +76,8 @@ def test_a_row_that_no_rounded_one_stands_for_is_refused():
     second = 1_700_000_000 + 128.0 * np.arange(64)
     y = (np.arange(64) >= 32).astype(int)
     model = HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=2, min_samples_leaf=1)
-    one = model.fit(second[:, None], y)
-    two = with_later_thresholds(one)
+    whole = make_pipeline(FunctionTransformer(), model).fit(second[:, None], y)
+    one, two = whole[-1], with_later_thresholds(whole)[-1]
     # the first tree puts the change early, the second, turned round, late
     flipped = two._predictors[0][0].nodes
     leaf = flipped["is_leaf"] == 1
@@ -86,18 +90,21 @@ def test_a_row_that_no_rounded_one_stands_for_is_refused():
     assert one.predict(row[None])[0] != one.predict(rounded[None])[0]
     for ask in (sufficient_box, nearest_flip):
         with pytest.raises(ValueError, match="lie between a threshold and the next float32"):
-            ask(one, row)
-        assert ask(one, rounded.astype(float)) is not None
+            ask(whole, row)
+        assert ask(whole, rounded.astype(float)) is not None
+        # without the pipeline, all doubles are told apart
+        assert ask(one, row) is not None
 
 
 def test_what_is_proven_is_said():
     model = boosted()
     flat = DecisionTreeClassifier(max_depth=1).fit(X[:, 1:], Y)
     assert "proven for every input;" in repr(is_monotone(flat, 0, increasing=False))
-    constant = HistGradientBoostingClassifier(max_iter=3, monotonic_cst=[0, 1]).fit(X, Y)
+    constant = boosted(max_iter=3, monotonic_cst=[0, 1])
     outcome = is_monotone(constant, 1)
     assert outcome
     assert "proven for every input that float32 represents;" in repr(outcome)
+    assert "proven for every input;" in repr(is_monotone(constant[-1], 1))
     for kind, finer in ((model, True), (DecisionTreeClassifier(max_depth=3).fit(X, Y), False)):
         flips = [nearest_flip(kind, row, features=[1]) for row in X[:20]]
         none = next(flip for flip in flips if not flip)

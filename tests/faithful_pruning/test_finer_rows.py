@@ -8,6 +8,8 @@ import pytest
 from oracles import seconds, with_later_thresholds
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from ensemble_simplify import FaithfulPruner
 
@@ -15,15 +17,31 @@ X, Y = seconds()
 
 
 def boosted(rows=X):
-    """Trees of which every other one has its thresholds elsewhere between two float32 numbers."""
-    model = HistGradientBoostingClassifier(
+    """Trees of which every other one has its thresholds elsewhere between two float32 numbers.
+
+    They stand in a pipeline, which is followed on what float32 represents.
+    """
+    hist = HistGradientBoostingClassifier(
         max_iter=30, max_leaf_nodes=4, learning_rate=0.3, random_state=0
     )
-    model.fit(rows, Y)
+    model = make_pipeline(FunctionTransformer(), hist).fit(rows, Y)
     later = with_later_thresholds(model)
-    for i in range(0, len(model._predictors), 2):
-        model._predictors[i] = later._predictors[i]
+    for i in range(0, len(hist._predictors), 2):
+        hist._predictors[i] = later[-1]._predictors[i]
     return model
+
+
+@pytest.mark.parametrize("max_changes", [None, 0, 1])
+def test_without_a_pipeline_all_doubles_are_told_apart(max_changes):
+    model = boosted()[-1]
+    pruner = FaithfulPruner(
+        FrozenEstimator(model), max_changes=max_changes, method="heuristic", random_state=0
+    ).fit(X, Y)
+    assert pruner.n_exceptions_ == 0
+    assert (pruner.predict(X) == model.predict(X)).all()
+    assert pruner.covers(X).all()
+    assert pruner.verify()
+    assert pruner.n_trees_ < 30
 
 
 @pytest.mark.parametrize("max_changes", [None, 0, 1])

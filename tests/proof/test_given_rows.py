@@ -11,19 +11,22 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import agreement, verify
 from ensemble_simplify.proof import given_rows
+from ensemble_simplify.reading.sample import N_ROWS
 
 
 def boosted(kind=HistGradientBoostingClassifier, frame=False):
-    """Rows, and two models that answer alike where float32 represents the row."""
+    """Rows, and two pipelines that answer alike where float32 represents the row."""
     X, y = seconds()
     if frame:
         X = pd.DataFrame(X, columns=["second", "other"])
-    model = kind(max_iter=10, max_leaf_nodes=8, random_state=0).fit(X, y)
+    model = make_pipeline(
+        FunctionTransformer(), kind(max_iter=10, max_leaf_nodes=8, random_state=0)
+    ).fit(X, y)
     return X, model, with_later_thresholds(model)
 
 
@@ -41,7 +44,7 @@ def test_a_row_that_only_doubles_tell_is_found(max_changes, frame):
     np.testing.assert_array_equal(outcome.counterexample, np.asarray(X)[first])
     row = np.asarray(X)[first : first + 1]
     assert outcome.predictions == (a.predict(row)[0], b.predict(row)[0])
-    assert str(row[0, 0]) in repr(outcome)
+    assert f"[{int(row[0, 0])}, " in repr(outcome)
     # where no row tells, only what float32 represents is claimed near rows
     alike = X[a.predict(X) == b.predict(X)]
     outcome = verify(a, b, X=alike, max_changes=max_changes)
@@ -88,7 +91,11 @@ def test_what_is_proven_everywhere_is_said():
     domain = {"bounds": {0: (0, 1e10)}}
     text = repr(verify(a, b, domain=domain))
     assert "proven for every input that float32 represents, in the domain;" in text
-    # this one rounds to float32 itself
+    # these compare all doubles, or round to float32 themselves
+    assert verify(a[-1], b[-1]).equal is False
+    outcome = verify(a[-1], a[-1])
+    assert not outcome.finer
+    assert "proven for every finite input;" in repr(outcome)
     outcome = verify(tree, tree)
     assert not outcome.finer
     assert "proven for every finite input;" in repr(outcome)
@@ -116,7 +123,7 @@ def test_each_model_is_asked_once(monkeypatch):
     predict = HistGradientBoostingClassifier.predict
 
     def counted(self, rows):
-        asked.append((self is a, len(rows)))
+        asked.append((self is a[-1], len(rows)))
         return predict(self, rows)
 
     monkeypatch.setattr(given_rows, "BATCH", 100)
@@ -124,7 +131,9 @@ def test_each_model_is_asked_once(monkeypatch):
     monkeypatch.setattr(HistGradientBoostingClassifier, "predict", counted)
     assert verify(a, b, X=alike, max_changes=0)
     for first in (True, False):
-        assert sum(n for is_first, n in asked if is_first == first) == len(alike)
+        # and about the sample of a model whose predict was replaced
+        asked_of = sum(n for is_first, n in asked if is_first == first)
+        assert len(alike) <= asked_of <= len(alike) + N_ROWS
     assert max(n for _, n in asked) == 100
 
 
@@ -167,8 +176,19 @@ def test_volume_leaves_open_what_float32_does_not_tell():
     assert abs(outcome.volume_estimate - truth) < 0.01
 
 
+def test_volume_of_models_that_compare_doubles_is_exact():
+    X, a, b = boosted()
+    a, b = a[-1], b[-1]
+    outcome = agreement(a, b, X, random_state=0)
+    low, high = outcome.volume
+    points = np.random.RandomState(1).uniform(*outcome.box, size=(100_000, 2))
+    truth = (a.predict(points) == b.predict(points)).mean()
+    assert low == high < 1
+    assert low == pytest.approx(truth, abs=2e-3)
+
+
 def thresholds_of(model, feature):
-    nodes = np.concatenate([tree.nodes for trees in model._predictors for tree in trees])
+    nodes = np.concatenate([tree.nodes for trees in model[-1]._predictors for tree in trees])
     return nodes["num_threshold"][(nodes["is_leaf"] == 0) & (nodes["feature_idx"] == feature)]
 
 

@@ -119,6 +119,7 @@ def test_what_is_promised_of_training_rows_is_true_of_them(dtype):
         promise.fit(X, y)
         np.testing.assert_array_equal(promise.predict(X), pipeline.predict(X))
         assert promise.verify().equal
+        assert promise.verify().row_dtype == np.dtype(dtype).name
         assert promise.covers(X).all()
         assert not promise.covers(X.astype(other)).any()
         assert verify(pipeline, promise, X=X, max_changes=0).equal
@@ -128,7 +129,13 @@ def test_what_is_promised_of_training_rows_is_true_of_them(dtype):
     rows = rows_at(cuts, dtype)
     np.testing.assert_array_equal(tree.predict(rows), pipeline.predict(rows))
     # without rows, those that the tree was fitted on say which dtype is meant
-    assert verify(pipeline, tree).equal
+    outcome = verify(pipeline, tree)
+    assert outcome.equal
+    words = f"every input that float32 represents, given as {np.dtype(dtype).name}"
+    assert f"proven for {words};" in repr(outcome)
+    short = DecisionTreeClassifier(max_depth=1).fit(X, y)
+    row = verify(pipeline, BornAgainClassifier(FrozenEstimator(short)).fit(X, y)).counterexample
+    assert pipeline.predict(row[None]) != short.predict(row[None])
     assert agreement(pipeline, tree, rows, random_state=0, time_limit=0.5).share == 1.0
     found = verify(pipeline, tree, X=X.astype(other), max_changes=1)
     assert found.equal is False
