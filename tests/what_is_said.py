@@ -283,7 +283,7 @@ def _of_table(case, row):
     """A counterexample in the form in which models are asked."""
     if hasattr(row, "columns") or row.ndim == 2:
         return row
-    return case.table([row[j : j + 1] for j in range(len(row))], dtype=np.float64)
+    return case.table([row[j : j + 1] for j in range(len(row))], dtype=row.dtype)
 
 
 def check_verify(case, rng):
@@ -493,7 +493,7 @@ def check_monotone(case, rng):
 
 
 def _frame_of(case, rows):
-    return case.table(list(np.asarray(rows, dtype=np.float64).T), dtype=np.float64)
+    return case.table(list(rows.T), dtype=rows.dtype)
 
 
 def check_box(case, rng):
