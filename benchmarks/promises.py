@@ -23,7 +23,8 @@ from what_is_said import CHECKS, look
 from benchmarks._record import environment
 from benchmarks._workers import run_seeds
 
-CHUNK = 250  # seeds that a worker takes
+CHUNK = 100  # seeds that a worker takes
+REPEAT = "python -m benchmarks.promises --models 1 --first {}"
 
 
 def check(seed):
@@ -61,28 +62,29 @@ def main():
     print(f"{environment('xgboost', 'lightgbm', 'treelite', 'onnxruntime')}\n", flush=True)
     seeds = range(options.first, options.first + options.models)
     counts = collections.defaultdict(collections.Counter)
-    failures, reasons, seconds, without = [], collections.Counter(), 0.0, 0
+    failures, reasons, seconds, without = 0, collections.Counter(), 0.0, 0
     for seed, answer, error in run_seeds(check, seeds, CHUNK, options.jobs):
         if error:
-            failures.append((seed, "", "", error))
+            failures += 1
+            print(f"{REPEAT.format(seed)}: {error}\n", flush=True)
             continue
         found, spent = answer
         seconds += spent
         for outcome in found:
             if outcome.state == "no model":
                 without += 1
-                continue
-            if outcome.state == "not asked":
-                continue
-            counts[outcome.family, outcome.question][outcome.state] += 1
-            if outcome.state == "failed":
-                failures.append((seed, outcome.family, outcome.question, outcome.detail))
-            elif outcome.state == "refused":
+            elif outcome.state != "not asked":
+                counts[outcome.family, outcome.question][outcome.state] += 1
+            if outcome.state == "refused":
                 reasons[outcome.question, outcome.detail[:90]] += 1
+            elif outcome.state == "failed":
+                failures += 1
+                what = f"{outcome.family}, {outcome.question}: {outcome.detail}"
+                print(f"{REPEAT.format(seed)}: {what}\n", flush=True)
     asked = sum(sum(cell.values()) for cell in counts.values())
     print(
         f"Seeds {seeds[0]} to {seeds[-1]}: {len(seeds) - without} models ({without} more were not "
-        f"fitted or converted by their library), {asked} questions, {len(failures)} failures, "
+        f"fitted or converted by their library), {asked} questions, {failures} failures, "
         f"{seconds / len(seeds):.2f} s of the processor a model.\n\n"
         "Answered/refused/failed:\n"
     )
@@ -90,9 +92,6 @@ def main():
     print("\nRefusals, the most frequent:\n")
     for (question, reason), count in reasons.most_common(40):
         print(f"- {count} {question}: {reason}")
-    for seed, family, question, detail in failures:
-        print(f"\npython -m benchmarks.promises --first {seed} --models 1: {family}, {question}")
-        print(f"    {detail}")
     return 1 if failures else 0
 
 

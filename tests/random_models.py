@@ -457,7 +457,6 @@ def _binned(rng, columns):
         int(rng.integers(2, 6)),
         encode="ordinal",
         strategy=str(rng.choice(["uniform", "quantile"])),
-        quantile_method="averaged_inverted_cdf",
     )
     step = bins if rng.random() < 0.8 else Binarizer(threshold=0.3)
     return make_pipeline(step, _last(rng, columns, False))

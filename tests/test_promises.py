@@ -7,10 +7,10 @@ import pytest
 from random_models import FAMILIES, ask, draw
 from what_is_said import asked, look
 
-for package in ("xgboost", "lightgbm", "treelite", "skl2onnx", "onnxruntime"):
+for package in ("xgboost", "lightgbm", "treelite"):
     pytest.importorskip(package)
 
-SEEDS = [seed for seed in range(42) if seed not in (6, 16)]
+SEEDS = range(40)
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -28,11 +28,11 @@ def test_a_seed_draws_the_same_model():
 
 
 def test_many_families_are_drawn():
-    found = {case.name for case in map(draw, range(150)) if not isinstance(case, str)}
-    assert len(found) > len(FAMILIES) / 2
+    found = {case.name for case in map(draw, range(80)) if not isinstance(case, str)}
+    assert len(found) > len(FAMILIES) / 3
 
 
-@pytest.mark.parametrize("question", ["born_again", "faithful", "verify", "agreement"])
+@pytest.mark.parametrize("question", ["born_again", "faithful", "verify"])
 def test_a_wrong_answer_is_found(question, monkeypatch):
     """The fuzz can fail: where the model is asked, every label is turned round."""
 
@@ -43,11 +43,11 @@ def test_a_wrong_answer_is_found(question, monkeypatch):
         return answers
 
     found = 0
-    for seed in range(30):
+    for seed in range(12):
         case = draw(seed, "gradient, exponential")
         with monkeypatch.context() as patch:
             patch.setattr("what_is_said.ask", lying)
             patch.setattr("random_models.ask", lying)
             state, detail = asked(question, case, np.random.default_rng(seed))
             found += state == "failed" and detail.startswith("Broken")
-    assert found > 10
+    assert found > 4

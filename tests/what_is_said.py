@@ -135,17 +135,19 @@ class Inputs:
     high: np.ndarray
     whole: np.ndarray
     group: list
+    unseen: np.ndarray  # of columns: whether a gap is as good as a level that was never seen
 
-    def inside(self, values):
-        """Which rows count."""
+    def inside(self, values, ends=np.float64):
+        """Which rows count; bounds count as numbers of the type of `ends`."""
         n = len(values[0])
         found = np.ones(n, dtype=bool)
         for j, own in enumerate(values):
+            low, high = ends(self.low[j]), ends(self.high[j])
             absent = pd.isna(own)
-            found &= ~absent | self.gaps[j]
+            found &= ~absent | self.gaps[j] | self.unseen[j]
             if own.dtype != object:
-                known = np.where(absent, self.low[j] if np.isfinite(self.low[j]) else 0.0, own)
-                found &= absent | ((known >= self.low[j]) & (known <= self.high[j]))
+                known = np.where(absent, low if np.isfinite(low) else 0.0, own)
+                found &= absent | ((known >= low) & (known <= high))
                 if self.whole[j]:
                     found &= absent | (known == np.trunc(known))
         if self.group:
@@ -160,8 +162,10 @@ def inputs(case, rng, near=False, plain=0.5):
     gaps = np.array([c.has_gaps for c in case.columns]) if near else np.zeros(n, dtype=bool)
     low, high, whole = np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n, dtype=bool)
     group, entries = [], {}
+    levels = np.array([column.dtype == "category" for column in case.columns])
+    unseen = levels & (levels.any() and case.takes("levels"))
     if rng.random() < plain:
-        return Inputs(None, gaps, low, high, whole, group)
+        return Inputs(None, gaps, low, high, whole, group, unseen)
     if rng.random() < 0.4 and case.takes("gaps"):
         gaps, entries["missing"] = np.ones(n, dtype=bool), "all"
     hot = [j for j, c in enumerate(case.columns) if c.group == 0]
@@ -186,7 +190,7 @@ def inputs(case, rng, near=False, plain=0.5):
             integers.append(names[j])
     entries.update(bounds=bounds, integers=integers)
     domain = Domain(**entries) if rng.random() < 0.7 else entries
-    return Inputs(domain, gaps, low, high, whole, group)
+    return Inputs(domain, gaps, low, high, whole, group, unseen)
 
 
 def chosen(values, kept):
@@ -321,7 +325,8 @@ def check_verify(case, rng):
         else:
             hold(unlike(*answers).any(), "no counterexample:", told(row, 0), answers)
         values = _columns_of(row)
-        hold(which.inside(values).all(), "counterexample outside of the domain", told(row, 0))
+        within = which.inside(values) | which.inside(values, np.float32)
+        hold(within.all(), "counterexample outside of the domain", told(row, 0))
         if k is not None:
             _hold_near(case, rng, values, rows[outcome.row], k)
     if k is None:
@@ -490,7 +495,7 @@ def check_monotone(case, rng):
 
 
 def _frame_of(case, rows):
-    return case.table(list(np.asarray(rows, dtype=np.float64).T), dtype=np.float64)
+    return case.table(list(rows.T), dtype=rows.dtype)
 
 
 def check_box(case, rng):
@@ -526,8 +531,8 @@ def check_box(case, rng):
     inside = said(outcome.contains, table)
     label = np.full(int(inside.sum()), outcome.label, dtype=answers.dtype)
     hold_alike(answers[inside], label, _taken(table, inside), "inside of the box")
-    numbers = [j for j, own in enumerate(values) if own.dtype != object]
-    for j in numbers:
+    values = _columns_of(table)
+    for j in [j for j, own in enumerate(values) if own.dtype != object]:
         known = values[j][inside & ~np.isnan(values[j])]
         if case.rounds:
             known = known.astype(np.float32)
