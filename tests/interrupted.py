@@ -42,8 +42,9 @@ def cases():
     forest = RandomForestClassifier(30, max_depth=5, random_state=0).fit(X, y)
     other = RandomForestClassifier(30, max_depth=5, random_state=1).fit(X, y)
     extra = ExtraTreesClassifier(60, max_depth=6, random_state=0).fit(X, y)
-    twin = copy.copy(extra)  # the same function, but not recognised as such
-    twin.estimators_ = extra.estimators_[::-1]
+    twin = copy.deepcopy(extra)  # nearly the same function, and not recognised as such
+    twin.estimators_ = twin.estimators_[::-1]
+    twin.estimators_[0].tree_.value[-1] *= 1 - 1e-9
     frozen = FrozenEstimator(forest)
     Xc, yc = load_breast_cancer(return_X_y=True)
     small = RandomForestClassifier(8, max_depth=3, random_state=0).fit(Xc[:, :5], yc)

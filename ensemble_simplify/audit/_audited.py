@@ -23,13 +23,13 @@ class Audited:
     to others: they change with these. `given`, of shape (n_features,), is the row in numbers, and
     `answer` what the model answers to it, as it was given. `row` is the same in float64. A model
     that compares such is followed only on those that float32 represents: numbers between a cut
-    point and the next float32 become one of the two, so that the answer stays. `cell`, of shape (1,
-    n_axes), is where it lies.
+    point and the next float32 become one of the two, so that the answer stays; `moved` says whether
+    there are any. `cell`, of shape (1, n_axes), is where it lies.
     """
 
     def __init__(self, model, domain, row=None, with_ties=False):
         self.model = Model.of(model, classifier=True)
-        self.table, rounded = self.model.table, None
+        self.table, rounded, self.moved = self.model.table, None, False
         if row is not None:
             row = self._rows_of(row)
             if is_plain(row) or self.model.forest.table.by_dtype:
@@ -88,7 +88,7 @@ class Audited:
                 f"{names} lie between a threshold and the next float32. Ask about numbers that "
                 "float32 represents, row.astype(numpy.float32).astype(numpy.float64)."
             )
-        self.row = rows[alike[0]]
+        self.row, self.moved = rows[alike[0]], True
 
     def _rows_of(self, row):
         """A row of the user's as a table of one row."""

@@ -238,17 +238,24 @@ def nearest_flip(
                 break
         if after != label or after == before:
             raise audited.disagrees(both)
-        predictions += (plain(after),)
         shown = audited.table.shown(both)
         changes = _changes(audited, both, shown)
-        changed = shown[1] if audited.table.is_uniform else audited.table.shown(both[1:])
+        if len(changes) > max_changes:
+            # numbers that only doubles tell apart would have to change, too
+            cell, changes = None, {}
+        else:
+            predictions += (plain(after),)
+            changed = shown[1] if audited.table.is_uniform else audited.table.shown(both[1:])
+    # what was searched is the neighbourhood of the row that stands for the one given
+    proven = proven and not audited.moved
+    fewest = search.fewest if cell is not None or not proven else max_changes + 1
     return NearestFlip(
         row=changed,
         changes=changes,
         predictions=predictions,
-        distance=float(search.distance),
+        distance=np.inf if cell is None else float(search.distance),
         proven=proven,
-        n_changes_lower_bound=search.fewest if cell is not None or not proven else max_changes + 1,
+        n_changes_lower_bound=min(fewest, 1) if audited.moved else fewest,
         max_changes=int(max_changes),
         seconds=monotonic() - begin,
         domain=domain,

@@ -3,8 +3,9 @@
 `verify` is what users call. It has `compare` compare labels or numbers, and returns an `outcome`.
 `forest_pair` holds two models on one grid; there, `prove` and `vote_pair` decide about labels and
 `numeric_difference` about numbers, with trees joined by `joined_trees`, `changed_boxes` where only
-subtrees differ, and `stump_sums` where trees are sums of single features. `near_rows` lists the
-points near rows, and `agreement` counts on rows. Kernels: `_certify` bounds models on boxes,
+subtrees differ, and `stump_sums` where trees are sums of single features. `given_rows` asks about
+rows as a user gave them, `near_rows` lists the points near rows, and `agreement` counts on rows.
+Kernels: `_certify` bounds models on boxes,
 `_joint` bounds several sums at once, and `_lines` follows lines of cells.
 """
 

@@ -31,7 +31,7 @@ def test_codes_are_those_of_axes_with_the_same_cut_points(seed, n, p, levels, mi
     X, weight = columns(seed, n, p, levels, missing)
     codes, n_codes, values = encode(X, weight, max_bins, None)
     of_feature = np.split(values, np.cumsum(n_codes)[:-1])
-    axes = Axes(of_feature)
+    axes = Axes(of_feature, "float64")
     known = ~np.isnan(X).T
     assert np.all(codes[~known] == (-1 if max_bins is None else MISSING_BIN))
     for axis, feature in enumerate(axes.features):

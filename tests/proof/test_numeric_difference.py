@@ -25,6 +25,7 @@ from strategies import CLASSIFIERS, REGRESSORS, rows_of_cells, small_data
 
 from ensemble_simplify import Domain, verify
 from ensemble_simplify.grid.axes import Axes
+from ensemble_simplify.reading import model as model_module
 from ensemble_simplify.reading.forest import read_forest, tree_estimators
 
 MEANS = ["tree", "forest", "forest_even", "extra_trees", "bagging_subsets", "bagging_forests"]
@@ -175,8 +176,14 @@ class Shifted(GradientBoostingClassifier):
 def test_probabilities_that_are_something_else_are_refused():
     X, y = small_data(0, n_classes=2)
     a = GradientBoostingClassifier(n_estimators=3).fit(X, y)
-    with pytest.raises(RuntimeError, match=r"predict_proba of model_b is 0\.25 off"):
-        verify(a, Shifted(n_estimators=3).fit(X, y), atol=0.1)
+    shifted = Shifted(n_estimators=3).fit(X, y)
+    with pytest.raises(TypeError, match=r"Shifted is not supported as it is.*predict_proba says"):
+        verify(a, shifted, atol=0.1)
+    # and where a sample does not show it
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model_module, "check_sample", lambda read: None)
+        with pytest.raises(RuntimeError, match=r"predict_proba of model_b is 0\.25 off"):
+            verify(a, shifted, atol=0.1)
 
 
 def test_classes_that_one_model_does_not_know_have_no_probability():

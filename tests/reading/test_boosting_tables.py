@@ -112,7 +112,8 @@ def test_proofs_over_codes():
     X, y = table(9)
     options = {"max_iter": 3, "max_leaf_nodes": 5, "categorical_features": [0, 2, 4]}
     model = HistGradientBoostingClassifier(**options).fit(X, y)
-    tree = BornAgainClassifier(FrozenEstimator(model), method="heuristic", random_state=0).fit(X, y)
+    tree = BornAgainClassifier(FrozenEstimator(model), method="heuristic", random_state=0)
+    tree.fit(X.astype(np.float32).astype(np.float64), y)
     assert tree.verify()
     rows = rows_for(read_forest(model), X, n_rows=20_000)
     np.testing.assert_array_equal(tree.predict(rows), model.predict(rows))

@@ -1099,7 +1099,7 @@ def test_bad_parameters(iris):
     fails("'smearing' parameter", smearing=1.2)
     fails("'smearing' parameter", smearing=-0.1)
     fails("has the column 7", categorical_features=[7])
-    fails("the column 'e'.*columns are a, b", X=frame, categorical_features=["e"])
+    fails("the column 'e'.*columns are 'a', 'b'", X=frame, categorical_features=["e"])
     fails("no column names", categorical_features=["a"])
     fails("mask of 2 columns", categorical_features=[True, False])
     fails("both hold column 1", feature_groups=[[0, 1], [1, 2]])
