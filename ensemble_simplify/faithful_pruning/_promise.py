@@ -208,6 +208,12 @@ class NearRows:
             self.labels[again] = FREE
             self.n_points = int(np.count_nonzero(self.labels != FREE))
 
+    def _answers(self, deadline):
+        """Classes of the rows' cells by the whole forest, which are kept."""
+        if self.labels is None:
+            self.labels = self.whole.classes_of(self.cells, deadline)
+        return self.labels
+
     def _again(self, part):
         """Where rows stand on their own lines for the second time and later."""
         cells = self.cells[part]
@@ -235,6 +241,11 @@ class NearRows:
         that each point is near; `cells` is an int32 array of shape (n, n_axes).
         """
         lines = Lines(forest, self.axes, self.outside)
+        if self.max_changes == 0:
+            labels = lines.classes_of(self.cells, deadline)
+            row = np.flatnonzero(labels != self._answers(deadline))
+            yield row, self.cells[row]
+            return
         if self.labels is None:
             whole = self.whole if self.kept is None else Replayed(self.whole, self.kept)
             both = (whole, self.numbers), (lines, self.numbers)

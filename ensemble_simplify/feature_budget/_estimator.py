@@ -693,10 +693,13 @@ y : array-like of shape (n_samples,)
 
     def _describe_path(self):
         n_splits, n_features = [], []
+        feature = self._problem.feature
         for k in range(len(self._path.lams)):
             keep = self._case.kept(k, self.ties) > 0
             n_splits.append(np.count_nonzero(keep))
-            n_features.append(len(np.unique(self._problem.feature[keep])))
+            used = np.zeros(self._forest.n_features, dtype=bool)
+            used[feature[keep]] = True
+            n_features.append(np.count_nonzero(used))
         return Bunch(
             lams=self._path.lams,
             costs=self._path.costs,

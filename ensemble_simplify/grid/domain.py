@@ -34,7 +34,9 @@ class Domain:
     Parameters
     ----------
     bounds : mapping of a feature to (low, high)
-        The lowest and the highest value; both belong to the domain. None leaves an end open.
+        The lowest and the highest value; both belong to the domain. None leaves an end open. For
+        models that round numbers to float32, an end stands for the float32 number that it is
+        rounded to.
     integers : list of features or "all"
         Features that only take whole numbers.
     one_hot : list of lists of features

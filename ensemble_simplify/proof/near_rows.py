@@ -121,12 +121,22 @@ class Lines:
         changed[np.arange(len(cells)), axis] = positions - self.first[axis]
         return changed
 
-    def classes_of(self, cells):
-        """Class (intp) of some cells, int32 of shape (n, n_axes); `FREE` outside the domain."""
+    def classes_of(self, cells, deadline=np.inf):
+        """Class (intp) of some cells, int32 of shape (n, n_axes); `FREE` outside the domain.
+
+        Raises `Stopped` when the deadline has passed before all are looked at.
+        """
         cells = np.ascontiguousarray(cells, dtype=np.int32)
-        leaves = np.empty((len(self.trees), len(cells)), dtype=np.intp)
-        leaves_of_cells(self.trees.nodes, self.trees.offsets, cells, leaves)
-        labels = self.decide(leaves)
+        step = max(1, BATCH_LEAVES // len(self.trees))
+        found = []
+        for i in range(0, max(len(cells), 1), step):
+            if i and monotonic() >= deadline:
+                raise Stopped
+            some = cells[i : i + step]
+            leaves = np.empty((len(self.trees), len(some)), dtype=np.intp)
+            leaves_of_cells(self.trees.nodes, self.trees.offsets, some, leaves)
+            found.append(self.decide(leaves))
+        labels = found[0] if len(found) == 1 else np.concatenate(found)
         labels[in_boxes(cells, self.outside)] = FREE
         return labels
 
@@ -227,7 +237,7 @@ def differences(one, two, cells, shape, max_changes, deadline=np.inf):
         Where they differ.
     """
     if max_changes == 0:
-        labels = [_common(lines.classes_of(cells), numbers) for lines, numbers in (one, two)]
+        labels = [_common(m.classes_of(cells, deadline), numbers) for m, numbers in (one, two)]
         found = np.flatnonzero(labels[0] != labels[1])
         yield found, cells[found]
         return
@@ -310,7 +320,7 @@ class Neighbourhood:
         joined, none = np.zeros(cells.shape, dtype=np.uint8), np.empty((0, 6), dtype=np.int32)
         seen = np.zeros(len(cells), dtype=bool)
         if max_changes == 0:
-            labels = _common(lines.classes_of(cells), range(lines.n_classes))
+            labels = _common(lines.classes_of(cells, deadline), range(lines.n_classes))
             return cls(0, cells, weights, labels, own_first, own_last, joined, ~seen, none)
         labels = np.empty(len(cells), dtype=np.int32)
         order = np.arange(len(cells)) if rng is None else rng.permutation(len(cells))

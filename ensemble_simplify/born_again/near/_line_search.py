@@ -140,6 +140,9 @@ class LineSearch:
         self.nodes: Any = None
         self.leaves_bound = 1
         self.fronts, self.finer = None, finer
+        if seconds <= 0:
+            # what was found would have to be written, too
+            raise NoTreeInTime
         first, place = distinct_rows(cells)
         self.counts = np.bincount(place)
         self.n_points = n_near(len(first), shape, max_changes)
