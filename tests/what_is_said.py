@@ -412,8 +412,6 @@ def check_agreement(case, rng):
     if not case.is_plain or not outcome.is_read:
         return
     points = rng.uniform(outcome.box[0], outcome.box[1], (2000, len(case.columns)))
-    points = points.astype(np.float32).astype(np.float64)
-    points = np.clip(points, *outcome.box)
     for j, column in enumerate(case.columns):
         if column.group == -1:
             points[:, j] = np.floor(rng.uniform(outcome.box[0][j], outcome.box[1][j] + 1, 2000))

@@ -210,6 +210,9 @@ def unmoved_by_rounding(estimator, axes, models, X, promised):
     next float32 can be told from the rounded one; models are asked about such rows.
     """
     numbers = fitted_rows(estimator, X, any_missing=True, dtype=np.float64)
+    if estimator._inside is not None:
+        # what is rounded into the domain is outside of it
+        promised = promised & estimator._inside.contains(numbers)
     at = np.flatnonzero(promised & axes.between(numbers).any(axis=0))
     if not at.size:
         return promised

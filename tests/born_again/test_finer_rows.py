@@ -85,3 +85,19 @@ def test_forests_round_themselves():
     assert tree.n_row_exceptions_ == 0
     assert tree.fidelity_ == 1
     assert (tree.predict(X) == forest.predict(X)).all()
+
+
+def test_what_is_rounded_into_the_domain_is_not_covered():
+    """Next to a whole number a model can have a threshold that float32 does not tell from it."""
+    X = np.arange(40.0)[:, None]
+    model = HistGradientBoostingClassifier(
+        max_iter=1, max_leaf_nodes=2, min_samples_leaf=1, learning_rate=1.0
+    ).fit(X, X[:, 0] > 20)
+    nodes = model._predictors[0][0].nodes
+    nodes["num_threshold"][nodes["is_leaf"] == 0] = np.nextafter(20.0, 21.0)
+    tree = BornAgainClassifier(FrozenEstimator(model), domain={"integers": [0]}, random_state=0)
+    tree.fit(X, X[:, 0] > 20)
+    beside = np.array([[20.0], [np.nextafter(np.nextafter(20.0, 21.0), 21.0)]])
+    assert tree.predict(beside)[0] == model.predict(beside)[0]
+    assert tree.predict(beside)[1] != model.predict(beside)[1]
+    assert tree.covers(beside).tolist() == [True, False]
