@@ -25,7 +25,8 @@ class Shares:
     """
 
     def __init__(self, leads, usable):
-        self.leads = leads / np.abs(leads).max()
+        # where all answer one class, nothing leads
+        self.leads = leads / (np.abs(leads).max(initial=0.0) or 1.0)
         self.usable = usable
         self.largest = usable.astype(float)
         n_trees = len(usable)

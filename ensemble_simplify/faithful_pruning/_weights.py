@@ -462,7 +462,7 @@ class WeightSearch:
         shares = np.maximum(self.centre.multipliers(solution), 0.0)
         if solution.status != "optimal" or not shares.any():
             return False
-        leads = product(shares, self.demands.leads) / (shares.sum() * self.largest)
+        leads = product(shares, self.demands.leads) / (shares.sum() * (self.largest or 1.0))
         return bool((leads[np.append(chosen, self.has_start)] <= UNCLEAR).all())
 
     def _clause(self, chosen):
@@ -489,7 +489,7 @@ class WeightSearch:
         """
         others = np.flatnonzero(self.usable & ~chosen)
         n_demands = len(self.demands)
-        demands = self.demands.leads / self.largest
+        demands = self.demands.leads / (self.largest or 1.0)
         used = np.append(chosen, self.has_start)
         n_used = np.count_nonzero(used)
         shape = 1 + n_used + len(others), n_demands + len(others)

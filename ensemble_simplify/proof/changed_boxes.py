@@ -132,7 +132,8 @@ def changed_boxes(trees, number, whole):
         stack = [(a, b, *whole)]
         while stack:
             a, b, lo, hi = stack.pop()
-            if number[a] == number[len(first.nodes) + b]:
+            # no point comes to a split behind another one that leaves it nothing
+            if number[a] == number[len(first.nodes) + b] or (lo > hi).any():
                 continue
             axis, cut, _ = first.nodes[a].tolist()
             if axis < 0 or (axis, cut) != tuple(second.nodes[b, :2].tolist()):
