@@ -192,6 +192,7 @@ FILES = {
     "born_again_sizes": "born_again",
     "feature_budget_league": "feature_budget",
     "fuzz": "robustness",
+    "limits": "robustness",
     "promises": "robustness",
     "genesim_peers": "genesim",
     "league_rule": "league",

@@ -21,7 +21,7 @@ def test_what_is_said_of_random_models(part):
     assert states["answered"] > states["refused"]
 
 
-# empty boxes between changed subtrees; ensembles without any lead; whole numbers that rounding makes
+# Empty boxes between changed subtrees, ensembles without any lead, what rounding makes whole.
 FOUND = [100933, 101226, 102137, 103970, 103175]
 
 

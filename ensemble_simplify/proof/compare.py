@@ -44,7 +44,7 @@ def compare_labels(models, inside, given, max_changes, deadline, max_boxes):
         space = Space(forests, domain=inside)
         if space.same and deadline == np.inf and max_boxes == maxsize:
             max_boxes = TIE_BOXES
-        equal, n_boxes = _add_up_alike(space.same, space.forests[0].sums) or None, 1
+        equal, n_boxes = _add_up_alike(space.same, lambda: space.forests[0].sums) or None, 1
         if equal is None:
             equal, cells, n_boxes = prove(space, deadline, max_boxes)
         if equal is False:
@@ -124,7 +124,7 @@ def compare_numbers(models, inside, tolerance, given, max_changes, deadline, max
         return replace(asked, max_difference_bound=max(closeness.furthest(), largest))
     closeness.found.largest = largest
     row_of, row = None, None
-    is_copy = _add_up_alike(same_trees(forests, trees), sums[0])
+    is_copy = _add_up_alike(same_trees(forests, trees), lambda: sums[0])
     if is_copy:
         # what is not read of the models would show here
         closeness.climb(np.random.default_rng(0), deadline)
@@ -242,9 +242,13 @@ def _own_numbers(model, X):
     return np.asarray(model.answers(X), dtype=np.float64)[:, None]
 
 
-def _add_up_alike(same, sums):
-    """Whether forests of the same trees, see `same_trees`, come to the same sums, bit for bit."""
+def _add_up_alike(same, sums_of):
+    """Whether forests of the same trees, see `same_trees`, come to the same sums, bit for bit.
+
+    ``sums_of()`` answers the sums of the first; it is not called unless they matter.
+    """
     if same == "in another order":
+        sums = sums_of()
         return sums is not None and sums.is_exact
     return same is not None
 
@@ -261,7 +265,7 @@ def _compare_near(forests, inside, given, max_changes, deadline):
     _, columns = common_labels(forests)
     models = [(Lines(f, axes, outside), c) for f, c in zip(forests, columns, strict=True)]
     same = same_trees(forests, [lines.trees for lines, _ in models])
-    if _add_up_alike(same, forests[0].sums):
+    if _add_up_alike(same, lambda: forests[0].sums):
         return True, None, None
     X = given.rounded(axes.row_dtype)
     max_changes = min(max_changes, len(axes.shape))

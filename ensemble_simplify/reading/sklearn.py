@@ -10,6 +10,7 @@ Only this module and those that it takes families from know where an ensemble ke
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -92,8 +93,13 @@ def readable(estimator):
 
 def _is_ours(estimator):
     """Whether an estimator has its ``predict`` from this package."""
-    kind = type(estimator)
-    if not hasattr(kind, "predict") or "predict" in vars(estimator):
+    return _predicts_as_we_do(type(estimator)) and "predict" not in vars(estimator)
+
+
+@lru_cache
+def _predicts_as_we_do(kind):
+    """Whether a class has its ``predict`` from this package."""
+    if not hasattr(kind, "predict"):
         return False
     return owner_of(kind, "predict").__module__.partition(".")[0] == _PACKAGE
 
