@@ -35,7 +35,7 @@ class GridLines(Lines):
             parts.append(self.grid[tuple(np.moveaxis(walked, -1, 0))])
         return np.concatenate(parts, axis=1).astype(np.uint16)
 
-    def classes_of(self, cells):
+    def classes_of(self, cells, deadline=np.inf):
         return self.grid[tuple(cells.T)]
 
 
