@@ -46,7 +46,7 @@ class Verification:
     max_difference_bound : float or None
         Of numbers: no absolute difference is larger, at any point that counts.
     reason : {None, "time", "boxes", "rounding"}
-            Why it is undecided: `time_limit`, `max_boxes`, or rounding. Of numbers, the largest
+        Why it is undecided: `time_limit`, `max_boxes`, or rounding. Of numbers, the largest
         difference lies within rounding of the tolerance at too many points to look at each. Of
         labels, the models have the same trees in another order: they differ nowhere but where
         classes are tied up to rounding, if such points exist.

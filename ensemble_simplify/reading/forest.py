@@ -301,8 +301,8 @@ def read_forest(estimator, *, voting="estimator", rows=None):
     the label relies on the package using the same one.
     HistGradientBoosting and LightGBM compare float64 rows, and pipelines transform rows in the
     dtype in which they come: for them the forest is faithful on numbers that float32 can represent.
-    Columns that boosting
-    splits as categories hold codes, whole numbers from 0: see `Table.categorical`.
+    `Forest.in_doubles` is faithful on all doubles, where no pipeline comes before. Columns that
+    boosting splits as categories hold codes, whole numbers from 0: see `Table.categorical`.
     """
     if voting not in ("estimator", "hard"):
         raise ValueError(f"voting={voting!r} is not one of 'estimator', 'hard'.")

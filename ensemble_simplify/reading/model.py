@@ -84,13 +84,13 @@ class Model:
     @property
     def finest(self):
         """Its forest for all rows of float64, where it is given and compares such, else float32."""
-        if self.table is None:
-            return self.forest.in_doubles() or self.forest
+        if self.forest.double_threshold is None:
+            return self.forest
         narrow = self.table.narrow
         of_numbers = np.array([own is None for own in self.table.levels], dtype=bool)
         if narrow.any() and narrow[of_numbers].all():
             return self.forest
-        return self.forest.in_doubles(narrow) or self.forest
+        return self.forest.in_doubles(narrow)
 
     @property
     def decision(self):
