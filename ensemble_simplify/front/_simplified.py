@@ -209,7 +209,7 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         return self
 
     @property
-    def n_features_in_(self):
+    def n_features_in_(self) -> int:
         """Number of columns."""
         if hasattr(self.fitted, "n_features_in_"):
             return int(self.fitted.n_features_in_)
@@ -218,7 +218,7 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         return len(self.table)
 
     @property
-    def feature_names_in_(self):
+    def feature_names_in_(self) -> np.ndarray:
         """Names of the columns, if all are strings."""
         names = self._names()
         if names is None or not _are_strings(names):
@@ -226,7 +226,7 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         return np.array(names, dtype=object)
 
     @property
-    def classes_(self):
+    def classes_(self) -> np.ndarray:
         """Class labels."""
         return self.fitted.classes_
 
@@ -312,7 +312,7 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
     # ------------------------------------------------------------------ the tree
 
     @property
-    def decision_tree_(self):
+    def decision_tree_(self) -> BaseDecisionTree:
         """The tree, on codes of levels."""
         tree = readable(self.fitted)
         if not isinstance(tree, BaseDecisionTree):
@@ -320,7 +320,7 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         return tree
 
     @property
-    def named_tree(self):
+    def named_tree(self) -> NamedTree | None:
         """The tree in the words of the table; None if it is not one tree."""
         if not hasattr(self, "decision_tree_"):
             return None
