@@ -62,7 +62,7 @@ class Simplification:
         Name of the row that is recommended; None if no tree was found.
     best_model : SimplifiedModel or None
         What is recommended.
-    verdict : Verdict or None
+    verdict : Verdict
         Whether it follows the model, in words (``verdict.text``) and in numbers.
     reason : str
         Why it is recommended, in a sentence.
@@ -120,7 +120,7 @@ class Simplification:
     table: list
     best: str | None
     reason: str
-    verdict: Verdict | None
+    verdict: Verdict
     curve: list
     notes: list
     not_tried: dict

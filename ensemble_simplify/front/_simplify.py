@@ -30,7 +30,7 @@ from ensemble_simplify.front._methods import METHODS, SMALL, Task
 from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._result import Simplification, simplified
 from ensemble_simplify.front._trials import ALWAYS, FAVOURITE, Search, Trial, try_method
-from ensemble_simplify.front._verdict import judge
+from ensemble_simplify.front._verdict import judge, notes
 from ensemble_simplify.reading import unwrap
 
 # Sizes that are looked at where none is asked for.
@@ -247,29 +247,27 @@ def _sizes(max_leaves, answers, by_class):
 def _summed_up(search, trials, curve, given, refit, begin):
     task, judged = search.task, search.judged
     candidates = [trial.candidate for trial in trials if trial.result is not None]
-    trees = [each for each in candidates if each.may_win and each.n_leaves <= task.max_leaves]
-    choice = choose(candidates, judged, favourite=FAVOURITE) if trees else None
-    best = None if choice is None else choice.best
+    told = {"favourite": FAVOURITE, "max_leaves": task.max_leaves}
+    choice = choose(candidates, judged, **told)
+    best = next((each for each in candidates if each.name == choice.best), None)
+    over_sizes = [trial.candidate for trial in search.by_size.values()]
+    corrected = corrected_agreement(
+        candidates, judged, over_sizes, **told, random_state=task.seed
+    )
+    verdict = judge(best, judged, corrected, task.max_leaves)
     rows = [_model_row(task, judged), _majority_row(judged)]
     rows += [_row(trial, judged) for trial in trials if trial.was_tried]
+    by_name = {row.name: row for row in rows}
     results = {trial.name: trial for trial in trials if trial.result is not None}
     if best is not None:
-        _learn_again(results, best, task, refit)
-    by_name = {row.name: row for row in rows}
-    verdict = None
-    if best is not None:
-        corrected = corrected_agreement(
-            candidates, judged, favourite=FAVOURITE, random_state=task.seed
-        )
-        winner = next(each for each in candidates if each.name == best)
-        verdict = judge(winner, judged, corrected)
+        _learn_again(results, best.name, task, refit)
     return Simplification(
         table=rows,
-        best=best,
-        reason="No method found a tree." if choice is None else choice.reason,
+        best=choice.best,
+        reason=choice.reason,
         verdict=verdict,
         curve=curve,
-        notes=_notes(choice, given),
+        notes=_notes(given, notes(candidates, judged, best, _is_in_sample(given, judged))),
         not_tried={**search.left_out, **{t.name: t.note for t in trials if not t.was_tried}},
         results={
             name: simplified(trial.result, task.model, by_name[name])
@@ -290,14 +288,22 @@ def _summed_up(search, trials, curve, given, refit, begin):
     )
 
 
-def _notes(choice, given):
-    notes = list(given.notes)
+def _notes(given, others):
+    """Two sentences at most: first what was done to the rows."""
+    told = list(given.notes)
     if given.was_fitted_on:
-        notes.append(
-            "The model was fitted on these rows, which it knows by heart: its out-of-bag answers "
-            "to them, by the trees that have not seen the row, were learned and compared."
+        told.append(
+            "The model was fitted on these rows, and knows them by heart. So its out-of-bag answers "
+            "were learned and compared: those of the trees that have not seen the row."
         )
-    return [*notes, *([] if choice is None else choice.notes)][:2]
+    return [*told, *others][:2]
+
+
+def _is_in_sample(given, judged):
+    """Whether the model makes no error: it knows the rows, and their labels, by heart."""
+    if judged.y is None or given.was_fitted_on:
+        return False
+    return judged.is_classifier and bool(np.all(judged.y == judged.answers))
 
 
 def _learn_again(results, best, task, refit):
