@@ -251,9 +251,7 @@ def _summed_up(search, trials, curve, given, refit, begin):
     choice = choose(candidates, judged, **told)
     best = next((each for each in candidates if each.name == choice.best), None)
     over_sizes = [trial.candidate for trial in search.by_size.values()]
-    corrected = corrected_agreement(
-        candidates, judged, over_sizes, **told, random_state=task.seed
-    )
+    corrected = corrected_agreement(candidates, judged, over_sizes, **told, random_state=task.seed)
     verdict = judge(best, judged, corrected, task.max_leaves)
     rows = [_model_row(task, judged), _majority_row(judged)]
     rows += [_row(trial, judged) for trial in trials if trial.was_tried]
@@ -293,8 +291,8 @@ def _notes(given, others):
     told = list(given.notes)
     if given.was_fitted_on:
         told.append(
-            "The model was fitted on these rows, and knows them by heart. So its out-of-bag answers "
-            "were learned and compared: those of the trees that have not seen the row."
+            "The model was fitted on these rows, and knows them by heart. So the answers compared are "
+            "out-of-bag: of the trees that have not seen the row."
         )
     return [*told, *others][:2]
 
