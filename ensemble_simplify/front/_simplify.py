@@ -291,8 +291,8 @@ def _notes(given, others):
     told = list(given.notes)
     if given.was_fitted_on:
         told.append(
-            "The model was fitted on these rows, and knows them by heart. So the answers compared are "
-            "out-of-bag: of the trees that have not seen the row."
+            "The model was fitted on these rows, and knows them by heart. So the answers compared "
+            "are out-of-bag: of the trees that have not seen the row."
         )
     return [*told, *others][:2]
 
