@@ -13,7 +13,7 @@ from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._inputs import checked_rows
 from ensemble_simplify.front._methods import METHODS, SMALL, ModelAndRows, NotTried
 from ensemble_simplify.front._next import told_tree
-from ensemble_simplify.front._report import as_fragment, as_page, as_text
+from ensemble_simplify.front._old_report import as_fragment, as_page, as_text
 from ensemble_simplify.reading import Table
 from ensemble_simplify.writing import export_tree
 
