@@ -2,8 +2,9 @@
 
 `_simplify` keeps rows aside and shares out the time; `_inputs` reads what the user gives, and
 `_tables` makes numbers of tables of text. `_methods` says how each method is tried and what it
-promises, `_scores` measures and recommends, and `_progress` tells how far it has come. `_choice`
-compares answers to rows and chooses, and `_verdict` says what the choice is worth. `_result` holds
+promises, `_scores` measures and recommends, and `_progress` tells how far it has come. `_judged`
+measures what results say on rows, `_choice` chooses by it, and `_verdict` says what the choice is
+worth. `_result` holds
 what was found; `_display` draws it, `_report`, `_rules` and `_next` write it as text and as a
 page; `_command` is ``python -m ensemble_simplify``.
 """
