@@ -22,7 +22,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.base import HoldsTree, SharesDocs, fitted_rows, pyplot
-from ensemble_simplify.front._rules import MOST_DRAWN, in_words, svg
+from ensemble_simplify.front._page import tree_html
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.proof import Agreement, Verification, agreement, verify
 from ensemble_simplify.reading import Table, name_of, readable, unwrap
@@ -641,8 +641,8 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         words = "; ".join(escape(one_line(text)) for text in told if text)
         parts = [f"<p><b>{escape(one_line(self.title))}</b>: {words}</p>"]
         tree = self.named_tree
-        if tree is not None and tree.nodes.n_leaves <= MOST_DRAWN:
-            parts.append(f'<div style="overflow-x:auto">{svg(in_words(tree), self.title)}</div>')
+        if tree is not None:
+            parts.append(tree_html(tree, self.title))
         return f"<div>{''.join(parts)}</div>"
 
     def _repr_mimebundle_(self, **kwargs):

@@ -18,14 +18,9 @@ from ensemble_simplify.base import (
     StrOptions,
     validate_params,
 )
-from ensemble_simplify.front._choice import (
-    Candidate,
-    Judged,
-    choose,
-    corrected_agreement,
-    figures,
-)
+from ensemble_simplify.front._choice import choose, corrected_agreement
 from ensemble_simplify.front._inputs import checked_rows, folds, size_of
+from ensemble_simplify.front._judged import Candidate, Judged, figures
 from ensemble_simplify.front._methods import METHODS, SMALL, Task
 from ensemble_simplify.front._progress import Progress
 from ensemble_simplify.front._result import Simplification, simplified
@@ -312,15 +307,14 @@ def _learn_again(results, best, task, refit):
     if method.judged == "never" or refit == (method.judged == "folds"):
         return
     rows = task if refit else task.without(0)
-    options = {"sampler": trial.result.fitted.sampler_} if name == "representer" else {}
-    again = try_method(name, rows, None, lambda name, task, _: _fits(name, task, options))
+    again = try_method(name, rows, None, _fits)
     found = {each.name: each.result for each in again if each.result is not None}
     if (result := found.get(best, found.get(name))) is not None:
         trial.result = result
 
 
-def _fits(name, task, options):
-    return [(result, None) for result in METHODS[name].attempt(task, None, **options)]
+def _fits(name, task, seconds):
+    return [(result, None) for result in METHODS[name].attempt(task, seconds)]
 
 
 def _row(trial, judged):

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ensemble_simplify.base import safe_indexing
-from ensemble_simplify.front._choice import Candidate, choose_size, figures
+from ensemble_simplify.front._choice import choose_size
+from ensemble_simplify.front._judged import Candidate, figures
 from ensemble_simplify.front._inputs import short
 from ensemble_simplify.front._methods import METHODS, MethodResult, NotTried, representer
 
@@ -92,7 +93,8 @@ def representers(sizes):
             of_size = fitted.at(n_leaves=size)
             n_leaves = int(of_size.get_n_leaves())
             result = largest._replace(fitted=of_size, size=(n_leaves, 1))
-            answers = folds.answers[folds.n_leaves.index(size)][rows]
+            (place,) = np.flatnonzero(folds.n_leaves == size)
+            answers = folds.answers[place, rows]
             found.append((result, _made(task, result, size, answers, np.ones(len(rows), bool))))
         return found
 

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.front._choice import (
-    Comparison,
+from ensemble_simplify.front._choice import compared, leaves, said, step
+from ensemble_simplify.front._judged import (
     agreement_of,
     class_agreement,
     figures,
     interval_of,
-    leaves,
     r2,
-    said,
-    step,
 )
 from ensemble_simplify.writing import one_line
 
@@ -279,7 +276,7 @@ def _closer_result(candidates, judged, best):
         for c in candidates
         if c is not best and c.rows.any() and (c.n_leaves > best.n_leaves or not c.is_tree)
     ]
-    comparison = Comparison([best, *others], judged)
+    comparison = compared([best, *others], judged)
     leads = [comparison.lead(place, 0) for place in range(1, len(others) + 1)]
     closer = [
         (lead.all, c)
@@ -317,7 +314,7 @@ def _smaller_tree(candidates, judged, best):
         for c in candidates
         if c.is_tree and c.may_win and c.rows.any() and c.n_leaves < best.n_leaves
     ]
-    comparison = Comparison([best, *others], judged)
+    comparison = compared([best, *others], judged)
     smaller = [c for place, c in enumerate(others, 1) if comparison.lead(0, place).may_be_equal]
     if not smaller:
         return []

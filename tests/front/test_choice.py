@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, mean_absolute_error
 
-from ensemble_simplify.front._choice import (
-    Candidate,
-    Judged,
-    agreement_of,
-    choose,
-    choose_size,
-    corrected_agreement,
-    figures,
-)
+from ensemble_simplify.front._choice import choose, choose_size, corrected_agreement
+from ensemble_simplify.front._judged import Candidate, Judged, agreement_of, figures
 
 
 def tree(name, answers, wrong, n_leaves=8, **options):

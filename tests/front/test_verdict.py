@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ensemble_simplify.front._choice import Candidate, Judged
+from ensemble_simplify.front._judged import Candidate, Judged
 from ensemble_simplify.front._verdict import judge, notes
 
 
