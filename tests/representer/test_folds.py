@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 
-from ensemble_simplify import RepresenterTree
+from ensemble_simplify import RepresenterTree, export_tree
 from ensemble_simplify.representer._folds import LAWS, clearly_best, draw_folds, sizes
 
 
@@ -116,6 +116,28 @@ def test_counts_of_a_size_are_of_the_training_rows(labels):
             ],
             made.tree_.n_node_samples[made.tree_.children_left < 0],
         )
+
+
+def test_shares_are_said_to_be_of_the_rows_drawn(labels):
+    """They are not of the training rows that are counted beside them, unless these are all."""
+    X, _, forest = labels
+    tree = representer(forest.predict, max_leaf_nodes=3).fit(X)
+    made = tree.decision_tree_.tree_
+    leaf = np.flatnonzero(made.children_left < 0)[0]
+    share, n_rows = made.value[leaf].max(), made.n_node_samples[leaf]
+    words = f"({100 * share:.1f} % of drawn rows, {n_rows} training rows)"
+    assert words in tree.export_text()
+    assert words in export_tree(tree)
+    plt = pytest.importorskip("matplotlib.pyplot")
+    root = tree.plot(precision=2)[0].get_text()
+    assert f"share = [{made.value[0, 0, 0]:.2f}, {made.value[0, 0, 1]:.2f}]" in root
+    assert "value" not in root
+    plt.close("all")
+    alone = representer(forest.predict, max_leaf_nodes=3, keep_rows=1.0).fit(X)
+    assert "drawn" not in alone.export_text()
+    assert "value" in alone.plot()[0].get_text()
+    plt.close("all")
+    assert "drawn" not in representer(forest.predict_proba, "proba").fit(X).export_text()
 
 
 def test_no_leaf_is_wasted():
