@@ -27,7 +27,12 @@ from ensemble_simplify.feature_budget import (
     BudgetPathDisplay,
     FeatureBudgetPruner,
 )
-from ensemble_simplify.front import Simplification, SimplificationDisplay, simplify
+from ensemble_simplify.front import (
+    Simplification,
+    SimplificationDisplay,
+    SimplifiedModel,
+    simplify,
+)
 from ensemble_simplify.genesim import (
     C45Tree,
     GenesimClassifier,
@@ -81,6 +86,7 @@ __all__ = [
     "RepresenterTree",
     "Simplification",
     "SimplificationDisplay",
+    "SimplifiedModel",
     "SufficientBox",
     "TimeLimitError",
     "TreeliteModel",

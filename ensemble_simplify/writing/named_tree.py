@@ -89,6 +89,8 @@ class NamedTree:
         Names that are None are those of the table or of ``fit``; `class_names` stand for
         ``classes_``, in their order. Errors call the model by `name`.
         """
+        if isinstance(model, NamedTree):
+            return model.renamed(feature_names, class_names)
         outer = unwrap(model)
         if not hasattr(outer, "fit"):
             raise TypeError(f"{name} is a {type(outer).__name__}. Give a fitted estimator.")
@@ -116,22 +118,11 @@ class NamedTree:
         threshold = np.where(nodes.threshold >= FLOAT32_MAX, np.inf, nodes.threshold)
         table = next((t for t in map(_table_of, (outer, tree)) if t is not None), None)
         classes = getattr(tree, "classes_", None)
-        if class_names is not None:
-            classes = _checked_names("class_names", class_names, classes)
         n_features = int(tree.n_features_in_)
-        if feature_names is not None:
-            names = _checked_names("feature_names", feature_names, np.arange(n_features))
-            names = [str(given) for given in names]
-            if len(set(names)) < n_features:
-                raise ValueError(
-                    f"feature_names={names!r} holds a name twice. Give each feature its own."
-                )
-        else:
-            names = _names_of(outer, tree, table)
         may_miss = getattr(outer, "_may_miss", None)
         told = np.full(n_features, seen) if may_miss is None else np.array(may_miss)
         told[nodes.feature[(nodes.left >= 0) & np.isinf(threshold)]] = True
-        return cls(
+        own = cls(
             nodes=TreeNodes(nodes.left, nodes.right, nodes.feature, threshold),
             value=contents.value,
             rows=contents.n_node_samples,
@@ -141,11 +132,26 @@ class NamedTree:
             order=contents.order,
             estimator=tree,
             n_features=n_features,
-            names=names,
+            names=_names_of(outer, tree, table),
             classes=None if classes is None else [plain(label) for label in classes],
             table=table,
             told=told,
         )
+        return own.renamed(feature_names, class_names)
+
+    def renamed(self, feature_names=None, class_names=None):
+        """The same tree under other names of columns, or of classes; None: as they are."""
+        names, classes = self.names, self.classes
+        if class_names is not None:
+            classes = [plain(c) for c in _checked_names("class_names", class_names, classes)]
+        if feature_names is not None:
+            given = _checked_names("feature_names", feature_names, range(self.n_features))
+            names = [str(name) for name in given]
+            if len(set(names)) < self.n_features:
+                raise ValueError(
+                    f"feature_names={names!r} holds a name twice. Give each feature its own."
+                )
+        return replace(self, names=names, classes=classes)
 
     def of_table(self, names, table, filled=False):
         """The tree in words for columns, a `table` with gaps, that it does not know itself.
