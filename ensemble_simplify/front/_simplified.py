@@ -24,7 +24,14 @@ from sklearn.utils.metaestimators import available_if
 from ensemble_simplify.base import HoldsTree, SharesDocs, fitted_rows, pyplot
 from ensemble_simplify.front._page import tree_html
 from ensemble_simplify.grid import Domain
-from ensemble_simplify.proof import Agreement, Verification, agreement, verify
+from ensemble_simplify.proof import (
+    Agreement,
+    Differences,
+    Verification,
+    agreement,
+    differences,
+    verify,
+)
 from ensemble_simplify.reading import Table, name_of, readable, unwrap
 from ensemble_simplify.writing import NamedTree, export_tree, import_tree, one_line, percent
 
@@ -509,6 +516,23 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         """
         return agreement(self._against(), self, self._rows(X), **options)
 
+    def differences(self, X: ArrayLike, **options: Any) -> Differences:
+        """Where it differs from the model, as rules in the columns of the table.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows on which both are asked.
+        **options
+            Further parameters of :func:`differences`.
+
+        Returns
+        -------
+        Differences
+            The model is ``model_a``, this one ``model_b``.
+        """
+        return differences(self._against(), self, self._rows(X), **options)
+
     # ------------------------------------------------------------------ kept in files
 
     def save(self, path: str | PathLike) -> None:
@@ -683,6 +707,12 @@ class ReadTree(HoldsTree, BaseEstimator):
     def predict_proba(self, X):
         """Predict probabilities of the classes."""
         return self.tree.predict_proba(fitted_rows(self, X), check_input=False)
+
+
+def is_saved(path):
+    """Whether :meth:`SimplifiedModel.save` wrote a file, but for ".json"."""
+    with Path(path).open("rb") as file:
+        return file.read(len(_MAGIC) + 1) == _MAGIC + b" "
 
 
 def _are_strings(names):
