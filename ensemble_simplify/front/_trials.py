@@ -11,8 +11,8 @@ from sklearn.utils import Bunch
 
 from ensemble_simplify.base import safe_indexing
 from ensemble_simplify.front._choice import choose_size
-from ensemble_simplify.front._judged import Candidate, figures
 from ensemble_simplify.front._inputs import short
+from ensemble_simplify.front._judged import Candidate, agreement_of, figures
 from ensemble_simplify.front._methods import METHODS, MethodResult, NotTried, representer
 
 # A method that would get fewer seconds is not begun.
@@ -184,16 +184,14 @@ class Search:
     def _point(self, size, is_best):
         """What is known of a size."""
         trial = self.by_size.get(size, self._plain[size])
-        point = figures(trial.candidate, self.judged)
-        plain = self._plain[size]
-        plain = figures(plain.candidate, self.judged).agreement if plain.result else np.nan
+        point, plain = figures(trial.candidate, self.judged), self._plain[size].candidate
         return Bunch(
             n_leaves=size,
             leaves=trial.candidate.n_leaves,
-            plain_agreement=plain,
+            plain_agreement=np.nan if plain is None else agreement_of(plain, self.judged),
             is_best=is_best,
             **{
-                name: point[name]
+                name: point.get(name, np.nan)
                 for name in ("agreement", "agreement_low", "agreement_high", "accuracy")
             },
         )
@@ -227,5 +225,5 @@ class Search:
             return f"{trial.name}: {trial.note}"
         leaves, trees = trial.result.size
         size = f"{leaves} leaves" if trees == 1 else f"{trees} trees"
-        agreement = figures(trial.candidate, self.judged).agreement
+        agreement = agreement_of(trial.candidate, self.judged)
         return f"{trial.name}: {size}, agreement {agreement:.3f}, {trial.seconds:.1f} s"
