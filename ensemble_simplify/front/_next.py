@@ -1,30 +1,6 @@
-"""What can be done with the recommended tree: written in other languages, and asked."""
+"""What can be done with what is recommended, in lines of code."""
 
 from __future__ import annotations
-
-import copy
-
-from sklearn.pipeline import Pipeline
-
-from ensemble_simplify.front._rules import tree_of
-
-
-def told_tree(found, name):
-    """What `export_tree` can write of the result of a name, in the words of the table."""
-    fitted = found[name]
-    if name == "model" or not isinstance(fitted, Pipeline):
-        return fitted
-    codes, tree = fitted[0], tree_of(fitted)
-    if codes.fill:
-        raise ValueError(
-            f"The tree of {name!r} reads missing values as numbers, which cannot be written. "
-            "Export another row of the table, such as result='plain_tree'."
-        )
-    if tree is None:
-        return fitted
-    tree = copy.copy(tree)
-    tree._table = codes.table
-    return tree
 
 
 def next_steps(found):

@@ -114,7 +114,7 @@ class Simplification:
     >>> outcome.not_tried["born_again"]
     "the model's trees cannot be read"
     >>> print(outcome.report())  # doctest: +ELLIPSIS
-    What MLPClassifier can become...
+    MLPClassifier as one small decision tree...
     """
 
     table: list
@@ -213,7 +213,7 @@ class Simplification:
         """
         if path is not None:
             Path(path).write_text(as_page(self), encoding="utf-8")
-        return as_text(self, with_tree=True)
+        return as_text(self)
 
     def plot(self, *, axes: Any = None) -> SimplificationDisplay:
         """Draw size against agreement and accuracy.

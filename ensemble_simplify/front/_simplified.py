@@ -6,7 +6,6 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -22,7 +21,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.base import HoldsTree, SharesDocs, fitted_rows, pyplot
-from ensemble_simplify.front._rules import MOST_DRAWN, in_words, svg
+from ensemble_simplify.front._page import tree_html
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.proof import Agreement, Verification, agreement, verify
 from ensemble_simplify.reading import Table, name_of, readable, unwrap
@@ -638,12 +637,8 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
 
     def _repr_html_(self):
         told = [self._size(), *self._figures(), self.promise]
-        words = "; ".join(escape(one_line(text)) for text in told if text)
-        parts = [f"<p><b>{escape(one_line(self.title))}</b>: {words}</p>"]
-        tree = self.named_tree
-        if tree is not None and tree.nodes.n_leaves <= MOST_DRAWN:
-            parts.append(f'<div style="overflow-x:auto">{svg(in_words(tree), self.title)}</div>')
-        return f"<div>{''.join(parts)}</div>"
+        about = "; ".join(one_line(text) for text in told if text)
+        return tree_html(self.named_tree, one_line(self.title), about)
 
     def _repr_mimebundle_(self, **kwargs):
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
