@@ -104,7 +104,7 @@ class Grower:
             for child in node.children:
                 if child.split is not None:
                     heapq.heappush(open_nodes, child)
-        return _as_arrays(root, is_complete=not self.out_of_time)
+        return _as_arrays(root, self.law.gaps, is_complete=not self.out_of_time)
 
     def _look_ahead(self, open_nodes, n_wanted):
         """Make and evaluate the children of the nodes that are likely to be split next.
@@ -168,11 +168,11 @@ class Grower:
         ends = np.cumsum([len(X) for X, _ in drawn])[:-1]
         source = np.concatenate([source for _, source in drawn])
         if self.answers is None or (source < 0).all():
-            return np.split(self.predictor.answers(X), ends)
+            return np.split(self.predictor.answers(self.law.with_gaps(X)), ends)
         answers = self.answers[source]
         made = np.flatnonzero(source < 0)
         if made.size:
-            answers[made] = self.predictor.answers(X[made])
+            answers[made] = self.predictor.answers(self.law.with_gaps(X[made]))
         return np.split(answers, ends)
 
     def _in_threads(self, function, *arguments):
@@ -273,14 +273,16 @@ class Grower:
         return ColumnSplit(column, np.nan, np.sort(left))
 
 
-def _as_arrays(root, is_complete):
-    order, stack = [], [root]
+def _as_arrays(root, gaps, is_complete):
+    order, splits, stack = [], [], [root]
     while stack:
         node = stack.pop()
         order.append(node)
-        if node.children is not None:
-            stack += node.children[::-1]
-    splits = [None if node.children is None else node.split for node in order]
+        split, children = None, node.children
+        if children is not None:
+            split, children = _of_gaps(node.split, children, gaps)
+            stack += children[::-1]
+        splits.append(split)
     return GrownTree(
         nodes=sized_nodes([-1 if split is None else split.column for split in splits]),
         splits=splits,
@@ -289,6 +291,19 @@ def _as_arrays(root, is_complete):
         probability=np.array([node.probability for node in order]),
         is_complete=is_complete,
     )
+
+
+def _of_gaps(split, children, gaps):
+    """A split where a number stands for gaps, and the sides of it, as a split of the gaps."""
+    if gaps is None or not gaps.seen[split.column]:
+        return split, children
+    stand_in, low = gaps.stand_in[split.column], np.float32(gaps.low[split.column])
+    if split.values is not None:
+        left = split.values[split.values != stand_in]
+        return replace(split, values=left, missing_left=left.size < split.values.size), children
+    if stand_in <= split.threshold < low:  # scikit-learn sends what is known to the left
+        return ColumnSplit(split.column, np.inf), children[::-1]
+    return replace(split, missing_left=bool(stand_in <= split.threshold)), children
 
 
 def _losses(node, split):
@@ -344,6 +359,7 @@ class _Sample:
         self.is_complete = True
         if law.keep_rows < 1.0:
             X, weight = _manufactured(law, predictor, base_answers, n_samples, seed)
+            X = law.with_gaps(X)
             answers = _answers_until(deadline, predictor, X, len(training.X))
             self.is_complete = len(answers) == len(X)
             X, weight = X[: len(answers)], weight[: len(answers)]
@@ -355,6 +371,7 @@ class _Sample:
             weight = np.concatenate([kept, weight])
         # one on average: scikit-learn's limits are in such units
         self.X, self.answers, self.weight = X, answers, weight * len(X)
+        self.gaps = law.gaps
 
 
 def _manufactured(law, predictor, answers, n_samples, seed):
@@ -414,11 +431,16 @@ def _read(tree, sample):
         mean[:] = value[:, :, 0]
         cost = impurity = impurity * n_outputs
     probability = tree.tree_.weighted_n_node_samples[order] / sample.weight.sum()
+    missing_left = np.zeros(nodes.n_nodes, dtype=bool)
+    if sample.gaps is not None:
+        # scikit-learn has learned it only where a column had gaps
+        missing_left = tree.tree_.missing_go_to_left[order].astype(bool)
+        missing_left &= sample.gaps.seen[nodes.feature]
     grown = GrownTree(
         nodes=sized_nodes(nodes.feature),
         splits=[
-            ColumnSplit(int(j), float(t)) if j >= 0 else None
-            for j, t in zip(nodes.feature, nodes.threshold, strict=True)
+            ColumnSplit(int(j), float(t), missing_left=bool(m)) if j >= 0 else None
+            for j, t, m in zip(nodes.feature, nodes.threshold, missing_left, strict=True)
         ],
         mean=mean,
         cost=probability * cost,

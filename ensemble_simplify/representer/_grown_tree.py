@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -62,6 +62,24 @@ class GrownTree:
                 rows_of[left], rows_of[right] = rows[goes_left], rows[~goes_left]
             rows_of[t] = None
         return errors / weight.sum()
+
+    def send_gaps(self, X, columns):
+        """Let splits on some columns, which X never lacks, send gaps to the side of more rows.
+
+        `columns` is a bool array. Other splits stay as they are.
+        """
+        rows_of = [None] * len(self.nodes)
+        rows_of[0] = np.arange(X.shape[0])
+        for t, rows in enumerate(rows_of):
+            split, rows_of[t] = self.splits[t], None
+            if split is None:
+                continue
+            left, right = self.children(t)
+            goes_left = split.goes_left(X[rows, split.column])
+            rows_of[left], rows_of[right] = rows[goes_left], rows[~goes_left]
+            if columns[split.column]:
+                more = bool(2 * np.count_nonzero(goes_left) > rows.size)
+                self.splits[t] = replace(split, missing_left=more)
 
     def pruning_path(self, values):
         """Weakest-link pruning, with the sums of some values over the leaves of each tree.
@@ -125,48 +143,62 @@ class GrownTree:
             if parent[t] >= 0 and is_last(parent[t]):
                 heapq.heappush(last, (loss(parent[t]), parent[t]))
 
-    def as_thresholds(self, is_split, levels):
+    def as_thresholds(self, is_split, levels, may_miss=False):
         """Write splits into sets of levels as thresholds on the codes.
 
         Thresholds stand halfway between neighbouring codes; see `reading.as_thresholds`. Nodes that
         are no split are leaves, or below one; `levels` are the ascending codes (float32) of every
-        categorical column. Returns `TreeNodes`, and the node of this tree that each leaf of theirs
-        stems from, -1 for splits.
+        categorical column, which may be missing if `may_miss`. Returns `TreeNodes`, the node of
+        this tree that each leaf of theirs stems from, -1 for splits, and which splits send missing
+        values left.
         """
         n_nodes = len(is_split)
         left, right, feature = np.full((3, n_nodes), -1, dtype=np.intp)
         threshold, sets = np.zeros(n_nodes), {}
+        missing_left = np.zeros(n_nodes, dtype=bool)
         for t in np.flatnonzero(is_split).tolist():
             split = self.splits[t]
             left[t], right[t] = self.children(t)
-            feature[t] = split.column
+            feature[t], missing_left[t] = split.column, split.missing_left
             if split.values is None:
                 threshold[t] = split.threshold
             else:
                 sets[t] = np.isin(levels[split.column], split.values)
-        nowhere = np.zeros(n_nodes, dtype=bool)
-        left, right, feature, threshold, _, source = as_thresholds(
-            left, right, feature, threshold, nowhere, sets, may_miss=False
+        left, right, feature, threshold, missing_left, source = as_thresholds(
+            left, right, feature, threshold, missing_left, sets, may_miss=may_miss
         )
-        for i in np.flatnonzero((left >= 0) & np.isin(source, list(sets))).tolist():
+        of_sets = (left >= 0) & np.isin(source, list(sets)) & np.isfinite(threshold)
+        for i in np.flatnonzero(of_sets).tolist():
             below, above = levels[feature[i]][[int(threshold[i]), int(threshold[i]) + 1]]
             threshold[i] = float(below) / 2.0 + float(above) / 2.0
         nodes = TreeNodes(left, right, feature, threshold)
-        return nodes, np.where(left >= 0, -1, source)
+        return nodes, np.where(left >= 0, -1, source), missing_left
 
-    def write(self, is_split, levels, X, answers, *, classes=None, feature_names=None, weight=None):
+    def write(
+        self,
+        is_split,
+        levels,
+        X,
+        answers,
+        *,
+        classes=None,
+        feature_names=None,
+        weight=None,
+        may_miss=False,
+    ):
         """The selected tree as scikit-learn's; a classifier if there are classes.
 
         Leaves hold the mean answers to synthetic rows; counts and impurities come from the
         `answers` to the training rows X.
         """
-        nodes, source = self.as_thresholds(is_split, levels)
+        nodes, source, missing_left = self.as_thresholds(is_split, levels, may_miss)
         value = self.mean[source[nodes.leaves]]
-        leaf_of_row = apply_nodes(nodes, X)
+        leaf_of_row = apply_nodes(nodes, X, missing_left)
         options = {
             "n_features": X.shape[1],
             "feature_names": feature_names,
             "sample_weight": weight,
+            "missing_go_to_left": missing_left,
         }
         if classes is None:
             return write_regressor(nodes, value[:, 0], leaf_of_row, answers[:, 0], **options)
