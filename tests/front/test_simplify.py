@@ -74,7 +74,9 @@ def plain_by_hand(model, X, y, labels, seed, size=8):
     predicted = np.empty_like(labels)
     for fold in range(fold_of.max() + 1):
         out = fold_of == fold
-        tree = DecisionTreeClassifier(max_leaf_nodes=size, random_state=seed).fit(X[~out], labels[~out])
+        tree = DecisionTreeClassifier(max_leaf_nodes=size, random_state=seed).fit(
+            X[~out], labels[~out]
+        )
         predicted[out] = tree.predict(X[out])
     return predicted
 
