@@ -269,17 +269,22 @@ class NamedTree:
         share = percent(self.value[node].max())
         return f"{one_line(self.label(node))} ({share}, {rows})"
 
+    def rule(self, spans, decimals=None):
+        """The conditions of a path in words; empty where everything is left."""
+        told = [self.condition(j, span, decimals) for j, span in spans.items()]
+        told = [words for words in told if words is not None]
+        if len(told) > 1:
+            told = [f"({words})" if words.endswith(" or missing") else words for words in told]
+        return " and ".join(told)
+
     def rules(self, probabilities=False, decimals=None):
         """One line a leaf; see `export_tree`."""
         lines = []
         for node, spans in self.paths():
             if self.nodes.left[node] >= 0:
                 continue
-            told = [self.condition(j, span, decimals) for j, span in spans.items()]
-            told = [words for words in told if words is not None]
-            if len(told) > 1:
-                told = [f"({words})" if words.endswith(" or missing") else words for words in told]
-            start = f"if {' and '.join(told)} then" if told else "always"
+            told = self.rule(spans, decimals)
+            start = f"if {told} then" if told else "always"
             lines.append(f"{start} {self.outcome(node, probabilities, decimals)}")
         return "\n".join(lines) + "\n"
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import Domain, agreement, verify
-from ensemble_simplify.front._simplified import ReadTree
+from ensemble_simplify.front._table_tree import TableTree
 from ensemble_simplify.reading import Model, Table, common_table
 
 COLORS, SHAPES = ["red", "green", "blue", "amber"], ["disk", "cube", "cone"]
@@ -52,7 +52,7 @@ def coded_tree(colors, shapes, unknown, X, y):
     tree.fit(np.asarray(table.encode(X), dtype=np.float32), y)
     tree._table = table
     tree.feature_names_in_ = NAMES
-    return ReadTree(tree)
+    return TableTree.of(tree)
 
 
 def fitted(kind, rng, colors, shapes, gaps):
