@@ -13,7 +13,7 @@ from ensemble_simplify.base import safe_indexing
 from ensemble_simplify.front._choice import choose_size
 from ensemble_simplify.front._inputs import short
 from ensemble_simplify.front._judged import Candidate, agreement_of, figures
-from ensemble_simplify.front._methods import METHODS, MethodResult, NotTried, representer
+from ensemble_simplify.front._methods import METHODS, MethodResult, NotTried
 
 # A method that would get fewer seconds is not begun.
 LEAST_SECONDS = 0.05
@@ -86,7 +86,7 @@ def representers(sizes):
     """A stand-in for `judged` that gives representer trees of several sizes, grown at once."""
 
     def attempt(name, task, seconds):
-        (largest,) = representer(task, seconds)
+        (largest,) = METHODS[name].attempt(task, seconds)
         fitted, rows = largest.fitted, np.flatnonzero(task.fold_of >= 0)
         folds, found = fitted.folds_, []
         for size in sizes:

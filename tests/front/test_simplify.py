@@ -68,14 +68,13 @@ def folds_by_hand(model, X, y, fraction=0.2):
     return folds(answers, y, len(answers), fraction, by_class, np.random.RandomState(0))
 
 
-def plain_by_hand(model, X, y, labels, size=8):
-    """What plain trees say of the rows that each has not seen, and a seed that gives them."""
+def plain_by_hand(model, X, y, labels, seed, size=8):
+    """What plain trees say of the rows that each has not seen."""
     fold_of = folds_by_hand(model, X, y)
     predicted = np.empty_like(labels)
-    kind = type(DecisionTreeClassifier())
     for fold in range(fold_of.max() + 1):
         out = fold_of == fold
-        tree = kind(max_leaf_nodes=size, random_state=0).fit(X[~out], labels[~out])
+        tree = DecisionTreeClassifier(max_leaf_nodes=size, random_state=seed).fit(X[~out], labels[~out])
         predicted[out] = tree.predict(X[out])
     return predicted
 
@@ -87,7 +86,8 @@ def test_figures_are_of_rows_that_were_left_out(outcome, classified):
     assert outcome.n_judged == outcome.n_rows == 200
     assert outcome.n_folds == 5
     for name, labels in (("plain_tree", answers), ("plain_tree_on_y", y)):
-        predicted, row = plain_by_hand(model, X, y, labels), rows_of(outcome)[name]
+        seed = outcome[name].fitted.random_state
+        predicted, row = plain_by_hand(model, X, y, labels, seed), rows_of(outcome)[name]
         assert row.agreement == pytest.approx(np.mean(predicted == answers))
         assert row.accuracy == pytest.approx(np.mean(predicted == y))
         assert row.balanced_accuracy == pytest.approx(balanced_accuracy_score(y, predicted))
@@ -198,7 +198,7 @@ def test_sizes_are_compared(classified):
     assert best.agreement == rows_of(found)["representer"].agreement
     with pytest.raises(ValueError, match="n_leaves=5 was not looked at"):
         found.at(5)
-    assert found.verdict.text in found.report()
+    assert found.verdict.text in " ".join(found.report().split())
 
 
 def test_no_size_below_the_number_of_classes():
@@ -509,7 +509,7 @@ def test_delegates_are_those_of_the_best(outcome, classified, tmp_path):
     assert np.array_equal(outcome.predict(X), best.predict(X))
     assert np.array_equal(outcome.predict_proba(X), best.predict_proba(X))
     assert outcome.export_text() == best.export_text()
-    assert str(outcome.agreement(X)) == str(best.agreement(X))
+    assert outcome.agreement(X).share == best.agreement(X).share
     assert str(outcome.differences(X)) == str(best.differences(X))
     outcome.save(tmp_path / "tree.joblib")
     again = SimplifiedModel.load(tmp_path / "tree.joblib")
