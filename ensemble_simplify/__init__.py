@@ -27,7 +27,12 @@ from ensemble_simplify.feature_budget import (
     BudgetPathDisplay,
     FeatureBudgetPruner,
 )
-from ensemble_simplify.front import Simplification, SimplificationDisplay, simplify
+from ensemble_simplify.front import (
+    Simplification,
+    SimplificationDisplay,
+    SimplifiedModel,
+    simplify,
+)
 from ensemble_simplify.genesim import (
     C45Tree,
     GenesimClassifier,
@@ -38,7 +43,15 @@ from ensemble_simplify.genesim import (
     merge_trees,
 )
 from ensemble_simplify.grid import Domain
-from ensemble_simplify.proof import Agreement, Verification, agreement, verify
+from ensemble_simplify.proof import (
+    Agreement,
+    Difference,
+    Differences,
+    Verification,
+    agreement,
+    differences,
+    verify,
+)
 from ensemble_simplify.reading import OnnxModel, TreeliteModel
 from ensemble_simplify.representer import PruningPathDisplay, RepresenterTree
 from ensemble_simplify.writing import export_tree, import_tree
@@ -52,6 +65,8 @@ __all__ = [
     "C45Tree",
     "CultivatedForestClassifier",
     "DepthLeavesDisplay",
+    "Difference",
+    "Differences",
     "Domain",
     "Estimate",
     "ExceptionPathDisplay",
@@ -71,11 +86,13 @@ __all__ = [
     "RepresenterTree",
     "Simplification",
     "SimplificationDisplay",
+    "SimplifiedModel",
     "SufficientBox",
     "TimeLimitError",
     "TreeliteModel",
     "Verification",
     "agreement",
+    "differences",
     "estimate",
     "export_tree",
     "import_tree",

@@ -16,7 +16,7 @@ import numpy as np
 
 from ensemble_simplify.base import product
 from ensemble_simplify.grid import FREE, distinct_rows, leaves_of_cells
-from ensemble_simplify.proof import Lines, differences, n_near
+from ensemble_simplify.proof import Lines, n_near, points_apart
 
 # Labels of the whole ensemble that are kept, in bytes; beyond, they are found anew each time.
 KEPT_LABELS = 1 << 28
@@ -250,7 +250,7 @@ class NearRows:
             whole = self.whole if self.kept is None else Replayed(self.whole, self.kept)
             both = (whole, self.numbers), (lines, self.numbers)
             shape, n = self.axes.shape, self.max_changes
-            yield from differences(*both, self.cells, shape, n, deadline)
+            yield from points_apart(*both, self.cells, shape, n, deadline)
             return
         for part, labels in lines.batches(self.cells, deadline):
             labels[self._again(part)] = FREE

@@ -11,7 +11,7 @@ from ensemble_simplify.feature_budget.pruning._budget_path import BudgetPath, fi
 from ensemble_simplify.feature_budget.pruning._loss import node_losses
 from ensemble_simplify.feature_budget.pruning._problem import PruningProblem
 from ensemble_simplify.grid import Stopped
-from ensemble_simplify.reading import Forest, Model, tree_estimators
+from ensemble_simplify.reading import Forest, Model, out_of_sample, tree_estimators
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def state_case(
     if errors == "oob":
         counted = held_out
         if counted is None:
-            counted = held_out_rows(estimator, len(X), forest.n_trees)
+            counted = held_out_rows(estimator, len(X))
     loss_of_node, unit, value = node_losses(
         forest, leaf, target, weight, counted, loss=_loss_of(forest, loss), labels=labels
     )
@@ -118,7 +118,7 @@ def has_held_out_rows(estimator):
     )
 
 
-def held_out_rows(estimator, n_rows, n_trees):
+def held_out_rows(estimator, n_rows):
     """Mask of the rows on which each tree was not grown, of shape (n_rows, n_trees)."""
     remedy = "Use errors='given', or an ensemble with bootstrap=True fitted on these rows."
     if not has_held_out_rows(estimator):
@@ -126,15 +126,13 @@ def held_out_rows(estimator, n_rows, n_trees):
             "errors='oob' needs trees that were each grown on a bootstrap sample, but "
             f"{type(estimator).__name__}(...) has none. {remedy}"
         )
-    out = np.ones((n_rows, n_trees), dtype=np.uint8)
-    for t, rows in enumerate(estimator.estimators_samples_):
-        if rows.max() >= n_rows:
-            raise ValueError(
-                f"errors='oob' needs the rows the ensemble was fitted on, but X has {n_rows} "
-                f"rows and tree {t} was grown on row {rows.max()}. {remedy}"
-            )
-        out[rows, t] = 0
-    return out
+    try:
+        out = out_of_sample(estimator, n_rows)
+    except ValueError as error:
+        raise ValueError(
+            f"errors='oob' needs the rows of the ensemble. {error} {remedy}"
+        ) from error
+    return np.ascontiguousarray(out.T).view(np.uint8)
 
 
 def is_grown_on(case):

@@ -1,15 +1,19 @@
 """The front door: one call that tries every method on a fitted model and compares them.
 
-`_simplify` keeps rows aside and shares out the time; `_inputs` reads what the user gives, and
-`_tables` makes numbers of tables of text. `_methods` says how each method is tried and what it
-promises, `_scores` measures and recommends, and `_progress` tells how far it has come. `_result`
-holds what was found; `_display` draws it, `_report`, `_rules` and `_next` write it as text and as a
-page; `_command` is ``python -m ensemble_simplify``.
+`_simplify` is the call: `_inputs` checks what the user gives and says which rows are left out when,
+`_methods` says how each method is tried and what it promises, `_trials` tries them, `_choice`
+recommends a size and a tree by what `_judged` knows of the rows, `_verdict` says how far it follows
+the model, and `_progress` tells how far the call has come. `_table_tree` is scikit-learn's own tree
+on tables. `_simplified` is one result, `_result` all of them. `_report` says what is told of them
+and writes it as text, `_page` as a page and for notebooks with the pictures of `_drawing`; `_rules`
+tells a tree in words, and `_next` what to do with it. `_display` draws sizes and figures with
+Matplotlib; `_command` is ``python -m ensemble_simplify``.
 """
 
 from ensemble_simplify.front._command import main
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._result import Simplification
+from ensemble_simplify.front._simplified import SimplifiedModel
 from ensemble_simplify.front._simplify import simplify
 
-__all__ = ["Simplification", "SimplificationDisplay", "main", "simplify"]
+__all__ = ["Simplification", "SimplificationDisplay", "SimplifiedModel", "main", "simplify"]

@@ -2,59 +2,178 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_simplify.base import safe_indexing
-from ensemble_simplify.reading import Model
-from ensemble_simplify.writing import one_line
+from ensemble_simplify.base import check_column_names, safe_indexing
+from ensemble_simplify.reading import Model, out_of_bag
+from ensemble_simplify.writing import one_line, plain
 
 # Most entries of the table, and most rows, that are looked at.
 MOST_ENTRIES, MOST_ROWS = 4_000_000, 50_000
+# Rows up to which all of them are judged, in folds; of more, one part is held out.
+MOST_IN_FOLDS = 2_000
 
 
-def checked_rows(model, X, y, random_state):
-    """Rows, labels, the model's answers and notes; fewer rows if there are very many."""
+@dataclass(eq=False)
+class Given:
+    """What a user gave: rows to judge by, then rows to learn from only."""
+
+    X: object  # array or data frame of shape (n_rows, n_features)
+    y: np.ndarray | None  # of the rows to judge by
+    answers: np.ndarray  # the model's
+    n_judged: int  # rows to judge by
+    was_fitted_on: bool  # whether these are the model's training rows, and the answers out-of-bag
+    notes: list  # of str
+
+
+def checked_rows(model, X, y, X_more, random_state):
+    """Rows, labels and the model's answers; fewer rows if there are very many."""
     check_is_fitted(model)
     if not (is_classifier(model) or is_regressor(model)):
         raise TypeError(
             f"model={type(model).__name__}(...) is neither a classifier nor a regressor. Give a "
             "fitted scikit-learn estimator, or a pipeline that ends in one."
         )
-    if not hasattr(X, "columns"):
-        X = np.asarray(X)
-        if X.ndim != 2:
-            raise ValueError(f"X has {X.ndim} dimensions instead of 2. Give rows.")
-    n_rows, n_features = X.shape
-    if n_rows < 8:
-        raise ValueError(f"X has {n_rows} rows. Give at least 8.")
+    X = _table(X, "X")
+    if len(X) < 8:
+        raise ValueError(f"X has {len(X)} rows. Give at least 8.")
+    check_column_names([model], X)
     if y is not None:
-        y = np.asarray(y)
-        check_consistent_length(X, y)
-        if y.ndim == 2 and y.shape[1] == 1:
-            y = y[:, 0]
-        if y.ndim != 1:
-            raise ValueError(f"y has {y.ndim} dimensions; only one output is supported.")
-    notes = []
+        y = _labels(y, X)
+    given, notes, was_fitted_on = _answered(model, X, "X", random_state)
+    X, answers, kept = given
+    if y is not None:
+        y = y[kept]
+        if is_classifier(model):
+            _check_labels(model, y, answers)
+    n_judged = len(answers)
+    if X_more is not None:
+        X_more = _table(X_more, "X_more")
+        _check_alike(X, X_more)
+        if len(X_more):
+            (more, their_answers, _), told, _ = _answered(model, X_more, "X_more", random_state)
+            X, answers = _stacked(X, more), np.concatenate([answers, their_answers])
+            notes += told
+    return Given(X, y, answers, n_judged, was_fitted_on, notes)
+
+
+def _table(X, name):
+    """Rows as they can be indexed: a frame, or an array of two dimensions."""
+    if not hasattr(X, "columns"):
+        X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(f"{name} has {X.ndim} dimensions instead of 2. Give rows.")
+    elif len(set(X.columns)) < len(X.columns):
+        names = list(X.columns)
+        twice = next(column for column in names if names.count(column) > 1)
+        raise ValueError(f"{name} has two columns {plain(twice)!r}. Give each its own name.")
+    return X
+
+
+def _labels(y, X):
+    y = np.asarray(y)
+    check_consistent_length(X, y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(f"y has {y.ndim} dimensions; only one output is supported.")
+    return y
+
+
+def _answered(model, X, name, random_state):
+    """Rows, the model's answers to them and their numbers; notes; whether they are out-of-bag."""
+    n_rows, n_features = X.shape
     most = max(1_000, min(MOST_ROWS, MOST_ENTRIES // max(n_features, 1)))
+    kept, notes, known = np.arange(n_rows), [], None
     if n_rows > most:
-        part = check_random_state(random_state).permutation(n_rows)[:most]
-        X, y = safe_indexing(X, np.sort(part)), None if y is None else y[np.sort(part)]
-        notes.append(f"Of the {n_rows:,} rows, {most:,} were drawn at random and used.")
-    answers = Model(model).ask(X)
+        kept = np.sort(check_random_state(random_state).permutation(n_rows)[:most])
+        X = safe_indexing(X, kept)
+        notes.append(f"Of the {n_rows:,} rows of {name}, {most:,} were drawn at random and used.")
+    else:
+        known = out_of_bag(model, X)
+    answers = Model(model).ask(X) if known is None else known[0]
+    return (X, _one_output(model, answers), kept), notes, known is not None
+
+
+def _one_output(model, answers):
     if answers.ndim == 2 and answers.shape[1] == 1:
         answers = answers[:, 0]
+    name = f"model={type(model).__name__}(...)"
     if answers.ndim != 1:
         raise ValueError(
-            f"model={type(model).__name__}(...) gives {answers.shape[1]} outputs a row; only one "
-            "output is supported."
+            f"{name} gives {answers.shape[1]} outputs a row; only one output is supported."
         )
-    if y is not None and is_classifier(model):
-        _check_labels(model, y, answers)
-    return X, y, answers, notes
+    if not is_classifier(model) and not np.isfinite(answers.astype(np.float64)).all():
+        raise ValueError(f"{name} answers some rows of X with NaN or infinity. Leave them out.")
+    return answers
+
+
+def _check_alike(X, X_more):
+    """Refuse further rows that are no rows of the same table."""
+    if hasattr(X, "columns") != hasattr(X_more, "columns"):
+        raise ValueError(
+            f"X is a {type(X).__name__} and X_more a {type(X_more).__name__}. Give both alike."
+        )
+    if hasattr(X, "columns") and list(X.columns) != list(X_more.columns):
+        odd = [name for name in X_more.columns if name not in set(X.columns)]
+        lacking = [name for name in X.columns if name not in set(X_more.columns)]
+        what = "has the columns of X in another order"
+        if odd or lacking:
+            what = f"lacks the column {plain(lacking[0])!r}" if lacking else ""
+            what = what or f"has the column {plain(odd[0])!r}, which X has not"
+        raise ValueError(f"X_more {what}. Give it the columns of X, X_more[list(X.columns)].")
+    if X.shape[1] != X_more.shape[1]:
+        raise ValueError(
+            f"X_more has {X_more.shape[1]} columns, but X has {X.shape[1]}. Give the same columns."
+        )
+
+
+def _stacked(X, X_more):
+    """Rows of both, one below the other."""
+    if not hasattr(X, "columns"):
+        return np.concatenate([X, X_more])
+    if not hasattr(X, "iloc"):
+        return X.vstack(X_more.cast(dict(X.schema)))
+    import pandas as pd
+
+    X, X_more = X.copy(deep=False), X_more.copy(deep=False)
+    for name, kind in X.dtypes.items():
+        if isinstance(kind, pd.CategoricalDtype) and X_more[name].dtype != kind:
+            other = X_more[name].astype("category").cat.categories
+            new = [level for level in other if level not in kind.categories]
+            kind = pd.CategoricalDtype([*kind.categories, *new], ordered=kind.ordered)
+            X[name], X_more[name] = X[name].astype(kind), X_more[name].astype(kind)
+    return pd.concat([X, X_more], ignore_index=True)
+
+
+def folds(answers, y, n_judged, fraction, by_class, rng):
+    """The fold in which each row is left out, alike in classes and answers; -1: in none.
+
+    Of many rows, a part is held out once; of few, every row to judge by is in a fold.
+    """
+    fold_of = np.full(len(answers), -1, dtype=np.intp)
+    n_folds = round(1 / fraction)
+    order, offset = rng.permutation(n_judged), rng.random_sample() / fraction
+    if by_class:
+        keys = [np.unique(answers[order], return_inverse=True)[1]]
+        if y is not None:
+            keys.append(np.unique(y[order].astype(str), return_inverse=True)[1])
+        order = order[np.lexsort(keys)]
+    if n_folds > 1 and n_judged <= MOST_IN_FOLDS:
+        fold_of[order] = np.arange(n_judged) % n_folds
+        return fold_of
+    # rows at even distances in the order of the classes
+    is_aside = np.diff(np.floor((np.arange(n_judged + 1) + offset) * fraction)) > 0
+    if not is_aside.any() or is_aside.all():
+        is_aside[0] = not is_aside[0]
+    fold_of[order[is_aside]] = 0
+    return fold_of
 
 
 def _check_labels(model, y, answers):

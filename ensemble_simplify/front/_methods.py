@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_simplify.base import safe_indexing
 from ensemble_simplify.born_again import BornAgainClassifier, estimate
@@ -19,7 +19,7 @@ from ensemble_simplify.cultivated import CultivatedForestClassifier
 from ensemble_simplify.faithful_pruning import FaithfulPruner
 from ensemble_simplify.feature_budget import FeatureBudgetPruner
 from ensemble_simplify.front._inputs import read_trees, size_of
-from ensemble_simplify.front._tables import AnsweringCodes, TableCodes
+from ensemble_simplify.front._table_tree import TableCodes, TableTree
 from ensemble_simplify.genesim import GenesimClassifier
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.reading import Table
@@ -38,7 +38,9 @@ BUDGET = "50%"
 # Training rows, at most, near which answers are promised: more take too long.
 NEAR_ROWS = 2_000
 
-MEASURED = "none: measured on held-out rows"
+
+# Folds on which a law of synthetic rows is chosen, where none are given.
+FOLDS_OF_LAWS = 5
 
 
 class NotTried(Exception):
@@ -51,40 +53,94 @@ class MethodResult(NamedTuple):
     name: str
     fitted: object
     size: tuple[int, int]  # leaves (of all trees) and trees
-    promise: str = MEASURED
+    promise: str = ""
     is_proven: bool = False  # to be the model's answers, beyond the rows that were looked at
     note: str = ""  # what else should be known
 
 
-@dataclass
-class ModelAndRows:
+@dataclass(eq=False)
+class Task:
     """A fitted model, and the rows to learn from."""
 
     model: object
-    table: Table
     X: object  # array or data frame of shape (n_rows, n_features)
-    y: np.ndarray | None
+    y: np.ndarray | None  # labels of the first rows
     answers: np.ndarray  # the model's
+    fold_of: np.ndarray  # the fold in which each row is left out; -1: in none
     max_leaves: int
     feature_costs: object
     seed: int
 
     def __post_init__(self):
         self.is_classifier = is_classifier(self.model)
-        # None: its trees cannot be read, and the text says why
-        self.forest, self.unreadable = read_trees(self.model)
-        self.numbers = self.table.encode(self.X)
+
+    @cached_property
+    def table(self):
+        """What the columns hold."""
+        return Table.of_rows(self.X)
+
+    @cached_property
+    def numbers(self):
+        """The rows as numbers."""
+        return self.table.encode(self.X)
+
+    @cached_property
+    def _trees(self):
+        return read_trees(self.model)
+
+    @property
+    def forest(self):
+        """The model's trees; None if they cannot be read."""
+        return self._trees[0]
+
+    @property
+    def unreadable(self):
+        """Why the trees cannot be read."""
+        return self._trees[1]
+
+    @property
+    def n_folds(self):
+        """How often rows are left out."""
+        return int(self.fold_of.max()) + 1
+
+    def without(self, fold):
+        """The task without the rows of a fold."""
+        rows = np.flatnonzero(self.fold_of != fold)
+        y = None if self.y is None else self.y[rows[rows < len(self.y)]]
+        part = replace(
+            self,
+            X=safe_indexing(self.X, rows),
+            y=y,
+            answers=self.answers[rows],
+            fold_of=np.full(len(rows), -1, dtype=np.intp),
+        )
+        if "_trees" in vars(self):
+            part._trees = self._trees
+        return part
+
+    def of_size(self, max_leaves):
+        """The task with another number of leaves."""
+        other = replace(self, max_leaves=int(max_leaves))
+        vars(other).update({k: v for k, v in vars(self).items() if k in self._KEPT})
+        return other
+
+    _KEPT = ("table", "numbers", "_trees")
 
     @property
     def has_missing(self):
-        """Whether a row to learn from, or one kept aside, lacks a number."""
+        """Whether a row lacks a number."""
         return bool(self.table.gaps.seen.any())
 
     @property
     def domain(self):
-        """For which inputs promises are made: a row kept aside may lack what no other lacks."""
+        """For which inputs promises are made."""
         missing = self.table.gaps.seen | self.forest.table.may_miss()
         return Domain(missing=np.flatnonzero(missing).tolist()) if missing.any() else None
+
+    @property
+    def is_of_stumps(self):
+        """Whether the model is a sum of functions of one feature each: proofs are fast then."""
+        return self.forest.n_nodes <= 3 * self.forest.n_trees
 
     def near(self):
         """Rows near which answers are promised, the model's answers to them, and their name."""
@@ -95,113 +151,111 @@ class ModelAndRows:
         whose = f"one of {NEAR_ROWS:,} training rows"
         return safe_indexing(self.X, drawn), self.answers[drawn], whose
 
-    def codes(self, *, fill=False):
-        """What makes numbers of the table; None if it would change nothing."""
-        fill = fill and self.has_missing
-        return None if self.table.is_plain and not fill else TableCodes(self.table, fill)
-
-    def on_table(self, fitted, *, fill=False):
+    def on_table(self, fitted):
         """What was fitted on numbers, behind the step that makes numbers of a table."""
-        codes = self.codes(fill=fill)
-        return fitted if codes is None else make_pipeline(codes, fitted)
+        return fitted if self.table.is_plain else make_pipeline(TableCodes(self.table), fitted)
 
 
 @dataclass(frozen=True)
 class Method:
     """A way to simplify."""
 
-    title: str  # its name for readers
     share: float  # its part of the time, to be compared with those of the others
-    # given a case and seconds (None: no limit), it returns a list of results or raises an error
+    # given a task and seconds (None: no limit), it returns a list of results or raises an error
     attempt: Callable
     # names from `NEEDS`; the first that is lacking is the reason not to try it
     needs: str = ""
+    # "folds": learned again without each fold; "once": without the first one, as it costs much;
+    # "never": it does not learn from rows
+    judged: str = "folds"
+    # a reason from `NEEDS` too: without it, it is tried only if it is asked for
+    by_default: str = ""
 
-    def lacks(self, case):
-        """Why it does not go with a case; empty if it does."""
-        lacking = (NEEDS[need][0] for need in self.needs.split() if not NEEDS[need][1](case))
+    def lacks(self, task, *, asked_for=True):
+        """Why it does not go with a task; empty if it does."""
+        needs = self.needs if asked_for else f"{self.needs} {self.by_default}"
+        lacking = (NEEDS[need][0] for need in needs.split() if not NEEDS[need][1](task))
         return next(lacking, "")
 
 
 # What a method can need: why it is not tried without it, and a test whether it is there.
 NEEDS = {
-    "y": ("y was not given", lambda case: case.y is not None),
-    "classes": ("it is for classification only", lambda case: case.is_classifier),
-    "costs": ("feature_costs was not given", lambda case: case.feature_costs is not None),
-    "trees": ("the model's trees cannot be read", lambda case: case.forest is not None),
-    "many": ("the model is a single tree", lambda case: case.forest.n_trees > 1),
+    "y": ("y was not given", lambda task: task.y is not None),
+    "classes": ("for classification only", lambda task: task.is_classifier),
+    "costs": ("feature_costs was not given", lambda task: task.feature_costs is not None),
+    "trees": ("the model's trees cannot be read", lambda task: task.forest is not None),
+    "many": ("the model is a single tree", lambda task: task.forest.n_trees > 1),
     "answers": (
         "the model gives the same answer to all rows",
-        lambda case: len(np.unique(case.answers)) > 1,
+        lambda task: len(np.unique(task.answers)) > 1,
     ),
     "numbers": (
-        "it takes numbers only, and X has columns of text or categories",
-        lambda case: case.table.is_plain,
+        "for numbers only, and X has columns of text or categories",
+        lambda task: task.table.is_plain,
     ),
     "complete": (
-        "it takes no missing values, and X has some",
-        lambda case: not case.has_missing,
+        "for complete rows only, and X lacks some values",
+        lambda task: not task.has_missing,
     ),
+    "stumps": ("tried only if it is asked for", lambda task: task.is_of_stumps),
+    "all": ("tried only if it is asked for", lambda task: False),
 }
 
 
 # ------------------------------------------------------------------- plain trees
 
 
-def _plain(case, labels, name):
-    kind = DecisionTreeClassifier if case.is_classifier else DecisionTreeRegressor
-    tree = kind(max_leaf_nodes=case.max_leaves, random_state=case.seed)
-    tree.fit(case.numbers, labels)
-    return [MethodResult(name, case.on_table(tree), (int(tree.get_n_leaves()), 1))]
+def _plain(task, X, labels, name):
+    tree = TableTree(
+        task.is_classifier, max_leaf_nodes=task.max_leaves, random_state=task.seed
+    ).fit(X, labels)
+    return [MethodResult(name, tree, (tree.get_n_leaves(), 1))]
 
 
-def plain_tree(case, seconds):
+def plain_tree(task, seconds):
     """scikit-learn's own tree, fitted to the model's answers."""
-    return _plain(case, case.answers, "plain_tree")
+    return _plain(task, task.X, task.answers, "plain_tree")
 
 
-def plain_tree_on_y(case, seconds):
+def plain_tree_on_y(task, seconds):
     """scikit-learn's own tree, fitted to the labels, without the model."""
-    return _plain(case, case.y, "plain_tree_on_y")
+    return _plain(task, safe_indexing(task.X, np.arange(len(task.y))), task.y, "plain_tree_on_y")
 
 
 # ------------------------------------------------------------------- single trees of the package
 
 
-def representer(case, seconds):
+def representer(task, seconds, **options):
     """A tree grown on synthetic rows, too."""
-    model, rows = case.model, case.X
-    codes = case.codes(fill=True)
-    if codes is not None:
-        model, rows = AnsweringCodes(case.model, codes), codes.transform(case.X)
     fitted = RepresenterTree(
-        FrozenEstimator(model),
-        max_leaf_nodes=case.max_leaves,
+        FrozenEstimator(task.model),
+        max_leaf_nodes=task.max_leaves,
         validation_fraction=0.0,
         time_limit=seconds,
-        random_state=case.seed,
-    ).fit(rows)
-    size = (int(fitted.get_n_leaves()), 1)
-    return [MethodResult("representer", case.on_table(fitted, fill=True), size)]
+        random_state=task.seed,
+        **{"sampler": "auto", "n_folds": FOLDS_OF_LAWS, **options},
+    )
+    fitted.fit(task.X, answers=task.answers, fold_of=task.fold_of if task.n_folds else None)
+    return [MethodResult("representer", fitted, (int(fitted.get_n_leaves()), 1))]
 
 
-def born_again(case, seconds):
+def born_again(task, seconds):
     """The tree with the model's function at every input, where one can be read."""
     begin = time.monotonic()
     limit = None if seconds is None else min(FORECAST_SECONDS, seconds / 4)
-    forecast = estimate(case.model, domain=case.domain, time_limit=limit, random_state=case.seed)
+    forecast = estimate(task.model, domain=task.domain, time_limit=limit, random_state=task.seed)
     if forecast.n_leaves_lower_bound > READABLE or not forecast.n_leaves <= 2 * READABLE:
         raise NotTried(
             f"a tree that answers alike at every input is expected to have {_many(forecast)} "
             "leaves, too many to read"
         )
     fitted = BornAgainClassifier(
-        FrozenEstimator(case.model),
-        domain=case.domain,
+        FrozenEstimator(task.model),
+        domain=task.domain,
         method="heuristic" if seconds is None and forecast.seconds > EXACT_SECONDS else "auto",
         time_limit=_left(begin, seconds),
-        random_state=case.seed,
-    ).fit(case.X, case.answers)
+        random_state=task.seed,
+    ).fit(task.X, task.answers)
     promise = "the model's answer at every input, proven"
     if fitted.status_ == "optimal":
         promise += "; no tree of its depth has fewer leaves, and none is less deep"
@@ -220,25 +274,25 @@ def _many(forecast):
     return f"about {leaves:,.0f}" if leaves < 1e6 else f"about {leaves:.1g}"
 
 
-def born_again_1(case, seconds):
+def born_again_1(task, seconds):
     """A tree that answers alike wherever one feature of a row changes, and a small one."""
-    X, answers, whose = case.near()
+    X, answers, whose = task.near()
     where = f"where one feature of {whose} is changed at will"
-    return _near(case, X, answers, seconds, 1, where)
+    return _near(task, X, answers, seconds, 1, where)
 
 
-def born_again_0(case, seconds):
+def born_again_0(task, seconds):
     """A tree that answers alike on the training rows, and a small one."""
-    return _near(case, case.X, case.answers, seconds, 0, "on the training rows")
+    return _near(task, task.X, task.answers, seconds, 0, "on the training rows")
 
 
-def _near(case, X, answers, seconds, max_changes, where):
+def _near(task, X, answers, seconds, max_changes, where):
     fitted = BornAgainClassifier(
-        FrozenEstimator(case.model),
+        FrozenEstimator(task.model),
         max_changes=max_changes,
-        domain=case.domain,
+        domain=task.domain,
         time_limit=seconds,
-        random_state=case.seed,
+        random_state=task.seed,
     ).fit(X, answers)
     name = f"born_again_{max_changes}"
     found = [
@@ -250,8 +304,8 @@ def _near(case, X, answers, seconds, max_changes, where):
             is_proven=max_changes > 0,
         )
     ]
-    if fitted.n_leaves_ > case.max_leaves:
-        small = fitted.at(n_leaves=case.max_leaves)
+    if fitted.n_leaves_ > task.max_leaves:
+        small = fitted.at(n_leaves=task.max_leaves)
         share = percent(1 - small.n_exceptions_ / small.n_points_)
         promise = (
             f"the model's answer at {share} of the {small.n_points_:,} points {where}, counted"
@@ -262,43 +316,42 @@ def _near(case, X, answers, seconds, max_changes, where):
     return found
 
 
-def genesim(case, seconds):
+def genesim(task, seconds):
     """A tree bred from the model's own trees, to give its answers."""
     fitted = GenesimClassifier(
-        [FrozenEstimator(case.model)],
-        max_leaf_nodes=case.max_leaves,
+        [FrozenEstimator(task.model)],
+        max_leaf_nodes=task.max_leaves,
         time_limit=seconds,
-        random_state=case.seed,
-    ).fit(case.X, case.answers)
+        random_state=task.seed,
+    ).fit(task.X, task.answers)
     return [MethodResult("genesim", fitted, (int(fitted.n_leaves_), 1))]
 
 
-def cultivated(case, seconds):
+def cultivated(task, seconds):
     """One tree whose nodes hold several splits, fitted to the model's answers."""
     fitted = CultivatedForestClassifier(
-        max_leaf_nodes=case.max_leaves,
+        max_leaf_nodes=task.max_leaves,
         max_options=5,
         time_limit=seconds,
-        random_state=case.seed,
-    ).fit(case.numbers, case.answers)
-    return [MethodResult("cultivated", case.on_table(fitted), (int(fitted.n_leaves_), 1))]
+        random_state=task.seed,
+    ).fit(task.numbers, task.answers)
+    return [MethodResult("cultivated", task.on_table(fitted), (int(fitted.n_leaves_), 1))]
 
 
 # ------------------------------------------------------------------- smaller ensembles
 
 
-def faithful(case, seconds):
+def faithful(task, seconds):
     """Fewer of the model's trees, with new weights."""
-    # sums of functions of one feature each are the only ones whose proof everywhere is fast
-    stumps = case.forest.n_nodes == 3 * case.forest.n_trees
-    X, answers, whose = (case.X, case.answers, "") if stumps else case.near()
+    stumps = task.is_of_stumps
+    X, answers, whose = (task.X, task.answers, "") if stumps else task.near()
     fitted = FaithfulPruner(
-        FrozenEstimator(case.model),
+        FrozenEstimator(task.model),
         max_changes=None if stumps else 1,
-        domain=case.domain,
+        domain=task.domain,
         method="heuristic" if seconds is None else "auto",
         time_limit=seconds,
-        random_state=case.seed,
+        random_state=task.seed,
     ).fit(X, answers)
     where = "at every input"
     if not stumps:
@@ -308,7 +361,7 @@ def faithful(case, seconds):
         promise += f"; at least {fitted.n_trees_lower_bound_} of its trees are needed"
     size = (size_of(fitted.pruned_estimator_)[0], int(fitted.n_trees_))
     note = ""
-    if fitted.n_trees_ == case.forest.n_trees:
+    if fitted.n_trees_ == task.forest.n_trees:
         short = fitted.status_ != "optimal"
         note = f"no tree could be dropped{' in this time' if short else ''}"
     return [MethodResult("faithful", fitted, size, promise, is_proven=True, note=note)]
@@ -318,15 +371,15 @@ def _points(fitted):
     return f"{fitted.n_points_:,}" if np.isfinite(fitted.n_points_) else "uncounted"
 
 
-def feature_budget(case, seconds):
+def feature_budget(task, seconds):
     """The model's trees pruned such that rows pay for fewer features."""
     fitted = FeatureBudgetPruner(
-        FrozenEstimator(case.model),
-        feature_costs=case.feature_costs,
+        FrozenEstimator(task.model),
+        feature_costs=task.feature_costs,
         budget=BUDGET,
         time_limit=seconds,
-        random_state=case.seed,
-    ).fit(case.X, case.answers)
+        random_state=task.seed,
+    ).fit(task.X, task.answers)
     promise = (
         f"features cost {fitted.cost_:.3g} a row on average, where they cost "
         f"{fitted.unpruned_cost_:.3g}"
@@ -337,28 +390,24 @@ def feature_budget(case, seconds):
     return [MethodResult("feature_budget", fitted, size, promise)]
 
 
-# In the order of their turns.
+# In the order of their turns: what costs most comes last.
 METHODS = {
-    "plain_tree": Method("plain tree on the model's answers", 0.0, plain_tree),
-    "plain_tree_on_y": Method("plain tree on y", 0.0, plain_tree_on_y, "y"),
-    "representer": Method("representer tree", 3.0, representer),
-    "cultivated": Method("cultivated forest", 1.0, cultivated, "classes answers"),
-    "born_again": Method("born-again tree", 4.0, born_again, "classes trees"),
-    "born_again_1": Method("born-again tree (one change)", 4.0, born_again_1, "classes trees"),
-    "born_again_0": Method("born-again tree (training rows)", 2.0, born_again_0, "classes trees"),
-    "faithful": Method("faithful pruning", 4.0, faithful, "classes trees many"),
-    "feature_budget": Method(
-        "feature-budget pruning", 3.0, feature_budget, "costs trees numbers complete"
+    "plain_tree": Method(0.0, plain_tree),
+    "plain_tree_on_y": Method(0.0, plain_tree_on_y, "y"),
+    "representer": Method(3.0, representer),
+    "cultivated": Method(1.0, cultivated, "classes answers"),
+    "born_again": Method(4.0, born_again, "classes trees", judged="never"),
+    "faithful": Method(4.0, faithful, "classes trees many", judged="once", by_default="stumps"),
+    "feature_budget": Method(3.0, feature_budget, "costs trees numbers complete", judged="once"),
+    "genesim": Method(
+        3.0,
+        genesim,
+        "classes trees answers numbers complete",
+        judged="once",
+        by_default="all",
     ),
-    "genesim": Method("GENESIM", 3.0, genesim, "classes trees answers numbers complete"),
+    "born_again_1": Method(4.0, born_again_1, "classes trees", judged="once", by_default="all"),
+    "born_again_0": Method(2.0, born_again_0, "classes trees", judged="once", by_default="all"),
 }
 ALWAYS = ("plain_tree", "plain_tree_on_y")
 SMALL = "_small"
-
-
-def title_of(name):
-    """The name of a row of the table for readers."""
-    if name == "model":
-        return "the model"
-    method = METHODS[name.removesuffix(SMALL)].title
-    return f"small {method}" if name.endswith(SMALL) else method

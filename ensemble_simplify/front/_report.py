@@ -1,248 +1,275 @@
-"""The report of a simplification: as text, as a fragment for notebooks, and as a page."""
+"""What the report of a simplification says, and the report as text."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from html import escape
+import textwrap
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ensemble_simplify.front._next import next_steps
-from ensemble_simplify.front._rules import MOST_DRAWN, in_words, lines, svg, tree_of
-from ensemble_simplify.front._scores import is_uneven
-from ensemble_simplify.writing import NamedTree, one_line, percent
+from ensemble_simplify.front._rules import WIDTH, tree_lines
+from ensemble_simplify.reading import unwrap
+from ensemble_simplify.writing import one_line, percent
 
-# Classes up to which the agreement is shown for each.
-_MOST_CLASSES = 4
-
-_STYLE = """
-.es{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;color:#22272e;
-max-width:70rem;margin:0 auto}
-.es h1{font-size:1.5rem;margin:.2em 0 .4em}.es h2{font-size:1.1rem;margin:1.6em 0 .4em}
-.es .best{border-left:4px solid #0072b2;background:#eef5fb;padding:.6em .9em;margin:.8em 0}
-.es table{border-collapse:collapse;width:100%;font-size:.9em}
-.es th,.es td{text-align:left;vertical-align:top;padding:.35em .6em;border-bottom:1px solid #dde2e7}
-.es td.n,.es th.n{text-align:right;white-space:nowrap}
-.es tr.chosen{background:#eef5fb}.es .faint{color:#5c6773}
-.es .wide{overflow-x:auto}.es svg.tree{max-width:none}
-.es pre{display:none;overflow-x:auto;background:#f4f6f8;padding:.7em;font-size:.85em;
-white-space:pre-wrap}
-@media (max-width:640px){
-.es thead{position:absolute;left:-9999px}
-.es table,.es tbody,.es tr,.es td{display:block;width:auto}
-.es tr{padding:.5em 0;border-bottom:1px solid #c5ccd3}
-.es td,.es td.n{border:0;padding:.05em .6em;text-align:left;white-space:normal}
-.es td[data-label]::before{content:attr(data-label) ": ";color:#5c6773}
-.es td.name{font-weight:600}
-.es .wide{display:none}.es pre{display:block}}
-"""
+# Classes up to which the agreement is shown for each, and letters of their labels that are shown.
+_MOST_CLASSES, _MOST_LETTERS = 4, 16
+# Accuracy and balanced accuracy are both shown where they differ by as much.
+_UNEVEN = 0.1
 
 
-# ------------------------------------------------------------------- cells
+# ------------------------------------------------------------------- what is said
 
 
-def _number(share, by_class):
+def title_of(found):
+    """What the report is about, for those who see it for the first time."""
+    return f"{_model_name(found)} as one small decision tree"
+
+
+def _model_name(found):
+    model = unwrap(found.model)
+    return type(model[-1] if isinstance(model, Pipeline) else model).__name__
+
+
+def best_row(found):
+    """The row of the recommended tree; None if there is none."""
+    return next((row for row in found.table if row.name == found.best), None)
+
+
+def heading_of_tree(found):
+    """What stands above the tree: none is recommended that does not follow the model."""
+    row = best_row(found)
+    what = "The closest tree" if found.verdict.level == "none" else "The recommended tree"
+    return f"{what} ({row.name}, {leaves(row.leaves)})"
+
+
+def leaves(number):
+    """A number of leaves in words."""
+    return "1 leaf" if number == 1 else f"{number:,} leaves"
+
+
+def how_judged(found):
+    """Where the figures come from."""
+    judged = f"{found.n_judged:,} held-out rows"
+    if found.n_folds > 1:
+        judged = (
+            f"{found.n_judged:,} rows in {found.n_folds} parts, each by trees that learned from "
+            "the others"
+        )
+    return (
+        f"Judged on {judged}; the tree itself learned from {found.n_rows:,} rows. "
+        f"{found.seconds:,.0f} s in all."
+    )
+
+
+def what_columns_say(found):
+    """The words of the table explained."""
+    if found.is_classifier:
+        said = "Agreement is the share of those rows to which the model gives the same answer"
+    else:
+        said = "Agreement is the coefficient of determination (R²) of the model's answers"
+    return f"{said}; its interval covers the true one in 95 % of cases."
+
+
+def share(value, by_class):
+    """An agreement or an accuracy in a table; empty if it is not known."""
     if by_class:
-        return percent(share, brief=True)
-    return f"{share:.3f}" if np.isfinite(share) else ""
+        return percent(value, brief=True)
+    return f"{value:.3f}" if np.isfinite(value) else ""
 
 
-def _size(row):
-    if row.leaves is None:
-        return ""
-    leaves = f"{row.leaves:,} leaf" if row.leaves == 1 else f"{row.leaves:,} leaves"
-    return leaves if row.trees == 1 else f"{row.trees} trees, {leaves}"
-
-
-def _interval(row, by_class):
-    if row.name == "model":
-        return ""
-    ends = (_number(end, by_class) for end in (row.agreement_low, row.agreement_high))
+def interval(row, by_class):
+    """The interval of an agreement in a table."""
+    ends = (share(end, by_class) for end in (row.agreement_low, row.agreement_high))
     low, high = (end.removesuffix(" %") for end in ends)
-    return f"{low} to {high}"
+    return f"{low} to {high}" if low and high else ""
+
+
+def columns_of_methods(found):
+    """Headings of the table of methods, what is written below each, and whether it can go."""
+    by_class, rows = found.is_classifier, [row for row in found.table if row.is_measured]
+    columns = [("leaves", lambda row: _count(row.leaves), False)]
+    if any((row.trees or 1) > 1 for row in rows):
+        columns.append(("trees", lambda row: _count(row.trees), False))
+    if any(np.isfinite(row.accuracy) for row in rows):
+        head = "accuracy" if by_class else "R² of y"
+        columns.append((head, lambda row: share(row.accuracy, by_class), False))
+        if any(abs(row.balanced_accuracy - row.accuracy) > _UNEVEN for row in rows):
+            columns.append(
+                ("balanced accuracy", lambda row: share(row.balanced_accuracy, True), True)
+            )
+    head = "agreement" if by_class else "agreement (R²)"
+    columns += [
+        (head, lambda row: _unless_model(row, share(row.agreement, by_class)), False),
+        ("interval", lambda row: _unless_model(row, interval(row, by_class)), True),
+    ]
+    if any(_classes(row) for row in rows):
+        columns.append(("agreement by class", _classes, True))
+    columns.append(("seconds", _seconds, True))
+    return columns
+
+
+def _count(number):
+    return "" if number is None else f"{number:,}"
+
+
+def _unless_model(row, text):
+    return "" if row.name == "model" else text
+
+
+def _seconds(row):
+    return "" if row.name in ("model", "majority") else f"{row.seconds:.1f}"
 
 
 def _classes(row):
     if row.name == "model" or not 1 < len(row.class_agreement) <= _MOST_CLASSES:
         return ""
     return ", ".join(
-        f"{one_line(label)}: {percent(share, brief=True)}"
-        for label, share in row.class_agreement.items()
+        f"{textwrap.shorten(one_line(label), _MOST_LETTERS, placeholder='…') or '…'}: "
+        f"{percent(part, brief=True)}"
+        for label, part in row.class_agreement.items()
     )
 
 
-def _columns(found):
-    """Headings of the columns, and how each cell of them is written."""
-    by_class, rows = found.is_classifier, found.table
-    columns = [("size", True, _size)]
-    if any(np.isfinite(row.accuracy) for row in rows):
+def columns_of_curve(found):
+    """Headings of the table of sizes, and what is written below each."""
+    by_class, points = found.is_classifier, found.curve
+    columns = [
+        ("leaves", lambda point: f"{point.leaves:,}"),
+        ("agreement", lambda point: share(point.agreement, by_class)),
+        ("interval", lambda point: interval(point, by_class)),
+    ]
+    if any(np.isfinite(point.plain_agreement) for point in points):
+        columns.append(("plain tree", lambda point: share(point.plain_agreement, by_class)))
+    if any(np.isfinite(point.accuracy) for point in points):
         head = "accuracy" if by_class else "R² of y"
-        columns.append((head, True, lambda row: _number(row.accuracy, by_class)))
-        if is_uneven(rows):
-            columns.append(
-                ("balanced accuracy", True, lambda row: _number(row.balanced_accuracy, True))
-            )
-    head = "agreement" if by_class else "agreement (R²)"
-    columns += [
-        (head, True, lambda row: "" if row.name == "model" else _number(row.agreement, by_class)),
-        ("interval", True, lambda row: _interval(row, by_class)),
-    ]
-    if by_class and any(_classes(row) for row in rows):
-        columns.append(("agreement by class", False, _classes))
-    columns += [
-        ("seconds", True, lambda row: "" if row.name == "model" else f"{row.seconds:.1f}"),
-        ("promise", False, lambda row: row.promise),
-    ]
+        columns.append((head, lambda point: share(point.accuracy, by_class)))
     return columns
 
 
-def _model_name(found):
-    model = found.fitted["model"]
-    return type(model[-1] if isinstance(model, Pipeline) else model).__name__
+def promises(found):
+    """Names of the rows that promise more than what was measured, and the promises."""
+    return [(row.name, row.promise) for row in found.table if row.is_measured and row.promise]
 
 
-def _about(found):
-    return (
-        f"{found.n_rows:,} rows to learn from, {found.n_rows_aside:,} held out to measure; "
-        f"{found.seconds:.0f} s in all."
-    )
+def remarks(found):
+    """Names of rows and what should be known of them: warnings, and why there is no result."""
+    return [
+        (row.name, in_terms_of_simplify(row.note))
+        for row in found.table
+        if row.note and row.name not in found.not_tried
+    ]
 
 
-def _root(found):
-    """The recommended tree in words, or None if it cannot be shown."""
-    if found.best is None:
-        return None
-    fitted = found.best_model
-    tree = tree_of(fitted)
-    if tree is None or tree.get_n_leaves() > MOST_DRAWN:
-        return None
-    table = found.table_of_rows
-    own = getattr(fitted, "_table", None)
-    if own is not None and not own.is_plain:
-        table = replace(own, gaps=table.gaps)
-    filled = isinstance(fitted, Pipeline) and getattr(fitted[0], "fill", False)
-    return in_words(NamedTree.of(tree).of_table(found.feature_names, table, filled))
+def not_tried(found):
+    """One sentence on the methods that were not tried, those with the same reason together."""
+    names = {}
+    for name, reason in found.not_tried.items():
+        names.setdefault(in_terms_of_simplify(reason), []).append(name)
+    groups = [f"{', '.join(group)} ({reason.rstrip('.')})" for reason, group in names.items()]
+    return f"Not tried: {'; '.join(groups)}." if groups else ""
+
+
+def in_terms_of_simplify(text):
+    """A message of a method, in which the advice is what the caller of `simplify` can do.
+
+    The estimators' own parameters are none of `simplify`; it has a limit of time.
+    """
+    said = []
+    sentences = text.replace(". ", ".\n").split("\n")
+    for i, sentence in enumerate(sentences):
+        if i > 0 and sentence.startswith(_ADVICE):
+            break
+        said.append(sentence)
+    kept = " ".join(said)
+    if len(said) < len(sentences) and "time_limit" in text:
+        kept += " Give simplify more time_limit."
+    return kept
+
+
+_ADVICE = ("Raise ", "Lower ", "Use ", "Set ", "Give ", "Pass ", "Make ", "Choose ", "Increase ")
 
 
 # ------------------------------------------------------------------- text
 
 
-def as_text(found, *, with_tree=False):
-    """The report as lines of at most some hundred letters, `with_tree` the recommended one, too."""
-    columns = [column for column in _columns(found) if column[0] != "promise"]
-    measured = [row for row in found.table if row.is_measured]
-    cells = [["", *(head for head, _, _ in columns)]]
-    for row in measured:
-        mark = "* " if row.name == found.best else "  "
-        cells.append([mark + row.title, *(write(row) for _, _, write in columns)])
-    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
-    right = [False, *(number for _, number, _ in columns)]
-    out = [f"What {_model_name(found)} can become", "", _about(found), ""]
-    for line in cells:
-        parts = [
-            cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(line, widths, right, strict=True)
-        ]
-        out.append("  ".join(parts).rstrip())
-    out += ["", f"Recommended: {found.best}. {found.reason}" if found.best else found.reason]
-    out += found.notes
-    promises = [row for row in measured if row.promise and not row.promise.startswith("none")]
-    if promises:
-        out += ["", "Promises (the others have none: they are measured on held-out rows):"]
-        out += [f"  {row.name}: {row.promise}." for row in promises]
-    noted = [row for row in found.table if row.note]
-    if noted:
-        out += ["", "Notes:"]
-        out += [f"  {row.name}: {row.note}" for row in noted]
-    if with_tree:
-        root = _root(found)
-        if root is not None:
-            out += ["", f"The recommended tree ({found.best}):", "", *lines(root)]
-        if steps := next_steps(found):
-            width = max(len(code) for code, _ in steps)
-            out += ["", "Next:", *(f"  {code.ljust(width)}  # {what}" for code, what in steps)]
+def as_text(found):
+    """The report as text, in lines of at most a hundred letters."""
+    title = title_of(found)
+    out = [title, "=" * len(title), ""]
+    out += _paragraph(f"Verdict: {found.verdict.text}")
+    if found.best is not None:
+        out += _paragraph(found.reason)
+    for note in found.notes[:2]:
+        out += _paragraph(f"Note: {in_terms_of_simplify(note)}")
+    if best_row(found) is not None:
+        tree = found.best_model.named_tree
+        if tree is not None:
+            out += ["", f"{heading_of_tree(found)}:", "", *tree_lines(tree)]
+    if len(found.curve) > 1:
+        heads = columns_of_curve(found)
+        cells = [["  ", *(head for head, _ in heads)]]
+        for point in found.curve:
+            mark = "* " if point.is_best else "  "
+            cells.append([mark, *(write(point) for _, write in heads)])
+        out += ["", "Trees of several sizes (* recommended):", "", *_aligned(cells)]
+    out += ["", "All methods (* recommended):", "", *_methods(found), ""]
+    out += _paragraph(f"{how_judged(found)} {what_columns_say(found)}")
+    for heading, told in (("Promised:", promises(found)), ("Remarks:", remarks(found))):
+        if told:
+            out += ["", heading]
+            for name, text in told:
+                out += _paragraph(f"{name}: {_sentence(text)}", "  ")
+    if told := not_tried(found):
+        out += ["", *_paragraph(told)]
+    if steps := next_steps(found):
+        width = max(len(code) for code, _ in steps)
+        out += ["", "Next:", *(f"  {code.ljust(width)}  # {what}" for code, what in steps)]
     return "\n".join(out)
 
 
-# ------------------------------------------------------------------- HTML
+def _sentence(text):
+    return text if text.endswith(".") else f"{text}."
 
 
-def _html(text):
-    """Text for a page; numbers stay with their per cent."""
-    return escape(text).replace(" %", "&nbsp;%")
-
-
-def _html_table(found):
-    columns = _columns(found)
-    heads = "".join(
-        f'<th scope="col"{" class=n" if number else ""}>{escape(head)}</th>'
-        for head, number, _ in columns
+def _paragraph(text, indent=""):
+    # a number stays with its per cent
+    lines = textwrap.wrap(
+        text.replace(" %", "\xa0%"),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + "  " if indent else "",
+        break_on_hyphens=False,
     )
-    body = []
-    for row in found.table:
-        name = f'<td class="name">{escape(row.title)}</td>'
-        if not row.is_measured:
-            body.append(
-                f'<tr>{name}<td class="faint" colspan="{len(columns)}">{escape(row.note)}</td></tr>'
-            )
-            continue
-        parts = []
-        for head, number, write in columns:
-            text = write(row)
-            kind = ' class="n"' if number else ""
-            label = f' data-label="{escape(head)}"' if text else ""
-            if head == "promise" and row.note:
-                text = f"{text}; {row.note}" if text else row.note
-            parts.append(f"<td{kind}{label}>{_html(text)}</td>")
-        chosen = ' class="chosen"' if row.name == found.best else ""
-        body.append(f"<tr{chosen}>{name}{''.join(parts)}</tr>")
-    return (
-        f'<table><thead><tr><th scope="col">method</th>{heads}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table>"
-    )
+    return [line.replace("\xa0", " ") for line in lines]
 
 
-def _content(found, with_tree):
-    notes = "".join(f"<p>{_html(note)}</p>" for note in found.notes)
-    parts = [
-        f'<p class="best"><strong>Recommended: {escape(str(found.best))}.</strong> '
-        f"{_html(found.reason)}</p>",
-        notes,
+def _methods(found):
+    """The table of methods, without the columns for which there is no room."""
+    heads = columns_of_methods(found)
+    while True:
+        cells = [["", *(head for head, _, _ in heads)]]
+        for row in found.table:
+            if row.is_measured:
+                mark = "* " if row.name == found.best else "  "
+                cells.append([mark + row.name, *(write(row) for _, write, _ in heads)])
+        told = _aligned(cells, {i + 1 for i, (head, _, _) in enumerate(heads) if " by " in head})
+        extra = [i for i, (_, _, can_go) in enumerate(heads) if can_go]
+        if max(map(len, told)) <= WIDTH or not extra:
+            return told
+        # what takes most room goes first
+        longest = max(extra, key=lambda i: max(len(line[i + 1]) for line in cells))
+        heads = heads[:longest] + heads[longest + 1 :]
+
+
+def _aligned(cells, to_left=frozenset()):
+    """Lines of a table: the first column and those named to the left, the others to the right."""
+    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+    to_left = {0, *to_left}
+    return [
+        "  ".join(
+            cell.ljust(width) if i in to_left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in cells
     ]
-    root = _root(found) if with_tree else None
-    if root is not None:
-        best = next(row for row in found.table if row.name == found.best)
-        drawing = svg(root, f"{best.title} with {best.leaves} leaves")
-        parts += [
-            "<h2>The recommended tree</h2>",
-            f'<div class="wide">{drawing}<p class="faint">In brackets: part of the rows that the '
-            "tree was grown on.</p></div>",
-            f"<pre>{escape(chr(10).join(lines(root)))}</pre>",
-        ]
-    parts += ["<h2>All methods</h2>", _html_table(found)]
-    parts.append(f'<p class="faint">{escape(_about(found))}</p>')
-    if with_tree:
-        steps = "".join(
-            f"<li><code>{escape(code)}</code>: {escape(what)}</li>"
-            for code, what in next_steps(found)
-        )
-        parts.append(f"<h2>Next</h2><ul>{steps}</ul>" if steps else "")
-    return "".join(parts)
-
-
-def as_fragment(found):
-    """The table and the recommendation, for notebooks."""
-    return f'<style>{_STYLE}</style><div class="es">{_content(found, with_tree=False)}</div>'
-
-
-def as_page(found):
-    """The report as a page of its own, with the recommended tree drawn."""
-    title = escape(f"What {_model_name(found)} can become")
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>body{{margin:1rem}}{_STYLE}</style></head>"
-        f'<body><main class="es"><h1>{title}</h1>{_content(found, with_tree=True)}</main></body>'
-        "</html>\n"
-    )

@@ -2,67 +2,102 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._inputs import checked_rows
-from ensemble_simplify.front._methods import METHODS, SMALL, ModelAndRows, NotTried
-from ensemble_simplify.front._next import told_tree
-from ensemble_simplify.front._report import as_fragment, as_page, as_text
-from ensemble_simplify.reading import Table
-from ensemble_simplify.writing import export_tree
+from ensemble_simplify.front._methods import METHODS, SMALL, NotTried, Task
+from ensemble_simplify.front._page import as_fragment, as_page
+from ensemble_simplify.front._report import as_text
+from ensemble_simplify.front._simplified import SimplifiedModel
+from ensemble_simplify.front._verdict import Verdict
+from ensemble_simplify.proof import Agreement, Differences, Verification
 
 if TYPE_CHECKING:
     import pandas
+
+# Columns of the table that are of use to its makers alone.
+_HIDDEN = ("is_measured",)
+
+
+# What a result knows of its figures.
+_FIGURES = ("agreement", "agreement_low", "agreement_high", "accuracy")
+
+
+def simplified(result, model, figures=None):
+    """What a method found, as users get it, with the figures of a row of the table."""
+    known = {} if figures is None else {name: figures[name] for name in _FIGURES}
+    return SimplifiedModel(
+        result.fitted,
+        model=model,
+        name=result.name,
+        promise=result.promise,
+        is_proven=result.is_proven,
+        **known,
+    )
+
+
+def _best_has(method):
+    return lambda found: found.best is not None and hasattr(found.best_model, method)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simplification:
     """What a fitted model can become; see :func:`simplify`.
 
-    ``simplification["representer"]`` is the fitted object of a row of the table.
+    It predicts, explains, writes and saves what is recommended, `best_model`.
+    ``simplification["plain_tree"]`` is another row of its table, and ``simplification.at(16)`` the
+    representer tree of another size; both are a :class:`SimplifiedModel`, too.
 
-    Parameters
+    Attributes
     ----------
-    table : list of Bunch
-        The model, then every method, with ``name``; ``title``; ``leaves`` (of all trees) and
-        ``trees``; ``accuracy`` and ``balanced_accuracy`` (in regression: the coefficient of
-        determination, and nan) on the held-out rows, nan without `y`; ``agreement`` with the
-        model on them, with the ends ``agreement_low`` and ``agreement_high`` of its interval
-        (95 %); ``class_agreement``, a dict: of the rows to which the model gives a label, the share
-        to which this one gives it, too; ``promise`` in words, and ``is_proven``; ``is_tree``,
-        whether it is one ordinary tree; ``seconds``; ``is_measured``, false if there is no result,
-        and ``note``, the reason for that, or a warning.
     best : str or None
-        Name of the row that is recommended; None if no tree was fitted.
+        Name of the row that is recommended; None if no tree was found.
+    best_model : SimplifiedModel or None
+        What is recommended.
+    verdict : Verdict
+        Whether it follows the model, in words (``verdict.text``) and in numbers.
     reason : str
-        Why, in a sentence.
+        Why it is recommended, in a sentence.
     notes : list of str
-        What else should be known.
-    fitted : dict
-        The fitted objects by name. Those on tables of text or missing values are pipelines,
-        unless the method takes such tables itself.
+        What else should be known; two sentences at most.
+    table : list of Bunch
+        The model, the most frequent answer, then every method that was tried. Each row has
+        ``name``, ``leaves`` (of all trees), ``trees``, ``accuracy``, ``balanced_accuracy``,
+        ``agreement``, ``agreement_low``, ``agreement_high`` (its interval of 95 %),
+        ``class_agreement`` (a dict: of the rows to which the model gives a label, the share to
+        which this one gives it, too), ``promise`` (in words), ``is_proven``, ``is_tree``,
+        ``is_measured``, ``seconds`` and ``note``. In regression, accuracy and agreement are
+        coefficients of determination.
+    curve : list of Bunch
+        For each size that was looked at: ``n_leaves`` (asked for), ``leaves``, ``agreement``,
+        ``agreement_low``, ``agreement_high``, ``accuracy``, ``plain_agreement`` (of a plain tree of
+        that size) and ``is_best``.
+    not_tried : dict
+        Methods that were not tried, with the reason.
     max_leaves : int
-        Leaves that the recommended tree may have.
+        Size of the recommended tree.
+    model : estimator
+        The model itself.
+    results : dict
+        A :class:`SimplifiedModel` for each measured row.
     is_classifier : bool
         Whether the model is a classifier.
     n_rows : int
-        Rows that methods learned from.
-    n_rows_aside : int
-        Held-out rows.
+        Rows that were learned from.
+    n_judged : int
+        Rows that were left out, at one time or another, to measure.
+    n_folds : int
+        How often rows were left out.
     feature_names : list of str
         Names of the columns.
-    feature_costs : array-like, dict or None
-        As they were given.
-    seed : int
-        Of the methods' own randomness.
-    table_of_rows : object
-        What the columns hold.
     seconds : float
         Time taken.
 
@@ -75,9 +110,9 @@ class Simplification:
     >>> from ensemble_simplify import simplify
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), MLPClassifier(max_iter=300, random_state=0))
-    >>> outcome = simplify(model.fit(X, y), X, y, max_leaves=4, random_state=0)
-    >>> [row.note.split(":")[0] for row in outcome.table if row.name == "faithful"]
-    ['not tried']
+    >>> outcome = simplify(model.fit(X[:300], y[:300]), X[300:], y[300:], random_state=0)
+    >>> outcome.not_tried["born_again"]
+    "the model's trees cannot be read"
     >>> print(outcome.report())  # doctest: +ELLIPSIS
     What MLPClassifier can become...
     """
@@ -85,26 +120,29 @@ class Simplification:
     table: list
     best: str | None
     reason: str
+    verdict: Verdict
+    curve: list
     notes: list
-    fitted: dict
+    not_tried: dict
+    results: dict
     max_leaves: int
     is_classifier: bool
     n_rows: int
-    n_rows_aside: int
+    n_judged: int
+    n_folds: int
     feature_names: list
-    feature_costs: object
-    seed: int
-    table_of_rows: object
     seconds: float
+    _by_size: dict
+    _task: Task
 
     def __getitem__(self, name):
-        """The fitted object of a row of the table."""
-        if name not in self.fitted:
-            raise KeyError(f"{name!r} was not found. There are {', '.join(self.fitted)}.")
-        return self.fitted[name]
+        """What stands in a row of the table."""
+        if name not in self.results:
+            raise KeyError(f"{name!r} was not found. There are {', '.join(self.results)}.")
+        return self.results[name]
 
     def __contains__(self, name):
-        return name in self.fitted
+        return name in self.results
 
     def __repr__(self):
         return as_text(self)
@@ -113,9 +151,39 @@ class Simplification:
         return as_fragment(self)
 
     @property
-    def best_model(self) -> Any:
-        """The fitted object that is recommended."""
-        return None if self.best is None else self.fitted[self.best]
+    def model(self) -> Any:
+        """The model that was simplified."""
+        return self._task.model
+
+    @property
+    def best_model(self) -> SimplifiedModel | None:
+        """What is recommended."""
+        return None if self.best is None else self.results[self.best]
+
+    def at(self, n_leaves: int) -> SimplifiedModel:
+        """The representer tree of a size that was looked at.
+
+        Parameters
+        ----------
+        n_leaves : int
+            As in `curve`.
+
+        Returns
+        -------
+        SimplifiedModel
+
+        Raises
+        ------
+        ValueError
+            If this size was not looked at.
+        """
+        if n_leaves not in self._by_size:
+            known = ", ".join(map(str, self._by_size)) or "none"
+            raise ValueError(
+                f"n_leaves={n_leaves!r} was not looked at; these were: {known}. Call "
+                "simplify(..., max_leaves=...) for another size."
+            )
+        return self._by_size[n_leaves]
 
     def to_frame(self) -> pandas.DataFrame:
         """The table as a data frame.
@@ -127,12 +195,11 @@ class Simplification:
         """
         import pandas as pd
 
-        hidden = ("alike", "places", "drawn", "class_rows", "is_measured")
-        rows = [{key: row[key] for key in row if key not in hidden} for row in self.table]
+        rows = [{key: row[key] for key in row if key not in _HIDDEN} for row in self.table]
         return pd.DataFrame(rows).set_index("name")
 
     def report(self, path: str | PathLike | None = None) -> str:
-        """The table, the recommendation and the recommended tree.
+        """The verdict, the recommended tree, and the table.
 
         Parameters
         ----------
@@ -146,7 +213,24 @@ class Simplification:
         """
         if path is not None:
             Path(path).write_text(as_page(self), encoding="utf-8")
-        return as_text(self, with_tree=True)
+        return as_text(self)
+
+    def plot(self, *, axes: Any = None) -> SimplificationDisplay:
+        """Draw size against agreement and accuracy.
+
+        Parameters
+        ----------
+        axes : array-like of two matplotlib Axes, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        SimplificationDisplay
+            With ``axes_`` and ``figure_``.
+        """
+        return SimplificationDisplay.from_simplification(self, axes=axes)
+
+    # ------------------------------------------------------------------ again, from more rows
 
     def refit(
         self,
@@ -155,13 +239,12 @@ class Simplification:
         *,
         name: str | None = None,
         time_limit: float | None = None,
-    ) -> Any:
-        """Fit one of the methods again, to more rows: the recommended one if none is named.
+    ) -> SimplifiedModel:
+        """Fit one of the methods to other rows: the recommended one if none is named.
 
-        What :func:`simplify` found learned from part of its rows; the others were kept aside to
-        measure it. Once a method is chosen, it can learn from all of them, and from any further
-        rows: they need no labels, because the model gives the answers. On average, the result
-        agrees with the model a little more; how much is not measured here.
+        They need no labels, because the model gives the answers. The recommended tree has learned
+        from all rows that :func:`simplify` was given (but with ``refit=False``); give all rows that
+        there are now.
 
         Parameters
         ----------
@@ -176,8 +259,9 @@ class Simplification:
 
         Returns
         -------
-        fitted : estimator
-            Of at most `max_leaves` leaves, but if a proven promise needs more, it is larger.
+        SimplifiedModel
+            Of at most `max_leaves` leaves, but if a proven promise needs more, it is larger. Its
+            agreement is not measured.
 
         Raises
         ------
@@ -195,35 +279,49 @@ class Simplification:
         >>> from ensemble_simplify import simplify
         >>> X, y = load_iris(return_X_y=True)
         >>> forest = RandomForestClassifier(random_state=0).fit(X[::2], y[::2])
-        >>> outcome = simplify(forest, X[1::2], methods=["representer"], random_state=0)
+        >>> outcome = simplify(forest, X[1::2], random_state=0)
         >>> tree = outcome.refit(X, name="representer")
-        >>> bool(tree.get_n_leaves() <= 8)
+        >>> bool(tree.get_n_leaves() <= outcome.max_leaves)
         True
         """
-        name = self.best if name is None else name
-        self[name]  # a KeyError if there is none
-        if name == "model":
-            raise KeyError("'model' is no result. Name another row of the table.")
-        model, method = self.fitted["model"], METHODS[name.removesuffix(SMALL)]
-        X, y, answers, _ = checked_rows(model, X, y, self.seed)
-        case = ModelAndRows(
-            model=model,
-            table=Table.of_rows(X),
-            X=X,
-            y=y,
-            answers=answers,
-            max_leaves=self.max_leaves,
-            feature_costs=self.feature_costs,
-            seed=self.seed,
+        name = self._named(name)
+        method = METHODS[name.removesuffix(SMALL)]
+        given = checked_rows(self.model, X, y, None, self._task.seed)
+        task = replace(
+            self._task,
+            X=given.X,
+            y=given.y,
+            answers=given.answers,
+            fold_of=np.full(len(given.answers), -1, dtype=np.intp),
         )
-        if lacking := method.lacks(case):
+        if lacking := method.lacks(task):
             raise ValueError(f"{name!r} cannot be fitted to these rows: {lacking}.")
         try:
-            found = {result.name: result.fitted for result in method.attempt(case, time_limit)}
+            found = {result.name: result for result in method.attempt(task, time_limit)}
         except NotTried as reason:
             raise ValueError(f"{name!r} cannot be fitted to these rows: {reason}.") from None
         # where the whole tree is small enough there is no smaller one
-        return found.get(name, found.get(name.removesuffix(SMALL)))
+        result = found.get(name, found.get(name.removesuffix(SMALL)))
+        return simplified(result, self.model)
+
+    def _named(self, name):
+        if name is None and self.best is None:
+            raise KeyError("No tree is recommended. Name a row of the table.")
+        name = self.best if name is None else name
+        self[name]  # a KeyError if there is none
+        return name
+
+    # ------------------------------------------------------------------ what is recommended
+
+    @available_if(_best_has("predict"))
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict with what is recommended; see :meth:`SimplifiedModel.predict`."""
+        return self.best_model.predict(X)
+
+    @available_if(_best_has("predict_proba"))
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Predict probabilities; see :meth:`SimplifiedModel.predict_proba`."""
+        return self.best_model.predict_proba(X)
 
     def export(self, language: str = "rules", *, result: str | None = None, **options: Any) -> str:
         """Write the recommended tree as rules, SQL, C, Python or JSON.
@@ -248,42 +346,29 @@ class Simplification:
             If there is no such result.
         TypeError
             If it is not one tree.
-        ValueError
-            If its tree reads missing values as numbers, which cannot be written.
 
         See Also
         --------
         export_tree : Writes it.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.ensemble import RandomForestClassifier
-        >>> from ensemble_simplify import simplify
-        >>> iris = load_iris(as_frame=True)
-        >>> X, y = iris.data, iris.target_names[iris.target]
-        >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
-        >>> outcome = simplify(forest, X, max_leaves=3, methods=[], random_state=0)
-        >>> print(outcome.export("rules", decimals=2), end="")  # doctest: +ELLIPSIS
-        if petal ... then setosa (100 %, ... rows)
-        ...
         """
-        if result is None and self.best is None:
-            raise KeyError("No tree is recommended. Name a row of the table as result.")
-        name = self.best if result is None else result
-        return export_tree(told_tree(self, name), language, **options)
+        return self[self._named(result)].export(language, **options)
 
-    def plot(self, *, axes: Any = None) -> SimplificationDisplay:
-        """Draw size against agreement and accuracy.
+    def export_text(self, **options: Any) -> str:
+        """The recommended tree as indented text; see :meth:`SimplifiedModel.export_text`."""
+        return self[self._named(None)].export_text(**options)
 
-        Parameters
-        ----------
-        axes : array-like of two matplotlib Axes, default=None
-            None draws into a new figure.
+    def save(self, path: str | PathLike) -> None:
+        """Save what is recommended; see :meth:`SimplifiedModel.save`."""
+        self[self._named(None)].save(path)
 
-        Returns
-        -------
-        SimplificationDisplay
-            With ``axes_`` and ``figure_``.
-        """
-        return SimplificationDisplay.from_simplification(self, axes=axes)
+    def verify(self, **options: Any) -> Verification:
+        """Compare with the model everywhere, or near rows; see :meth:`SimplifiedModel.verify`."""
+        return self[self._named(None)].verify(**options)
+
+    def agreement(self, X: ArrayLike, **options: Any) -> Agreement:
+        """How often it agrees with the model; see :meth:`SimplifiedModel.agreement`."""
+        return self[self._named(None)].agreement(X, **options)
+
+    def differences(self, X: ArrayLike, **options: Any) -> Differences:
+        """Where it differs from the model; see :meth:`SimplifiedModel.differences`."""
+        return self[self._named(None)].differences(X, **options)

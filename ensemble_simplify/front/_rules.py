@@ -1,36 +1,52 @@
-"""A tree in words as lines of text, and drawn as SVG."""
+"""A tree in words: its nodes as they are told and drawn, and the lines of text that tell it."""
 
 from __future__ import annotations
 
+import textwrap
+from collections import deque
 from dataclasses import dataclass
-from html import escape
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
 
 from ensemble_simplify.writing import one_line, percent
 
-# Leaves up to which a tree is written and drawn.
+# Leaves up to which a tree is written and drawn; of larger ones, the upper part is.
 MOST_DRAWN = 40
-# Colours of classes that people with any kind of colour vision tell apart (Okabe and Ito).
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442", "#777777")
-_LETTER, _ROW, _LINK = 7.0, 34, 64  # sizes in the drawing, in pixels
-_LONGEST = 44  # letters of a condition that are drawn
+# Letters in a line of text.
+WIDTH = 100
+_INDENT = "    "
 
 
 @dataclass
 class DrawnNode:
-    """A split or a leaf."""
+    """A split, a leaf, or a part of the tree that is too large to be shown."""
 
     text: str  # the condition to go left, or what the leaf answers
-    share: float  # part of the weight of the rows that the tree was grown on
-    place: int = -1  # of the answer among the classes; -1 for splits and in regression
+    n_rows: int  # that the tree was grown on and that come here
+    part: float  # of the weight of all rows, between 0 and 1
+    shares: np.ndarray | None = None  # of the classes, in a leaf of a classifier
+    value: float = np.nan  # what a leaf answers in regression
     children: tuple = ()  # where the condition holds, and where it does not
+    n_hidden: int = 0  # leaves of a part that is not shown
 
     @property
     def n_leaves(self):
-        """Number of leaves below."""
+        """Number of leaves that are shown below, a hidden part being one."""
         return sum(child.n_leaves for child in self.children) or 1
+
+    def leaves(self):
+        """What is shown at the ends, from left to right."""
+        return [leaf for child in self.children for leaf in child.leaves()] or [self]
+
+    @property
+    def support(self):
+        """How many rows a leaf answers for, and for which share of them its answer was given."""
+        rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
+        if self.n_hidden or self.shares is None:
+            return rows
+        return f"{percent(float(self.shares.max()), digits=0, brief=True)} of {rows}"
 
 
 def tree_of(fitted):
@@ -42,105 +58,98 @@ def tree_of(fitted):
     return getattr(fitted, "decision_tree_", None)
 
 
-def in_words(tree):
-    """The root of a `NamedTree`, with what is below it."""
+def in_words(tree, most=MOST_DRAWN):
+    """The root of a `NamedTree`, with what is below it: at most so many leaves and hidden parts."""
+    nodes = tree.nodes
+    shown = _shown(nodes, most)
+    size = np.ones(len(nodes.left), dtype=np.intp)
+    for node in range(len(size) - 1, -1, -1):  # in pre-order, children come later
+        if nodes.left[node] >= 0:
+            size[node] = size[nodes.left[node]] + size[nodes.right[node]]
+    # the path to a node is known when its parent is
+    told = {}
+    for node, spans in tree.paths():
+        if node in shown:
+            told[node] = tree.question(node, spans) if nodes.left[node] >= 0 else ""
     made = {}
-    for node, spans in reversed(list(tree.paths())):
-        share = float(tree.weight[node] / tree.weight[0])
-        left, right = int(tree.nodes.left[node]), int(tree.nodes.right[node])
-        if left >= 0:
-            made[node] = DrawnNode(
-                tree.question(node, spans), share, -1, (made.pop(left), made.pop(right))
-            )
+    for node in sorted(told, reverse=True):
+        left, right = int(nodes.left[node]), int(nodes.right[node])
+        drawn = DrawnNode(
+            told[node], int(tree.rows[node]), float(tree.weight[node] / tree.weight[0])
+        )
+        if left >= 0 and left not in shown:
+            drawn.text, drawn.n_hidden = f"{size[node]:,} more leaves", int(size[node])
+        elif left >= 0:
+            drawn.children = made.pop(left), made.pop(right)
         elif tree.classes is None:
-            made[node] = DrawnNode(f"{tree.label(node):.4g}", share)
+            drawn.value = tree.label(node)
+            drawn.text = written(drawn.value)
         else:
-            made[node] = DrawnNode(
-                one_line(tree.label(node)), share, int(tree.value[node].argmax())
-            )
+            drawn.text, drawn.shares = one_line(tree.label(node)), tree.value[node]
+        made[node] = drawn
     return made[0]
 
 
-def lines(node, indent=""):
-    """The tree as a list of indented lines of text."""
+def _shown(nodes, most):
+    """The nodes that are shown: from the root down, level by level, until there are too many."""
+    shown, waiting, n_ends = {0}, deque([0]), 1
+    while waiting and n_ends < most:
+        node = waiting.popleft()
+        if nodes.left[node] >= 0:
+            children = int(nodes.left[node]), int(nodes.right[node])
+            shown.update(children)
+            waiting.extend(children)
+            n_ends += 1
+    return shown
+
+
+def written(value):
+    """A number to read: four digits that count, and none of those before the point left out."""
+    if 1_000 <= abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def tree_lines(tree, width=WIDTH):
+    """The tree as a list of indented lines of text, none of them wider than told.
+
+    Parameters
+    ----------
+    tree : NamedTree
+    width : int, default=100
+
+    Returns
+    -------
+    lines : list of str
+    """
+    root = in_words(tree)
+    return [part for line in _lines(root) for part in _wrapped(line, width)]
+
+
+def _lines(node, indent=""):
     if not node.children:
-        return [f"{indent}{node.text}"]
-    yes, no = node.children
+        return [f"{indent}always: {_ending(node)}"]
     listed = []
-    for word, child in ((f"if {node.text}", yes), ("else", no)):
+    for word, child in zip((f"if {node.text}", "else"), node.children, strict=True):
         if child.children:
-            listed += [f"{indent}{word}:", *lines(child, indent + "    ")]
+            listed += [f"{indent}{word}:", *_lines(child, indent + _INDENT)]
         else:
-            listed.append(f"{indent}{word}: {child.text}")
+            listed.append(f"{indent}{word}: {_ending(child)}")
     return listed
 
 
-def svg(node, title):
-    """The tree from left to right, as the text of an inline SVG.
+def _ending(leaf):
+    return f"{leaf.text} ({leaf.support})"
 
-    The title says what it shows for those who cannot see it.
-    """
-    widths = {}
-    _widths(node, 0, widths)
-    lefts, x = {}, 8.0
-    for depth in sorted(widths):
-        lefts[depth] = x
-        x += widths[depth] + _LINK
-    parts = []
-    height = _ROW * node.n_leaves + 16
-    _place(node, 0, 8.0, lefts, parts)
-    return (
-        f'<svg class="tree" role="img" viewBox="0 0 {x - _LINK + 8:.0f} {height}" '
-        f'width="{x - _LINK + 8:.0f}" height="{height}" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
+
+def _wrapped(line, width):
+    """A line as several ones if it is too long, those that go on being indented by more."""
+    indent = line[: len(line) - len(line.lstrip())]
+    indent = indent if len(indent) < width // 2 else indent[: width // 2]
+    return textwrap.wrap(
+        line.strip(),
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent + 2 * _INDENT,
+        break_on_hyphens=False,
     )
-
-
-def _shown(node):
-    text = node.text if len(node.text) <= _LONGEST else f"{node.text[: _LONGEST - 1]}…"
-    return text if node.children else f"{text}  ({percent(node.share, digits=0, brief=True)})"
-
-
-def _widths(node, depth, widths):
-    width = _LETTER * len(_shown(node)) + 18
-    widths[depth] = max(widths.get(depth, 0), width)
-    for child in node.children:
-        _widths(child, depth + 1, widths)
-
-
-def _place(node, depth, top, lefts, parts):
-    """Draw a node whose leaves begin at `top`; the height of its middle is returned."""
-    x, width = lefts[depth], _LETTER * len(_shown(node)) + 18
-    if node.children:
-        yes, no = node.children
-        ends = [
-            _place(yes, depth + 1, top, lefts, parts),
-            _place(no, depth + 1, top + _ROW * yes.n_leaves, lefts, parts),
-        ]
-        middle = sum(ends) / 2
-        for word, end in zip(("yes", "no"), ends, strict=True):
-            right = lefts[depth + 1]
-            bend = right - _LINK + 14
-            parts.append(
-                f'<path d="M{x + width:.1f} {middle:.1f}H{bend:.1f}V{end:.1f}H{right:.1f}" '
-                'fill="none" stroke="#9aa4ae" stroke-width="1.2"/>'
-                f'<text x="{bend + 6:.1f}" y="{end - 4:.1f}" font-size="11" '
-                f'fill="#5c6773">{word}</text>'
-            )
-    else:
-        middle = top + _ROW / 2
-    color = COLORS[node.place % len(COLORS)] if node.place >= 0 else "#5c6773"
-    box = (
-        f'<rect x="{x:.1f}" y="{middle - 12:.1f}" width="{width:.1f}" height="24" rx="5" '
-        f'fill="{"#f4f6f8" if node.children else color}" '
-        f'fill-opacity="{1 if node.children else 0.16}" '
-        f'stroke="{"#9aa4ae" if node.children else color}"/>'
-    )
-    parts.append(
-        f"<g><title>{escape(node.text)}</title>{box}"
-        f'<text x="{x + 9:.1f}" y="{middle + 4.5:.1f}" font-size="13" '
-        f'font-family="ui-monospace,Menlo,Consolas,monospace" '
-        f'textLength="{width - 18:.1f}" lengthAdjust="spacingAndGlyphs" '
-        f'fill="#22272e">{escape(_shown(node))}</text></g>'
-    )
-    return middle

@@ -1,9 +1,9 @@
-"""Try every method on a fitted model, and compare them on held-out rows."""
+"""Try every method on a fitted model, and compare them on rows left out."""
 
 from __future__ import annotations
 
 import time
-import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,24 +16,24 @@ from ensemble_simplify.base import (
     HasMethods,
     Interval,
     StrOptions,
-    TimeLimitError,
-    safe_indexing,
     validate_params,
 )
-from ensemble_simplify.front._inputs import checked_rows, short, size_of
-from ensemble_simplify.front._methods import ALWAYS, METHODS, ModelAndRows, NotTried, title_of
+from ensemble_simplify.front._choice import choose, corrected_agreement
+from ensemble_simplify.front._inputs import checked_rows, folds, size_of
+from ensemble_simplify.front._judged import Candidate, Judged, figures
+from ensemble_simplify.front._methods import METHODS, SMALL, Task
 from ensemble_simplify.front._progress import Progress
-from ensemble_simplify.front._result import Simplification
-from ensemble_simplify.front._rules import tree_of
-from ensemble_simplify.front._scores import SCORES, choose, score
-from ensemble_simplify.reading import Table, unwrap
+from ensemble_simplify.front._result import Simplification, simplified
+from ensemble_simplify.front._trials import ALWAYS, FAVOURITE, Search, Trial, try_method
+from ensemble_simplify.front._verdict import judge, notes
+from ensemble_simplify.reading import unwrap
 
-# Errors that methods raise by their documentation, or a predictor when it is given synthetic rows.
-EXPECTED = (ValueError, ImportError, TimeLimitError, MemoryError, RuntimeError)
-# A method that would get fewer seconds is not begun.
-LEAST_SECONDS = 0.05
-# Part of the time limit that is left for measuring results.
+# Sizes that are looked at where none is asked for.
+SIZES = (4, 8, 16, 32)
+# Part of the time limit that is left for learning the recommended tree from all rows.
 RESERVE = 0.05
+# What is measured of a result in numbers.
+FIGURES = ("accuracy", "balanced_accuracy", "agreement", "agreement_low", "agreement_high")
 
 
 @validate_params(
@@ -41,11 +41,15 @@ RESERVE = 0.05
         "model": [HasMethods(["predict"])],
         "X": ["array-like"],
         "y": ["array-like", None],
-        "max_leaves": [Interval(Integral, 2, None, closed="left")],
-        "methods": [StrOptions({"auto"}), list, tuple],
+        "X_more": ["array-like", None],
+        "max_leaves": [Interval(Integral, 2, None, closed="left"), None],
+        "methods": [str, list, tuple],
+        "scoring": [str, callable, None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "feature_costs": ["array-like", dict, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "refit": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     },
@@ -56,19 +60,23 @@ def simplify(
     X: ArrayLike,
     y: ArrayLike | None = None,
     *,
-    max_leaves: int = 8,
+    X_more: ArrayLike | None = None,
+    max_leaves: int | None = None,
     methods: str | list[str] = "auto",
+    scoring: str | Callable | None = None,
+    class_weight: dict | str | None = None,
     time_limit: float | None = None,
     feature_costs: ArrayLike | dict | None = None,
-    validation_fraction: float = 0.25,
+    validation_fraction: float = 0.2,
+    refit: bool = True,
     random_state: int | np.random.RandomState | None = None,
     verbose: int = 0,
 ) -> Simplification:
-    """Try what a fitted model can become, and compare the results.
+    """Try what a fitted model can become, compare the results, and recommend a small tree.
 
-    The model is asked for its answers to `X`, and never fitted again or changed. Every method that
-    goes with it learns these answers from three quarters of the rows, and is compared with the
-    model on the others. A plain decision tree is always among them.
+    The model is asked for its answers to the rows, and never fitted again or changed. Every method
+    that goes with it learns these answers, and is compared with the model on rows that it did not
+    learn from.
 
     Read more in the :ref:`User Guide <simplify>`.
 
@@ -80,39 +88,54 @@ def simplify(
         described for :class:`BornAgainClassifier`; for others they are listed as not tried.
     X : array-like or data frame of shape (n_rows, n_features)
         Rows as the model takes them; text, categories and missing values are welcome if the model
-        takes them. Best are rows on which the model was not fitted: on others it agrees with
-        its labels more than it will later. Of more than 50,000 rows or 4 million entries, a
-        part is drawn.
+        takes them. Give rows that the model was not trained on. On its training rows, the figures
+        mislead; a forest that was fitted on exactly these rows is asked for its out-of-bag answers.
+        Of more than 50,000 rows or 4 million entries, a part is drawn.
     y : array-like of shape (n_rows,) or None, default=None
         True labels or values. None: there is no accuracy, and no tree fitted to them.
-    max_leaves : int, default=8
-        Leaves that the tree which is recommended may have, and limit of the methods
-        that are told one.
-    methods : "auto" or list of str, default="auto"
-        Methods to try besides the plain trees: "representer", "born_again", "born_again_1",
-        "born_again_0", "faithful", "cultivated", "feature_budget" and "genesim". "auto": all that
-        go with the model.
+    X_more : array-like or data frame of shape (n_more, n_features) or None, default=None
+        Further rows to learn from, which are never used to measure anything: those on which the
+        model was fitted, for example. The more, the better the tree.
+    max_leaves : int or None, default=None
+        Leaves that the recommended tree may have. None: trees of 4, 8, 16 and 32 leaves are
+        compared, and the one is recommended beyond which more leaves gain little. Sizes below the
+        number of the model's classes are left out.
+    methods : "auto", "all", str or list of str, default="auto"
+        Methods to try besides the plain trees: "representer", "cultivated", "born_again",
+        "faithful", "feature_budget", "genesim", "born_again_1" and "born_again_0". "auto": those
+        that are quick, or seldom fail to be good, for the model; "all": all that go with it.
+    scoring : str, callable or None, default=None
+        What decides in place of the agreement, as for those who care about a rare class: the name
+        of a metric such as "balanced_accuracy", "recall" or "f1", or a function of the model's
+        answers and the tree's. See :ref:`scoring`.
+    class_weight : dict, "balanced" or None, default=None
+        What a row of each of the model's classes counts in the agreement that decides; "balanced":
+        all classes together count alike.
     time_limit : float or None, default=None
         Seconds in all. None: every method ends by itself, after an effort that is counted in
         operations, so that the result depends neither on the speed of the machine nor on its
-        load; a large model can take minutes. With a limit, methods get a share of what is left,
-        one after the other; those that get no turn are listed as not tried. Asking the model and
-        fitting plain trees is not limited, and a method may need a second or two to stop.
+        load. With a limit, methods get a share of what is left, one after the other; those that
+        get no turn are listed as not tried. Asking the model and fitting plain trees is not
+        limited, and a method may need a second or two to stop.
     feature_costs : array-like of shape (n_features,), dict or None, default=None
         Price of each feature, as for :class:`FeatureBudgetPruner`, which is tried if they are
         given, with half of what the model's features cost.
-    validation_fraction : float in (0, 1), default=0.25
-        Part of the rows that is held out to measure accuracy and agreement.
+    validation_fraction : float in (0, 1), default=0.2
+        Part of the rows that is left out at a time. Of at most 2,000 rows, each is left out once,
+        in as many folds as that makes; of more, one part is held out.
+    refit : bool, default=True
+        Learn the recommended tree again from all rows, once it is chosen. Its figures stay those
+        of trees that had not seen the rows they were measured on.
     random_state : int, RandomState instance or None, default=None
-        Which rows are kept aside, and the methods' own randomness.
+        Which rows are left out, and the methods' own randomness.
     verbose : bool or int, default=0
-        If true, progress is shown: as a bar if ``tqdm`` is installed, else as a line on stderr for
-        every method that ends.
+        If true, progress is shown on stderr.
 
     Returns
     -------
     simplification : Simplification
-        Its ``repr`` and ``report()`` are a table with a recommendation.
+        Prints as a report with a verdict and the recommended tree; predicts, writes and saves what
+        it recommends.
 
     Raises
     ------
@@ -126,35 +149,26 @@ def simplify(
     --------
     verify : A proof that two models agree, or a row on which they do not.
     agreement : How often two models agree.
+    differences : Where two models differ.
 
     Notes
     -----
-    `best` is a single, ordinary tree of at most `max_leaves` leaves (a cultivated forest, whose
-    splits are soft, is none). If the answers of one are proven to be the model's at every input, or
-    at least wherever a single feature of a row changes, it is this one. Otherwise, in this order:
+    What is recommended is a single, ordinary tree. If the answers of one are proven to be the
+    model's at every input, it is this one. Otherwise it is the representer tree, because its
+    agreement on new rows was the highest on average, unless another tree agrees more by more than
+    one standard error of the difference, and no class is worse off; or a smaller one agrees as
+    much. The plain tree on the true labels is no result of the model, and shown as a yardstick.
 
-    1. It is the representer tree (in regression: the plain tree on the model's answers), because
-       its agreement on new rows was the highest on average.
-    2. If some tree agrees more than this one by more than one standard error of the difference, it
-       is the tree that agrees most. The error is that of the rows on which one of the two alone
-       agrees.
-    3. If a smaller tree agrees on at least as many rows, of all and of each class, it is that one.
-       Since each class counts, a tree that never gives a rare class does not pass for a good one.
-
-    Where a class is rare, with less than 40 % of an even share, the mean of the agreement over
-    classes counts in the second step. In regression, agreement is the coefficient of determination,
-    and errors and intervals are those of bootstrap samples of the held-out rows. Other intervals
-    are those of Clopper and Pearson [1]_.
-
-    If the best tree was chosen for its agreement on the held-out rows, that figure is a little
-    too high. It learned from the other rows only: :meth:`Simplification.refit` fits its method to
-    all of them.
+    Where several trees are compared, the best one's agreement is a little too high. The verdict
+    tells the agreement that is corrected for the choice [1]_. In regression, agreement is the
+    coefficient of determination. Intervals are of 95 %: those of Clopper and Pearson for shares,
+    and those of bootstrap samples in regression.
 
     References
     ----------
-    .. [1] C. J. Clopper, E. S. Pearson (1934). The Use of Confidence or Fiducial Limits
-       Illustrated in the Case of the Binomial. Biometrika 26, 404-413.
-       https://doi.org/10.1093/biomet/26.4.404
+    .. [1] I. Tsamardinos, E. Greasidou, G. Borboudakis (2018). Bootstrapping the out-of-sample
+       predictions for efficient and accurate cross-validation. Machine Learning 107, 1895-1922.
+       https://doi.org/10.1007/s10994-018-5714-4
 
     Examples
     --------
@@ -162,75 +176,40 @@ def simplify(
     >>> from sklearn.ensemble import RandomForestClassifier
     >>> from ensemble_simplify import simplify
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = RandomForestClassifier(n_estimators=10, max_depth=3, random_state=0).fit(X, y)
-    >>> outcome = simplify(model, X, y, methods=["representer"], random_state=0)
-    >>> outcome.best in ("plain_tree", "plain_tree_on_y", "representer")
-    True
-    >>> outcome[outcome.best].predict(X[:2])
+    >>> model = RandomForestClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> outcome = simplify(model, X[1::2], y[1::2], X_more=X[::2], random_state=0)
+    >>> outcome.predict(X[:2])
     array([0, 0])
+    >>> print(outcome.export("rules", decimals=2), end="")  # doctest: +ELLIPSIS
+    if ...
     """
     begin = time.monotonic()
     model = unwrap(model)
-    chosen = _checked_methods(methods)
-    X, y, answers, notes = checked_rows(model, X, y, random_state)
+    names = _checked_methods(methods)
+    given = checked_rows(model, X, y, X_more, random_state)
     rng = check_random_state(random_state)
-    learn, aside = _divided(answers, y, is_classifier(model), validation_fraction, rng)
-    table = Table.of_rows(X)
-    case = ModelAndRows(
+    by_class = is_classifier(model)
+    fold_of = folds(given.answers, given.y, given.n_judged, validation_fraction, by_class, rng)
+    rows = np.flatnonzero(fold_of >= 0)
+    task = Task(
         model=model,
-        table=table,
-        X=safe_indexing(X, learn),
-        y=None if y is None else y[learn],
-        answers=answers[learn],
-        max_leaves=int(max_leaves),
+        X=given.X,
+        y=given.y,
+        answers=given.answers,
+        fold_of=fold_of,
+        max_leaves=SIZES[-1] if max_leaves is None else int(max_leaves),
         feature_costs=feature_costs,
         seed=int(rng.randint(1 << 31)),
     )
-    held = Bunch(
-        X=safe_indexing(X, aside), y=None if y is None else y[aside], answers=answers[aside]
-    )
-    rows = [_model_row(case, held)]
-    fitted = {"model": model}
-    deadline = None if time_limit is None else begin + (1.0 - RESERVE) * time_limit
-    lacking = {name: METHODS[name].lacks(case) for name in chosen}
-    left = sum(METHODS[name].share for name in chosen if not lacking[name])
-    with Progress(verbose, len(chosen)) as progress:
-        for name in chosen:
-            progress.begin(title_of(name))
-            if lacking[name]:
-                new, results = [_empty_row(name, f"not tried: {lacking[name]}")], {}
-            else:
-                share, seconds = METHODS[name].share, None
-                if deadline is not None:
-                    seconds = max(deadline - time.monotonic(), 0.0) * share / max(left, 1.0)
-                    seconds = float(f"{seconds:.3g}")
-                new, results = _tried(name, case, held, seconds)
-                left -= share
-            rows += new
-            fitted.update(results)
-            progress.end([f"{row.title}: {_line(row)}" for row in new])
-    best, reason, more = choose(rows, case.max_leaves, case.is_classifier)
-    if y is not None and rows[0].accuracy == 1.0:
-        notes.append(
-            "The model makes no error on the held-out rows. If it was fitted on them, accuracies "
-            "and agreements will be lower on new rows: give rows that it has not seen."
-        )
-    return Simplification(
-        table=rows,
-        best=best,
-        reason=reason,
-        notes=more + notes,
-        fitted=fitted,
-        max_leaves=case.max_leaves,
-        is_classifier=case.is_classifier,
-        n_rows=len(learn),
-        n_rows_aside=len(aside),
-        feature_names=_names(table, model),
-        feature_costs=feature_costs,
-        seed=case.seed,
-        table_of_rows=table,
-        seconds=time.monotonic() - begin,
-    )
+    truth = None if given.y is None else given.y[rows]
+    judged = Judged(given.answers[rows], truth, by_class, scoring, class_weight)
+    sizes = _sizes(max_leaves, given.answers, by_class)
+    deadline = np.inf if time_limit is None else begin + (1.0 - RESERVE) * time_limit
+    search = Search(task, judged, names, methods == "auto", deadline)
+    with Progress(verbose, len(names)) as progress:
+        curve = search.over_sizes(sizes, progress)
+        trials = search.others(progress)
+    return _summed_up(search, trials, curve, given, refit, begin)
 
 
 # ------------------------------------------------------------------- checks
@@ -239,113 +218,165 @@ def simplify(
 def _checked_methods(methods):
     """Names of the methods in the order of their turns."""
     if isinstance(methods, str):
-        return list(METHODS)
+        methods = list(METHODS) if methods in ("auto", "all") else [methods]
     unknown = [name for name in methods if name not in METHODS]
     if unknown:
         raise ValueError(
-            f"methods has {unknown[0]!r}, which is none. Choose from {', '.join(METHODS)}."
+            f"methods has {unknown[0]!r}, which is none. Choose from 'auto', 'all' and "
+            f"{', '.join(METHODS)}."
         )
     return [name for name in METHODS if name in ALWAYS or name in methods]
 
 
-def _divided(answers, y, by_class, fraction, rng):
-    """Numbers of the rows to learn from and of those kept aside, alike in classes and answers."""
-    order, offset = rng.permutation(len(answers)), rng.random_sample() / fraction
-    if by_class:
-        keys = [np.unique(answers[order], return_inverse=True)[1]]
-        if y is not None:
-            keys.append(np.unique(y[order].astype(str), return_inverse=True)[1])
-        order = order[np.lexsort(keys)]
-    # rows at even distances in the order of the classes
-    is_aside = np.diff(np.floor((np.arange(len(order) + 1) + offset) * fraction)) > 0
-    if not is_aside.any() or is_aside.all():
-        is_aside[0] = not is_aside[0]
-    return np.sort(order[~is_aside]), np.sort(order[is_aside])
+def _sizes(max_leaves, answers, by_class):
+    """Numbers of leaves to look at: one at least for each class, where none is asked for."""
+    if max_leaves is not None:
+        return [int(max_leaves)]
+    n_classes = len(np.unique(answers)) if by_class else 2
+    return [size for size in SIZES if size >= n_classes] or [n_classes]
 
 
-def _names(table, model):
-    names = getattr(model, "feature_names_in_", ()) if table.names is None else table.names
-    if len(names) != len(table):
-        return [f"x{j}" for j in range(len(table))]
-    return [str(name) for name in names]
+# ------------------------------------------------------------------- the result
 
 
-# ------------------------------------------------------------------- trying
-
-
-def _tried(name, case, held, seconds):
-    """Rows of the table for one method, and what it found by name."""
-    begin = time.monotonic()
-    if name not in ALWAYS and seconds is not None and seconds < LEAST_SECONDS:
-        return [_empty_row(name, "not tried: time_limit was used up")], {}
-    row = _empty_row(name)
-    rows, results, told = [], {}, []
-    try:
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            found = METHODS[name].attempt(case, seconds)
-            for result in found:
-                rows.append(_measured(result, case, held, time.monotonic() - begin))
-                results[result.name] = result.fitted
-    except NotTried as reason:
-        row.note = f"not tried: {reason}"
-    except TypeError as error:  # the model is of a kind that the method does not take
-        row.note = f"not tried: {short(error)}"
-    except EXPECTED as error:
-        row.note = f"failed: {short(error)}"
-    if len(rows) == 0:
-        row.seconds = time.monotonic() - begin
-        return [row], {}
-    said = [str(w.message) for w in told if issubclass(w.category, UserWarning)]
-    for measured in rows:
-        measured.note = measured.note or (short(said[0]) if said else "")
-    return rows, results
-
-
-def _empty_row(name, note=""):
-    return Bunch(
-        name=name,
-        title=title_of(name),
-        leaves=None,
-        trees=None,
-        **dict.fromkeys(SCORES, np.nan),
-        class_agreement={},
-        class_rows={},
-        promise="",
-        is_proven=False,
-        is_tree=False,
-        is_measured=False,
-        seconds=0.0,
-        note=note,
+def _summed_up(search, trials, curve, given, refit, begin):
+    task, judged = search.task, search.judged
+    candidates = [trial.candidate for trial in trials if trial.result is not None]
+    told = {"favourite": FAVOURITE, "max_leaves": task.max_leaves}
+    choice = choose(candidates, judged, **told)
+    best = next((each for each in candidates if each.name == choice.best), None)
+    over_sizes = [trial.candidate for trial in search.by_size.values()]
+    corrected = corrected_agreement(candidates, judged, over_sizes, **told, random_state=task.seed)
+    verdict = judge(best, judged, corrected, task.max_leaves)
+    rows = [_model_row(task, judged), _majority_row(judged)]
+    rows += [_row(trial, judged) for trial in trials if trial.was_tried]
+    by_name = {row.name: row for row in rows}
+    results = {trial.name: trial for trial in trials if trial.result is not None}
+    if best is not None:
+        _learn_again(results, best.name, task, refit)
+    return Simplification(
+        table=rows,
+        best=choice.best,
+        reason=choice.reason,
+        verdict=verdict,
+        curve=curve,
+        notes=_notes(given, notes(candidates, judged, best, _is_in_sample(given, judged))),
+        not_tried={**search.left_out, **{t.name: t.note for t in trials if not t.was_tried}},
+        results={
+            name: simplified(trial.result, task.model, by_name[name])
+            for name, trial in results.items()
+        },
+        _by_size={
+            size: simplified(trial.result, task.model, _row(trial, judged))
+            for size, trial in search.by_size.items()
+        },
+        max_leaves=task.max_leaves,
+        is_classifier=task.is_classifier,
+        n_rows=len(task.answers),
+        n_judged=len(judged.answers),
+        n_folds=task.n_folds,
+        feature_names=_names(task),
+        seconds=time.monotonic() - begin,
+        _task=task,
     )
 
 
-def _measured(result, case, held, seconds):
-    """The row of a result, with what it says on the held-out rows."""
-    row = _empty_row(result.name)
-    row.leaves, row.trees = result.size
-    row.is_tree = row.trees == 1 and tree_of(result.fitted) is not None
-    row.promise, row.is_proven, row.note = result.promise, result.is_proven, result.note
-    row.seconds = seconds
-    row.update(score(result.fitted.predict(held.X), held.answers, held.y, case.is_classifier))
-    row.is_measured = True
+def _notes(given, others):
+    """Two sentences at most: first what was done to the rows."""
+    told = list(given.notes)
+    if given.was_fitted_on:
+        told.append(
+            "The model was fitted on these rows, and knows them by heart. So the answers compared "
+            "are out-of-bag: of the trees that have not seen the row."
+        )
+    return [*told, *others][:2]
+
+
+def _is_in_sample(given, judged):
+    """Whether the model makes no error: it knows the rows, and their labels, by heart."""
+    if judged.y is None or given.was_fitted_on:
+        return False
+    return judged.is_classifier and bool(np.all(judged.y == judged.answers))
+
+
+def _learn_again(results, best, task, refit):
+    """Put in place of the recommended result one that has learned from all rows, or from part."""
+    trial = results[best]
+    name = best.removesuffix(SMALL)
+    method = METHODS[name]
+    if method.judged == "never" or refit == (method.judged == "folds"):
+        return
+    rows = task if refit else task.without(0)
+    again = try_method(name, rows, None, _fits)
+    found = {each.name: each.result for each in again if each.result is not None}
+    if (result := found.get(best, found.get(name))) is not None:
+        trial.result = result
+
+
+def _fits(name, task, seconds):
+    return [(result, None) for result in METHODS[name].attempt(task, seconds)]
+
+
+def _row(trial, judged):
+    row = Bunch(
+        name=trial.name,
+        leaves=None,
+        trees=None,
+        **dict.fromkeys(FIGURES, np.nan),
+        class_agreement={},
+        promise="",
+        is_proven=False,
+        is_tree=False,
+        is_measured=trial.result is not None,
+        seconds=trial.seconds,
+        note=trial.note,
+    )
+    if trial.result is not None:
+        row.leaves, row.trees = trial.result.size
+        row.is_tree, row.is_proven = trial.candidate.is_tree, trial.result.is_proven
+        row.promise = trial.result.promise
+        row.update(figures(trial.candidate, judged))
     return row
 
 
-def _model_row(case, held):
-    row = _empty_row("model")
-    if case.forest is not None:
-        row.leaves, row.trees = size_of(case.model, case.forest)
-    row.update(score(held.answers, held.answers, held.y, case.is_classifier))
-    labels, counts = np.unique(held.answers, return_counts=True)
-    if case.is_classifier:
-        row.class_rows = dict(zip(labels.tolist(), counts.tolist(), strict=True))
-    row.is_measured, row.note = True, case.unreadable
+def _yardstick(name, predicted, n_leaves):
+    every = np.ones(len(predicted), dtype=bool)
+    return Candidate(
+        name=name,
+        n_leaves=n_leaves,
+        size=n_leaves,
+        is_tree=False,
+        may_win=False,
+        is_proven=False,
+        predicted=predicted,
+        measured=every,
+    )
+
+
+def _model_row(task, judged):
+    leaves, trees = (None, None) if task.forest is None else size_of(task.model, task.forest)
+    row = _row(Trial("model", note=task.unreadable), judged)
+    row.update(figures(_yardstick("model", judged.answers, leaves or 0), judged))
+    row.leaves, row.trees, row.is_measured = leaves, trees, True
     return row
 
 
-def _line(row):
-    if not row.is_measured:
-        return row.note
-    size = f"{row.leaves} leaves" if row.trees == 1 else f"{row.trees} trees"
-    return f"{size}, agreement {row.agreement:.3f}, {row.seconds:.1f} s"
+def _majority_row(judged):
+    row = _row(Trial("majority"), judged)
+    if judged.is_classifier:
+        labels, counts = np.unique(judged.answers, return_counts=True)
+        answer = labels[counts.argmax()]
+    else:
+        answer = judged.answers.mean()
+    predicted = np.full(len(judged.answers), answer, dtype=judged.answers.dtype)
+    row.update(figures(_yardstick("majority", predicted, 1), judged))
+    row.leaves, row.trees, row.is_measured = 1, 1, True
+    return row
+
+
+def _names(task):
+    names = getattr(task.model, "feature_names_in_", ())
+    names = names if task.table.names is None else task.table.names
+    if len(names) != len(task.table):
+        return [f"x{j}" for j in range(len(task.table))]
+    return [str(name) for name in names]

@@ -4,21 +4,23 @@
 `forest_pair` holds two models on one grid; there, `prove` and `vote_pair` decide about labels and
 `numeric_difference` about numbers, with trees joined by `joined_trees`, `changed_boxes` where only
 subtrees differ, and `stump_sums` where trees are sums of single features. `given_rows` asks about
-rows as a user gave them, `near_rows` lists the points near rows, and `agreement` counts on rows.
+rows as a user gave them, `near_rows` lists the points near rows, `agreement` counts on rows, and
+`differences` tells in rules which of them two models answer otherwise.
 Kernels: `_certify` bounds models on boxes,
 `_joint` bounds several sums at once, and `_lines` follows lines of cells.
 """
 
 from ensemble_simplify.proof._joint import JointSearch
 from ensemble_simplify.proof.agreement import Agreement, agreement
+from ensemble_simplify.proof.differences import Difference, Differences, differences
 from ensemble_simplify.proof.forest_pair import Space, may_begin, points_in
 from ensemble_simplify.proof.joined_trees import JoinedTrees
 from ensemble_simplify.proof.near_rows import (
     Lines,
     Neighbourhood,
     TreeLines,
-    differences,
     n_near,
+    points_apart,
     walks,
     within,
 )

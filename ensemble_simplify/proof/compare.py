@@ -18,7 +18,7 @@ from ensemble_simplify.grid import Axes, Stopped, distinct_rows
 from ensemble_simplify.proof.changed_boxes import same_trees
 from ensemble_simplify.proof.forest_pair import Space, common_labels, may_begin, points_in
 from ensemble_simplify.proof.given_rows import differ
-from ensemble_simplify.proof.near_rows import Lines, differences
+from ensemble_simplify.proof.near_rows import Lines, points_apart
 from ensemble_simplify.proof.numeric_difference import Closeness, CloseOdds, Found
 from ensemble_simplify.proof.outcome import Verification, shown_row
 from ensemble_simplify.proof.prove import prove
@@ -271,7 +271,7 @@ def _compare_near(forests, inside, given, max_changes, deadline):
     max_changes = min(max_changes, len(axes.shape))
     try:
         cells, first = _cells_of(axes, X, deadline)
-        for row, found in differences(*models, cells[first], axes.shape, max_changes, deadline):
+        for row, found in points_apart(*models, cells[first], axes.shape, max_changes, deadline):
             if len(row):
                 original = first[row[0]]
                 return (

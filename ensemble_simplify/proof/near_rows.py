@@ -223,7 +223,7 @@ def _further(rows, cells, from_axis, shape, n):
                 yield from _further(row[part], changed[part], a + 1, shape, n - 1)
 
 
-def differences(one, two, cells, shape, max_changes, deadline=np.inf):
+def points_apart(one, two, cells, shape, max_changes, deadline=np.inf):
     """Points near some rows on which two models differ; each is found once for each row near it.
 
     Each model over the same axes is a pair of its `Lines` and the common numbers of its classes,

@@ -6,13 +6,15 @@ and asks the model itself; `sample` checks that both answer alike.
 transformers do before; all answer with `trees`, in which `_category_splits` turns tests of sets of
 codes into thresholds.
 `sums` is the linear form of the trees, `units` splits votes over votes into such sums, `decision`
-turns sums into answers, and `table` turns a user's rows into numbers and back.
+turns sums into answers, and `table` turns a user's rows into numbers and back. `out_of_bag` asks
+the trees of a forest about the training rows that they did not see.
 """
 
 from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.forest import Forest, tree_estimators
 from ensemble_simplify.reading.model import Model, common_forests, common_table
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
+from ensemble_simplify.reading.out_of_bag import out_of_bag, out_of_sample
 from ensemble_simplify.reading.pipelines import unwrap
 from ensemble_simplify.reading.sklearn import (
     keep_members,

@@ -481,11 +481,17 @@ _SEARCHES = (GridSearchCV, RandomizedSearchCV)
 
 
 def unwrap(estimator):
-    """What stands inside ``FrozenEstimator`` or a fitted search, however often it was wrapped."""
+    """What stands inside ``FrozenEstimator`` or a fitted search, however often it was wrapped.
+
+    So does a class of this package that names, in an attribute ``_stands_for`` of its own, the
+    attribute whose answers it passes on; a subclass of it may answer otherwise.
+    """
     # a predict that was set by hand answers, and not what is inside
     while "predict" not in getattr(estimator, "__dict__", ()):
         if isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
+        elif "_stands_for" in vars(type(estimator)) and "predict_proba" not in vars(estimator):
+            estimator = getattr(estimator, estimator._stands_for)
         elif type(estimator) in _SEARCHES and hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         else:

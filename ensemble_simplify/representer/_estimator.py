@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -50,7 +51,23 @@ from ensemble_simplify.representer._fidelity import (
     stability,
     warn_of_lost_classes,
 )
-from ensemble_simplify.representer._grower import LEAST_SHARE, Grower, grow_one_shot
+from ensemble_simplify.representer._folds import (
+    LAWS,
+    N_FOLDS,
+    choose_law,
+    draw_folds,
+    sizes,
+    unseen_agreement,
+    unseen_answers,
+)
+from ensemble_simplify.representer._grower import (
+    LEAST_SHARE,
+    Grower,
+    Sample,
+    grow_tree,
+    some_rows,
+)
+from ensemble_simplify.representer._grown_tree import WrittenTree
 from ensemble_simplify.representer._predictor import Predictor, one_hot
 from ensemble_simplify.representer._samplers import make_law
 
@@ -70,6 +87,9 @@ _MOST_BASE_ROWS = 20_000
 
 # Without `max_leaf_nodes`, a node whose cost in rows is at most this is not split.
 _LEAST_COST = 0.25
+
+# Training rows that a law is chosen by, at most.
+_MOST_CHOOSING = 10_000
 
 # Leaves up to which "auto" is one sample.
 _SMALL = 64
@@ -93,6 +113,7 @@ _MEANINGLESS = {
     ("sampling", "one_shot"): _PER_NODE_ONLY,
     ("sampler", "copula"): ("n_neighbors", "neighbor_weights"),
     ("sampler", "smear"): ("n_neighbors", "neighbor_weights"),
+    ("sampler", "auto"): ("smearing", "keep_rows", "n_neighbors", "neighbor_weights"),
     ("sampler", "kernel"): ("smearing", "n_neighbors", "neighbor_weights"),
 }
 
@@ -296,7 +317,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods(["fit", "predict"]), callable, None],
         "target": [StrOptions({"auto", "label", "proba", "value"})],
-        "sampler": [StrOptions({"copula", "smear", "kernel", "neighbors"})],
+        "sampler": [StrOptions({"auto", "copula", "smear", "kernel", "neighbors"})],
         "smearing": [Interval(Real, 0, 1, closed="both")],
         "keep_rows": [Interval(Real, 0, 1, closed="both")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -315,6 +336,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         "categorical_features": ["array-like", None],
         "feature_groups": [list, tuple, None],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "n_folds": [Interval(Integral, 0, None, closed="left")],
         "n_stability": [Interval(Integral, 0, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
@@ -346,6 +368,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         categorical_features: ArrayLike | None = None,
         feature_groups: list | None = None,
         validation_fraction: float = 0.1,
+        n_folds: int = 0,
         n_stability: int = 0,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -373,6 +396,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         self.categorical_features = categorical_features
         self.feature_groups = feature_groups
         self.validation_fraction = validation_fraction
+        self.n_folds = n_folds
         self.n_stability = n_stability
         self.time_limit = time_limit
         self.n_jobs = n_jobs
@@ -443,7 +467,13 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
     def fit(
-        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        fold_of: ArrayLike | None = None,
+        answers: ArrayLike | None = None,
     ) -> Self:
         """Fit the predictor, unless it is fitted, and grow the tree that represents it.
 
@@ -456,11 +486,21 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         sample_weight : array-like of shape (n_rows,) or None, default=None
             Weights of the training rows, for the estimator if it is fitted here, and for picking
             rows and values to draw from.
+        fold_of : array-like of shape (n_rows,) of int, or None, default=None
+            The fold of each row, in place of `n_folds` random ones; negative: in no fold. Rows of
+            no fold are grown on in every fold.
+        answers : array-like of shape (n_rows,), or (n_rows, n_classes) for ``target="proba"``, \
+                or None, default=None
+            Answers to the training rows, in place of the predictor's own: for a forest that was
+            fitted on these rows, its out-of-bag answers. Synthetic and held-out rows are answered
+            by the predictor.
 
         {fitted}
         """
         target = self._resolve_target()
         self._refuse_meaningless_options()
+        self.sampling_ = self._resolve_sampling()
+        self._refuse_folds(fold_of)
         given = X
         X, y = self._check_rows(X, y, target)
         weight = check_weights(sample_weight, X)
@@ -474,6 +514,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         law_seed = int(np.random.SeedSequence(seeds).generate_state(1)[0])
         held_out = self._set_aside(y, weight, target, random)
         kept = ~held_out & (weight > 0)
+        given_answers = None if answers is None else _of_rows("answers", answers, X)[kept]
 
         rows = named_rows(given, X)
         self._table = Table.of_numbers(X.shape[1], names).like(given)
@@ -482,34 +523,19 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         )
         deadline = deadline_after(self.time_limit)
         self._predictor = predictor = self._make_predictor(target)
-        answers = predictor.first_answers(X[kept], y)
+        answers = predictor.first_answers(X[kept], y, given_answers)
         if predictor.classes is not None:
             self.classes_ = predictor.classes
 
-        training = Bunch(X=X[kept], weight=weight[kept], answers=answers)
-        most = np.inf
-        if self.sampler == "copula":
-            a_row = _LAW_SECONDS * X.shape[1]
-            most = _share_of_time(_MOST_BASE_ROWS, _LAW_SHARE, deadline, a_row)
-        base = _some_rows(len(training.X), most, [law_seed, 5])
-        self._law_arguments = {
-            "X": training.X[base],
-            "weight": training.weight[base],
-            "columns": columns,
-            "sampler": self.sampler,
-            "smearing": self.smearing,
-            "keep_rows": self.keep_rows,
-            "n_neighbors": self.n_neighbors,
-            "decaying": self.neighbor_weights == "decaying",
-            "seed": law_seed,
-        }
-        law = make_law(**self._law_arguments)
-        self.sampling_ = self._resolve_sampling()
+        fold_of = self._resolve_folds(fold_of, kept, answers, law_seed)
+        training = Bunch(X=X[kept], weight=weight[kept], answers=answers, fold=fold_of[kept])
+        self.sampler_, laws = self._choose_law(training, columns, law_seed, deadline)
+        law, base = self._make_law(self.sampler_, training, columns, law_seed, deadline)
         begin, n_before = time.monotonic(), predictor.n_queries
         growing = deadline
         if self.time_limit is not None:
             growing = begin + _GROWING_SHARE * max(deadline - begin, 0.0)
-        tree = self._grow(law, columns, training, answers[base], seeds, growing)
+        tree, sample = self._grow(law, columns, training, base, seeds, growing)
         # what a new row took in growing tells how many there is time for
         a_row = (time.monotonic() - begin) / max(predictor.n_queries - n_before, 1)
         self._most_new = partial(_share_of_time, share=_NEW_SHARE, deadline=deadline, each=a_row)
@@ -522,26 +548,29 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             errors = tree.errors(training.X, truth, training.weight, target)
         new = None if y is None else y[held_out]
         aside = RowsAside.of(predictor, X[held_out], new, weight[held_out])
-        is_split, self.path_ = self._prune(tree, law, training, errors, aside)
-        self.n_leaves_ = int(self.path_.n_leaves[self.path_.selected])
-        self.decision_tree_ = tree.write(
-            is_split,
-            columns.levels(training.X),
-            training.X,
-            answers,
-            classes=predictor.classes,
-            feature_names=names,
-            weight=training.weight,
+        values = self._node_values(tree, law, training, errors, aside)
+        is_split, self.path_ = self._prune(*self._sized(tree), values, aside)
+        if self.max_leaf_nodes is None or self.sampling_ == "per_node":
+            tree, kept_nodes = tree.collapsed(is_split)
+            is_split, values = ~tree.is_leaf, values[kept_nodes]
+        most = tree.n_leaves if self.max_leaf_nodes is None else self.max_leaf_nodes
+        self._grown = Bunch(
+            tree=WrittenTree.of(tree, columns.levels(training.X)), figures=values, most=most
         )
-        self._measure(law, training, aside, seeds[2])
+        self._known = self._gather(law, training, aside, seeds[2], given_answers is not None)
+        on_rows = self._set_size(is_split)
+        if target != "value":
+            warn_of_lost_classes(self._known["training"].decisions, on_rows, self.classes_)
+        self.folds_ = self._ask_folds(sample, training, fold_of, X, kept, laws, seeds)
         self.stability_ = None
         if self.n_stability:
             others = []
             for k, other in enumerate(np.random.SeedSequence(seeds).spawn(self.n_stability)):
                 now, own = time.monotonic(), other.generate_state(4).tolist()
                 end = now + max(deadline - now, 0.0) / (self.n_stability - k)
-                others.append(self._grow(law, columns, training, answers[base], own, end))
-            self.stability_ = stability([tree, *others], training.X)
+                others.append(self._grow(law, columns, training, base, own, end)[0])
+            trees = [self._sized(each)[0] for each in (tree, *others)]
+            self.stability_ = stability(trees, training.X)
         self.n_queries_ = predictor.n_queries
         del self._most_new
         return self
@@ -639,30 +668,59 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             Model(model, table), target, name=_name_of(model), batch_size=self.batch_size
         )
 
-    def _grow(self, law, columns, training, base_answers, seeds, deadline):
-        n_rows = law.X.shape[0]
-        common: dict[str, Any] = {
-            "law": law,
-            "predictor": self._predictor,
-            "deadline": deadline,
-            "report": partial(report, self),
+    def _make_law(self, name, training, columns, seed, deadline):
+        """The law of a name, kept for `sample`, and the rows that it is made of."""
+        own = {"sampler": name, "smearing": self.smearing, "keep_rows": self.keep_rows}
+        if self.sampler == "auto":
+            own = LAWS[name]
+        most = np.inf
+        if own["sampler"] == "copula":
+            a_row = _LAW_SECONDS * training.X.shape[1]
+            most = _share_of_time(_MOST_BASE_ROWS, _LAW_SHARE, deadline, a_row)
+        base = _taken(training, some_rows(len(training.X), most, [seed, 5]))
+        self._law_arguments = {
+            **own,
+            "X": base.X,
+            "weight": base.weight,
+            "columns": columns,
+            "n_neighbors": self.n_neighbors,
+            "decaying": self.neighbor_weights == "decaying",
+            "seed": seed,
         }
+        return make_law(**self._law_arguments), base
+
+    def _grow(self, law, columns, training, base, seeds, deadline):
+        """A tree, and the one sample that it is grown on, if it is one."""
+        n_rows, sample = law.X.shape[0], None
         if self.sampling_ == "one_shot":
             most = min(_ONE_SHOT * n_rows, _MOST_ONE_SHOT)
-            kept = _some_rows(len(training.X), _MOST_ONE_SHOT, [self._law_arguments["seed"], 6])
-            tree = grow_one_shot(
-                **common,
-                training=Bunch(**{name: values[kept] for name, values in training.items()}),
-                base_answers=base_answers,
-                n_samples=most if self.n_samples is None else self.n_samples,
+            sample = Sample(
+                law,
+                self._predictor,
+                _taken(
+                    training,
+                    some_rows(len(training.X), _MOST_ONE_SHOT, [self._law_arguments["seed"], 6]),
+                ),
+                base,
+                most if self.n_samples is None else self.n_samples,
+                seeds[0],
+                deadline,
+            )
+            report(self, f"{self._predictor.n_queries} rows labelled")
+            tree = grow_tree(
+                sample.rows(),
+                self._predictor.target,
                 max_depth=self.max_depth,
                 max_leaf_nodes=self.max_leaf_nodes,
-                seeds=(seeds[0], seeds[3]),
+                seed=seeds[3],
             )
         else:
             tree = Grower(
-                **common,
-                answers=base_answers,
+                law=law,
+                predictor=self._predictor,
+                deadline=deadline,
+                report=partial(report, self),
+                answers=base.answers,
                 categorical=columns.categorical,
                 n_samples=(
                     min(n_rows, _MOST_PER_NODE) if self.n_samples is None else self.n_samples
@@ -683,7 +741,102 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 f"{tree.n_leaves} leaves. Raise it, or ask for less: a smaller max_leaf_nodes "
                 "or n_samples."
             )
-        return tree
+        return tree, sample
+
+    def _sized(self, tree):
+        """A tree as it is asked for, and its nodes in the one that is grown."""
+        if self.sampling_ == "per_node" or self.max_leaf_nodes is None:
+            return tree, np.arange(len(tree.nodes))
+        return tree.collapsed(tree.prunings(self.max_leaf_nodes).best(self.max_leaf_nodes))
+
+    # ------------------------------------------------------------------ folds
+
+    def _refuse_folds(self, fold_of):
+        """Raise an error where folds are asked for and there can be none."""
+        asked = {
+            f"n_folds={self.n_folds}": self.n_folds,
+            "fold_of": fold_of is not None,
+            "sampler='auto'": self.sampler == "auto",
+        }
+        for name in (name for name, is_set in asked.items() if is_set):
+            if self.sampling_ != "one_shot":
+                raise ValueError(
+                    f"{name} needs one sample for the whole tree, but rows are drawn per node "
+                    "here. Set sampling='one_shot'."
+                )
+            if self.max_leaf_nodes is None:
+                raise ValueError(
+                    f"{name} needs a largest size of trees. Set max_leaf_nodes, for instance to 32."
+                )
+        if self.n_folds == 1:
+            raise ValueError(
+                "n_folds=1 leaves no rows to grow a tree on. Use at least 2, or 0 for no folds."
+            )
+
+    def _resolve_folds(self, fold_of, kept, answers, seed):
+        """The fold of every row given; -1 for none."""
+        if fold_of is not None:
+            fold_of = np.maximum(_check_folds(_of_rows("fold_of", fold_of, kept)), -1)
+            of_kept = fold_of[kept]
+            if (of_kept == of_kept[0]).all() and of_kept[0] >= 0:
+                raise ValueError(
+                    "fold_of puts all rows into one fold, which leaves none to grow a tree on. "
+                    "Use at least two folds, or -1 for rows to grow on only."
+                )
+            return fold_of
+        fold_of = np.full(kept.size, -1)
+        n_folds = self.n_folds or (N_FOLDS if self.sampler == "auto" else 0)
+        if n_folds:
+            if n_folds > len(answers):
+                raise ValueError(
+                    f"n_folds={n_folds}, but there are {len(answers)} rows to grow on. Use fewer "
+                    "folds."
+                )
+            fold_of[kept] = draw_folds(answers, n_folds, np.random.default_rng([seed, 8]))
+        return fold_of
+
+    def _choose_law(self, training, columns, seed, deadline):
+        """The name of the law, and the agreement of those that it is chosen from."""
+        if self.sampler != "auto":
+            return self.sampler, None
+        rows = _taken(training, some_rows(len(training.X), _MOST_CHOOSING, [seed, 9]))
+        laws = {name: self._make_law(name, rows, columns, seed, deadline) for name in LAWS}
+        return choose_law(
+            {name: law for name, (law, _) in laws.items()},
+            rows,
+            {name: base for name, (_, base) in laws.items()},
+            self._predictor,
+            self._fold_sizes(training),
+            seeds=(seed, seed),
+            max_depth=self.max_depth,
+        )
+
+    def _fold_sizes(self, training):
+        n_classes = 0
+        if self._predictor.target != "value":
+            n_classes = np.unique(training.answers.argmax(axis=1)).size
+        return sizes(self.max_leaf_nodes, n_classes)
+
+    def _ask_folds(self, sample, training, fold_of, X, kept, laws, seeds):
+        """The answers of trees of all sizes to rows that they were not grown on."""
+        if (fold_of < 0).all():
+            return None
+        predictor, n_leaves = self._predictor, self._fold_sizes(training)
+        limits = {"max_depth": self.max_depth, "seed": seeds[3]}
+        found = unseen_answers(sample, X, fold_of, n_leaves, predictor.target, **limits)
+        outside = np.flatnonzero(fold_of < 0)
+        leaves = self._grown.tree.leaves(X[outside])
+        prunings = self._grown.tree.tree.prunings(self.max_leaf_nodes)
+        for k, n in enumerate(n_leaves):
+            found[k, outside] = self._grown.tree.answers(prunings.best(n), leaves)
+        return Bunch(
+            fold_of=fold_of,
+            n_leaves=n_leaves,
+            answers=np.array([predictor.decode(answers) for answers in found]),
+            agreement=unseen_agreement(found[:, kept], training, predictor),
+            law=self.sampler_,
+            laws=laws,
+        )
 
     def _least_cost(self):
         """Cost in rows up to which a node is a leaf."""
@@ -710,45 +863,61 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         weight = np.ones(len(X)) if class_weight is None else class_weight[truth.argmax(axis=1)]
         return tree.errors(X, truth, weight, self._predictor.target)
 
-    def _prune(self, tree, law, training, errors, aside):
-        """The nodes that the selected tree splits, and the path it is selected from.
+    def _node_values(self, tree, law, training, errors, aside):
+        """For every node as a leaf, what the figures of the pruning path are sums of.
 
-        By fidelity, trees are compared on the held-out rows; then, as few rows leave many ties,
-        on synthetic rows. Where some answer of the predictor is rare, all answers count alike,
-        and the errors on both kinds of rows are added.
+        Columns: errors; errors, infidelity and infidelity by class on the rows set aside, and
+        errors on new rows. By fidelity, trees are compared on the rows set aside; then, as few
+        rows leave many ties, on synthetic rows. Where some answer of the predictor is rare, all
+        answers count alike, and the errors on both kinds of rows are added.
         """
-        chosen_here = self.select == "fidelity" and self.max_leaf_nodes is None
         class_weight = self._class_weight(training)
         values = np.full((errors.size, 5), np.nan)
         values[:, 0] = errors
         if aside.n_rows:
             values[:, 1] = tree.errors(aside.X, aside.truth, aside.weight, aside.target)
             values[:, 2] = aside.infidelity(tree)
-            values[:, 3] = aside.infidelity(tree, class_weight)
-        if chosen_here:
+            if class_weight is not None:
+                values[:, 3] = aside.infidelity(tree, class_weight)
+        if self.select == "fidelity" and self.max_leaf_nodes is None:
             seed = self._law_arguments["seed"]
             n = self._most_new(min(len(training.X), _MOST_MEASURED))
             values[:, 4] = self._errors_on_new_rows(tree, law, n, seed, class_weight)
+        return values
+
+    def _path(self, tree, values, effective_size):
+        """The tree of the pruning path in which each node is no longer split, and the path."""
         pruned_at, path, sums = tree.pruning_path(values)
         path.errors, path.held_out_errors, infidelity, by_class, on_new_rows = sums.T.copy()
         path.fidelity = 1.0 - infidelity
         path.fidelity_low, path.fidelity_high = np.full((2, path.fidelity.size), np.nan)
-        if aside.n_rows and aside.target != "value":
-            n = aside.effective_size
+        if effective_size and self._predictor.target != "value":
+            n = effective_size
             path.fidelity_low, path.fidelity_high = binomial_interval(
                 np.clip(path.fidelity, 0.0, 1.0) * n, n
             )
         path.selected = 0
-        if chosen_here:
-            best = np.arange(on_new_rows.size)
-            if aside.n_rows and class_weight is None:
+        return pruned_at, path, (infidelity, by_class, on_new_rows)
+
+    def _prune(self, tree, nodes, values, aside):
+        """The nodes of the grown tree that the selected one splits, and the path of `tree`.
+
+        `nodes` are those of `tree` in the grown one, which `values` are of.
+        """
+        size = aside.effective_size if aside.n_rows else 0.0
+        pruned_at, path, (infidelity, by_class, on_new_rows) = self._path(tree, values[nodes], size)
+        best = np.arange(on_new_rows.size)
+        if self.select == "fidelity" and self.max_leaf_nodes is None:
+            if aside.n_rows and np.isnan(by_class).any():
                 best = _least(infidelity, best)
             elif aside.n_rows:  # too few rows of the rare classes to go by them alone
                 on_new_rows = on_new_rows + by_class
             path.selected = int(_least(on_new_rows, best)[-1])
         elif self.select in ("train", "smeared"):
-            path.selected = int(_least(path.errors, np.arange(on_new_rows.size))[-1])
-        return pruned_at > path.selected, path
+            path.selected = int(_least(path.errors, best)[-1])
+        is_split = np.zeros(len(values), dtype=bool)
+        is_split[nodes] = pruned_at > path.selected
+        return is_split, path
 
     def _class_weight(self, training):
         """What a row of each class counts in the choice of a size: 1, unless a class is rare."""
@@ -761,31 +930,69 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         # the predictor may give a class to new rows only
         return np.where(present, 1.0 / np.where(present, share, 1.0), 1.0 / share[present].max())
 
-    def _measure(self, law, training, aside, seed):
-        predictor = self._predictor
+    def _gather(self, law, training, aside, seed, is_answered):
+        """What is known of rows that the tree, of whatever size, is measured on."""
+        predictor, tree = self._predictor, self._grown.tree
         n_new = self._most_new(min(max(len(training.X), 1000), _MOST_MEASURED))
         smeared = law.manufacture(law.everywhere(), n_new, seed)
-        if predictor.target == "proba":
+        decisions = predictor.decode(training.answers)
+        if predictor.target == "proba" and not is_answered:
             decisions = predictor.decisions(training.X)
-        else:
-            decisions = predictor.decode(training.answers)
-        self.fidelity_ = np.nan
-        if aside.n_rows:
-            self.fidelity_ = self._agreement(aside.X, decisions=aside.decisions)
-        self.smeared_fidelity_ = self._agreement(smeared)
-        self.train_fidelity_ = self._agreement(training.X, training.weight, decisions)
+        return {
+            "training": Bunch(
+                leaves=tree.leaves(training.X),
+                decisions=decisions,
+                weight=training.weight,
+                answers=training.answers,
+            ),
+            "smeared": Bunch(
+                leaves=tree.leaves(smeared), decisions=predictor.decisions(smeared), weight=None
+            ),
+            "aside": Bunch(
+                leaves=tree.leaves(aside.X), decisions=aside.decisions, weight=aside.weight
+            ),
+        }
+
+    def _set_size(self, is_split):
+        """Make it the tree with some of the splits of the one that was grown, and measure it.
+
+        Returns its answers to the training rows.
+        """
+        training, aside = self._known["training"], self._known["aside"]
+        predictor, tree = self._predictor, self._grown.tree
+        self.n_leaves_ = int(np.count_nonzero(is_split)) + 1
+        self.decision_tree_ = tree.write(
+            is_split,
+            training.leaves,
+            training.answers,
+            n_features=self.n_features_in_,
+            classes=predictor.classes,
+            names=getattr(self, "feature_names_in_", None),
+            weight=training.weight,
+        )
+        answers = {
+            name: predictor.decode(tree.answers(is_split, rows.leaves))
+            for name, rows in self._known.items()
+        }
+        found = {
+            name: agreement(rows.decisions, answers[name], predictor.target, rows.weight)
+            if rows.leaves.size
+            else np.nan
+            for name, rows in self._known.items()
+        }
+        self.fidelity_, self.smeared_fidelity_ = found["aside"], found["smeared"]
+        self.train_fidelity_ = found["training"]
         if predictor.target == "value":
-            return
-        on_rows = self._tree_answers(training.X)
+            return answers["training"]
         self.train_class_fidelity_ = agreement_by_class(
-            decisions, on_rows, self.classes_, training.weight
+            training.decisions, answers["training"], self.classes_, training.weight
         )
         self.class_fidelity_ = np.full(self.classes_.size, np.nan)
-        if aside.n_rows:
+        if aside.leaves.size:
             self.class_fidelity_ = agreement_by_class(
-                aside.decisions, self._tree_answers(aside.X), self.classes_, aside.weight
+                aside.decisions, answers["aside"], self.classes_, aside.weight
             )
-        warn_of_lost_classes(decisions, on_rows, self.classes_)
+        return answers["training"]
 
     def _tree_answers(self, X):
         return self.decision_tree_.predict(X.astype(np.float32), check_input=False)
@@ -796,6 +1003,40 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         return agreement(decisions, self._tree_answers(X), self._predictor.target, sample_weight)
 
     # ------------------------------------------------------------------ use
+
+    def at(self, n_leaves: int) -> Self:
+        """A copy whose tree has another size.
+
+        It is pruned from the same grown tree, by the same rows; the predictor is not asked again.
+
+        Parameters
+        ----------
+        n_leaves : int
+            Leaves of its tree, at least 2; at most `max_leaf_nodes`, or, where rows were drawn per
+            node or no size was given, the leaves of the fitted tree. There are fewer where more
+            would change no answer.
+
+        Returns
+        -------
+        representer : RepresenterTree
+            Fitted; its `max_leaf_nodes` is `n_leaves`, its `path_` begins at that size.
+        """
+        check_is_fitted(self)
+        most = self._grown.most
+        if not isinstance(n_leaves, Integral) or not 2 <= n_leaves <= most:
+            raise ValueError(
+                f"n_leaves={n_leaves!r} is not a size that can be pruned to. Use an integer from 2 "
+                f"to {most}, or fit with a larger max_leaf_nodes."
+            )
+        smaller = copy(self)
+        smaller.max_leaf_nodes = int(n_leaves)
+        is_split = self._grown.tree.tree.prunings(int(n_leaves)).best(int(n_leaves))
+        tree, nodes = self._grown.tree.tree.collapsed(is_split)
+        weight = self._known["aside"].weight
+        size = weight.sum() ** 2 / np.square(weight).sum() if weight.size else 0.0
+        smaller.path_ = self._path(tree, self._grown.figures[nodes], size)[1]
+        smaller._set_size(is_split)
+        return smaller
 
     def fidelity(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """How well the tree agrees with the predictor.
@@ -884,11 +1125,28 @@ def _share_of_time(n, share, deadline, each):
     return int(min(n, max(share * (deadline - time.monotonic()) / max(each, 1e-12), _LEAST_NEW)))
 
 
-def _some_rows(n_rows, most, seed):
-    """All rows, or so many that are drawn at random, in their order."""
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))
+def _taken(rows, places):
+    """Some of the rows."""
+    return Bunch(**{name: values[places] for name, values in rows.items()})
+
+
+def _of_rows(name, given, X):
+    """What is given for each row, as an array."""
+    given = np.asarray(given)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if given.ndim < 1 or given.shape[0] != len(X):
+        raise ValueError(f"{name} has shape {given.shape}. Give one for each of the {len(X)} rows.")
+    return given
+
+
+def _check_folds(fold_of):
+    if fold_of.ndim != 1 or fold_of.dtype.kind not in "iu":
+        raise ValueError(
+            f"fold_of has shape {fold_of.shape} and dtype {fold_of.dtype}. Give one integer for "
+            "each row, -1 for a row of no fold."
+        )
+    return fold_of.astype(np.intp)
 
 
 def _least(values, among):

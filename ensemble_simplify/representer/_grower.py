@@ -11,12 +11,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import ndtri
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import Bunch
 
 from ensemble_simplify.grid import preorder, sized_nodes
 from ensemble_simplify.representer._best_split import best_split
 from ensemble_simplify.representer._grown_tree import GrownTree
 from ensemble_simplify.representer._law import ColumnSplit, Law, Region
 from ensemble_simplify.representer._predictor import Predictor, one_hot
+from ensemble_simplify.writing import gini
 
 # Manufactured numbers held at once: rows go to the predictor in batches of about this size.
 _BATCH_NUMBERS = 2**22
@@ -27,8 +29,9 @@ _PURE = 1e-12
 # A node whose best split does not lead clearly gets more rows, up to so many times its first ones.
 _MOST_ROWS = 10
 
-# Before pruning, a tree of one sample has so many times the leaves that are asked for.
-_OVERGROWN = 3
+# Before pruning, a tree of one sample has so many times the leaves that are asked for, or up to so
+# many times where too few of them differ.
+_OVERGROWN, _MOST_OVERGROWN = 3, 48
 
 # In one sample for all nodes, each answer of the predictor gets at least this part of the rows that
 # it would get if all answers had equally many.
@@ -104,7 +107,7 @@ class Grower:
             for child in node.children:
                 if child.split is not None:
                     heapq.heappush(open_nodes, child)
-        return _as_arrays(root, is_complete=not self.out_of_time)
+        return _as_arrays(root, self.predictor.target == "label", not self.out_of_time)
 
     def _look_ahead(self, open_nodes, n_wanted):
         """Make and evaluate the children of the nodes that are likely to be split next.
@@ -273,7 +276,7 @@ class Grower:
         return ColumnSplit(column, np.nan, np.sort(left))
 
 
-def _as_arrays(root, is_complete):
+def _as_arrays(root, is_label, is_complete):
     order, stack = [], [root]
     while stack:
         node = stack.pop()
@@ -281,12 +284,18 @@ def _as_arrays(root, is_complete):
         if node.children is not None:
             stack += node.children[::-1]
     splits = [None if node.children is None else node.split for node in order]
+    mean, cost, probability = (
+        np.array([getattr(node, name) for node in order])
+        for name in ("mean", "cost", "probability")
+    )
     return GrownTree(
         nodes=sized_nodes([-1 if split is None else split.column for split in splits]),
         splits=splits,
-        mean=np.array([node.mean for node in order]),
-        cost=np.array([node.cost for node in order]),
-        probability=np.array([node.probability for node in order]),
+        mean=mean,
+        cost=cost,
+        probability=probability,
+        impurity=probability * gini(mean) if is_label else cost,
+        is_label=is_label,
         is_complete=is_complete,
     )
 
@@ -304,78 +313,129 @@ def _losses(node, split):
 # ---------------------------------------------------------------------- one big sample
 
 
-def grow_one_shot(
-    law,
-    predictor,
-    *,
-    training,
-    base_answers,
-    n_samples,
-    max_depth,
-    max_leaf_nodes,
-    seeds,
-    deadline,
-    report,
-):
-    """Scikit-learn's own tree on one big manufactured sample, grown too large and pruned.
+def grow_tree(rows, target, *, max_depth, max_leaf_nodes, seed):
+    """Scikit-learn's own tree on some rows, larger than asked for.
 
-    Out of time, on as much of the sample as is labelled by then. The `training` rows (``X``,
-    ``weight`` and ``answers``) stand in it with the weight that the law keeps, beside `n_samples`
-    synthetic rows. `base_answers` are those to the rows that the law is made of, `seeds` those of
-    the sample and of the tree.
+    It is grown on where it holds too few different leaves to be pruned to `max_leaf_nodes`.
     """
-    sample = _Sample(law, predictor, training, base_answers, n_samples, seeds[0], deadline)
-    report(f"{predictor.n_queries} rows labelled")
+    is_label = target == "label"
+    kind = DecisionTreeClassifier if is_label else DecisionTreeRegressor
+    answers = rows.answers.argmax(axis=1) if is_label else rows.answers
     limit = None if max_leaf_nodes is None else _OVERGROWN * max_leaf_nodes
-    label = predictor.target == "label"
-    kind = DecisionTreeClassifier if label else DecisionTreeRegressor
-    tree = kind(max_depth=max_depth, max_leaf_nodes=limit, random_state=seeds[1])
-    answers = sample.answers.argmax(axis=1) if label else sample.answers
-    grown, impurity = _read(tree.fit(sample.X, answers, sample_weight=sample.weight), sample)
-    return grown if limit is None else grown.of_size(max_leaf_nodes, impurity)
+    while True:
+        tree = kind(max_depth=max_depth, max_leaf_nodes=limit, random_state=seed)
+        grown = _read(tree.fit(rows.X, answers, sample_weight=rows.weight), rows)
+        if limit is None or grown.n_leaves < limit or limit >= _MOST_OVERGROWN * max_leaf_nodes:
+            return grown
+        if np.count_nonzero(grown.prunings(max_leaf_nodes).best(max_leaf_nodes)) + 1 == (
+            max_leaf_nodes
+        ):
+            return grown
+        limit *= 4
 
 
-class _Sample:
-    """Training rows and manufactured ones, their answers and weights."""
+class Sample:
+    """Training rows, and rows manufactured from the law, with answers and weights.
 
-    def __init__(self, law, predictor, training, base_answers, n_samples, seed, deadline):
-        X, weight = np.empty((0, law.X.shape[1])), np.empty(0)
-        answers = np.empty((0, base_answers.shape[1]))
-        self.is_complete = True
+    The `training` rows (``X``, ``answers``, ``weight`` and ``fold``) have the weight that the law
+    keeps, the manufactured ones the rest. `base` are the rows that the law is made of. A
+    manufactured row belongs to the fold of the row that it is made from. Out of time, there are as
+    many manufactured rows as are labelled by then. What is drawn of a fold does not depend on the
+    answers to rows of other folds.
+    """
+
+    def __init__(self, law, predictor, training, base, n_samples, seed, deadline=np.inf):
+        self.keep_rows, self.seed = law.keep_rows, seed
+        self.training, self.made, self.is_complete = training, None, True
+        self.n_outputs = base.answers.shape[1]
         if law.keep_rows < 1.0:
-            X, weight = _manufactured(law, predictor, base_answers, n_samples, seed)
-            answers = _answers_until(deadline, predictor, X, len(training.X))
-            self.is_complete = len(answers) == len(X)
-            X, weight = X[: len(answers)], weight[: len(answers)]
-            weight *= (1.0 - law.keep_rows) / weight.sum()
-        if law.keep_rows > 0.0:
-            X = np.concatenate([training.X, X])
-            answers = np.concatenate([training.answers, answers])
-            kept = training.weight * (law.keep_rows / training.weight.sum())
-            weight = np.concatenate([kept, weight])
+            made = _manufactured(law, predictor, base, n_samples, seed)
+            answers = _answers_until(deadline, predictor, made.X, len(training.X))
+            self.is_complete = len(answers) == len(made.X)
+            made = Bunch(**{name: values[: len(answers)] for name, values in made.items()})
+            self.made = Bunch(answers=answers, **made)
+
+    def rows(self, without=None, most=np.inf):
+        """The rows that a tree is grown on, at most so many, those of a fold left out."""
+        parts = []
+        for part, share in ((self.training, self.keep_rows), (self.made, 1.0 - self.keep_rows)):
+            if share > 0.0:
+                places = np.arange(len(part.X))
+                if without is not None:
+                    places = np.flatnonzero(part.fold != without)
+                parts.append([part, share, places])
+        surplus = sum(places.size for *_, places in parts) - most
+        for k in np.argsort([-places.size for *_, places in parts], kind="stable"):
+            size = parts[k][2].size  # the larger part gives first
+            fewer = int(max(min(size, most // len(parts)), size - max(surplus, 0)))
+            surplus -= size - fewer
+            parts[k][2] = parts[k][2][some_rows(size, fewer, [self.seed, 7, k])]
+        X = np.concatenate([part.X[places] for part, _, places in parts])
+        answers = np.concatenate([part.answers[places] for part, _, places in parts])
+        weight = np.concatenate(
+            [
+                part.weight[places] * (share / part.weight[places].sum())
+                for part, share, places in parts
+            ]
+        )
         # one on average: scikit-learn's limits are in such units
-        self.X, self.answers, self.weight = X, answers, weight * len(X)
+        return Bunch(X=X, answers=answers, weight=weight * len(X), is_complete=self.is_complete)
 
 
-def _manufactured(law, predictor, answers, n_samples, seed):
-    """Synthetic rows and their weights.
+def some_rows(n_rows, most, seed):
+    """All rows, or so many that are drawn at random, in their order."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))
 
-    Where the predictor's answers to the training rows are unbalanced, base rows of the rare ones
-    are picked more often, and the rows made from them weigh less.
+
+def _manufactured(law, predictor, base, n_samples, seed):
+    """Synthetic rows, their weights, and the folds of their base rows."""
+    found, place, whole = [], [], base.weight.sum()
+    for fold in np.unique(base.fold):
+        of_fold = base.fold == fold
+        share = base.weight[of_fold].sum() / whole
+        n = int(np.ceil(n_samples * share))
+        own = (
+            seed
+            if of_fold.all()
+            else int(np.random.SeedSequence([seed, int(fold) + 1]).generate_state(1)[0])
+        )
+        X, weight = _made_from(law, predictor, base, of_fold, n, own)
+        weight *= share / weight.sum()
+        found.append(Bunch(X=X, weight=weight, fold=np.full(len(X), fold)))
+        place.append((np.arange(len(X)) + 0.5) / len(X))
+    if len(found) == 1:
+        return found[0]
+    order = np.argsort(np.concatenate(place), kind="stable")  # all folds mixed
+    return Bunch(
+        **{name: np.concatenate([part[name] for part in found])[order] for name in found[0]}
+    )
+
+
+def _made_from(law, predictor, base, among, n_samples, seed):
+    """Synthetic rows made from some of the base rows, and their weights.
+
+    Where the predictor's answers to these are unbalanced, base rows of the rare ones are picked
+    more often, and the rows made from them weigh less.
     """
     everywhere = law.everywhere()
-    labels = answers.argmax(axis=1)
-    share = np.zeros(answers.shape[1])
+    labels = base.answers.argmax(axis=1)
+    share = np.zeros(base.answers.shape[1])
     if predictor.target != "value":
-        share = law.weight @ one_hot(answers) / law.weight.sum()
+        weight = base.weight * among
+        share = weight @ one_hot(base.answers) / weight.sum()
     present = np.flatnonzero(share)
     least = LEAST_SHARE / max(present.size, 1)
     if present.size < 2 or share[present].min() >= least:
-        return law.manufacture(everywhere, n_samples, seed), np.ones(n_samples)
+        region = replace(everywhere, q=among.astype(np.float64))
+        return law.manufacture(region, n_samples, seed), np.ones(n_samples)
     part = np.maximum(share[present], least)
     counts = np.ceil(n_samples * part / part.sum()).astype(np.intp)
     rows = [
-        law.manufacture(replace(everywhere, q=(labels == c).astype(np.float64)), n, seed + k)
+        law.manufacture(
+            replace(everywhere, q=((labels == c) & among).astype(np.float64)), n, seed + k
+        )
         for k, (c, n) in enumerate(zip(present, counts, strict=True))
     ]
     weight = np.repeat(share[present] / counts, counts)
@@ -396,7 +456,7 @@ def _answers_until(deadline, predictor, X, per_batch):
 
 
 def _read(tree, sample):
-    """A grown tree out of scikit-learn's, and the impurities of its nodes."""
+    """A grown tree out of scikit-learn's."""
     nodes, order = preorder(
         tree.tree_.children_left,
         tree.tree_.children_right,
@@ -407,14 +467,15 @@ def _read(tree, sample):
     mean = np.zeros((nodes.n_nodes, n_outputs))
     value = tree.tree_.value[order]
     impurity = tree.tree_.impurity[order]
-    if isinstance(tree, DecisionTreeClassifier):
+    is_label = isinstance(tree, DecisionTreeClassifier)
+    if is_label:
         mean[:, tree.classes_] = value[:, 0] / value[:, 0].sum(axis=1, keepdims=True)
         cost = 1.0 - mean.max(axis=1)
     else:
         mean[:] = value[:, :, 0]
         cost = impurity = impurity * n_outputs
     probability = tree.tree_.weighted_n_node_samples[order] / sample.weight.sum()
-    grown = GrownTree(
+    return GrownTree(
         nodes=sized_nodes(nodes.feature),
         splits=[
             ColumnSplit(int(j), float(t)) if j >= 0 else None
@@ -423,6 +484,7 @@ def _read(tree, sample):
         mean=mean,
         cost=probability * cost,
         probability=probability,
+        impurity=probability * impurity,
+        is_label=is_label,
         is_complete=sample.is_complete,
     )
-    return grown, probability * impurity

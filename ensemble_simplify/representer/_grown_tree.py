@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from ensemble_simplify.base import product
-from ensemble_simplify.grid import TreeNodes, sized_nodes
+from ensemble_simplify.grid import TreeNodes, preorder, sized_nodes
 from ensemble_simplify.reading import as_thresholds
 from ensemble_simplify.writing import (
     apply_nodes,
@@ -22,6 +21,9 @@ from ensemble_simplify.writing import (
 # Weight of impurities beside costs, where a tree is pruned to a size.
 _TIES = 1e-3
 
+# Costs of trees that are this near to each other, relative to the root's, are equal.
+_ROUNDING = 1e-12
+
 
 @dataclass(eq=False)
 class GrownTree:
@@ -32,6 +34,8 @@ class GrownTree:
     mean: np.ndarray  # float64 (n_nodes, n_outputs): of the predictor's answers
     cost: np.ndarray  # float64 (n_nodes,): probability times impurity
     probability: np.ndarray  # float64 (n_nodes,)
+    impurity: np.ndarray | None = None  # as `cost`, of the impurity that splits lower
+    is_label: bool = False  # whether leaves answer with their largest mean
     is_complete: bool = True  # False if the time limit ended its growing
 
     @property
@@ -45,22 +49,34 @@ class GrownTree:
     def children(self, t):
         return t + 1, t + 1 + int(self.nodes[t + 1, 2])
 
-    def errors(self, X, truth, weight, target):
-        """For every node as a leaf: the loss of its rows, divided by the weight of all rows."""
+    def leaves(self, X):
+        """The leaf, a node of this tree, of each row."""
+        leaves = np.zeros(X.shape[0], dtype=np.int32)
+        for t, rows in self._rows_of_nodes(X):
+            leaves[rows] = t
+        return leaves
+
+    def _rows_of_nodes(self, X):
+        """Every node with its rows, parents first."""
         rows_of = [None] * len(self.nodes)
         rows_of[0] = np.arange(X.shape[0])
+        for t, split in enumerate(self.splits):
+            rows, rows_of[t] = rows_of[t], None
+            yield t, rows
+            if split is not None:
+                left, right = self.children(t)
+                goes_left = split.goes_left(X[rows, split.column])
+                rows_of[left], rows_of[right] = rows[goes_left], rows[~goes_left]
+
+    def errors(self, X, truth, weight, target):
+        """For every node as a leaf: the loss of its rows, divided by the weight of all rows."""
         errors = np.zeros(len(self.nodes))
-        for t, rows in enumerate(rows_of):
+        for t, rows in self._rows_of_nodes(X):
             if target == "label":
                 loss = 1.0 - truth[rows, self.mean[t].argmax()]
             else:
                 loss = np.square(truth[rows] - self.mean[t]).sum(axis=1)
             errors[t] = product(weight[rows], loss)
-            if self.splits[t] is not None:
-                left, right = self.children(t)
-                goes_left = self.splits[t].goes_left(X[rows, self.splits[t].column])
-                rows_of[left], rows_of[right] = rows[goes_left], rows[~goes_left]
-            rows_of[t] = None
         return errors / weight.sum()
 
     def pruning_path(self, values):
@@ -74,64 +90,47 @@ class GrownTree:
         sums = sums_on_path(self.nodes, pruned_at, values)
         return pruned_at, Bunch(alphas=alphas, n_leaves=n_leaves, costs=costs), sums
 
-    def of_size(self, n_leaves, impurity):
-        """This tree pruned to a number of leaves, by its costs, and by impurities where they tie.
+    def prunings(self, most):
+        """The best trees of this one with each number of leaves up to `most`."""
+        return ExactPruning(self, most)
 
-        Weakest links are cut as long as enough leaves remain, then splits above two leaves, one by
-        one.
-        """
-        if self.n_leaves <= n_leaves:
-            return self
-        cost = self.cost + _TIES * impurity
-        pruned_at, _, sizes, _ = weakest_links(self.nodes, cost)
-        is_split = pruned_at > np.flatnonzero(sizes >= n_leaves)[-1]
-        for t in range(len(self.nodes)):  # parents come first
-            if not is_split[t] and not self.is_leaf[t]:
-                is_split[t + 1 : t + int(self.nodes[t, 2])] = False
-        self._collapse(is_split, n_leaves, cost)
+    def collapsed(self, is_split):
+        """This tree without some splits, and the nodes of this tree that are left."""
         kept = np.ones(len(self.nodes), dtype=bool)
         for t in np.flatnonzero(~is_split):
             kept[t + 1 : t + int(self.nodes[t, 2])] = False
-        column = np.where(is_split, self.nodes[:, 0], -1)[kept]
         splits = [
             split if here else None for split, here in zip(self.splits, is_split, strict=True)
         ]
-        return GrownTree(
-            nodes=sized_nodes(column),
+        tree = replace(
+            self,
+            nodes=sized_nodes(np.where(is_split, self.nodes[:, 0], -1)[kept]),
             splits=[split for split, here in zip(splits, kept, strict=True) if here],
             mean=self.mean[kept],
             cost=self.cost[kept],
             probability=self.probability[kept],
-            is_complete=self.is_complete,
+            impurity=self.impurity[kept],
         )
+        return tree, np.flatnonzero(kept)
 
-    def _collapse(self, is_split, n_leaves, cost):
-        """Turn splits above two leaves into leaves, those that cost least first."""
-        parent = np.full(len(self.nodes), -1)
-        for t in np.flatnonzero(is_split):
-            parent[list(self.children(t))] = t
+    def ends(self, is_split):
+        """For each node of this tree, the leaf that it is part of without some splits.
 
-        def loss(t):
-            return cost[t] - sum(cost[child] for child in self.children(t))
-
-        def is_last(t):
-            return not any(is_split[child] for child in self.children(t))
-
-        last = [(loss(t), t) for t in np.flatnonzero(is_split) if is_last(t)]
-        heapq.heapify(last)
-        for _ in range(np.count_nonzero(is_split) + 1 - n_leaves):
-            _, t = heapq.heappop(last)
-            is_split[t] = False
-            if parent[t] >= 0 and is_last(parent[t]):
-                heapq.heappush(last, (loss(parent[t]), parent[t]))
+        Nodes above the leaves stand for themselves.
+        """
+        ends = np.arange(len(self.nodes))
+        for t in np.flatnonzero(~is_split):  # parents come first
+            if ends[t] == t:
+                ends[t : t + int(self.nodes[t, 2])] = t
+        return ends
 
     def as_thresholds(self, is_split, levels):
         """Write splits into sets of levels as thresholds on the codes.
 
         Thresholds stand halfway between neighbouring codes; see `reading.as_thresholds`. Nodes that
         are no split are leaves, or below one; `levels` are the ascending codes (float32) of every
-        categorical column. Returns `TreeNodes`, and the node of this tree that each leaf of theirs
-        stems from, -1 for splits.
+        categorical column. Returns `TreeNodes`, and the node of this tree that each of theirs stems
+        from.
         """
         n_nodes = len(is_split)
         left, right, feature = np.full((3, n_nodes), -1, dtype=np.intp)
@@ -152,22 +151,101 @@ class GrownTree:
             below, above = levels[feature[i]][[int(threshold[i]), int(threshold[i]) + 1]]
             threshold[i] = float(below) / 2.0 + float(above) / 2.0
         nodes = TreeNodes(left, right, feature, threshold)
-        return nodes, np.where(left >= 0, -1, source)
+        return nodes, source
 
-    def write(self, is_split, levels, X, answers, *, classes=None, feature_names=None, weight=None):
-        """The selected tree as scikit-learn's; a classifier if there are classes.
 
-        Leaves hold the mean answers to synthetic rows; counts and impurities come from the
-        `answers` to the training rows X.
+class ExactPruning:
+    """For each number of leaves, the pruning of a grown tree that costs least.
+
+    Two leaves below one split never answer alike: such a split is worth no leaf. Dynamic
+    programming over the nodes, children first; O(n_nodes * most) or less.
+    """
+
+    def __init__(self, tree, most):
+        self.tree = tree
+        price = tree.cost + _TIES * tree.impurity
+        answer = tree.mean.argmax(axis=1)[:, None] if tree.is_label else tree.mean
+        self._costs = [None] * len(price)  # of the best tree below a node with 1, 2, ... leaves
+        self._left = [None] * len(price)  # and how many of them are below its left child
+        for t in range(len(price) - 1, -1, -1):
+            if tree.is_leaf[t]:
+                self._costs[t] = price[t : t + 1]
+                continue
+            left, right = (self._costs[child] for child in tree.children(t))
+            costs = np.full(min(most, left.size + right.size), np.inf)
+            of_left = np.zeros(costs.size, dtype=np.intp)
+            alike = np.array_equal(*(answer[child] for child in tree.children(t)))
+            for i, cost in enumerate(left[: costs.size - 1]):  # i + 1 leaves on the left
+                sums = cost + right[: costs.size - 1 - i]
+                if i == 0 and alike:
+                    sums[0] = np.inf
+                place = slice(i + 1, i + 1 + sums.size)
+                better = sums < costs[place]
+                costs[place][better] = sums[better]
+                of_left[place][better] = i + 1
+            costs[0] = price[t]
+            self._costs[t], self._left[t] = costs, of_left
+
+    def best(self, n_leaves):
+        """The splits of the best tree of at most so many leaves; the smallest where costs tie."""
+        costs = self._costs[0][:n_leaves]
+        least = costs.min()
+        n = int(np.flatnonzero(costs <= least + _ROUNDING * costs[0])[0]) + 1
+        is_split = np.zeros(len(self._costs), dtype=bool)
+        stack = [(0, n)]
+        while stack:
+            t, n = stack.pop()
+            if n > 1:
+                is_split[t] = True
+                left, right = self.tree.children(t)
+                of_left = int(self._left[t][n - 1])
+                stack += [(left, of_left), (right, n - of_left)]
+        return is_split
+
+
+@dataclass(eq=False)
+class WrittenTree:
+    """A grown tree as one of thresholds alone, from which smaller ones are written."""
+
+    tree: GrownTree
+    nodes: TreeNodes
+    source: np.ndarray  # node of the grown tree that each of `nodes` stems from
+
+    @classmethod
+    def of(cls, tree, levels):
+        return cls(tree, *tree.as_thresholds(~tree.is_leaf, levels))
+
+    def leaves(self, X):
+        """The leaf of each row."""
+        return apply_nodes(self.nodes, X).astype(np.int32)
+
+    def answers(self, is_split, leaves):
+        """The answers of the tree with some of its splits to rows in such leaves."""
+        return self.tree.mean[self.tree.ends(is_split)[self.source[leaves]]]
+
+    def write(
+        self, is_split, leaves, answers, *, n_features, classes=None, names=None, weight=None
+    ):
+        """The tree with some of its splits as scikit-learn's; a classifier if there are classes.
+
+        Counts and impurities come from the `answers` to the training rows, whose `leaves` are
+        known. So do the shares in leaves of labels, where training rows are there; the label is
+        that of all rows. Otherwise leaves hold the mean answers to synthetic rows.
         """
-        nodes, source = self.as_thresholds(is_split, levels)
-        value = self.mean[source[nodes.leaves]]
-        leaf_of_row = apply_nodes(nodes, X)
-        options = {
-            "n_features": X.shape[1],
-            "feature_names": feature_names,
-            "sample_weight": weight,
-        }
+        here = is_split[self.source]
+        nodes, order = preorder(
+            np.where(here, self.nodes.left, -1),
+            np.where(here, self.nodes.right, -1),
+            self.nodes.feature,
+            self.nodes.threshold,
+            drop_unreached=True,
+        )
+        value = self.tree.mean[self.source[order[nodes.leaves]]]
+        # nodes are in pre-order: what is not kept follows the leaf that it is part of
+        kept = np.zeros(self.nodes.n_nodes, dtype=np.intp)
+        kept[order] = 1
+        leaf_of_row = np.cumsum(kept)[leaves] - 1
+        options = {"n_features": n_features, "feature_names": names, "sample_weight": weight}
         if classes is None:
             return write_regressor(nodes, value[:, 0], leaf_of_row, answers[:, 0], **options)
         return write_classifier(

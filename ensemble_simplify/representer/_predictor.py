@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,14 +25,19 @@ class Predictor:
     classes: Any = None  # an array, once the first answers are known
     batch_size: int = 2**16  # rows in one question
     n_queries: int = 0
+    says: str = ""  # how errors about answers begin
 
-    def first_answers(self, X, y):
-        """Answers to the training rows.
+    def __post_init__(self):
+        self.says = self.says or f"the predictor {self.name} returned"
+
+    def first_answers(self, X, y, given=None):
+        """Answers to the training rows, those given if there are any.
 
         The classes are the model's own; where it tells none, the labels of `y` and of the answers,
         or, for probabilities, those of `y`, or numbers.
         """
-        raw = self._ask(X)
+        told = self if given is None else replace(self, says="answers= holds")
+        raw = self._ask(X) if given is None else told._checked(given, X.shape[0])
         if self.target != "value":
             classes = getattr(self.asked.estimator, "classes_", None)
             if classes is None and self.target == "label":
@@ -40,7 +45,8 @@ class Predictor:
             elif classes is None:
                 classes = np.arange(raw.shape[1]) if y is None else np.unique(y)
             self.classes = np.asarray(classes)
-        return self._as_matrix(raw)
+            told.classes = self.classes
+        return told._as_matrix(raw)
 
     def answers(self, X):
         """Answers to any rows."""
@@ -76,10 +82,12 @@ class Predictor:
         method = "__call__"
         if hasattr(self.asked.estimator, "predict"):
             method = "predict_proba" if self.target == "proba" else "predict"
-        raw = self._call(method, X)
+        return self._checked(self._call(method, X), X.shape[0])
+
+    def _checked(self, raw, n_rows):
         if self.target == "proba":
-            return self._finite(self._of_shape(raw, X.shape[0], 2))
-        raw = self._one_each(raw, X.shape[0])
+            return self._finite(self._of_shape(raw, n_rows, 2))
+        raw = self._one_each(raw, n_rows)
         return self._finite(raw) if self.target == "value" else raw
 
     def _call(self, method, X):
@@ -108,7 +116,7 @@ class Predictor:
         if raw.ndim != ndim or raw.shape[0] != n_rows:
             wanted = f"({n_rows},)" if ndim == 1 else f"({n_rows}, n_classes)"
             raise ValueError(
-                f"the predictor {self.name} returned an array of shape {raw.shape} for {n_rows} "
+                f"{self.says} an array of shape {raw.shape} for {n_rows} "
                 f"rows, but target={self.target!r} needs {wanted}."
             )
         return raw
@@ -116,11 +124,11 @@ class Predictor:
     def _finite(self, raw):
         raw = raw.astype(np.float64)
         if not np.isfinite(raw).all():
-            raise ValueError(f"the predictor {self.name} returned a value that is not finite.")
+            raise ValueError(f"{self.says} a value that is not finite.")
         # costs are sums of squares, over all rows that a tree sees
         if self.target == "value" and np.abs(raw).max(initial=0.0) > _LARGEST:
             raise ValueError(
-                f"the predictor {self.name} returned the value {np.abs(raw).max():.3g}, whose "
+                f"{self.says} the value {np.abs(raw).max():.3g}, whose "
                 f"squares are too large to add up. Scale the target below {_LARGEST:g}."
             )
         return raw
@@ -130,7 +138,7 @@ class Predictor:
             answers = self.encode(raw)
             if (unknown := raw[~answers.any(axis=1)]).size:
                 raise ValueError(
-                    f"{self.name} returned the label {unknown[0]!r}, which is none of the classes "
+                    f"{self.says} the label {unknown[0]!r}, which is none of the classes "
                     f"{self.classes.tolist()}. Pass a y that holds every class."
                 )
             return answers
@@ -138,12 +146,12 @@ class Predictor:
             return raw[:, None]
         if raw.shape[1] != self.classes.size:
             raise ValueError(
-                f"the predictor {self.name} returned probabilities of {raw.shape[1]} classes, but "
+                f"{self.says} probabilities of {raw.shape[1]} classes, but "
                 f"there are {self.classes.size}: {self.classes.tolist()}."
             )
         if raw.min() < 0.0 or np.abs(raw.sum(axis=1) - 1.0).max() > 1e-3:
             raise ValueError(
-                f"the predictor {self.name} returned rows that are not probabilities: they must "
+                f"{self.says} rows that are not probabilities: they must "
                 "not be negative and must sum to 1. Use target='label' for scores."
             )
         return raw

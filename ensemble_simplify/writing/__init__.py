@@ -8,7 +8,7 @@ The kernel `_cost_complexity` prunes a tree at its weakest links.
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links
 from ensemble_simplify.writing.languages import export_tree, import_tree
-from ensemble_simplify.writing.named_tree import NamedTree
+from ensemble_simplify.writing.named_tree import ALL, NamedTree, Span
 from ensemble_simplify.writing.reweighted import depth_of, reweighted, weights_can_be_written
 from ensemble_simplify.writing.sklearn_tree import (
     apply_nodes,

@@ -89,6 +89,8 @@ class NamedTree:
         Names that are None are those of the table or of ``fit``; `class_names` stand for
         ``classes_``, in their order. Errors call the model by `name`.
         """
+        if isinstance(model, NamedTree):
+            return model.renamed(feature_names, class_names)
         outer = unwrap(model)
         if not hasattr(outer, "fit"):
             raise TypeError(f"{name} is a {type(outer).__name__}. Give a fitted estimator.")
@@ -116,22 +118,11 @@ class NamedTree:
         threshold = np.where(nodes.threshold >= FLOAT32_MAX, np.inf, nodes.threshold)
         table = next((t for t in map(_table_of, (outer, tree)) if t is not None), None)
         classes = getattr(tree, "classes_", None)
-        if class_names is not None:
-            classes = _checked_names("class_names", class_names, classes)
         n_features = int(tree.n_features_in_)
-        if feature_names is not None:
-            names = _checked_names("feature_names", feature_names, np.arange(n_features))
-            names = [str(given) for given in names]
-            if len(set(names)) < n_features:
-                raise ValueError(
-                    f"feature_names={names!r} holds a name twice. Give each feature its own."
-                )
-        else:
-            names = _names_of(outer, tree, table)
         may_miss = getattr(outer, "_may_miss", None)
         told = np.full(n_features, seen) if may_miss is None else np.array(may_miss)
         told[nodes.feature[(nodes.left >= 0) & np.isinf(threshold)]] = True
-        return cls(
+        own = cls(
             nodes=TreeNodes(nodes.left, nodes.right, nodes.feature, threshold),
             value=contents.value,
             rows=contents.n_node_samples,
@@ -141,11 +132,26 @@ class NamedTree:
             order=contents.order,
             estimator=tree,
             n_features=n_features,
-            names=names,
+            names=_names_of(outer, tree, table),
             classes=None if classes is None else [plain(label) for label in classes],
             table=table,
             told=told,
         )
+        return own.renamed(feature_names, class_names)
+
+    def renamed(self, feature_names=None, class_names=None):
+        """The same tree under other names of columns, or of classes; None: as they are."""
+        names, classes = self.names, self.classes
+        if class_names is not None:
+            classes = [plain(c) for c in _checked_names("class_names", class_names, classes)]
+        if feature_names is not None:
+            given = _checked_names("feature_names", feature_names, range(self.n_features))
+            names = [str(name) for name in given]
+            if len(set(names)) < self.n_features:
+                raise ValueError(
+                    f"feature_names={names!r} holds a name twice. Give each feature its own."
+                )
+        return replace(self, names=names, classes=classes)
 
     def of_table(self, names, table, filled=False):
         """The tree in words for columns, a `table` with gaps, that it does not know itself.
@@ -263,17 +269,22 @@ class NamedTree:
         share = percent(self.value[node].max())
         return f"{one_line(self.label(node))} ({share}, {rows})"
 
+    def rule(self, spans, decimals=None):
+        """The conditions of a path in words; empty where everything is left."""
+        told = [self.condition(j, span, decimals) for j, span in spans.items()]
+        told = [words for words in told if words is not None]
+        if len(told) > 1:
+            told = [f"({words})" if words.endswith(" or missing") else words for words in told]
+        return " and ".join(told)
+
     def rules(self, probabilities=False, decimals=None):
         """One line a leaf; see `export_tree`."""
         lines = []
         for node, spans in self.paths():
             if self.nodes.left[node] >= 0:
                 continue
-            told = [self.condition(j, span, decimals) for j, span in spans.items()]
-            told = [words for words in told if words is not None]
-            if len(told) > 1:
-                told = [f"({words})" if words.endswith(" or missing") else words for words in told]
-            start = f"if {' and '.join(told)} then" if told else "always"
+            told = self.rule(spans, decimals)
+            start = f"if {told} then" if told else "always"
             lines.append(f"{start} {self.outcome(node, probabilities, decimals)}")
         return "\n".join(lines) + "\n"
 

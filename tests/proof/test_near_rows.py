@@ -17,8 +17,8 @@ from ensemble_simplify.proof.near_rows import (
     Lines,
     Neighbourhood,
     TreeLines,
-    differences,
     n_near,
+    points_apart,
     walks,
 )
 from ensemble_simplify.reading.forest import read_forest
@@ -130,7 +130,7 @@ def test_lines_keep_to_the_domain():
     tree = TreeLines(np.array([[-1, 0, 1]], dtype=np.int32), 2, lines)
     wrong = {
         tuple(cell)
-        for row, part in differences((lines, numbers), (tree, numbers), cells, axes.shape, 2)
+        for row, part in points_apart((lines, numbers), (tree, numbers), cells, axes.shape, 2)
         for cell in part
     }
     every = np.array(sorted({c for cell in cells for c in near(cell, axes.shape, 2)}), np.int32)
@@ -159,7 +159,7 @@ def test_differences_are_complete(seed, max_changes):
     cells = np.unique(cells_of(axes, X[:7]), axis=0)
     found = [
         (int(i), tuple(cell))
-        for row, part in differences(*models, cells, axes.shape, max_changes)
+        for row, part in points_apart(*models, cells, axes.shape, max_changes)
         for i, cell in zip(row, part, strict=True)
     ]
     assert len(found) == len(set(found))

@@ -50,7 +50,7 @@ from ensemble_simplify.reading.model import Model
 from ensemble_simplify.representer import _estimator
 from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._copula import CopulaLaw
-from ensemble_simplify.representer._grower import Grower, _Sample
+from ensemble_simplify.representer._grower import Grower, Sample
 from ensemble_simplify.representer._grown_tree import GrownTree
 from ensemble_simplify.representer._law import ColumnSplit
 from ensemble_simplify.representer._predictor import Predictor
@@ -418,8 +418,8 @@ def sample_of(X, function, n_samples):
     )
     predictor = Predictor(Model(function), "label", "f", classes=np.arange(2))
     answers = predictor.answers(X)
-    training = Bunch(X=X, weight=law.weight, answers=answers)
-    return law, _Sample(law, predictor, training, answers, n_samples, 0, np.inf)
+    training = Bunch(X=X, weight=law.weight, answers=answers, fold=np.full(len(X), -1))
+    return law, Sample(law, predictor, training, training, n_samples, 0).rows()
 
 
 def test_rare_answers_are_drawn_more_often_and_weigh_less():
@@ -463,35 +463,44 @@ def test_only_training_rows_ask_nothing(iris):
 
 
 def prunings(tree, t=0):
-    """Leaves and cost of every pruning of a branch."""
-    yield 1, tree.cost[t]
+    """Splits of every pruning of a branch in which no two sibling leaves answer alike."""
+    yield frozenset()
     if not tree.is_leaf[t]:
         left, right = tree.children(t)
-        for n, a in list(prunings(tree, left)):
-            for m, b in prunings(tree, right):
-                yield n + m, a + b
+        for a in list(prunings(tree, left)):
+            for b in prunings(tree, right):
+                if a or b or tree.mean[left].argmax() != tree.mean[right].argmax():
+                    yield a | b | {t}
 
 
-@given(seed=st.integers(0, 3000), n_leaves=st.integers(1, 8))
-def test_pruned_to_a_size(seed, n_leaves):
-    """As many leaves as asked for, and the least cost of that size where it is on the path."""
+@given(seed=st.integers(0, 3000), most=st.integers(1, 9))
+def test_pruned_to_a_size(seed, most):
+    """At most so many different leaves, of all such prunings the least costly; then the least."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((60, 3))
-    grown_tree, _ = grow(
-        X, lambda rows: rng.integers(0, 3, len(rows)), classes=np.arange(3), max_leaf_nodes=7
+    tree, _ = grow(
+        X, lambda rows: rng.integers(0, 2, len(rows)), classes=np.arange(2), max_leaf_nodes=8
     )
-    cost = rng.random(len(grown_tree.nodes)) * 0.1
-    for t in range(len(cost))[::-1]:  # a split never costs more than its children's sum
-        if not grown_tree.is_leaf[t]:
-            cost[t] += sum(cost[child] for child in grown_tree.children(t))
-    grown_tree.cost[:] = cost
-    pruned = grown_tree.of_size(n_leaves, np.zeros(len(cost)))
-    assert pruned.n_leaves == pruned.is_leaf.sum() == min(n_leaves, grown_tree.n_leaves)
-    of_this_size = [c for n, c in prunings(grown_tree) if n == pruned.n_leaves]
-    total = pruned.cost[pruned.is_leaf].sum()
-    assert any(total == pytest.approx(c) for c in of_this_size)
-    if pruned.n_leaves in weakest_links(grown_tree.nodes, grown_tree.cost)[2]:
-        assert total == pytest.approx(min(of_this_size))
+    tree.impurity[:] = 0.0
+    tree.cost[:] = rng.integers(0, 4, len(tree.cost)) / 4  # often equal
+
+    def cost_of(split):
+        leaves = set(range(len(tree.nodes))) - split
+        for t in range(len(tree.nodes)):
+            if t not in split:
+                leaves -= set(range(t + 1, t + tree.nodes[t, 2]))
+        return sum(tree.cost[t] for t in leaves)
+
+    for n_leaves in range(1, most + 1):
+        found = frozenset(np.flatnonzero(tree.prunings(most).best(n_leaves)).tolist())
+        allowed = [split for split in prunings(tree) if len(split) < n_leaves]
+        assert found in allowed
+        assert (cost_of(found), len(found)) == min((cost_of(s), len(s)) for s in allowed)
+        pruned, nodes = tree.collapsed(np.isin(np.arange(len(tree.nodes)), list(found)))
+        assert pruned.n_leaves == len(found) + 1
+        assert pruned.cost[pruned.is_leaf].sum() == cost_of(found)
+        ends = tree.ends(np.isin(np.arange(len(tree.nodes)), list(found)))
+        np.testing.assert_array_equal(nodes[pruned.leaves(X)], ends[tree.leaves(X)])
 
 
 # ---------------------------------------------------------------------- pruning

@@ -20,7 +20,7 @@ from ensemble_simplify.born_again.near._cheapest_prunings import Front, Prunings
 from ensemble_simplify.born_again.near._line_bounds import fooling_points
 from ensemble_simplify.born_again.near._line_trees import LineTrees
 from ensemble_simplify.grid import FREE, Stopped, distinct_rows
-from ensemble_simplify.proof import Neighbourhood, TreeLines, differences, n_near, walks
+from ensemble_simplify.proof import Neighbourhood, TreeLines, n_near, points_apart, walks
 
 # What a leaf costs where no point may be wrong: all leaves together cost less than one point.
 NO_ERRORS = 1e-7
@@ -331,7 +331,7 @@ class LineSearch:
         models = (self.lines, numbers), (TreeLines(nodes, self.n_classes, self.lines), numbers)
         rows = self.rows[self.rng.permutation(len(self.rows))]
         found = {}
-        for row, cells in differences(*models, rows, self.shape, self.max_changes, self.at(1.0)):
+        for row, cells in points_apart(*models, rows, self.shape, self.max_changes, self.at(1.0)):
             for cell, start in zip(cells, rows[row], strict=True):
                 # without one of its changes, the cell has the wrong point on a line
                 changed = np.flatnonzero(cell != start)

@@ -291,7 +291,7 @@ def judge(case, keeps, weight, *, drop, held_out=None, every_row=False):
         out. Prunings of few trees would else be judged on few rows.
     """
     if held_out is None:
-        held_out = held_out_rows(case.estimator, case.problem.n_rows, case.forest.n_trees)
+        held_out = held_out_rows(case.estimator, case.problem.n_rows)
     leaf = case.problem.leaf
     judged = Judged(case, weight)
     for keep in keeps:
@@ -497,7 +497,7 @@ class CandidateSearch:
         """Grow an ensemble, and judge it if there is time."""
         rows, options = (self.X, self.y, self.sample_weight), (self.seed, self.n_jobs, self.names)
         model = fit_on(ensemble, features, *rows, *options)
-        held_out = held_out_rows(model, len(self.X), model.n_estimators)
+        held_out = held_out_rows(model, len(self.X))
         case = self.state(model, self.X, self.y, self.weight, "oob", held_out=held_out)
         index = judged_prunings(case)
         halves = self._halves(case, held_out)

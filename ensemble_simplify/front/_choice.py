@@ -1,0 +1,443 @@
+"""Which size of tree is recommended, and which method's tree: pure functions on answers to rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ensemble_simplify.front._judged import Judged, agreement_of
+from ensemble_simplify.writing import percent
+
+# What twice as many leaves must bring, at least: a point of agreement, or this much of the way
+# from the best constant answer to the model's, in a coefficient of determination or another score.
+POINT = 0.01
+PART = 0.02
+# Rows that are added to those of a class before their weight is taken.
+FEW = 10
+# Bootstrap samples for the correction.
+N_SAMPLES = 150
+# Parts of the rows that are left out in turn, for the standard error of a score.
+_N_PARTS = 16
+
+
+# ------------------------------------------------------------------- comparisons
+
+
+@dataclass(frozen=True)
+class _Lead:
+    """How much more one result agrees than another, with standard errors; by class, too."""
+
+    all: float
+    error: float
+    mixed: float
+    mixed_error: float
+    by_class: np.ndarray
+    class_error: np.ndarray
+
+    @property
+    def is_worse(self):
+        return self.all < -self.error
+
+    @property
+    def may_be_equal(self):
+        """Whether the lead is within one standard error, among all rows and in each class."""
+        return bool(self.all <= self.error < np.inf) and bool(
+            (self.by_class <= self.class_error).all()
+        )
+
+    @property
+    def is_as_good(self):
+        # an infinite error: there are no rows that both were measured on
+        return bool(self.all >= 0 and np.isfinite(self.error) and (self.by_class >= 0).all())
+
+
+class Comparison:
+    """Candidates side by side, on rows of which some may count several times or never.
+
+    What is compared is the mean of a value of each row: whether the answer is the model's, or
+    1 less the squared error in units of the variance, so that the mean is the R2. Rows alike in
+    all that are one unit, and are counted.
+
+    Parameters
+    ----------
+    candidates : list of Candidate
+        All that are compared.
+    judged : Judged
+        The rows.
+    """
+
+    def __init__(self, candidates, judged):
+        self.candidates, self.judged = list(candidates), judged
+        self.measured = np.array([c.rows for c in self.candidates])
+        self.weights = self.mixed = np.ones(1)
+        self._pairs = {}
+        self._set_units(len(judged.answers))
+
+    def _set_units(self, n_rows):
+        judged = self.judged
+        if judged.is_classifier:
+            alike = np.array([c.predicted == judged.answers for c in self.candidates])
+            firsts, self.unit_of = _patterns([judged.places, *(alike + 2 * self.measured)])
+            self.values, self.measured = alike[:, firsts] * 1.0, self.measured[:, firsts]
+            self.places = judged.places[firsts]
+            self.weights = self.mixed = judged.weights
+            if judged.class_weight is None and len(judged.labels) > 1:
+                # a class counts by about the root of its share: between all rows alike and all
+                # classes alike, without a share from which it is rare
+                self.mixed = 1.0 / np.sqrt(judged.shares + FEW / n_rows)
+        else:
+            self.unit_of, self.places = np.arange(n_rows), np.zeros(n_rows, dtype=np.intp)
+            spread = np.var(judged.answers) or 1.0
+            errors = [np.where(c.rows, c.predicted - judged.answers, 0) for c in self.candidates]
+            self.values = 1.0 - np.square(errors) / spread
+        self.counts = np.bincount(self.unit_of).astype(np.float64)
+
+    def draw(self, rng):
+        """How often units are drawn when as many rows are, and which rows are not."""
+        n_rows = len(self.unit_of)
+        times = np.bincount(rng.randint(n_rows, size=n_rows), minlength=n_rows)
+        return np.bincount(self.unit_of, weights=times), times == 0
+
+    def _pair(self, i, j):
+        """Units that both were measured on, and the differences of their values."""
+        units = np.flatnonzero(self.measured[i] & self.measured[j])
+        return units, self.values[i, units] - self.values[j, units]
+
+    def lead(self, i, j, counts=None):
+        """How much more the candidate at place i agrees than the one at place j."""
+        if (i, j) not in self._pairs:
+            self._pairs[i, j] = self._pair(i, j)
+        units, lead = self._pairs[i, j]
+        counts = self.counts[units] if counts is None else counts[units]
+        n_rows, more, square = (
+            self._sums(units, part) for part in (counts, counts * lead, counts * lead**2)
+        )
+        means = []
+        for weights in (self.weights, self.mixed):
+            total = weights @ n_rows
+            # of no rows nothing is known
+            means += [0.0, np.inf]
+            if total > 0:
+                means[-2:] = weights @ more / total, np.sqrt(weights**2 @ square) / total
+        n_rows = np.maximum(n_rows, 1e-300)
+        return _Lead(*means, more / n_rows, np.sqrt(square) / n_rows)
+
+    def _sums(self, units, part):
+        """Sums of a value of units, by class."""
+        if len(self.weights) == 1:
+            return part.sum(keepdims=True)
+        return np.bincount(self.places[units], weights=part, minlength=len(self.weights))
+
+    def agreement(self, i, counts):
+        """Agreement of a candidate on rows that count as told; nan on none."""
+        counts = counts * self.measured[i] * self.weights[self.places]
+        return float(counts @ self.values[i] / counts.sum()) if counts.any() else np.nan
+
+
+class _ScoreComparison(Comparison):
+    """The same by a score, which need not be a mean over rows.
+
+    Units are parts of the rows, alike in answers. The value of a part is the jackknife's: what the
+    score has by it.
+    """
+
+    def _set_units(self, n_rows):
+        n_parts = min(_N_PARTS, n_rows)
+        mixed = np.random.RandomState(0).permutation(n_rows)
+        keys = self.judged.places if self.judged.is_classifier else self.judged.answers
+        self.unit_of = np.empty(n_rows, dtype=np.intp)
+        self.unit_of[mixed[np.argsort(keys[mixed], kind="stable")]] = np.arange(n_rows) % n_parts
+        self.places, self.counts = np.zeros(n_parts, dtype=np.intp), np.ones(n_parts)
+        self._known = {}
+
+    def draw(self, rng):
+        n_parts = len(self.counts)
+        times = np.bincount(rng.randint(n_parts, size=n_parts), minlength=n_parts)
+        return times, times[self.unit_of] == 0
+
+    def _pair(self, i, j):
+        both = self.measured[i] & self.measured[j]
+        units = np.unique(self.unit_of[both])
+        return units, self._values(i, both, units) - self._values(j, both, units)
+
+    def _values(self, i, rows, units):
+        key = i, rows.tobytes()
+        if key not in self._known:
+            answers, predicted = self.judged.answers, self.candidates[i].predicted
+
+            def score(kept):
+                return self.judged.score(answers[kept], predicted[kept])
+
+            whole = score(rows) if rows.any() else 0.0
+            values = np.full(len(units), whole)
+            if len(units) > 1:
+                parts = [score(rows & (self.unit_of != unit)) for unit in units]
+                values += (len(units) - 1) * (whole - np.array(parts))
+            self._known[key] = values + (whole - values.mean())
+        return self._known[key]
+
+
+def compared(candidates, judged):
+    """Candidates side by side, by what decides."""
+    return (Comparison if judged.score is None else _ScoreComparison)(candidates, judged)
+
+
+def _patterns(columns):
+    """First row of each pattern of columns, and the pattern of each row."""
+    code = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:  # made small again and again, so that none is too large
+        code = code * (int(column.max()) + 1) + column
+        _, firsts, code = np.unique(code, return_index=True, return_inverse=True)
+    return firsts, code
+
+
+# ------------------------------------------------------------------- the rules
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which candidate is recommended.
+
+    Parameters
+    ----------
+    best : str or None
+        Its name; None if there is no tree.
+    better : str or None
+        Name of the larger tree that it is as good as, if there is one.
+    reason : str
+        Why, in a sentence.
+    """
+
+    best: str | None
+    better: str | None
+    reason: str
+
+
+def choose_size(curve, judged):
+    """The tree of a curve over sizes that is worth its leaves.
+
+    It is the smallest one to which no larger one is clearly better: by more than one standard
+    error of the difference, and by more than a point of agreement (in regression, 0.02 of R2) for
+    each doubling. A size that loses an answer which a larger one keeps is passed over, unless the
+    larger one agrees less among all rows.
+
+    Parameters
+    ----------
+    curve : list of Candidate
+        Trees of one method.
+    judged : Judged
+        The rows.
+
+    Returns
+    -------
+    Candidate
+        One of them.
+    """
+    curve = sorted(curve, key=lambda c: (c.size or c.n_leaves, c.n_leaves))
+    comparison = compared(curve, judged)
+    return curve[_knee(comparison, range(len(curve)), comparison.counts, step(judged))]
+
+
+def choose(candidates, judged, favourite="representer", max_leaves=None):
+    """The recommended tree among those that may win.
+
+    Parameters
+    ----------
+    candidates : list of Candidate
+        All results.
+    judged : Judged
+        The rows.
+    favourite : str, default="representer"
+        The method that is recommended unless another one is better.
+    max_leaves : int or None, default=None
+        Leaves that the recommended tree may have. None: any number.
+
+    Returns
+    -------
+    Choice
+        With the reason.
+    """
+    limit = np.inf if max_leaves is None else max_leaves
+    size = "" if max_leaves is None else f" of at most {max_leaves} leaves"
+    trees = _eligible(candidates, limit)
+    if not trees:
+        return Choice(None, None, f"No method found a tree{size}.")
+    comparison = compared(trees, judged)
+    best, better, first = _decide(comparison, range(len(trees)), comparison.counts, favourite)
+    return Choice(
+        trees[best].name,
+        None if better == best else trees[better].name,
+        _reason(trees[best], trees[better], trees[first], judged, size),
+    )
+
+
+def corrected_agreement(
+    candidates, judged, curve=(), favourite="representer", max_leaves=None, random_state=None
+):
+    """Agreement of the recommended tree, corrected for its being the one that was chosen.
+
+    The rows are drawn with replacement, the choice (of the size, too, if there is a curve) is made
+    on those drawn, and what it chose is measured on the others; the mean over draws has no part of
+    the luck that a choice makes use of [1]_.
+
+    Parameters
+    ----------
+    candidates : list of Candidate
+        All results, as for :func:`choose`.
+    judged : Judged
+        The rows.
+    curve : list of Candidate, default=()
+        Trees of the favourite method of all sizes, if the size was chosen by
+        :func:`choose_size`.
+    favourite : str, default="representer"
+        As for :func:`choose`.
+    max_leaves : int or None, default=None
+        As for :func:`choose`.
+    random_state : int, RandomState instance or None, default=None
+        Which rows are drawn.
+
+    Returns
+    -------
+    float
+        The corrected agreement; nan if there is no tree.
+
+    References
+    ----------
+    .. [1] I. Tsamardinos, E. Greasidou, G. Borboudakis (2018). Bootstrapping the out-of-sample
+       predictions for efficient and accurate cross-validation. Machine Learning 107, 1895-1922.
+       https://doi.org/10.1007/s10994-018-5714-4
+    """
+    trees = _eligible(candidates, np.inf if max_leaves is None else max_leaves)
+    if not trees:
+        return np.nan
+    curve = sorted(curve, key=lambda c: (c.size or c.n_leaves, c.n_leaves))
+    every = [*trees, *curve]
+    comparison, least = compared(every, judged), step(judged)
+    # what is taken from the rows that were not drawn is the agreement, whatever decides
+    agreements = comparison
+    if judged.score is not None:
+        agreements = Comparison(every, Judged(judged.answers, None, judged.is_classifier))
+    at, steps = range(len(trees)), range(len(trees), len(every))
+    knee = _knee(comparison, steps, comparison.counts, least) if curve else None
+    best = _decide(comparison, at, comparison.counts, favourite)[0]
+    rng, differences = check_random_state(random_state), []
+    for _ in range(N_SAMPLES):
+        counts, is_out = comparison.draw(rng)
+        chosen = _knee(comparison, steps, counts, least) if curve else None
+        if chosen == knee:
+            chosen = _decide(comparison, at, counts, favourite)[0]
+        if chosen == best:
+            differences.append(0.0)
+            continue
+        out = np.bincount(agreements.unit_of[is_out], minlength=len(agreements.counts))
+        differences.append(agreements.agreement(chosen, out) - agreements.agreement(best, out))
+    # the mean of what the tree itself has on rows that were not drawn is its agreement
+    return agreement_of(every[best], judged) + float(np.nanmean(differences))
+
+
+def _eligible(candidates, max_leaves):
+    return [
+        c
+        for c in candidates
+        if c.is_tree and c.may_win and c.n_leaves <= max_leaves and c.rows.any()
+    ]
+
+
+def step(judged):
+    """What twice as many leaves must bring."""
+    if judged.score is None:
+        return POINT if judged.is_classifier else PART
+    constant = (
+        judged.labels[np.argmax(judged.shares)] if judged.is_classifier else (judged.answers.mean())
+    )
+    floor = judged.score(judged.answers, np.full(len(judged.answers), constant))
+    way = judged.score(judged.answers, judged.answers) - floor
+    return PART * way if np.isfinite(way) else 0.0
+
+
+def _knee(comparison, places, counts, least):
+    """Place of the tree of a curve that is worth its leaves; places are in the order of sizes."""
+    places = list(places)
+    for at, i in enumerate(places[:-1]):
+        own = comparison.candidates[i]
+        if not any(
+            _is_worth_it(
+                comparison.lead(j, i, counts),
+                least * np.log2((larger.size or larger.n_leaves) / (own.size or own.n_leaves)),
+            )
+            for j in places[at + 1 :]
+            for larger in [comparison.candidates[j]]
+        ):
+            return i
+    return places[-1]
+
+
+def _is_worth_it(lead, least):
+    """Whether a larger tree is better by so much that its leaves are worth reading."""
+    return lead.mixed > max(lead.mixed_error, least)
+
+
+def _decide(comparison, places, counts, favourite):
+    """Places of the recommended tree, of the one that it is as good as, and of the favourite."""
+    places, trees = list(places), comparison.candidates
+    proven = [i for i in places if trees[i].is_proven]
+    first = _favourite(places, trees, favourite)
+    if proven:
+        best = min(proven, key=lambda i: trees[i].n_leaves)
+        return best, best, first
+    better, most = first, 0.0
+    for i in places:
+        lead = comparison.lead(i, first, counts)
+        # a little above the difference that chance makes, however few rows both were measured on
+        if lead.mixed - lead.mixed_error > most and not lead.is_worse:
+            better, most = i, lead.mixed - lead.mixed_error
+    smaller = [
+        i
+        for i in places
+        if trees[i].n_leaves < trees[better].n_leaves
+        and comparison.lead(i, better, counts).is_as_good
+    ]
+    best = min([*smaller, better], key=lambda i: trees[i].n_leaves)
+    return best, better, first
+
+
+def _favourite(places, trees, favourite):
+    for name in (favourite, "plain_tree"):
+        found = [i for i in places if trees[i].name == name]
+        if found:
+            return found[0]
+    return places[0]
+
+
+def _reason(best, better, first, judged, size):
+    if best.is_proven:
+        return (
+            f"{best.name} has {leaves(best.n_leaves)} and is proven to give the model's answer at "
+            "every input."
+        )
+    share = agreement_of(best, judged)
+    n_rows = int(best.rows.sum())
+    says = (
+        f"agrees with the model on {said(share, n_rows)} of the held-out rows"
+        if judged.is_classifier
+        else f"has an R2 of {share:.2f} with the model's values on the held-out rows"
+    )
+    text = f"{best.name} has {leaves(best.n_leaves)} and {says}: "
+    if best is not better:
+        where = ", among all rows and those of each answer" if judged.is_classifier else ""
+        return f"{text}it is the smallest tree that does at least as well as {better.name}{where}."
+    if best is not first:
+        return f"{text}better than {first.name} by more than one standard error."
+    return f"{text}no other tree{size} does better by more than one standard error."
+
+
+def leaves(n):
+    """Leaves in words."""
+    return "1 leaf" if n == 1 else f"{n:,} leaves"
+
+
+def said(share, n_rows):
+    """A share in per cent, with as many digits as the rows can tell."""
+    return percent(share, digits=int(n_rows >= 1000))

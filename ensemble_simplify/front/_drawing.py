@@ -1,0 +1,347 @@
+"""Pictures for pages and notebooks: a tree, and curves over sizes, as the text of an inline SVG.
+
+They take the colour of the text around them, so that they can be seen on light and on dark pages.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from html import escape
+from itertools import pairwise
+
+import numpy as np
+
+# Colours of classes that people with any kind of colour vision tell apart (Okabe and Ito).
+COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
+# Widths of letters in a wide typeface (DejaVu Sans), as parts of the size of the type.
+_LETTERS = {
+    **dict.fromkeys("'ijlIJ ,./:;\\|", 0.33),
+    **dict.fromkeys('f-()[]t!r"*_`', 0.43),
+    **dict.fromkeys("szcLFkvxyPTYaoe?", 0.60),
+    **dict.fromkeys("w#+<=>^~M≤≥…", 0.87),
+    **dict.fromkeys("%mW@", 1.0),
+}
+_USUAL, _CAPITAL, _WIDE = 0.65, 0.78, 1.05
+# Measures of the drawing in pixels: size of type, a row of the leaves, the way between columns.
+_TYPE, _LINE, _ROW, _LINK, _CURVE = 13, 17, 36, 78, 46
+_PAD, _BAR, _WIDEST, _MOST_LINES = 10, 58, 190, 3
+
+
+# ------------------------------------------------------------------- text
+
+
+def text_width(text, size=_TYPE, *, bold=False):
+    """How wide a text is, in pixels, in a typeface that is wide."""
+    return size * (1.16 if bold else 1.0) * sum(map(_letter, text))
+
+
+def _letter(letter):
+    if letter in _LETTERS:
+        return _LETTERS[letter]
+    if unicodedata.east_asian_width(letter) in "WF":
+        return _WIDE
+    return _CAPITAL if letter.isupper() else _USUAL
+
+
+def shortened(text, widest, *, bold=False):
+    """A text, or its beginning and an ellipsis."""
+    if text_width(text, bold=bold) <= widest:
+        return text
+    while text and text_width(text + "…", bold=bold) > widest:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def _broken(text, widest, most):
+    """A text in lines of at most that width; what does not go into them is left out."""
+    lines, words = [""], text.split(" ")
+    while words:
+        word = words.pop(0)
+        longer = f"{lines[-1]} {word}".strip()
+        if text_width(longer) <= widest:
+            lines[-1] = longer
+        elif not lines[-1]:
+            cut = next(k for k in range(len(word), 0, -1) if k == 1 or _fits(word[:k], widest))
+            lines[-1] = word[:cut]
+            words.insert(0, word[cut:])
+        else:
+            lines.append("")
+            words.insert(0, word)
+    if len(lines) > most:
+        lines[most - 1] = shortened(" ".join(lines[most - 1 :]), widest)
+    return lines[:most]
+
+
+def _fits(text, widest):
+    return text_width(text) <= widest
+
+
+def _text(x, y, text, *, size=_TYPE, anchor="", bold=False, faint=False):
+    style = f' text-anchor="{anchor}"' if anchor else ""
+    style += ' font-weight="600"' if bold else ""
+    style += ' opacity=".72"' if faint else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}"{style}>{escape(text)}</text>'
+
+
+def _svg(width, height, title, parts, kind):
+    return (
+        f'<svg class="{kind}" role="img" aria-label="{escape(title)}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
+        f'fill="currentColor" xmlns="http://www.w3.org/2000/svg"><title>{escape(title)}</title>'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+# ------------------------------------------------------------------- tree
+
+
+def color_of(leaf):
+    """The colour of the class that a leaf answers; grey in regression."""
+    return "#888888" if leaf.shares is None else COLORS[int(leaf.shares.argmax()) % len(COLORS)]
+
+
+def tree_svg(root, title):
+    """A tree from left to right, its leaves below each other, and the width of the drawing.
+
+    Parameters
+    ----------
+    root : DrawnNode
+    title : str
+        What the drawing shows, for those who cannot see it.
+
+    Returns
+    -------
+    svg : str
+    width : float
+        In pixels, at the natural size.
+    """
+    drawing = _TreeDrawing(root)
+    drawing.place(root, 0, 8.0)
+    height = 16 + _ROW * len(drawing.leaves)
+    return _svg(drawing.width, height, title, drawing.parts, "tree"), drawing.width
+
+
+class _TreeDrawing:
+    """Where the columns of a tree are, and the parts that were drawn so far."""
+
+    def __init__(self, root):
+        self.parts, self.leaves = [], root.leaves()
+        columns = _columns(root)
+        self.lefts, self.widths, x = [], [], 4.0
+        for texts in columns:
+            boxes = [_broken(text, _WIDEST, _MOST_LINES) for text in texts]
+            width = 2 * _PAD + max(text_width(line) for box in boxes for line in box)
+            self.lefts.append(x)
+            self.widths.append(width)
+            x += width + _LINK
+        self.at_leaves = x
+        self.answer = min(
+            max(text_width(leaf.text, bold=True) for leaf in self.leaves), float(_WIDEST)
+        )
+        support = max(text_width(leaf.support, 12) for leaf in self.leaves)
+        self.bar_at = x + 16 + self.answer + 2 * _PAD
+        self.support_at = self.bar_at + _BAR + 10
+        self.width = self.support_at + support + 12
+        values = [leaf.value for leaf in self.leaves]
+        self.low, self.high = min(values), max(values)
+
+    def place(self, node, depth, top):
+        """Draw a node whose leaves begin at `top`; the height of its middle is returned."""
+        if not node.children:
+            self._leaf(node, top + _ROW / 2)
+            return top + _ROW / 2
+        begin = len(self.parts)
+        yes, no = node.children
+        below = top + _ROW * yes.n_leaves
+        ends = self.place(yes, depth + 1, top), self.place(no, depth + 1, below)
+        middle, x, width = sum(ends) / 2, self.lefts[depth], self.widths[depth]
+        lines = _broken(node.text, _WIDEST, _MOST_LINES)
+        own = 2 * _PAD + max(map(text_width, lines))
+        links = []
+        for word, child, end in zip(("yes", "no"), node.children, ends, strict=True):
+            right = self.lefts[depth + 1] if child.children else self.at_leaves
+            bend, turn = x + width, x + width + _CURVE
+            links.append(
+                f'<path d="M{x + own:.1f} {middle:.1f}H{bend:.1f}'
+                f"C{bend + _CURVE / 2:.1f} {middle:.1f} {bend + _CURVE / 2:.1f} {end:.1f} "
+                f'{turn:.1f} {end:.1f}H{right:.1f}" fill="none" stroke="currentColor" '
+                f'stroke-opacity=".32" stroke-width="{1.2 + 5 * child.part:.1f}"/>'
+                + _text(turn + 4, end - 5 - 2.5 * child.part, word, size=11, faint=True)
+            )
+        height = _LINE * len(lines) + 9
+        box = (
+            f'<rect x="{x:.1f}" y="{middle - height / 2:.1f}" width="{own:.1f}" '
+            f'height="{height:.1f}" rx="6" fill="#888888" fill-opacity=".13" '
+            'stroke="currentColor" stroke-opacity=".45"/>'
+        )
+        first = middle - _LINE * (len(lines) - 1) / 2 + 4.5
+        words = "".join(_text(x + _PAD, first + _LINE * i, line) for i, line in enumerate(lines))
+        told = f"<title>{escape(node.text)} ({node.support})</title>"
+        # links lie below all boxes
+        self.parts[begin:begin] = links
+        self.parts.append(f"<g>{told}{box}{words}</g>")
+        return middle
+
+    def _leaf(self, leaf, middle):
+        x, color, y = self.at_leaves, color_of(leaf), middle - 13
+        text = shortened(leaf.text, _WIDEST, bold=not leaf.n_hidden)
+        width = 16 + self.answer + _PAD
+        parts = [
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="26" rx="6" '
+            f'fill="{color}" fill-opacity=".17" stroke="currentColor" stroke-opacity=".35"/>',
+            f'<circle cx="{x + 12:.1f}" cy="{middle:.1f}" r="5" fill="{color}" '
+            'stroke="currentColor" stroke-opacity=".5"/>',
+            _text(x + 22, middle + 4.5, text, bold=not leaf.n_hidden),
+            _text(self.support_at, middle + 4.5, leaf.support, size=12, faint=True),
+        ]
+        parts += self._bar(leaf, middle - 5)
+        told = escape(f"{leaf.text} ({leaf.support})")
+        self.parts.append(f"<g><title>{told}</title>{''.join(parts)}</g>")
+
+    def _bar(self, leaf, y):
+        """The shares of the classes, or where the value lies among those of all leaves."""
+        x = self.bar_at
+        if leaf.n_hidden:
+            return
+        if leaf.shares is None:
+            spread = self.high - self.low
+            at = 0.5 if not spread > 0 else (leaf.value - self.low) / spread
+            yield (
+                f'<path d="M{x:.1f} {y + 5:.1f}h{_BAR}" stroke="currentColor" '
+                'stroke-opacity=".35" stroke-width="2"/>'
+                f'<circle cx="{x + 4 + at * (_BAR - 8):.1f}" cy="{y + 5:.1f}" r="4.5" '
+                f'fill="{COLORS[0]}" stroke="currentColor" stroke-opacity=".5"/>'
+            )
+            return
+        for place, share in enumerate(leaf.shares):
+            if share * _BAR >= 0.5:
+                color = COLORS[place % len(COLORS)]
+                yield (
+                    f'<rect x="{x:.1f}" y="{y:.1f}" width="{share * _BAR:.1f}" height="10" '
+                    f'fill="{color}"/>'
+                )
+            x += share * _BAR
+        yield (
+            f'<rect x="{self.bar_at:.1f}" y="{y:.1f}" width="{_BAR}" height="10" fill="none" '
+            'stroke="currentColor" stroke-opacity=".4"/>'
+        )
+
+
+def _columns(root):
+    """The conditions of the splits of each depth."""
+    columns, level = [], [root]
+    while any(node.children for node in level):
+        columns.append([node.text for node in level if node.children])
+        level = [child for node in level for child in node.children]
+    return columns
+
+
+# ------------------------------------------------------------------- curves
+
+
+def curve_svg(title, sizes, curves, level=None, chosen=None, written=str):
+    """Curves over numbers of leaves, each named at its right end.
+
+    Parameters
+    ----------
+    title : str
+        What is drawn upwards.
+    sizes : list of int
+        Numbers of leaves.
+    curves : list of tuple
+        Name, heights, color, whether it is dashed, and the ends of the intervals or None.
+    level : tuple or None
+        Name and height of a horizontal line.
+    chosen : int or None
+        Which of the sizes is recommended.
+    written : callable
+        How a height is written.
+    """
+    width, height, left, top, bottom = 430.0, 230.0, 54.0, 34.0, 190.0
+    heights = [h for _, own, _, _, ends in curves for h in [*own, *np.ravel(ends or [])]]
+    heights += [] if level is None else [level[1]]
+    ticks = _ticks([h for h in heights if np.isfinite(h)])
+    low, high = ticks[0], ticks[-1]
+    names = [name for name, *_ in curves] + ([level[0]] if level else [])
+    right = width - 12 - max(text_width(name, 12) for name in names) - 12
+
+    def x_of(i):
+        return left + 14 + (right - left - 28) * (i / max(len(sizes) - 1, 1))
+
+    def y_of(h):
+        return bottom - (bottom - top) * (h - low) / (high - low)
+
+    parts = [_text(8, 16, title, size=12, bold=True)]
+    for tick in ticks:
+        parts.append(
+            f'<path d="M{left:.1f} {y_of(tick):.1f}H{right:.1f}" stroke="currentColor" '
+            'stroke-opacity=".15"/>'
+        )
+        parts.append(_text(left - 7, y_of(tick) + 4, written(tick), size=11, anchor="end"))
+    for i, size in enumerate(sizes):
+        mark = {"bold": True} if i == chosen else {}
+        parts.append(_text(x_of(i), bottom + 17, f"{size:,}", size=11, anchor="middle", **mark))
+    parts.append(
+        _text((left + right) / 2, bottom + 33, "leaves", size=11, anchor="middle", faint=True)
+    )
+    if chosen is not None:
+        parts.append(
+            f'<path d="M{x_of(chosen):.1f} {top:.1f}V{bottom:.1f}" stroke="currentColor" '
+            'stroke-opacity=".55" stroke-dasharray="2 3"/>'
+        )
+    labels = []
+    for name, own, color, dashed, ends in curves:
+        at = [(x_of(i), y_of(h), h) for i, h in enumerate(own) if np.isfinite(h)]
+        if not at:
+            continue
+        if ends is not None:
+            edge = [(x_of(i), y_of(e[0])) for i, e in enumerate(ends)]
+            edge += [(x_of(i), y_of(e[1])) for i, e in reversed(list(enumerate(ends)))]
+            points = " ".join(f"{x:.1f},{y:.1f}" for x, y in edge)
+            parts.append(f'<polygon points="{points}" fill="{color}" fill-opacity=".16"/>')
+        line = "L".join(f"{x:.1f} {y:.1f}" for x, y, _ in at)
+        dash = ' stroke-dasharray="5 4"' if dashed else ""
+        parts.append(f'<path d="M{line}" fill="none" stroke="{color}" stroke-width="2"{dash}/>')
+        parts += [
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{color}" stroke="currentColor" '
+            f'stroke-opacity=".5"><title>{escape(name)}: {escape(written(h))}</title></circle>'
+            for x, y, h in at
+        ]
+        labels.append([at[-1][1], name])
+    if level is not None:
+        y = y_of(level[1])
+        parts.append(
+            f'<path d="M{left:.1f} {y:.1f}H{right:.1f}" stroke="currentColor" '
+            'stroke-opacity=".7" stroke-width="1.2" stroke-dasharray="1 3"/>'
+        )
+        labels.append([y, level[0]])
+    for y, name in apart(labels, 14.0, bottom):
+        parts.append(_text(right + 8, y + 4, name, size=12))
+    said = ", ".join(
+        f"{size} leaves: {written(h)}" for size, h in zip(sizes, curves[0][1], strict=True)
+    )
+    return _svg(width, height, f"{title}, {curves[0][0]}. {said}", parts, "curve")
+
+
+def apart(labels, least, bottom):
+    """Labels, pairs of a height and a name, moved such that none covers another."""
+    labels = sorted(labels)
+    for before, label in pairwise(labels):
+        label[0] = max(label[0], before[0] + least)
+    limit = bottom
+    for label in reversed(labels):
+        label[0] = min(label[0], limit)
+        limit = label[0] - least
+    return labels
+
+
+def _ticks(heights):
+    """Three to six round numbers that heights lie between."""
+    low, high = (min(heights), max(heights)) if heights else (0.0, 1.0)
+    spread = max(high - low, 0.02)
+    step = next(
+        s * 10.0**e for e in range(-3, 12) for s in (1, 2, 5) if spread / (s * 10.0**e) <= 4
+    )
+    first, last = np.floor(low / step + 1e-9), np.ceil(high / step - 1e-9)
+    last = max(last, first + 1)
+    return [float(k * step) for k in np.arange(first, last + 1)]

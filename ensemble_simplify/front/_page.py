@@ -1,0 +1,341 @@
+"""The report as a page and as a fragment for notebooks, and a tree alone as such a fragment.
+
+Fragments take colours and type from what is around them, so that they suit light and dark themes;
+only a page of its own says what is light and what is dark.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from ensemble_simplify.front._drawing import COLORS, color_of, curve_svg, tree_svg
+from ensemble_simplify.front._next import next_steps
+from ensemble_simplify.front._report import (
+    best_row,
+    columns_of_curve,
+    columns_of_methods,
+    heading_of_tree,
+    how_judged,
+    in_terms_of_simplify,
+    interval,
+    leaves,
+    not_tried,
+    promises,
+    remarks,
+    share,
+    title_of,
+    what_columns_say,
+)
+from ensemble_simplify.front._rules import MOST_DRAWN, in_words
+from ensemble_simplify.writing import percent
+
+# The widths, in pixels, below which a drawing gives way to an outline; and how small it may become.
+_RUNGS, _SMALLEST = range(300, 1101, 100), 0.85
+
+_LEVELS = {"follows": "#009e73", "partly": "#e69f00", "none": "#d55e00"}
+
+_STYLE = """
+.es{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;
+font-size:15px;line-height:1.5;color:inherit;max-width:1120px;text-align:left}
+.es *{box-sizing:border-box}
+.es h1,.es h2,.es h3{color:inherit;font-weight:650;line-height:1.25;margin:1.7em 0 .5em}
+.es h1{font-size:1.7em;margin-top:.3em}.es h2,.es h3{font-size:1.15em}
+.es p{margin:.5em 0}.es .faint{opacity:.74}.es .small{font-size:.88em}
+.es .verdict{border-left:5px solid;padding:.55em 1em;margin:.8em 0;border-radius:4px;
+background:rgba(128,128,128,.11)}
+.es .verdict p{margin:.25em 0}.es .verdict strong{font-size:1.08em}
+.es .tiles{display:flex;flex-wrap:wrap;gap:.7em;margin:1em 0}
+.es .tiles>div{flex:1 1 10em;border:1px solid rgba(128,128,128,.4);border-radius:8px;
+padding:.5em .8em}
+.es .tiles dt{font-size:.85em;opacity:.74;font-weight:400}
+.es .tiles dd{margin:0}.es .tiles b{font-size:1.45em;font-weight:650;display:block;line-height:1.3}
+.es .box{container-type:inline-size;overflow-x:auto}
+.es.es table{border-collapse:collapse;width:100%;margin:.6em 0;font-size:.92em;color:inherit;
+border:0;table-layout:auto}
+.es.es th,.es.es td{padding:.35em .7em;border:0;border-bottom:1px solid rgba(128,128,128,.35);
+vertical-align:top;background:none;color:inherit;max-width:none;white-space:normal;
+text-align:right;font-variant-numeric:tabular-nums;font-weight:400}
+.es.es thead th{font-weight:650;vertical-align:bottom}
+.es.es th:first-child,.es.es .left{text-align:left}
+.es.es tbody tr,.es.es tbody tr:nth-child(odd),.es.es tbody tr:hover{background:none}
+.es.es tbody tr.chosen{background:rgba(0,114,178,.17)}.es.es tr.chosen th{font-weight:650}
+.es code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
+font-size:.9em;background:rgba(128,128,128,.15);color:inherit;padding:.12em .35em;
+border-radius:4px;white-space:pre-wrap;overflow-wrap:anywhere}
+.es ul.plain{list-style:none;margin:.4em 0;padding:0}.es ul.plain li{margin:.3em 0}
+.es svg{max-width:100%;height:auto;display:block;font-family:inherit}
+.es .curves{display:flex;flex-wrap:wrap;gap:1em 2em}
+.es .curves svg{flex:1 1 430px;min-width:min(290px,100%);max-width:540px}
+.es .outline{display:none}.es .no-picture .outline{display:block}
+.es .outline,.es .outline ul{list-style:none;margin:0;padding:0}
+.es .outline li{position:relative;margin:0;padding:.16em 0 .16em 1.5em}
+.es .outline>li{padding-left:0}
+.es .outline ul{padding-left:.55em}
+.es .outline li li::before{content:"";position:absolute;left:0;top:0;width:1.15em;height:1em;
+border-left:1.5px solid rgba(128,128,128,.6);border-bottom:1.5px solid rgba(128,128,128,.6);
+border-bottom-left-radius:6px}
+.es .outline li li:not(:last-child)::after{content:"";position:absolute;left:0;top:0;bottom:0;
+border-left:1.5px solid rgba(128,128,128,.6)}
+.es .outline .side{opacity:.74;font-size:.85em;display:inline-block;min-width:1.9em}
+.es .outline .ask{border:1px solid rgba(128,128,128,.5);border-radius:5px;padding:.02em .45em;
+background:rgba(128,128,128,.12);overflow-wrap:anywhere}
+.es .outline .leaf{overflow-wrap:anywhere}.es .outline .faint{white-space:nowrap}
+.es .outline .dot{display:inline-block;width:.75em;height:.75em;border-radius:50%;
+border:1px solid rgba(128,128,128,.9);margin-right:.4em}
+.es .bar{display:inline-flex;width:3.6em;height:.7em;margin:0 .5em;vertical-align:-.03em;
+border:1px solid rgba(128,128,128,.7);overflow:hidden}
+@container (max-width:620px){
+.es.es .cards thead{position:absolute;left:-9999px}
+.es.es .cards,.es.es .cards tbody,.es.es .cards tr,.es.es .cards th,.es.es .cards td{
+display:block;width:auto;text-align:left}
+.es.es .cards tr{padding:.45em .5em;border-bottom:1px solid rgba(128,128,128,.45)}
+.es.es .cards th,.es.es .cards td{border:0;padding:.04em 0}
+.es.es .cards td{display:inline-block;margin-right:1.1em}
+.es.es .cards td.left{display:block;margin:0}
+.es.es .cards tbody th{font-weight:650}
+.es.es .cards td:empty{display:none}
+.es.es .cards td::before{content:attr(data-label) ": ";opacity:.74}
+.es.es .sizes{font-size:.82em}.es.es .sizes th,.es.es .sizes td{padding:.3em .25em}
+.es .outline .bar{width:2.6em}.es .outline li li{padding-left:1.2em}
+.es .outline li li::before{width:.85em}}
+"""
+_STYLE += "".join(
+    f"@container (max-width:{rung}px){{.es .upto{rung} .picture{{display:none}}"
+    f".es .upto{rung} .outline{{display:block}}}}\n"
+    for rung in _RUNGS
+)
+_PAGE = """
+:root{color-scheme:light dark}
+body{margin:0;padding:1.2rem;background:#fff;color:#1f2328}
+.es{margin:0 auto}
+@media (prefers-color-scheme:dark){body{background:#14181d;color:#e4e8ec}}
+"""
+
+
+# ------------------------------------------------------------------- pieces
+
+
+def _html(text):
+    """Text for a page; numbers stay with their per cent."""
+    return escape(text).replace(" %", "&nbsp;%")
+
+
+def _table(cells, heads, chosen, *, left=(), name="cards"):
+    """A table whose first column names its rows, and which becomes a list where it is narrow."""
+    head = "".join(
+        f'<th scope="col"{" class=left" if text in left else ""}>{_html(text)}</th>'
+        for text in heads
+    )
+    body = []
+    for i, (first, *rest) in enumerate(cells):
+        parts = [f'<th scope="row">{_html(first)}</th>']
+        for text, label in zip(rest, heads[1:], strict=True):
+            side = ' class="left"' if label in left else ""
+            data = f' data-label="{escape(label)}"' if text else ""
+            parts.append(f"<td{side}{data}>{_html(text)}</td>")
+        mark = ' class="chosen"' if i == chosen else ""
+        body.append(f"<tr{mark}>{''.join(parts)}</tr>")
+    return (
+        f'<div class="box"><table class="{name}"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _outline(root):
+    """A tree as nested lists, which suit any width."""
+    if not root.children:
+        return f'<ul class="outline"><li>{_leaf(root)}</li></ul>'
+    return f'<ul class="outline"><li>{_split(root)}</li></ul>'
+
+
+def _split(node):
+    parts = []
+    for word, child in zip(("yes", "no"), node.children, strict=True):
+        below = _split(child) if child.children else _leaf(child)
+        parts.append(f'<li><span class="side">{word}</span> {below}</li>')
+    return f'<span class="ask">{_html(node.text)}</span><ul>{"".join(parts)}</ul>'
+
+
+def _leaf(leaf):
+    if leaf.n_hidden:
+        return f'<span class="leaf faint">{_html(leaf.text)} ({_html(leaf.support)})</span>'
+    bar = ""
+    if leaf.shares is not None:
+        bar = "".join(
+            f'<span style="width:{100 * part:.1f}%;background:{COLORS[i % len(COLORS)]}"></span>'
+            for i, part in enumerate(leaf.shares)
+            if part >= 0.005
+        )
+        bar = f'<span class="bar" aria-hidden="true">{bar}</span>'
+    dot = f'<span class="dot" aria-hidden="true" style="background:{color_of(leaf)}"></span>'
+    return (
+        f'<span class="leaf">{dot}<b>{_html(leaf.text)}</b>{bar or " "}'
+        f'<span class="small faint">{_html(leaf.support)}</span></span>'
+    )
+
+
+def _tree(named_tree, title):
+    """A tree drawn, where there is room, or else as an outline."""
+    root = in_words(named_tree)
+    drawing, width = tree_svg(root, title)
+    rung = next((rung for rung in _RUNGS if rung >= _SMALLEST * width), None)
+    picture, kind = f'<div class="picture">{drawing}</div>', f"upto{rung}"
+    if rung is None:
+        picture, kind = "", "no-picture"
+    said = "In a leaf: its answer, and the training rows that come there."
+    if named_tree.classes is not None:
+        said = (
+            "In a leaf: its answer, the shares of the model's answers among the rows that come "
+            "there, and how many these are."
+        )
+    if named_tree.nodes.n_leaves > MOST_DRAWN:
+        said += " The lower parts are not shown."
+    return (
+        f'<div class="box"><div class="{kind}">{picture}{_outline(root)}</div></div>'
+        f'<p class="small faint">{said}</p>'
+    )
+
+
+def tree_html(named_tree, title):
+    """A tree as a fragment for notebooks, with the style that it needs.
+
+    Parameters
+    ----------
+    named_tree : NamedTree
+    title : str
+        Stands above it.
+
+    Returns
+    -------
+    html : str
+    """
+    return (
+        f'<style>{_STYLE}</style><div class="es"><h3>{_html(title)}</h3>'
+        f"{_tree(named_tree, title)}</div>"
+    )
+
+
+# ------------------------------------------------------------------- report
+
+
+def _tiles(found):
+    """The figures that matter most."""
+    verdict, row, model = found.verdict, best_row(found), found.table[0]
+    by_class = found.is_classifier
+    tiles = [
+        (
+            "agreement with the model",
+            share(verdict.agreement, by_class),
+            f"interval {interval(verdict, by_class)}",
+        )
+    ]
+    if np.isfinite(verdict.tree_accuracy):
+        what = "accuracy of the tree" if by_class else "R² of the tree"
+        own = share(verdict.model_accuracy, by_class)
+        tiles.append((what, share(verdict.tree_accuracy, by_class), f"the model has {own}"))
+    if verdict.majority > 0:
+        told = percent(verdict.majority, brief=True)
+        tiles.append(("agreement without a tree", told, "by the most frequent answer alone"))
+    if model.leaves:
+        trees = "1 tree" if model.trees == 1 else f"{model.trees:,} trees"
+        tiles.append(("size", leaves(row.leaves), f"the model has {model.leaves:,} in {trees}"))
+    else:
+        tiles.append(("size", leaves(row.leaves), "in one tree"))
+    told = "".join(
+        f"<div><dt>{escape(what)}</dt><dd><b>{_html(value)}</b>"
+        f'<span class="small faint">{_html(more)}</span></dd></div>'
+        for what, value, more in tiles
+    )
+    return f'<dl class="tiles">{told}</dl>'
+
+
+def _curves(found):
+    by_class, points = found.is_classifier, found.curve
+    sizes = [point.n_leaves for point in points]
+    chosen = next((i for i, point in enumerate(points) if point.is_best), None)
+
+    def written(height):
+        return f"{100 * height:.4g} %" if by_class else f"{height:.3g}"
+
+    ends = [(point.agreement_low, point.agreement_high) for point in points]
+    options = {"chosen": chosen, "written": written}
+    own = ("representer", [point.agreement for point in points], COLORS[0], False, ends)
+    plain = ("plain_tree", [point.plain_agreement for point in points], COLORS[5], True, None)
+    what = "agreement with the model" if by_class else "agreement with the model (R²)"
+    drawn = [curve_svg(what, sizes, [own, plain], **options)]
+    accuracy = [point.accuracy for point in points]
+    if np.isfinite(accuracy).any():
+        level = found.verdict.model_accuracy
+        level = ("the model", level) if np.isfinite(level) else None
+        what = "accuracy" if by_class else "R² of y"
+        tree = ("representer", accuracy, COLORS[2], False, None)
+        drawn.append(curve_svg(what, sizes, [tree], level=level, **options))
+    return f'<div class="curves">{"".join(drawn)}</div>'
+
+
+def _content(found, level):
+    def heading(text):
+        return f"<h{level}>{_html(text)}</h{level}>"
+
+    verdict, row = found.verdict, best_row(found)
+    color = _LEVELS.get(verdict.level, "#888888")
+    reason = f"<p>{_html(found.reason)}</p>" if row is not None else ""
+    parts = [
+        f'<div class="verdict" style="border-left-color:{color}">'
+        f"<p><strong>{_html(verdict.text)}</strong></p>{reason}</div>"
+    ]
+    parts += [f"<p>{_html(in_terms_of_simplify(note))}</p>" for note in found.notes[:2]]
+    if row is not None:
+        parts.append(_tiles(found))
+        tree = found.best_model.named_tree
+        if tree is not None:
+            title = heading_of_tree(found)
+            parts += [heading(title), _tree(tree, title)]
+    if len(found.curve) > 1:
+        heads = columns_of_curve(found)
+        cells = [[write(point) for _, write in heads] for point in found.curve]
+        best = next((i for i, point in enumerate(found.curve) if point.is_best), None)
+        parts += [heading("Trees of several sizes"), _curves(found)]
+        parts.append(_table(cells, [head for head, _ in heads], best, name="sizes"))
+    heads = columns_of_methods(found)
+    rows = [row for row in found.table if row.is_measured]
+    cells = [[row.name, *(write(row) for _, write, _ in heads)] for row in rows]
+    best = next((i for i, row in enumerate(rows) if row.name == found.best), None)
+    names = ["method", *(head for head, _, _ in heads)]
+    parts += [heading("All methods"), _table(cells, names, best, left=("agreement by class",))]
+    parts.append(
+        f'<p class="small faint">{_html(how_judged(found))} {_html(what_columns_say(found))}</p>'
+    )
+    for title, told in (("Promised", promises(found)), ("Remarks", remarks(found))):
+        if told:
+            lines = "".join(f"<li><b>{_html(name)}</b>: {_html(text)}</li>" for name, text in told)
+            parts.append(f'{heading(title)}<ul class="plain">{lines}</ul>')
+    if told := not_tried(found):
+        parts.append(f'<p class="small">{_html(told)}</p>')
+    if steps := next_steps(found):
+        lines = "".join(
+            f"<li><code>{escape(code)}</code> {_html(what)}</li>" for code, what in steps
+        )
+        parts.append(f'{heading("Next")}<ul class="plain">{lines}</ul>')
+    return "".join(parts)
+
+
+def as_fragment(found):
+    """The report for notebooks, with the recommended tree drawn."""
+    return (
+        f'<style>{_STYLE}</style><div class="es"><h3>{_html(title_of(found))}</h3>'
+        f"{_content(found, 3)}</div>"
+    )
+
+
+def as_page(found):
+    """The report as a page of its own."""
+    title = _html(title_of(found))
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{_PAGE}{_STYLE}</style></head>"
+        f'<body><main class="es"><h1>{title}</h1>{_content(found, 2)}</main></body></html>\n'
+    )

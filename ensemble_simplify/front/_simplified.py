@@ -1,0 +1,699 @@
+"""What a model has become: one result, which predicts, explains, is checked, written and kept."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import joblib
+import numpy as np
+import sklearn
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.tree import BaseDecisionTree
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+
+from ensemble_simplify.base import HoldsTree, SharesDocs, fitted_rows, pyplot
+from ensemble_simplify.front._page import tree_html
+from ensemble_simplify.grid import Domain
+from ensemble_simplify.proof import Agreement, Verification, agreement, verify
+from ensemble_simplify.reading import Table, name_of, readable, unwrap
+from ensemble_simplify.writing import NamedTree, export_tree, import_tree, one_line, percent
+
+# The first line of a file says what it is, before anything in it is unpickled.
+_MAGIC, _VERSION = b"ensemble_simplify.SimplifiedModel", 1
+_ABOUT = {"name": str, "title": str, "promise": str, "is_proven": bool}
+_FIGURES = ("agreement", "agreement_low", "agreement_high", "accuracy")
+
+
+def _inside_has(method):
+    def check(self):
+        getattr(self.fitted, method)  # an AttributeError that names the inside
+        return True
+
+    return check
+
+
+class SimplifiedModel(SharesDocs, BaseEstimator):
+    """A tree, or a smaller ensemble, that a model has become.
+
+    It is a fitted estimator of scikit-learn, and predicts on the table that the model takes. What
+    is fitted stays so: ``fit`` does nothing, and ``clone`` returns it as it is, as with
+    :class:`~sklearn.frozen.FrozenEstimator`. :func:`simplify` makes it, and all functions of this
+    package take it for what it holds.
+
+    Read more in the :ref:`User Guide <simplify>`.
+
+    Parameters
+    ----------
+    fitted : estimator
+        What was found, fitted.
+    model : estimator or None
+        The model that it stands for, fitted; None: it is not known, and nothing can be compared
+        with it.
+    name : str
+        Name of the method.
+    title : str, default=""
+        Its name for readers; empty: `name`.
+    promise : str, default=""
+        What it promises, in words.
+    is_proven : bool, default=False
+        Whether that is proven.
+    table : Table or None, default=None
+        The columns of the rows that it was made from.
+    agreement, agreement_low, agreement_high : float, default=nan
+        Its agreement with the model on rows that it did not learn from (in regression, the
+        coefficient of determination), and the ends of the interval.
+    accuracy : float, default=nan
+        Its accuracy on such rows, or coefficient of determination.
+
+    Attributes
+    ----------
+    fitted : estimator
+        As it was given; `model`, `name`, `title`, `promise`, `is_proven` and `table` as well.
+    agreement_, agreement_low_, agreement_high_, accuracy_ : float
+        As they were given.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels; in classification only.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns; defined only if all are strings.
+    decision_tree_ : DecisionTreeClassifier or DecisionTreeRegressor
+        The tree, on codes of levels; defined only if it is one.
+    named_tree : NamedTree or None
+        The same in the words of the table; None if it is not one tree.
+
+    See Also
+    --------
+    simplify : Tries all methods on a model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from ensemble_simplify import RepresenterTree, SimplifiedModel
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestClassifier(random_state=0).fit(X, y)
+    >>> tree = RepresenterTree(FrozenEstimator(forest), max_leaf_nodes=3, random_state=0)
+    >>> small = SimplifiedModel(tree.fit(X), model=forest, name="representer")
+    >>> small
+    SimplifiedModel(representer: a tree of 3 leaves)
+    >>> small.predict(X[:2])
+    array([0, 0])
+    >>> bool(small.agreement(X).share > 0.9)
+    True
+    """
+
+    # what is read in place of it, see `reading.unwrap`
+    _stands_for = "fitted"
+    _texts: ClassVar = {"names": HoldsTree._texts["names"]}
+
+    def __init__(
+        self,
+        fitted: Any,
+        *,
+        model: Any,
+        name: str,
+        title: str = "",
+        promise: str = "",
+        is_proven: bool = False,
+        table: Table | None = None,
+        agreement: float = math.nan,
+        agreement_low: float = math.nan,
+        agreement_high: float = math.nan,
+        accuracy: float = math.nan,
+    ):
+        self.fitted = fitted
+        self.model = model
+        self.name = name
+        self.title = title or name
+        self.promise = promise
+        self.is_proven = is_proven
+        self.table = table
+        self.agreement_, self.accuracy_ = agreement, accuracy
+        self.agreement_low_, self.agreement_high_ = agreement_low, agreement_high
+
+    # ------------------------------------------------------------------ an estimator
+
+    def __sklearn_tags__(self):
+        return get_tags(self.fitted)
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def __sklearn_clone__(self):
+        return self
+
+    def get_params(self, deep: bool = True) -> dict:
+        """No parameters: it is fitted, and stays as it is.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Not used.
+
+        Returns
+        -------
+        dict
+            Empty.
+        """
+        return {}
+
+    def set_params(self, **params: Any) -> Self:
+        """Refuse: it is fitted, and stays as it is.
+
+        Parameters
+        ----------
+        **params
+            None are known.
+
+        Returns
+        -------
+        self : SimplifiedModel
+            If no parameters are given.
+        """
+        if params:
+            raise ValueError(
+                f"{next(iter(params))!r} cannot be set: a SimplifiedModel is fitted and stays as "
+                "it is. Call simplify again."
+            )
+        return self
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **options: Any) -> Self:
+        """Do nothing: it is fitted.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            Not used.
+        y : array-like or None, default=None
+            Not used.
+        **options
+            Not used.
+
+        Returns
+        -------
+        self : SimplifiedModel
+            As it is.
+        """
+        return self
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns."""
+        if hasattr(self.fitted, "n_features_in_"):
+            return int(self.fitted.n_features_in_)
+        if self.table is None:
+            raise AttributeError(f"{name_of(self.fitted)} does not say how many columns it takes.")
+        return len(self.table)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the columns, if all are strings."""
+        names = self._names()
+        if names is None or not _are_strings(names):
+            raise AttributeError("It was not fitted on a data frame whose columns have names.")
+        return np.array(names, dtype=object)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Class labels."""
+        return self.fitted.classes_
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict labels or values.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows as the model takes them, with its columns in their order.
+
+        {predictions}
+        """
+        return self.fitted.predict(self._rows(X))
+
+    @available_if(_inside_has("predict_proba"))
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Predict probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows as the model takes them, with its columns in their order.
+
+        {probabilities}
+        """
+        return self.fitted.predict_proba(self._rows(X))
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy on labelled rows, or in regression the coefficient of determination.
+
+        Parameters
+        ----------
+        {X}
+        {y}
+        {sample_weight}
+
+        Returns
+        -------
+        float
+            1 where all are right.
+        """
+        rate = accuracy_score if is_classifier(self) else r2_score
+        return float(rate(y, self.predict(X), sample_weight=sample_weight))
+
+    def _names(self):
+        """Names of the columns; None where there are none."""
+        if self.table is not None:
+            return None if self.table.names is None else list(self.table.names)
+        names = getattr(self.fitted, "feature_names_in_", None)
+        return None if names is None else list(names)
+
+    def _rows(self, X):
+        """Rows whose columns are those of the table, where both have names."""
+        names = self._names()
+        if names is None or not hasattr(X, "columns"):
+            return X
+        given = list(X.columns)
+        # to scikit-learn, columns that are no strings have no names
+        if given == names or _are_strings(given) != _are_strings(names):
+            return X
+        remedy = "X[list(model.feature_names_in_)]" if _are_strings(names) else f"X[{names!r}]"
+        if lacking := [name for name in names if name not in given]:
+            raise ValueError(
+                f"X lacks the column {lacking[0]!r}{_and_more(lacking)}. Give all columns that "
+                f"{self.name!r} was made from: {', '.join(map(repr, names))}."
+            )
+        known = set(names)
+        if more := [name for name in given if name not in known]:
+            raise ValueError(
+                f"X has the column {more[0]!r}{_and_more(more)}, which {self.name!r} was not made "
+                f"from. Give {remedy}, where model is this result."
+            )
+        if len(given) > len(names):
+            twice = next(name for name in names if given.count(name) > 1)
+            raise ValueError(f"X has the column {twice!r} more than once. Rename, or drop, one.")
+        at = next(j for j, name in enumerate(names) if given[j] != name)
+        raise ValueError(
+            f"X has its columns in another order: {given[at]!r} is where {self.name!r} was given "
+            f"{names[at]!r}. Give {remedy}, where model is this result."
+        )
+
+    # ------------------------------------------------------------------ the tree
+
+    @property
+    def decision_tree_(self) -> BaseDecisionTree:
+        """The tree, on codes of levels."""
+        tree = readable(self.fitted)
+        if not isinstance(tree, BaseDecisionTree):
+            raise AttributeError(self._no_tree("decision_tree_"))
+        return tree
+
+    @property
+    def named_tree(self) -> NamedTree | None:
+        """The tree in the words of the table; None if it is not one tree."""
+        if not hasattr(self, "decision_tree_"):
+            return None
+        tree, names = NamedTree.of(self.fitted), self._names()
+        return tree.renamed(names) if tree.names is None else tree
+
+    def _no_tree(self, wanted):
+        return (
+            f"{self.name!r} is a {name_of(unwrap(self.fitted))}, not one tree, and has no "
+            f'{wanted}. Choose a tree, such as outcome["representer"]; what was fitted itself is '
+            "in its attribute fitted."
+        )
+
+    def _tree(self, wanted):
+        tree = self.named_tree
+        if tree is None:
+            raise TypeError(self._no_tree(wanted))
+        return tree
+
+    def get_n_leaves(self) -> int:
+        """Number of leaves of the tree.
+
+        Returns
+        -------
+        int
+            At least 1.
+        """
+        return int(self._tree("number of leaves").nodes.n_leaves)
+
+    def get_depth(self) -> int:
+        """Depth of the tree: splits on the longest way from the root to a leaf.
+
+        Returns
+        -------
+        int
+            0 for a single leaf.
+        """
+        return int(self._tree("depth").nodes.depth)
+
+    def export_text(
+        self,
+        *,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence | None = None,
+        decimals: int | None = None,
+        max_depth: int | None = None,
+    ) -> str:
+        """The tree as indented text, in the columns and levels of the table.
+
+        Parameters
+        ----------
+        {names}
+        decimals : int or None, default=None
+            Digits after the point; None: as few as split float32 numbers alike.
+        max_depth : int or None, default=None
+            Splits deeper than this are cut short. None: none are.
+
+        Returns
+        -------
+        text : str
+            With the class of each leaf, its share and the number of training rows there.
+
+        Raises
+        ------
+        TypeError
+            If it is not one tree.
+        """
+        return self._tree("text").renamed(feature_names, class_names).text(decimals, max_depth)
+
+    def plot(
+        self,
+        *,
+        ax: Any = None,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence | None = None,
+        **kwargs: Any,
+    ) -> list:
+        """Draw the tree, in the columns and levels of the table.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None: a new figure in which the tree can be read.
+        {names}
+        **kwargs
+            Other parameters of `sklearn.tree.plot_tree`.
+
+        Returns
+        -------
+        annotations : list of matplotlib Annotation
+            A row goes to the left child where what is written in the box is true of it.
+
+        Raises
+        ------
+        TypeError
+            If it is not one tree.
+        """
+        tree = self._tree("plot").renamed(feature_names, class_names)
+        pyplot(self)
+        return tree.draw(ax, **kwargs)
+
+    def export(self, language: str = "rules", **options: Any) -> str:
+        """Write the tree as rules, SQL, C, Python or JSON.
+
+        Parameters
+        ----------
+        language : {"rules", "sql", "c", "python", "json"}, default="rules"
+            As for :func:`export_tree`.
+        **options
+            Further parameters of :func:`export_tree`.
+
+        Returns
+        -------
+        text : str
+            In the words of the table.
+
+        Raises
+        ------
+        TypeError
+            If it is not one tree.
+        """
+        return export_tree(self._tree(f"form in {language}"), language, **options)
+
+    # ------------------------------------------------------------------ beside the model
+
+    def _against(self):
+        if self.model is None:
+            raise ValueError(
+                f"{self.name!r} was kept without the model that it stands for. Compare them with "
+                "ensemble_simplify.verify(model, simplified) or agreement(model, simplified, X)."
+            )
+        return self.model
+
+    def verify(
+        self,
+        X: ArrayLike | None = None,
+        *,
+        max_changes: int | None = None,
+        domain: Domain | dict | None = None,
+        time_limit: float | None = None,
+    ) -> Verification:
+        """Prove that it answers as the model, or find a row on which it does not.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features) or None, default=None
+            Rows near which they are compared. None: where something is promised and proven, this
+            is proven again; otherwise every input counts.
+        max_changes : int or None, default=None
+            As for :func:`verify`. With `X` alone: 0, so that the rows themselves count.
+        domain : Domain, dict or None, default=None
+            Which inputs can occur; None: every finite one.
+        time_limit : float or None, default=None
+            Seconds after which the attempt ends undecided.
+
+        Returns
+        -------
+        Verification
+            True in a condition if they are proven to answer alike.
+        """
+        model = self._against()
+        inside = unwrap(self.fitted)
+        if self.is_proven and X is None and max_changes is None and domain is None:
+            if hasattr(inside, "verify"):
+                return inside.verify(time_limit=time_limit)
+        if X is not None:
+            X, max_changes = self._rows(X), 0 if max_changes is None else max_changes
+        return verify(
+            model, self, X=X, max_changes=max_changes, domain=domain, time_limit=time_limit
+        )
+
+    def agreement(self, X: ArrayLike, **options: Any) -> Agreement:
+        """How often it answers as the model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows, best those that neither has seen.
+        **options
+            Further parameters of :func:`agreement`.
+
+        Returns
+        -------
+        Agreement
+            With intervals.
+        """
+        return agreement(self._against(), self, self._rows(X), **options)
+
+    # ------------------------------------------------------------------ kept in files
+
+    def save(self, path: str | PathLike) -> None:
+        """Write it to a file, which :meth:`load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            If it ends in ".json", the tree alone is written, as text that :func:`import_tree`
+            reads, too. Otherwise all is written, with the model, by joblib.
+
+        Raises
+        ------
+        TypeError
+            If the path ends in ".json", and it is not one tree.
+        """
+        path = Path(path)
+        if path.suffix.lower() == ".json":
+            about = {key: getattr(self, key) for key in _ABOUT}
+            figures = {key: getattr(self, f"{key}_") for key in _FIGURES}
+            about |= {key: float(x) for key, x in figures.items() if math.isfinite(x)}
+            text = self.export("json")
+            head = f'{{\n"simplified": {json.dumps(about)},\n'
+            path.write_text(head + text.removeprefix("{\n"), encoding="utf-8")
+            return
+        with path.open("wb") as file:
+            file.write(b"%s %d %s\n" % (_MAGIC, _VERSION, _versions().encode()))
+            joblib.dump(self, file, compress=3)
+
+    @classmethod
+    def load(cls, path: str | PathLike) -> SimplifiedModel:
+        """Read what :meth:`save` wrote.
+
+        Load files that you trust only: but for ".json", a file can hold code, which is run.
+
+        Parameters
+        ----------
+        path : str or path
+            If it ends in ".json", a tree is read, without the model.
+
+        Returns
+        -------
+        SimplifiedModel
+            With the same answers.
+
+        Raises
+        ------
+        ValueError
+            If the file is no such file, or was written by a version that cannot be read.
+        """
+        path = Path(path)
+        if path.suffix.lower() == ".json":
+            return cls._of_json(path)
+        with path.open("rb") as file:
+            first = file.readline(200)
+            if not first.startswith(_MAGIC + b" ") or not first.endswith(b"\n"):
+                raise ValueError(
+                    f"{str(path)!r} is not a file that SimplifiedModel.save wrote. Give such a "
+                    "file, or one that ends in .json."
+                )
+            version, _, written = first.decode("ascii", "replace").split(" ", 1)[1].partition(" ")
+            here = _versions()
+            if version != str(_VERSION):
+                raise ValueError(
+                    f"{str(path)!r} has version {version} of the format; this package reads "
+                    f"version {_VERSION}. It was written by {written.strip()}; here is {here}."
+                )
+            try:
+                found = joblib.load(file)
+            except Exception as error:
+                raise ValueError(
+                    f"{str(path)!r} cannot be read ({type(error).__name__}: {error}). It was "
+                    f"written by {written.strip()}; here is {here}. Use the same versions, and "
+                    "import the modules that the model needs."
+                ) from error
+        if not isinstance(found, SimplifiedModel):
+            raise ValueError(f"{str(path)!r} holds a {name_of(found)}, no SimplifiedModel.")
+        return found
+
+    @classmethod
+    def _of_json(cls, path):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{str(path)!r} is not text ({error}).") from error
+        try:
+            tree = import_tree(text)
+        except ValueError as error:
+            raise ValueError(f"{str(path)!r} cannot be read: {error}") from error
+        about = json.loads(text).get("simplified", {})
+        kinds = {**dict.fromkeys(_FIGURES, float), **_ABOUT}
+        if not isinstance(about, dict) or any(
+            key not in kinds or not isinstance(value, kinds[key]) for key, value in about.items()
+        ):
+            raise ValueError(
+                f'{str(path)!r} has "simplified": {about!r}, which SimplifiedModel.save does not '
+                "write. Leave it out, or save again."
+            )
+        return cls(ReadTree(tree), model=None, **{"name": path.stem, **about})
+
+    # ------------------------------------------------------------------ shown
+
+    def _size(self):
+        tree = self.named_tree
+        if tree is None:
+            return f"a {name_of(unwrap(self.fitted))}"
+        n = tree.nodes.n_leaves
+        return "a tree of 1 leaf" if n == 1 else f"a tree of {n} leaves"
+
+    def _figures(self):
+        """What was measured, in words."""
+        show = percent if is_classifier(self) else "{:.3f}".format
+        words = []
+        if math.isfinite(self.agreement_):
+            kind = "agreement" if is_classifier(self) else "agreement (R²)"
+            words.append(f"{kind} {show(self.agreement_)}")
+            if math.isfinite(self.agreement_low_) and math.isfinite(self.agreement_high_):
+                low, high = show(self.agreement_low_), show(self.agreement_high_)
+                words[-1] += f" ({low.removesuffix(' %')} to {high})"
+        if math.isfinite(self.accuracy_):
+            kind = "accuracy" if is_classifier(self) else "R² of y"
+            words.append(f"{kind} {show(self.accuracy_)}")
+        return words
+
+    def __repr__(self, N_CHAR_MAX=700):
+        return f"SimplifiedModel({', '.join([f'{self.name}: {self._size()}', *self._figures()])})"
+
+    def _repr_html_(self):
+        told = [self._size(), *self._figures(), self.promise]
+        words = "; ".join(escape(one_line(text)) for text in told if text)
+        parts = [f"<p><b>{escape(one_line(self.title))}</b>: {words}</p>"]
+        tree = self.named_tree
+        if tree is not None:
+            parts.append(tree_html(tree, self.title))
+        return f"<div>{''.join(parts)}</div>"
+
+    def _repr_mimebundle_(self, **kwargs):
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+class ReadTree(HoldsTree, BaseEstimator):
+    """A tree that was read from text, on the table that the text describes.
+
+    Parameters
+    ----------
+    tree : DecisionTreeClassifier or DecisionTreeRegressor
+        What `import_tree` read.
+    """
+
+    def __init__(self, tree):
+        self.tree = tree
+        self.decision_tree_ = tree
+        self.n_features_in_ = tree.n_features_in_
+        if is_classifier(tree):
+            self.classes_ = tree.classes_
+        if hasattr(tree, "feature_names_in_"):
+            self.feature_names_in_ = tree.feature_names_in_
+        # missing values may be anywhere: the text says where each split sends them
+        self._may_miss = np.ones(tree.n_features_in_, dtype=bool)
+        self._table = vars(tree).get("_table")
+
+    def __sklearn_tags__(self):
+        tags = get_tags(self.tree)
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(self, X, y=None):
+        """Do nothing: it is fitted."""
+        return self
+
+    @available_if(is_classifier)
+    def predict_proba(self, X):
+        """Predict probabilities of the classes."""
+        return self.tree.predict_proba(fitted_rows(self, X), check_input=False)
+
+
+def _are_strings(names):
+    return all(isinstance(name, str) for name in names)
+
+
+def _and_more(names):
+    return f" and {len(names) - 1} more" if len(names) > 1 else ""
+
+
+def _versions():
+    package = __name__.partition(".")[0]
+    own = sys.modules[package].__version__
+    return f"{package} {own}, scikit-learn {sklearn.__version__}, numpy {np.__version__}"

@@ -1,0 +1,89 @@
+"""Estimators of numbers on tables: scikit-learn's own tree, and a step that makes numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
+
+from ensemble_simplify.base import HoldsTree, fitted_rows
+from ensemble_simplify.reading import Table
+
+
+class TableTree(HoldsTree, BaseEstimator):
+    """scikit-learn's own tree, fitted to a table by the codes of its levels.
+
+    Parameters
+    ----------
+    classifier : bool, default=True
+        Whether it predicts classes.
+    max_leaf_nodes : int or None, default=None
+        As of scikit-learn's trees.
+    random_state : int, RandomState instance or None, default=None
+        As of scikit-learn's trees.
+    """
+
+    def __init__(self, classifier=True, *, max_leaf_nodes=None, random_state=None):
+        self.classifier = classifier
+        self.max_leaf_nodes = max_leaf_nodes
+        self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        if self.classifier:
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        else:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        return tags
+
+    def fit(self, X, y):
+        """Number the levels of the table, and fit the tree."""
+        self._table = Table.of_rows(X)
+        numbers = self._table.read(X)
+        self.n_features_in_ = len(self._table)
+        if self._table.names is not None:
+            self.feature_names_in_ = np.asarray(self._table.names, dtype=object)
+        kind = DecisionTreeClassifier if self.classifier else DecisionTreeRegressor
+        tree = kind(max_leaf_nodes=self.max_leaf_nodes, random_state=self.random_state)
+        self.decision_tree_ = tree.fit(numbers, y)
+        if self.classifier:
+            self.classes_ = tree.classes_
+        return self
+
+    def predict(self, X):
+        """Predict with the tree; whatever is missing goes where its splits send it."""
+        X = fitted_rows(self, X, any_missing=True)
+        return self.decision_tree_.predict(X, check_input=False)
+
+    @available_if(lambda self: self.classifier)
+    def predict_proba(self, X):
+        """Predict the probabilities of the classes."""
+        X = fitted_rows(self, X, any_missing=True)
+        return self.decision_tree_.predict_proba(X, check_input=False)
+
+
+class TableCodes(TransformerMixin, BaseEstimator):
+    """Number the levels of columns of text; what is missing stays so.
+
+    Parameters
+    ----------
+    table : Table
+        The columns.
+    """
+
+    def __init__(self, table=None):
+        self.table = table
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def fit(self, X, y=None):
+        """Do nothing: the levels are known."""
+        return self
+
+    def transform(self, X):
+        """Numbers for a table; a frame stays a frame."""
+        return self.table.encode(X)

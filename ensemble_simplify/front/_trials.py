@@ -1,0 +1,229 @@
+"""Trying one method: on all rows, and without each fold, to see what it says of rows left out."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from ensemble_simplify.base import safe_indexing
+from ensemble_simplify.front._choice import choose_size
+from ensemble_simplify.front._inputs import short
+from ensemble_simplify.front._judged import Candidate, agreement_of, figures
+from ensemble_simplify.front._methods import METHODS, MethodResult, NotTried
+
+# A method that would get fewer seconds is not begun.
+LEAST_SECONDS = 0.05
+# Not even in time-limited calls is their turn left out.
+ALWAYS = ("plain_tree", "plain_tree_on_y")
+# Its sizes are looked at, and it is recommended unless another tree is better.
+FAVOURITE = "representer"
+
+
+@dataclass(eq=False)
+class Trial:
+    """What came of a method: a result that was measured, or the reason why there is none."""
+
+    name: str
+    result: MethodResult | None = None
+    candidate: Candidate | None = None
+    seconds: float = 0.0
+    note: str = ""
+    was_tried: bool = True
+
+
+def try_method(name, task, seconds, attempt=None):
+    """Trials of one method, one for each result; one without a result if it found none.
+
+    Whatever it raises is told by a line: the other methods go on. `attempt` stands for `judged`.
+    """
+    begin = time.monotonic()
+    if name not in ALWAYS and seconds is not None and seconds < LEAST_SECONDS:
+        return [Trial(name, note="time_limit was used up", was_tried=False)]
+    told = []
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = (attempt or judged)(name, task, seconds)
+    except NotTried as reason:
+        return [Trial(name, seconds=time.monotonic() - begin, note=str(reason), was_tried=False)]
+    except Exception as error:  # a method must not end the call, whatever a model makes it raise
+        what = f"{type(error).__name__}: {short(error)}"
+        return [Trial(name, seconds=time.monotonic() - begin, note=what)]
+    seconds = time.monotonic() - begin
+    said = [str(w.message) for w in told if issubclass(w.category, UserWarning)]
+    note = short(said[0]) if said else ""
+    return [
+        Trial(result.name, result, candidate, seconds, result.note or note)
+        for result, candidate in found
+    ]
+
+
+def judged(name, task, seconds):
+    """Results of a method on all rows, with what they say of rows that they have not seen."""
+    method = METHODS[name]
+    if method.judged == "never":
+        rows = np.flatnonzero(task.fold_of >= 0)
+        found = method.attempt(task, seconds)
+        return [(result, _candidate(task, result, [(rows, result)])) for result in found]
+    if method.judged == "once":
+        rows = np.flatnonzero(task.fold_of == 0)
+        found = method.attempt(task.without(0), seconds)
+        return [(result, _candidate(task, result, [(rows, result)])) for result in found]
+    share = None if seconds is None else seconds / (task.n_folds + 1)
+    parts = []
+    for fold in range(task.n_folds):
+        (result,) = method.attempt(task.without(fold), share)
+        parts.append((np.flatnonzero(task.fold_of == fold), result))
+    (result,) = method.attempt(task, share)
+    return [(result, _candidate(task, result, parts))]
+
+
+def representers(sizes):
+    """A stand-in for `judged` that gives representer trees of several sizes, grown at once."""
+
+    def attempt(name, task, seconds):
+        (largest,) = METHODS[name].attempt(task, seconds)
+        fitted, rows = largest.fitted, np.flatnonzero(task.fold_of >= 0)
+        folds, found = fitted.folds_, []
+        for size in sizes:
+            of_size = fitted.at(n_leaves=size)
+            n_leaves = int(of_size.get_n_leaves())
+            result = largest._replace(fitted=of_size, size=(n_leaves, 1))
+            (place,) = np.flatnonzero(folds.n_leaves == size)
+            answers = folds.answers[place, rows]
+            found.append((result, _made(task, result, size, answers, np.ones(len(rows), bool))))
+        return found
+
+    return attempt
+
+
+def _candidate(task, result, parts):
+    """What results say of rows that they have not seen, each of its own part of the rows."""
+    rows = np.flatnonzero(task.fold_of >= 0)
+    seen = np.concatenate([part for part, _ in parts])
+    said = [
+        np.asarray(each.fitted.predict(safe_indexing(task.X, part))).reshape(len(part))
+        for part, each in parts
+    ]
+    others = np.setdiff1d(rows, seen)
+    # a type for the labels of all, whatever comes first
+    predicted = np.concatenate([*said, task.answers[others]])
+    predicted = predicted[np.argsort(np.concatenate([seen, others]), kind="stable")]
+    return _made(task, result, task.max_leaves, predicted, np.isin(rows, seen))
+
+
+def _made(task, result, size, predicted, measured):
+    n_leaves, n_trees = result.size
+    is_tree = n_trees == 1 and hasattr(result.fitted, "decision_tree_")
+    return Candidate(
+        name=result.name,
+        n_leaves=n_leaves,
+        size=size,
+        is_tree=is_tree,
+        may_win=is_tree and result.name != "plain_tree_on_y",
+        is_proven=result.is_proven,
+        predicted=predicted,
+        measured=measured,
+    )
+
+
+class Search:
+    """All trials for one model: first over sizes, then of the other methods at the best size.
+
+    Parameters
+    ----------
+    task : Task
+        With the largest size.
+    judged : Judged
+        The answers to the rows that are left out.
+    names : list of str
+        Methods in the order of their turns.
+    is_auto : bool
+        Whether methods that cost much may be left out.
+    deadline : float
+        On the monotonic clock.
+    """
+
+    def __init__(self, task, judged, names, is_auto, deadline):
+        self.task, self.judged, self.deadline = task, judged, deadline
+        self.left_out = {}
+        for name in names:
+            if lacking := METHODS[name].lacks(task, asked_for=not is_auto):
+                self.left_out[name] = lacking
+        self._names = [name for name in names if name not in self.left_out]
+        self._left = sum(METHODS[name].share for name in self._names)
+        self.by_size = {}  # trials of the favourite
+        self._plain = {}  # trials of the plain tree
+
+    def over_sizes(self, sizes, progress):
+        """The curve of agreement over sizes; the task gets the size that is best."""
+        task = self.task.of_size(sizes[-1])
+        for size in sizes:
+            (self._plain[size],) = try_method("plain_tree", task.of_size(size), None)
+        progress.end(["plain_tree"])
+        found = {size: trial for size, trial in self._plain.items() if trial.result is not None}
+        if FAVOURITE in self._names:
+            progress.begin(FAVOURITE)
+            trials = try_method(FAVOURITE, task, self._seconds(FAVOURITE), representers(sizes))
+            if trials[0].result is None:
+                self._failed = trials[0]
+            else:
+                self.by_size = dict(zip(sizes, trials, strict=True))
+                found = self.by_size
+            progress.end([self._line(trial) for trial in trials])
+        best = sizes[0]
+        if found:
+            best = choose_size([trial.candidate for trial in found.values()], self.judged).size
+        self.task = self.task.of_size(best)
+        return [self._point(size, size == best) for size in sizes if size in found]
+
+    def _point(self, size, is_best):
+        """What is known of a size."""
+        trial = self.by_size.get(size, self._plain[size])
+        point, plain = figures(trial.candidate, self.judged), self._plain[size].candidate
+        return Bunch(
+            n_leaves=size,
+            leaves=trial.candidate.n_leaves,
+            plain_agreement=np.nan if plain is None else agreement_of(plain, self.judged),
+            is_best=is_best,
+            **{
+                name: point.get(name, np.nan)
+                for name in ("agreement", "agreement_low", "agreement_high", "accuracy")
+            },
+        )
+
+    def others(self, progress):
+        """Trials of all methods at the size of the task."""
+        trials = []
+        for name in self._names:
+            if name == "plain_tree":
+                found = [self._plain[self.task.max_leaves]]
+            elif name == FAVOURITE:
+                found = [self.by_size.get(self.task.max_leaves) or self._failed]
+            else:
+                progress.begin(name)
+                found = try_method(name, self.task, self._seconds(name))
+                progress.end([self._line(trial) for trial in found])
+            trials += found
+        return trials
+
+    def _seconds(self, name):
+        """What a method may take of the time that is left; None: no limit."""
+        share = METHODS[name].share
+        left, self._left = self._left, self._left - share
+        if self.deadline == np.inf or not share:
+            return None
+        seconds = max(self.deadline - time.monotonic(), 0.0) * share / max(left, 1.0)
+        return float(f"{seconds:.3g}")
+
+    def _line(self, trial):
+        if trial.result is None:
+            return f"{trial.name}: {trial.note}"
+        leaves, trees = trial.result.size
+        size = f"{leaves} leaves" if trees == 1 else f"{trees} trees"
+        agreement = agreement_of(trial.candidate, self.judged)
+        return f"{trial.name}: {size}, agreement {agreement:.3f}, {trial.seconds:.1f} s"

@@ -1,0 +1,102 @@
+"""Out-of-bag answers: what the trees of a forest say to the training rows that they did not see.
+
+A forest knows its training rows by heart: its own answers to them are close to y, and better than
+those to new rows. The trees that were grown without a row tell what it would answer to a new one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from ensemble_simplify.reading.forest import tree_estimators
+from ensemble_simplify.reading.model import Model
+from ensemble_simplify.reading.sklearn import readable
+
+# Rows times trees that are sent through the trees at once.
+_BATCH = 1 << 22
+
+
+def out_of_bag(model, X):
+    """The out-of-bag answers of a fitted model to the rows that it was fitted on.
+
+    They are the means of the trees that were grown without the row: of a random forest, extra trees
+    with ``bootstrap=True``, or bagging of trees, also at the end of a pipeline. That `X` holds the
+    training rows, in their order, is not taken on trust: in every tree, the rows of its sample have
+    to fill every leaf with just as many rows as it was grown on.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : array or frame, shape (n_rows, n_features)
+        Rows, in the form in which the model takes them.
+
+    Returns
+    -------
+    (answers, has_vote) or None
+        `answers`, of shape (n_rows,), are classes or values; `has_vote` is a mask of the rows that
+        some tree was grown without, and the answers to other rows are the model's own. None if the
+        model is another, or was not fitted on these rows in this order.
+    """
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    last, steps = readable(model), []
+    while isinstance(last, Pipeline):
+        steps.append(last[:-1])
+        last = readable(last.steps[-1][1])
+    n_rows = X.shape[0]
+    if not hasattr(type(last), "estimators_samples_") or getattr(last, "_n_samples", -1) != n_rows:
+        return None
+    try:
+        forest = Model.of(last).forest
+        trees = [tree.tree_ for tree, _ in tree_estimators(last)]
+    except (TypeError, ValueError):  # no forest that can be read: there are others
+        return None
+    held_out = out_of_sample(last, n_rows)
+    if not forest.vote.averages_trees or not held_out.any():
+        return None
+    for step in steps:
+        X = step.transform(X)
+    grown_on = np.concatenate([tree.n_node_samples for tree in trees])
+    n_held, n_in_leaf = held_out.sum(axis=0), np.zeros(forest.n_nodes, dtype=np.int64)
+    # a row that all trees saw gets the answer of them all
+    counted = held_out | (n_held == 0)
+    total = np.zeros((n_rows, forest.n_scores))
+    size = max(1, _BATCH // forest.n_trees)
+    for begin in range(0, n_rows, size):
+        part = slice(begin, begin + size)
+        leaves = forest.apply(_dense(X, part)).T
+        n_in_leaf += np.bincount(leaves[~held_out[:, part]], minlength=forest.n_nodes)
+        if (n_in_leaf > grown_on).any():
+            return None
+        for leaf, counts in zip(leaves, counted[:, part], strict=True):
+            total[part] += np.where(counts[:, None], forest.value[leaf], 0.0)
+    at_leaves = forest.left < 0
+    if not np.array_equal(n_in_leaf[at_leaves], grown_on[at_leaves]):
+        return None
+    mean = total / counted.sum(axis=0)[:, None]
+    answers = mean[:, 0] if forest.classes is None else forest.classes[mean.argmax(axis=1)]
+    return answers, n_held > 0
+
+
+def out_of_sample(ensemble, n_rows):
+    """Mask, of shape (n_trees, n_rows), of the rows that are not in the sample of each tree.
+
+    `ensemble` is a fitted forest or bagging. ValueError if a sample has a row beyond `n_rows`.
+    """
+    samples = ensemble.estimators_samples_
+    out = np.ones((len(samples), n_rows), dtype=bool)
+    for t, rows in enumerate(samples):
+        if rows.max() >= n_rows:
+            raise ValueError(
+                f"There are {n_rows} rows, but tree {t} was grown on row {rows.max()}. Give the "
+                "rows that the ensemble was fitted on."
+            )
+        out[t, rows] = False
+    return out
+
+
+def _dense(X, part):
+    """Some rows as an array: encoders of text make sparse ones."""
+    rows = X.iloc[part] if hasattr(X, "iloc") else X[part]
+    return rows.toarray() if sparse.issparse(rows) else rows

@@ -1,0 +1,122 @@
+"""Trees of several sizes grown without a fold of the rows, and the choice of a law by them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ensemble_simplify.representer._fidelity import agreement
+from ensemble_simplify.representer._grower import Sample, grow_tree
+
+# The smallest tree that folds are asked about.
+_SMALLEST = 4
+
+# Rows that the tree of a fold is grown on, at most; and so many where a law is chosen.
+_MOST_GROWN, _MOST_TRIED = 24_000, 8_000
+
+# Synthetic rows of each law, where one is chosen.
+_TRIED = 6_000
+
+# Folds where nobody says how many.
+N_FOLDS = 5
+
+# Another law than the first must agree better by so many standard errors of the difference.
+_CLEARLY = 0.5
+
+# The laws that `sampler="auto"` chooses from, the default first.
+LAWS = {
+    "copula": {"sampler": "copula", "smearing": 0.25, "keep_rows": 0.5},
+    "neighbors": {"sampler": "neighbors", "smearing": 0.25, "keep_rows": 0.5},
+    "heavy_copula": {"sampler": "copula", "smearing": 0.5, "keep_rows": 0.25},
+}
+
+
+def sizes(max_leaf_nodes, n_classes):
+    """Sizes of trees to ask about: powers of two, and the largest; none below the classes."""
+    found = []
+    size = _SMALLEST
+    while size < max_leaf_nodes:
+        if size >= n_classes:
+            found.append(size)
+        size *= 2
+    return np.array([*found, max_leaf_nodes])
+
+
+def draw_folds(answers, n_folds, random):
+    """A fold for each row, at random; rows with equal or similar answers are in all folds."""
+    key = answers.argmax(axis=1) if answers.shape[1] > 1 else answers[:, 0]
+    order = random.permutation(len(key))
+    order = order[np.argsort(key[order], kind="stable")]
+    fold_of = np.empty(len(key), dtype=np.intp)
+    for begin in range(0, len(key), n_folds):
+        block = order[begin : begin + n_folds]
+        fold_of[block] = random.permutation(n_folds)[: block.size]
+    return fold_of
+
+
+def unseen_answers(sample, X, fold_of, n_leaves, target, *, most=_MOST_GROWN, **limits):
+    """Answers of trees of some sizes to rows X, each grown without the row's fold.
+
+    Rows of no fold have zeros. The array has shape (n_sizes, n_rows, n_outputs).
+    """
+    found = np.zeros((len(n_leaves), len(X), sample.n_outputs))
+    largest = int(max(n_leaves))
+    for fold in np.unique(fold_of[fold_of >= 0]):
+        rows = sample.rows(without=fold, most=most)
+        tree = grow_tree(rows, target, max_leaf_nodes=largest, **limits)
+        places = np.flatnonzero(fold_of == fold)
+        nodes, prunings = tree.leaves(X[places]), tree.prunings(largest)
+        for k, n in enumerate(n_leaves):
+            found[k, places] = tree.mean[tree.ends(prunings.best(n))[nodes]]
+    return found
+
+
+def unseen_agreement(found, rows, predictor):
+    """How well answers to rows that trees did not see agree with those known; one a size."""
+    judged = rows.fold >= 0
+    truth = predictor.decode(rows.answers[judged])
+    return np.array(
+        [
+            agreement(
+                truth, predictor.decode(answers[judged]), predictor.target, rows.weight[judged]
+            )
+            for answers in found
+        ]
+    )
+
+
+def choose_law(laws, rows, base_of, predictor, n_leaves, *, seeds, **limits):
+    """The law whose small trees agree best with what is known of rows that they did not see.
+
+    The first law wins unless another one is better beyond the noise, over all sizes together.
+    Returns its name, and the agreement of each law's trees, by name.
+    """
+    scores, found = {}, {}
+    judged = rows.fold >= 0
+    for name, law in laws.items():
+        sample = Sample(law, predictor, rows, base_of[name], _TRIED, seeds[0])
+        answers = unseen_answers(
+            sample, rows.X, rows.fold, n_leaves, predictor.target,
+            most=_MOST_TRIED, seed=seeds[1], **limits,
+        )  # fmt: skip
+        found[name] = unseen_agreement(answers, rows, predictor)
+        scores[name] = _score(answers[:, judged], rows.answers[judged], predictor.target)
+    first, *others = laws
+    best, lead = first, 0.0
+    for name in others:
+        gain = scores[name] - scores[first]
+        mean, error = _mean_and_error(gain, rows.weight[judged])
+        if mean > max(lead, _CLEARLY * error):
+            best, lead = name, mean
+    return best, found
+
+
+def _score(answers, truth, target):
+    """What each row tells of trees of all sizes together: equal labels, or squared errors."""
+    if target == "value":
+        return -np.square(answers - truth).sum(axis=2).mean(axis=0)
+    return (answers.argmax(axis=2) == truth.argmax(axis=1)).mean(axis=0)
+
+
+def _mean_and_error(gain, weight):
+    mean = np.average(gain, weights=weight)
+    return mean, np.sqrt(np.square(weight * (gain - mean)).sum()) / weight.sum()

@@ -1,0 +1,213 @@
+"""Which size and which tree is recommended, by what they say on the rows that judge."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score, f1_score, mean_absolute_error
+
+from ensemble_simplify.front._choice import choose, choose_size, corrected_agreement
+from ensemble_simplify.front._judged import Candidate, Judged, agreement_of, figures
+
+
+def tree(name, answers, wrong, n_leaves=8, **options):
+    """A candidate that differs from the answers in the rows named."""
+    predicted = np.array(answers)
+    predicted[wrong] = (predicted[wrong] + 1) % 2
+    return Candidate(name, n_leaves, predicted, **options)
+
+
+@pytest.fixture
+def even():
+    return Judged(np.arange(400) % 2)
+
+
+def test_the_favourite_stays_where_others_are_not_clearly_better(even):
+    favourite = tree("representer", even.answers, np.arange(40))
+    # better in 40 rows and worse in 38: two more, with a standard error of nine
+    other = tree("other", even.answers, np.arange(40, 78))
+    assert choose([other, favourite], even).best == "representer"
+    better = tree("other", even.answers, np.arange(40, 65))
+    chosen = choose([favourite, better], even)
+    assert chosen.best == "other"
+    assert "standard error" in chosen.reason
+
+
+def test_what_may_not_win_does_not(even):
+    favourite = tree("representer", even.answers, np.arange(40))
+    perfect = {"predicted": even.answers, "n_leaves": 4}
+    for options in ({"may_win": False}, {"is_tree": False}):
+        shown = Candidate("other", **perfect, **options)
+        assert choose([favourite, shown], even).best == "representer"
+    large = Candidate("other", 9, even.answers)
+    assert choose([favourite, large], even, max_leaves=8).best == "representer"
+    assert choose([favourite, large], even).best == "other"
+
+
+def test_no_tree_is_no_choice(even):
+    large = Candidate("representer", 9, even.answers)
+    chosen = choose([large], even, max_leaves=8)
+    assert chosen.best is None
+    assert "at most 8 leaves" in chosen.reason
+
+
+def test_a_proven_tree_wins_and_the_smallest_of_them():
+    judged = Judged(np.arange(40) % 2)
+    trees = [
+        tree("representer", judged.answers, []),
+        Candidate("large", 8, judged.answers, is_proven=True),
+        Candidate("small", 7, judged.answers, is_proven=True),
+    ]
+    assert choose(trees, judged, max_leaves=8).best == "small"
+
+
+def test_a_smaller_tree_wins_if_it_is_as_good_in_each_class(even):
+    favourite = tree("representer", even.answers, np.arange(40))
+    small = tree("small", even.answers, np.arange(40, 80), n_leaves=5)
+    chosen = choose([favourite, small], even)
+    assert (chosen.best, chosen.better) == ("small", "representer")
+    # as good overall, but worse by one row in a class
+    uneven = tree("small", even.answers, [*range(40, 78), 80, 82], n_leaves=5)
+    assert choose([favourite, uneven], even).best == "representer"
+
+
+def test_rows_that_were_not_measured_do_not_count(even):
+    favourite = tree("representer", even.answers, np.arange(40))
+    measured = np.arange(400) >= 200
+    # wrong only where it was not measured; the favourite is right wherever this one was
+    other = tree("other", even.answers, np.arange(100), measured=measured)
+    assert choose([favourite, other], even).best == "representer"
+    assert agreement_of(other, even) == 1.0
+    nowhere = tree("nowhere", even.answers, [], 4, measured=np.zeros(400, dtype=bool))
+    assert choose([favourite, nowhere], even).best == "representer"
+
+
+def test_regression_has_the_same_favourite():
+    rng = np.random.default_rng(0)
+    answers = rng.normal(size=300)
+    judged = Judged(answers, is_classifier=False)
+    noise = rng.normal(size=(3, 300))
+    trees = [
+        Candidate("plain_tree", 8, answers + 0.50 * noise[0]),
+        Candidate("representer", 8, answers + 0.50 * noise[1]),
+        Candidate("other", 8, answers + 0.30 * noise[2]),
+    ]
+    assert choose(trees[:2], judged).best == "representer"
+    assert choose(trees, judged).best == "other"
+
+
+def curve(answers, n_wrong):
+    return [
+        tree("representer", answers, np.arange(n), size, size=size) for size, n in n_wrong.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("n_wrong", "knee"),
+    [
+        ({4: 800, 8: 400, 16: 380, 32: 370}, 8),
+        ({4: 1200, 8: 800, 16: 400, 32: 0}, 32),
+        ({4: 400, 8: 390, 16: 380, 32: 370}, 4),
+        ({4: 400, 8: 500, 16: 390, 32: 395}, 4),
+        ({4: 400}, 4),
+    ],
+)
+def test_the_knee_is_where_more_leaves_bring_little(n_wrong, knee):
+    answers = np.arange(4000) % 2
+    trees = curve(answers, n_wrong)
+    assert choose_size(trees[::-1], Judged(answers)).size == knee
+
+
+def test_corrected_agreement_has_no_part_of_the_luck_of_the_best():
+    rng = np.random.default_rng(0)
+    plain, corrected = [], []
+    for _ in range(150):
+        answers = rng.integers(2, size=80)
+        judged = Judged(answers)
+        trees = [tree(name, answers, rng.random(80) > 0.85) for name in ["representer", *"abcdefg"]]
+        best = next(t for t in trees if t.name == choose(trees, judged).best)
+        plain.append(agreement_of(best, judged))
+        corrected.append(corrected_agreement(trees, judged, random_state=0))
+    error = np.std(corrected) / np.sqrt(len(corrected))
+    assert np.mean(plain) > 0.85 + 4 * error
+    assert abs(np.mean(corrected) - 0.85) < 3 * error
+
+
+def test_corrected_agreement_of_the_only_candidate_is_its_agreement(even):
+    favourite = tree("representer", even.answers, np.arange(40))
+    assert corrected_agreement([favourite], even, random_state=0) == 0.9
+
+
+def test_figures_are_those_of_scikit_learn():
+    rng = np.random.default_rng(1)
+    answers, y, predicted = rng.integers(3, size=(3, 200))
+    measured = rng.random(200) < 0.7
+    found = figures(Candidate("a", 4, predicted, measured), Judged(answers, y))
+    kept = predicted[measured]
+    assert found["agreement"] == pytest.approx(np.mean(kept == answers[measured]))
+    assert found["agreement_low"] < found["agreement"] < found["agreement_high"]
+    assert found["accuracy"] == pytest.approx(np.mean(kept == y[measured]))
+    assert found["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(y[measured], kept))
+    assert found["class_agreement"][2] == pytest.approx(np.mean(kept[answers[measured] == 2] == 2))
+
+
+def test_class_weight_weights_the_agreement():
+    answers = np.repeat(["no", "yes"], [90, 10])
+    majority = Candidate("a", 4, np.repeat(["no"], 100))
+    assert agreement_of(majority, Judged(answers)) == 0.9
+    assert agreement_of(majority, Judged(answers, class_weight="balanced")) == pytest.approx(0.5)
+    assert agreement_of(majority, Judged(answers, class_weight={"yes": 3})) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("scoring", ["balanced_accuracy", "recall", "f1", f1_score])
+def test_scoring_decides(scoring):
+    rng = np.random.default_rng(0)
+    answers = np.array(["late", "on time"])[(rng.random(2000) < 0.9).astype(int)]
+    if callable(scoring):
+        answers = (answers == "late").astype(int)
+    rare = np.unique(answers)[np.argmin(np.unique(answers, return_counts=True)[1])]
+    often = np.unique(answers)[np.argmax(np.unique(answers, return_counts=True)[1])]
+    late = answers == rare
+    favourite = Candidate("representer", 8, np.where(late & (rng.random(2000) < 0.2), rare, often))
+    # finds most of the rare, and is wrong about many of the others
+    finds = np.where(late, rng.random(2000) < 0.9, rng.random(2000) < 0.1)
+    other = Candidate("other", 8, np.where(finds, rare, often))
+    assert choose([favourite, other], Judged(answers)).best == "representer"
+    assert choose([favourite, other], Judged(answers, scoring=scoring)).best == "other"
+
+
+def test_scoring_of_values():
+    rng = np.random.default_rng(0)
+    answers = rng.normal(size=500)
+    near = Candidate("near", 8, answers + 0.1 * rng.normal(size=500))
+    far = answers.copy()
+    far[0] += 100.0  # ruins squares, not the mean of distances
+    trees = [Candidate("representer", 8, answers + 1.0 * rng.normal(size=500)), near]
+    few = Candidate("one", 8, far)
+    for scoring in ("neg_mean_absolute_error", lambda a, p: -mean_absolute_error(a, p)):
+        judged = Judged(answers, is_classifier=False, scoring=scoring)
+        assert choose(trees, judged).best == "near"
+        assert choose_size([trees[0], few], judged) is few or choose([*trees, few], judged)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"scoring": "nonsense"}, "get_scorer_names"),
+        ({"scoring": "roc_auc"}, "not of probabilities"),
+        ({"scoring": "f1"}, '"f1_macro"'),
+        ({"scoring": lambda a, p: "text"}, "returns a number"),
+        ({"scoring": lambda a, p: np.nan}, "finite"),
+        ({"class_weight": {"x": 2.0}}, "names no label"),
+        ({"class_weight": {0: -1.0}}, "from 0 upwards"),
+        ({"class_weight": "balanced", "scoring": "accuracy"}, "cannot both"),
+        ({"class_weight": "balanced", "is_classifier": False}, "for classifiers"),
+    ],
+)
+def test_wrong_scores_and_weights_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        Judged(np.arange(30) % 3, **options)
+
+
+@pytest.mark.parametrize("options", [{"scoring": 3}, {"class_weight": "even"}])
+def test_scores_and_weights_of_other_kinds_are_refused(options):
+    with pytest.raises(TypeError, match="neither"):
+        Judged(np.arange(30) % 3, **options)
