@@ -334,8 +334,8 @@ def asked(model, X, **params):
 
 def reported(outcome):
     """Agreement of the recommended tree as reported, and the ends of its interval, x 100."""
-    row = next(row for row in outcome.table if row.name == outcome.best)
-    return 100 * np.array([row.agreement, row.agreement_low, row.agreement_high])
+    verdict = outcome.verdict
+    return 100 * np.array([verdict.agreement, verdict.agreement_low, verdict.agreement_high])
 
 
 def method_faults(outcome):
