@@ -7,8 +7,6 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.tree import BaseDecisionTree
 
 from ensemble_simplify.writing import one_line, percent
 
@@ -47,15 +45,6 @@ class DrawnNode:
         if self.n_hidden or self.shares is None:
             return rows
         return f"{percent(float(self.shares.max()), digits=0, brief=True)} of {rows}"
-
-
-def tree_of(fitted):
-    """The scikit-learn tree in what a method found; None if it is none."""
-    if isinstance(fitted, Pipeline):
-        fitted = fitted[-1]
-    if isinstance(fitted, BaseDecisionTree):
-        return fitted
-    return getattr(fitted, "decision_tree_", None)
 
 
 def in_words(tree, most=MOST_DRAWN):

@@ -6,7 +6,6 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -24,7 +23,14 @@ from sklearn.utils.metaestimators import available_if
 from ensemble_simplify.base import HoldsTree, SharesDocs, fitted_rows, pyplot
 from ensemble_simplify.front._page import tree_html
 from ensemble_simplify.grid import Domain
-from ensemble_simplify.proof import Agreement, Verification, agreement, verify
+from ensemble_simplify.proof import (
+    Agreement,
+    Differences,
+    Verification,
+    agreement,
+    differences,
+    verify,
+)
 from ensemble_simplify.reading import Table, name_of, readable, unwrap
 from ensemble_simplify.writing import NamedTree, export_tree, import_tree, one_line, percent
 
@@ -509,6 +515,23 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         """
         return agreement(self._against(), self, self._rows(X), **options)
 
+    def differences(self, X: ArrayLike, **options: Any) -> Differences:
+        """Where it differs from the model, as rules in the columns of the table.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows on which both are asked.
+        **options
+            Further parameters of :func:`differences`.
+
+        Returns
+        -------
+        Differences
+            The model is ``model_a``, this one ``model_b``.
+        """
+        return differences(self._against(), self, self._rows(X), **options)
+
     # ------------------------------------------------------------------ kept in files
 
     def save(self, path: str | PathLike) -> None:
@@ -638,12 +661,8 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
 
     def _repr_html_(self):
         told = [self._size(), *self._figures(), self.promise]
-        words = "; ".join(escape(one_line(text)) for text in told if text)
-        parts = [f"<p><b>{escape(one_line(self.title))}</b>: {words}</p>"]
-        tree = self.named_tree
-        if tree is not None:
-            parts.append(tree_html(tree, self.title))
-        return f"<div>{''.join(parts)}</div>"
+        about = "; ".join(one_line(text) for text in told if text)
+        return tree_html(self.named_tree, one_line(self.title), about)
 
     def _repr_mimebundle_(self, **kwargs):
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
@@ -683,6 +702,12 @@ class ReadTree(HoldsTree, BaseEstimator):
     def predict_proba(self, X):
         """Predict probabilities of the classes."""
         return self.tree.predict_proba(fitted_rows(self, X), check_input=False)
+
+
+def is_saved(path):
+    """Whether :meth:`SimplifiedModel.save` wrote a file, but for ".json"."""
+    with Path(path).open("rb") as file:
+        return file.read(len(_MAGIC) + 1) == _MAGIC + b" "
 
 
 def _are_strings(names):

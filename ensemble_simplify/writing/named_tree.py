@@ -121,6 +121,9 @@ class NamedTree:
         n_features = int(tree.n_features_in_)
         may_miss = getattr(outer, "_may_miss", None)
         told = np.full(n_features, seen) if may_miss is None else np.array(may_miss)
+        gaps = getattr(vars(outer).get("_table"), "gaps", None)
+        if gaps is not None:
+            told = gaps.seen.copy()
         told[nodes.feature[(nodes.left >= 0) & np.isinf(threshold)]] = True
         own = cls(
             nodes=TreeNodes(nodes.left, nodes.right, nodes.feature, threshold),
