@@ -536,7 +536,7 @@ def test_rare_class_is_not_lost():
 def test_what_a_method_raises_is_a_line(classified, monkeypatch, error, tried, note):
     model, X, y = classified
 
-    def fail(task, seconds, **options):
+    def fail(task, seconds):
         raise error
 
     for name in ("representer", "cultivated", "born_again"):
