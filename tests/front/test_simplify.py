@@ -627,6 +627,14 @@ def test_wrong_input_is_refused(classified, change, error, text):
         simplify(**{"model": model, "X": X, "y": y, **change})
 
 
+def test_native_boosters_are_refused_with_the_remedy():
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y = load_iris(return_X_y=True)
+    booster = lightgbm.train({"verbose": -1}, lightgbm.Dataset(X, y), 2)
+    with pytest.raises(TypeError, match="Give the LGBMClassifier or LGBMRegressor"):
+        simplify(booster, X)
+
+
 def test_more_outputs_are_refused():
     X, y = make_regression(50, 3, n_targets=2, random_state=0)
     model = MultiOutputRegressor(SVR()).fit(X, y)
