@@ -121,7 +121,11 @@ def test_there_is_no_circle():
         ("born_again._estimator", ".py", "from ensemble_simplify.genesim._display import X"),
         ("born_again._estimator", ".py", "from ensemble_simplify.grid.axes import Axes"),
         ("born_again._estimator", ".py", "from ensemble_simplify.front import simplify"),
-        ("born_again._estimator", ".py", "from ensemble_simplify.front._table_tree import TableTree"),
+        (
+            "born_again._estimator",
+            ".py",
+            "from ensemble_simplify.front._table_tree import TableTree",
+        ),
         ("born_again._x", ".py", "def f():\n    import ensemble_simplify.genesim._display"),
         ("genesim._display", ".py", "from ensemble_simplify import representer"),
         ("genesim._display", ".py", "from ensemble_simplify import BornAgainClassifier"),
