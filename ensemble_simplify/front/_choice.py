@@ -14,6 +14,11 @@ from ensemble_simplify.writing import percent
 # from the best constant answer to the model's, in a coefficient of determination or another score.
 POINT = 0.01
 PART = 0.02
+# Standard errors by which another tree must lead the favourite: in trials, one was too few to tell
+# the better tree from the lucky one.
+CLEARLY = 1.5
+# So many times that are given away for a smaller size, at most, where the rows cannot tell.
+IN_DOUBT = 2
 # Rows that are added to those of a class before their weight is taken.
 FEW = 10
 # Bootstrap samples for the correction.
@@ -37,20 +42,21 @@ class _Lead:
     class_error: np.ndarray
 
     @property
-    def is_worse(self):
-        return self.all < -self.error
+    def is_better(self):
+        """Whether it leads by rows or by classes, and does not fall behind in the other."""
+        by_rows = self.all > CLEARLY * self.error and self.mixed >= 0
+        by_classes = self.mixed > CLEARLY * self.mixed_error and self.all >= -self.error
+        return bool(by_rows or by_classes)
 
-    @property
-    def may_be_equal(self):
-        """Whether the lead is within one standard error, among all rows and in each class."""
-        return bool(self.all <= self.error < np.inf) and bool(
-            (self.by_class <= self.class_error).all()
-        )
+    def is_as_good(self, least):
+        """Whether it leads or is equal everywhere, and the rows are enough to tell."""
+        everywhere = self.all >= 0 and (self.by_class >= 0).all()
+        return bool(everywhere and self.error <= least / 2)
 
-    @property
-    def is_as_good(self):
-        # an infinite error: there are no rows that both were measured on
-        return bool(self.all >= 0 and np.isfinite(self.error) and (self.by_class >= 0).all())
+    def may_be_equal(self, least):
+        """Whether the lead is within one standard error, and the rows are enough to tell."""
+        alike = self.all <= self.error and (self.by_class <= self.class_error).all()
+        return bool(alike and self.error <= IN_DOUBT * least)
 
 
 class Comparison:
@@ -218,10 +224,10 @@ class Choice:
 def choose_size(curve, judged):
     """The tree of a curve over sizes that is worth its leaves.
 
-    It is the smallest one to which no larger one is clearly better: by more than one standard
-    error of the difference, and by more than a point of agreement (in regression, 0.02 of R2) for
-    each doubling. A size that loses an answer which a larger one keeps is passed over, unless the
-    larger one agrees less among all rows.
+    It is the smallest one to which no larger one is clearly better: by more than a point of
+    agreement (in regression, 0.02 of R2) for each doubling, and by more than one standard error of
+    the difference or two points, whichever is less. Since rows of rare answers count more (see
+    :func:`choose`), a size that loses an answer which a larger one keeps is passed over.
 
     Parameters
     ----------
@@ -232,16 +238,28 @@ def choose_size(curve, judged):
 
     Returns
     -------
-    Candidate
-        One of them.
+    Candidate or None
+        One of them; None if there are none.
     """
-    curve = sorted(curve, key=lambda c: (c.size or c.n_leaves, c.n_leaves))
+    curve = _by_size(curve)
+    if not curve:
+        return None
     comparison = compared(curve, judged)
     return curve[_knee(comparison, range(len(curve)), comparison.counts, step(judged))]
 
 
 def choose(candidates, judged, favourite="representer", max_leaves=None):
     """The recommended tree among those that may win.
+
+    If answers are proven to be the model's at every input, it is the smallest such tree. Otherwise
+    it is the favourite, unless another one is better. Two shares of rows are compared, in which
+    both answer like the model: all rows count alike in the one, and in the other each class counts
+    by about the square root of its share, so that a rare one is not lost in a large one, however
+    rare it is. The other tree is better if it leads in one of them by more than 1.5 standard errors
+    of the difference, and does not fall behind in the other: at all if the lead is in the first,
+    and by more than one standard error if it is in the second. Then a smaller tree is taken if it
+    agrees on at least as many rows, of all and of each class, and the rows are enough to tell (a
+    standard error of half a point).
 
     Parameters
     ----------
@@ -265,7 +283,8 @@ def choose(candidates, judged, favourite="representer", max_leaves=None):
     if not trees:
         return Choice(None, None, f"No method found a tree{size}.")
     comparison = compared(trees, judged)
-    best, better, first = _decide(comparison, range(len(trees)), comparison.counts, favourite)
+    counts, least = comparison.counts, step(judged)
+    best, better, first = _decide(comparison, range(len(trees)), counts, favourite, least)
     return Choice(
         trees[best].name,
         None if better == best else trees[better].name,
@@ -312,7 +331,7 @@ def corrected_agreement(
     trees = _eligible(candidates, np.inf if max_leaves is None else max_leaves)
     if not trees:
         return np.nan
-    curve = sorted(curve, key=lambda c: (c.size or c.n_leaves, c.n_leaves))
+    curve = _by_size(curve)
     every = [*trees, *curve]
     comparison, least = compared(every, judged), step(judged)
     # what is taken from the rows that were not drawn is the agreement, whatever decides
@@ -321,13 +340,13 @@ def corrected_agreement(
         agreements = Comparison(every, Judged(judged.answers, None, judged.is_classifier))
     at, steps = range(len(trees)), range(len(trees), len(every))
     knee = _knee(comparison, steps, comparison.counts, least) if curve else None
-    best = _decide(comparison, at, comparison.counts, favourite)[0]
+    best = _decide(comparison, at, comparison.counts, favourite, least)[0]
     rng, differences = check_random_state(random_state), []
     for _ in range(N_SAMPLES):
         counts, is_out = comparison.draw(rng)
         chosen = _knee(comparison, steps, counts, least) if curve else None
         if chosen == knee:
-            chosen = _decide(comparison, at, counts, favourite)[0]
+            chosen = _decide(comparison, at, counts, favourite, least)[0]
         if chosen == best:
             differences.append(0.0)
             continue
@@ -335,6 +354,14 @@ def corrected_agreement(
         differences.append(agreements.agreement(chosen, out) - agreements.agreement(best, out))
     # the mean of what the tree itself has on rows that were not drawn is its agreement
     return agreement_of(every[best], judged) + float(np.nanmean(differences))
+
+
+def _by_size(curve):
+    return sorted((c for c in curve if c.rows.any()), key=lambda c: (_size(c), c.n_leaves))
+
+
+def _size(candidate):
+    return candidate.size or candidate.n_leaves
 
 
 def _eligible(candidates, max_leaves):
@@ -359,27 +386,20 @@ def step(judged):
 
 def _knee(comparison, places, counts, least):
     """Place of the tree of a curve that is worth its leaves; places are in the order of sizes."""
-    places = list(places)
-    for at, i in enumerate(places[:-1]):
-        own = comparison.candidates[i]
-        if not any(
-            _is_worth_it(
-                comparison.lead(j, i, counts),
-                least * np.log2((larger.size or larger.n_leaves) / (own.size or own.n_leaves)),
-            )
-            for j in places[at + 1 :]
-            for larger in [comparison.candidates[j]]
-        ):
+    places, trees = list(places), comparison.candidates
+
+    def is_worth_it(i, j):
+        lead = comparison.lead(j, i, counts)
+        doublings = np.log2(_size(trees[j]) / _size(trees[i]))
+        return lead.mixed > max(min(lead.mixed_error, IN_DOUBT * least), doublings * least)
+
+    for at, i in enumerate(places):
+        if not any(is_worth_it(i, j) for j in places[at + 1 :]):
             return i
-    return places[-1]
+    raise AssertionError("the last has no larger one")
 
 
-def _is_worth_it(lead, least):
-    """Whether a larger tree is better by so much that its leaves are worth reading."""
-    return lead.mixed > max(lead.mixed_error, least)
-
-
-def _decide(comparison, places, counts, favourite):
+def _decide(comparison, places, counts, favourite, least):
     """Places of the recommended tree, of the one that it is as good as, and of the favourite."""
     places, trees = list(places), comparison.candidates
     proven = [i for i in places if trees[i].is_proven]
@@ -387,17 +407,17 @@ def _decide(comparison, places, counts, favourite):
     if proven:
         best = min(proven, key=lambda i: trees[i].n_leaves)
         return best, best, first
-    better, most = first, 0.0
-    for i in places:
-        lead = comparison.lead(i, first, counts)
-        # a little above the difference that chance makes, however few rows both were measured on
-        if lead.mixed - lead.mixed_error > most and not lead.is_worse:
-            better, most = i, lead.mixed - lead.mixed_error
+    leads = {i: comparison.lead(i, first, counts) for i in places if i != first}
+    better = max(
+        (i for i in leads if leads[i].is_better),
+        key=lambda i: leads[i].mixed - leads[i].mixed_error,
+        default=first,
+    )
     smaller = [
         i
         for i in places
         if trees[i].n_leaves < trees[better].n_leaves
-        and comparison.lead(i, better, counts).is_as_good
+        and comparison.lead(i, better, counts).is_as_good(least)
     ]
     best = min([*smaller, better], key=lambda i: trees[i].n_leaves)
     return best, better, first
@@ -417,20 +437,23 @@ def _reason(best, better, first, judged, size):
             f"{best.name} has {leaves(best.n_leaves)} and is proven to give the model's answer at "
             "every input."
         )
-    share = agreement_of(best, judged)
-    n_rows = int(best.rows.sum())
-    says = (
-        f"agrees with the model on {said(share, n_rows)} of the held-out rows"
-        if judged.is_classifier
-        else f"has an R2 of {share:.2f} with the model's values on the held-out rows"
-    )
+    rows, where = best.rows, ""
+    if judged.score is not None:
+        score = judged.score(judged.answers[rows], best.predicted[rows])
+        says = f"its {judged.score_name} against the model's answers is {score:.2f}"
+    elif judged.is_classifier:
+        which = "weighted held-out rows" if judged.class_weight is not None else "held-out rows"
+        share = said(agreement_of(best, judged), rows.sum())
+        says = f"agrees with the model on {share} of the {which}"
+        where = ", among all rows and those of each answer"
+    else:
+        says = f"has an R2 of {agreement_of(best, judged):.2f} with the model's answers"
     text = f"{best.name} has {leaves(best.n_leaves)} and {says}: "
     if best is not better:
-        where = ", among all rows and those of each answer" if judged.is_classifier else ""
         return f"{text}it is the smallest tree that does at least as well as {better.name}{where}."
     if best is not first:
-        return f"{text}better than {first.name} by more than one standard error."
-    return f"{text}no other tree{size} does better by more than one standard error."
+        return f"{text}better than {first.name} by more than {CLEARLY} standard errors."
+    return f"{text}no other tree{size} is clearly better (by {CLEARLY} standard errors)."
 
 
 def leaves(n):
@@ -440,4 +463,5 @@ def leaves(n):
 
 def said(share, n_rows):
     """A share in per cent, with as many digits as the rows can tell."""
-    return percent(share, digits=int(n_rows >= 1000))
+    text = percent(share, digits=int(n_rows >= 1000), brief=True)
+    return text.replace(">", "more than").replace("<", "less than")

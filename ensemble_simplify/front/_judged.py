@@ -152,6 +152,12 @@ class Judged:
             )
         return weights
 
+    @property
+    def score_name(self):
+        """What the score is called."""
+        name = self.scoring if isinstance(self.scoring, str) else None
+        return name or getattr(self.scoring, "__name__", "score")
+
     @cached_property
     def score(self) -> Callable | None:
         """The score that decides, as a function of answers and predicted; None: the agreement."""

@@ -1,4 +1,4 @@
-"""What can be done with the recommended tree: written in other languages, and asked."""
+"""What can be done with what is recommended, in lines of code."""
 
 from __future__ import annotations
 

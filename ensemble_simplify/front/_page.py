@@ -179,8 +179,9 @@ def _leaf(leaf):
 def _tree(named_tree, title):
     """A tree drawn, where there is room, or else as an outline."""
     root = in_words(named_tree)
+    is_whole = named_tree.nodes.n_leaves <= MOST_DRAWN
     drawing, width = tree_svg(root, title)
-    rung = next((rung for rung in _RUNGS if rung >= _SMALLEST * width), None)
+    rung = next((rung for rung in _RUNGS if is_whole and rung >= _SMALLEST * width), None)
     picture, kind = f'<div class="picture">{drawing}</div>', f"upto{rung}"
     if rung is None:
         picture, kind = "", "no-picture"
@@ -190,7 +191,7 @@ def _tree(named_tree, title):
             "In a leaf: its answer, the shares of the model's answers among the rows that come "
             "there, and how many these are."
         )
-    if named_tree.nodes.n_leaves > MOST_DRAWN:
+    if not is_whole:
         said += " The lower parts are not shown."
     return (
         f'<div class="box"><div class="{kind}">{picture}{_outline(root)}</div></div>'
@@ -198,23 +199,25 @@ def _tree(named_tree, title):
     )
 
 
-def tree_html(named_tree, title):
+def tree_html(named_tree, title, about=""):
     """A tree as a fragment for notebooks, with the style that it needs.
 
     Parameters
     ----------
-    named_tree : NamedTree
+    named_tree : NamedTree or None
+        None: there is only text.
     title : str
         Stands above it.
+    about : str, default=""
+        A sentence below the title.
 
     Returns
     -------
     html : str
     """
-    return (
-        f'<style>{_STYLE}</style><div class="es"><h3>{_html(title)}</h3>'
-        f"{_tree(named_tree, title)}</div>"
-    )
+    drawn = "" if named_tree is None else _tree(named_tree, title)
+    about = f"<p>{escape(about)}</p>" if about else ""
+    return f'<style>{_STYLE}</style><div class="es"><h3>{_html(title)}</h3>{about}{drawn}</div>'
 
 
 # ------------------------------------------------------------------- report

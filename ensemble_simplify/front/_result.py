@@ -114,7 +114,7 @@ class Simplification:
     >>> outcome.not_tried["born_again"]
     "the model's trees cannot be read"
     >>> print(outcome.report())  # doctest: +ELLIPSIS
-    What MLPClassifier can become...
+    MLPClassifier as one small decision tree...
     """
 
     table: list

@@ -6,7 +6,6 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -663,15 +662,17 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
 
     def _repr_html_(self):
         told = [self._size(), *self._figures(), self.promise]
-        words = "; ".join(escape(one_line(text)) for text in told if text)
-        parts = [f"<p><b>{escape(one_line(self.title))}</b>: {words}</p>"]
-        tree = self.named_tree
-        if tree is not None:
-            parts.append(tree_html(tree, self.title))
-        return f"<div>{''.join(parts)}</div>"
+        about = "; ".join(one_line(text) for text in told if text)
+        return tree_html(self.named_tree, one_line(self.title), about)
 
     def _repr_mimebundle_(self, **kwargs):
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+def is_saved(path):
+    """Whether :meth:`SimplifiedModel.save` wrote a file, but for ".json"."""
+    with Path(path).open("rb") as file:
+        return file.read(len(_MAGIC) + 1) == _MAGIC + b" "
 
 
 def _are_strings(names):

@@ -66,6 +66,14 @@ class Difference:
     answers : pair
         What the models answer where they differ there: the most frequent pair of labels, or in
         regression the mean of each one's values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ensemble_simplify import differences
+    >>> X = np.arange(200).reshape(200, 1)
+    >>> differences(lambda rows: rows[:, 0] > 99, lambda rows: rows[:, 0] > 119, X)[0]
+    99.5 < x0 <= 119.5: they differ on 20 of 20 rows (100 %), mostly True against False
     """
 
     rule: str
@@ -232,7 +240,8 @@ def differences(
     Parameters
     ----------
     model_a, model_b : estimator or function
-        Fitted models that answer the same rows with labels, or both with numbers.
+        Fitted models that answer the same rows with labels, or both with numbers. Floats of what
+        is no classifier are numbers, all else are labels.
     X : array-like or data frame of shape (n_samples, n_features)
         Rows, in the form in which the models take them; with text, categories or missing values
         if they do.
@@ -342,7 +351,7 @@ def _asked(model, X):
 
 def _compare(models, answers, atol):
     """Rows on which two models differ; of numbers the tolerance, and how far they are apart."""
-    are_numbers = all(own.dtype.kind in "iuf" for own in answers)
+    are_numbers = all(own.dtype.kind == "f" for own in answers)
     if not are_numbers or any(model.is_classifier for model in models):
         if atol is not None:
             raise ValueError(f"atol={atol!r}, but the models answer labels. Leave atol out.")

@@ -8,8 +8,9 @@ gaps or builds frames does so here.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_array
@@ -53,6 +54,9 @@ class Table:
         Whether entries come as objects, which are looked at one by one even if all are numbers.
     gaps : Gaps or None
         What the table lacked when it was seen.
+    categories : tuple of (ndarray or None), or None
+        Levels in the order of pandas' categories that the model wants, where that of the codes is
+        another; None: it is the same.
     """
 
     names: np.ndarray | None
@@ -68,6 +72,7 @@ class Table:
     as_text: tuple = ()
     as_objects: bool = False
     gaps: Gaps | None = None
+    categories: tuple | None = None
 
     @classmethod
     def of_numbers(cls, n_columns, names=None, codes=None):
@@ -81,16 +86,87 @@ class Table:
         return cls.of_numbers(len(categorical), names, categorical) if categorical.any() else None
 
     @classmethod
-    def of_rows(cls, X):
-        """What an array or a frame of rows holds; a level that it lacks gets a code of its own."""
+    def of_rows(cls, X, known=None, *, unknown="code"):
+        """What an array or a frame of rows holds.
+
+        Where the table of a model is `known`, its levels come first, in its order, and those that
+        only the rows have after them. `unknown` is what levels are that neither has.
+        """
         named = hasattr(X, "columns")
         names = np.array(list(X.columns), dtype=object) if named else None
         n_columns = X.shape[1]
-        levels, as_objects = (None,) * n_columns, not is_plain(X)
+        known = known or cls.of_numbers(n_columns)
+        known._check_width(n_columns, "X")
+        levels, as_objects, as_none = (None,) * n_columns, not is_plain(X), known.as_none
         if as_objects:
-            levels = tuple(map(_levels, [X[name] for name in names] if named else X.T))
-        table = cls(names, levels, ("code",) * n_columns, as_objects=as_objects).like(X)
+            columns = [X[name] for name in names] if named else list(X.T)
+            levels = tuple(known._joined(j, column) for j, column in enumerate(columns))
+            if unknown == "missing":  # in the rows of a model that does not say how it knows gaps
+                untold = [j for j in range(n_columns) if known.levels[j] is None]
+                as_none += tuple(j for j in untold if levels[j] is not None and _lacks(columns[j]))
+        table = replace(
+            known,
+            names=names,
+            levels=levels,
+            unknown=(unknown,) * n_columns,
+            as_none=as_none,
+            as_objects=as_objects,
+        ).like(X)
+        if known.as_category and table.dtypes is not None:
+            kinds = zip(known.levels, table.dtypes, strict=True)
+            table = replace(
+                table, dtypes=tuple(kind if own is None else None for own, kind in kinds)
+            )
         return replace(table, gaps=Gaps.of(_doubles(table.encode(X))))
+
+    def _joined(self, j, column):
+        """Levels of a column: those of this table, then others of the rows; None: it has none."""
+        known = self.levels[j]
+        if known is None:
+            return None if self.categorical[j] else _levels(column)
+        own = _levels(column)
+        own = _distinct(column) if own is None else own
+        seen = set(known.tolist())
+        more = [level for level in own.tolist() if level not in seen]
+        if not more:
+            return known
+        joined = np.empty(len(known) + len(more), dtype=object)
+        joined[:] = [*known.tolist(), *more]
+        return joined if known.dtype.kind in "OSU" else joined.astype(np.float64)
+
+    def reordered(self, orders):
+        """The table with the codes of some columns in another order.
+
+        `orders` has, for each column, the places that its levels have now in their new order, or
+        None for a column that stays. Rows of codes are carried over by `recoded`.
+        """
+        levels = tuple(
+            own if order is None else own[order]
+            for own, order in zip(self.levels, orders, strict=True)
+        )
+        return replace(self, levels=levels, categories=self.categories or self.levels)
+
+    def recoded(self, rows, orders):
+        """Rows of codes of this table, in those of `reordered`."""
+        rows = np.array(rows, dtype=np.float64)
+        for j, order in enumerate(orders):
+            if order is not None:
+                known = ~np.isnan(rows[:, j])
+                rows[known, j] = np.argsort(order)[rows[known, j].astype(np.intp)]
+        return rows
+
+    def natural_order(self, j):
+        """Places of the levels of a column in the order that they have of themselves, or None.
+
+        Numbers have one, and pandas' ordered categories; what these lack comes after them.
+        """
+        levels, kind = self.levels[j].tolist(), (self.dtypes or (None,) * len(self))[j]
+        if getattr(kind, "ordered", False):
+            place = {level: i for i, level in enumerate(np.asarray(kind.categories).tolist())}
+            return np.argsort([place.get(level, len(place)) for level in levels], kind="stable")
+        if all(isinstance(level, Real) for level in levels):
+            return np.argsort(np.array(levels, dtype=np.float64), kind="stable")
+        return None
 
     def like(self, X):
         """The same columns in the dtypes, and the kind of frame, in which some rows come.
@@ -245,8 +321,12 @@ class Table:
     @property
     def categorical(self):
         """Which columns hold codes of categories, as a bool array."""
-        with_levels = np.array([own is not None for own in self.levels], dtype=bool)
-        return with_levels if self.codes is None else with_levels | self.codes
+        return self.coded if self.codes is None else self.coded | self.codes
+
+    @property
+    def coded(self):
+        """Which columns have levels, as a bool array."""
+        return np.array([own is not None for own in self.levels], dtype=bool)
 
     @property
     def highest_code(self):
@@ -274,7 +354,7 @@ class Table:
         another, or a level is not known and the model refuses such, or an entry of a column of
         numbers is none.
         """
-        if self.is_plain:
+        if self.is_plain or (is_plain(X) and all(own is None for own in self.levels)):
             return X
         named = hasattr(X, "columns")
         table = X if named else np.asarray(X, dtype=object)
@@ -377,7 +457,7 @@ class Table:
         if self.as_category:
             values = [
                 column if own is None else pandas.Categorical(column, categories=own)
-                for column, own in zip(values, self.levels, strict=True)
+                for column, own in zip(values, self.categories or self.levels, strict=True)
             ]
         # text stays as it is, whatever pandas would make of it
         values = [
@@ -404,7 +484,7 @@ class Table:
         """Rows with the codes that drawn numbers are next to, in columns with levels."""
         if self.is_plain:
             return rows
-        coded = np.array([own is not None for own in self.levels], dtype=bool)
+        coded = self.coded
         rows = np.array(rows, dtype=np.float64)
         rows[:, coded] = np.clip(np.rint(rows[:, coded]), 0.0, self.highest[coded])
         return rows
@@ -589,13 +669,29 @@ def _levels(column):
         try:
             np.asarray(entries, dtype=np.float64)
         except (TypeError, ValueError):
-            pass
+            if not all(isinstance(entry, Hashable) for entry in entries):
+                raise
         else:
             return None
+    return _sorted(entries)
+
+
+def _distinct(column):
+    """Distinct entries of a column, sorted, as levels."""
+    return _sorted(entry for entry in np.asarray(column).tolist() if not is_missing(entry))
+
+
+def _sorted(entries):
     distinct = list(dict.fromkeys(entries))
     levels = np.empty(len(distinct), dtype=object)
     levels[:] = sorted(distinct, key=lambda entry: (type(entry).__name__, entry))
     return levels
+
+
+def _lacks(column):
+    """Whether None is what a column lacks its entries by."""
+    missing = [e for e in np.asarray(column, dtype=object).tolist() if is_missing(e)]
+    return bool(missing) and all(entry is None for entry in missing)
 
 
 def _with_room(kind, column):

@@ -194,7 +194,7 @@ def test_what_is_not_one_tree_says_so(iris):
         with pytest.raises(TypeError, match=r"'cultivated' is a Culti.*, not one tree.* Choose"):
             ask()
     assert "CultivatedForestClassifier" in repr(soft)
-    assert "svg" not in soft._repr_html_()
+    assert "<svg" not in soft._repr_html_()
 
 
 # ------------------------------------------------------------------- read for what it holds

@@ -43,8 +43,8 @@ def test_a_tree_that_is_worth_nothing_is_told_so():
     assert found.level == "none"
     assert found.text == (
         "No tree of at most 32 leaves follows this model: the best, of 8 leaves, agrees with the "
-        "model on 90.3 % of rows, and always answering 'on time' on 90 %. Of the 100 rows to which "
-        "the model answers 'late', the tree gives that answer to 3."
+        "model on 90.3 % of rows, and always answering 'on time' on 90.0 %. Of the 100 rows to "
+        "which the model answers 'late', the tree gives that answer to 3."
     )
 
 
@@ -61,7 +61,8 @@ def test_accuracy_that_is_lost():
     found = judge(tree, Judged(answers, y))
     assert found.lost_by_tree == pytest.approx(0.021)
     assert found.text.endswith(
-        "The model is right on 85.1 % of the held-out rows, the tree on 83 %: 2.1 points are lost."
+        "The model is right on 85.1 % of the held-out rows, the tree on 83.0 %: 2.1 points are "
+        "lost."
     )
 
 
