@@ -98,12 +98,11 @@ display = outcome.plot()
 # Where does the tree leave the model?
 # ------------------------------------
 #
-# ``differences`` looks for short rules that hold many of the rows on which the two differ, and says so
-# where there are none. (By now, the tree has learned from these rows, too: on other rows it leaves the
-# model more often.) A smaller tree differs on whole groups of patients:
+# ``differences`` looks for short rules that hold many of the rows on which the two differ; where there
+# are none, it says so. Here is where the tree of four leaves is too coarse. (It has learned from these
+# rows by now. On others, it leaves the model more often.)
 
-print(outcome.differences(X_new, random_state=0))
-print(outcome["plain_tree_on_y"].differences(X_new, random_state=0))
+print(outcome.at(4).differences(X_new, random_state=0))
 
 # %%
 # ``outcome.report("report.html")`` writes one page with the tree drawn, ``outcome.save("tree.json")``
