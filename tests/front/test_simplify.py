@@ -458,7 +458,7 @@ def interpreted(told, row):
             condition, _, answer = text.removeprefix("if ").partition(":")
             taken = open_ = holds(condition, row)
         if taken and answer:
-            return answer.strip()
+            return answer.partition(" (")[0].strip()
         if taken:
             depth, open_ = depth + 1, None
     raise AssertionError("no rule for the row")
