@@ -13,10 +13,10 @@ from ensemble_simplify.representer._grower import Sample, grow_tree
 _SMALLEST = 4
 
 # Rows that the tree of a fold is grown on, at most; and so many where a law is chosen.
-_MOST_GROWN, _MOST_TRIED = 24_000, 8_000
+_MOST_GROWN, _MOST_TRIED = 24_000, 6_000
 
 # Synthetic rows of each law, where one is chosen.
-_TRIED = 6_000
+_TRIED = 4_000
 
 # Share of the time left for the rows of each law.
 _TRIAL_SHARE = 0.1
