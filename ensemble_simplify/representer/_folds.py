@@ -99,7 +99,7 @@ def choose_law(laws, rows, base_of, predictor, n_leaves, *, seed, deadline, **li
     for name, law in laws.items():
         now = time.monotonic() if deadline < np.inf else 0.0
         until = now + _TRIAL_SHARE * max(deadline - now, 0.0)
-        sample = Sample(law, predictor, rows, base_of[name], _TRIED, seed, until)
+        sample = Sample(law, predictor, rows, base_of[name], _TRIED, seed, until, _TRIED // 10)
         answers = unseen_answers(
             sample,
             rows.X,
