@@ -349,6 +349,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     4
     >>> representer.train_fidelity_ > 0.95
     True
+    >>> representer.at(3).n_leaves_
+    3
     """
 
     _parameter_constraints: ClassVar[dict] = {

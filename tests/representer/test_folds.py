@@ -9,9 +9,15 @@ from sklearn.datasets import make_classification, make_friedman1
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import Bunch
 
 from ensemble_simplify import RepresenterTree, export_tree
+from ensemble_simplify.reading import Model
+from ensemble_simplify.representer._coordinates import Coordinates
+from ensemble_simplify.representer._copula import CopulaLaw
 from ensemble_simplify.representer._folds import LAWS, clearly_best, draw_folds, sizes
+from ensemble_simplify.representer._grower import Sample
+from ensemble_simplify.representer._predictor import Predictor
 
 
 class Counting:
@@ -214,6 +220,33 @@ def test_answers_of_a_fold_do_not_depend_on_its_own(kind, labels, values):
     np.testing.assert_array_equal(first[:, fold_of == 1], second[:, fold_of == 1])
     assert (first[:, fold_of == 0] != second[:, fold_of == 0]).any()
     assert (first[:, fold_of == 2] != second[:, fold_of == 2]).any()
+
+
+def test_fewer_rows_of_a_sample():
+    """The larger part gives first; each part keeps its weight, and no row of the fold is left."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 2))
+    columns = Coordinates.resolve(None, None, 2, None)
+    law = CopulaLaw(X, np.ones(900), columns, smearing=0.5, keep_rows=0.25)
+    predictor = Predictor(
+        Model(lambda rows: rows[:, 0] > 1.9), "label", "f", classes=np.array([False, True])
+    )
+    fold = np.repeat([-1, 0, 1], 300)
+    rows = Bunch(X=X, weight=law.weight, answers=predictor.answers(X), fold=fold)
+    sample = Sample(law, predictor, rows, rows, 4000, seed=0)
+    left = {tuple(row) for row in X[fold == 1]}
+    for most, n_kept in ((np.inf, 600), (2000, 600), (1000, 500)):
+        some = sample.rows(without=1, most=most)
+        is_kept = np.arange(len(some.X)) < n_kept
+        assert len(some.X) == most or most == np.inf
+        assert {tuple(row) for row in some.X[is_kept]} <= {tuple(row) for row in X[fold != 1]}
+        assert not {tuple(row) for row in some.X} & left
+        assert some.weight[is_kept].sum() == pytest.approx(len(some.X) / 4)
+        assert some.weight.sum() == pytest.approx(len(some.X))
+        np.testing.assert_array_equal(some.answers[:, 1], some.X[:, 0] > 1.9)
+        # rows that are rare answers are drawn more often, and weigh less
+        rare = np.average(some.answers[~is_kept, 1], weights=some.weight[~is_kept])
+        assert rare < 0.06 < some.answers[~is_kept, 1].mean()
 
 
 def test_rows_of_a_fold_are_not_learned():
