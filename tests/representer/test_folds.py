@@ -310,6 +310,18 @@ def test_folds_are_alike_in_answers():
         assert (np.diff(np.flatnonzero(fold_of == k)) < 8).all()
 
 
+@pytest.mark.parametrize("asked", ["n_folds", "fold_of", "sampler"])
+def test_large_trees_have_folds(asked, labels):
+    """Without folds, rows would be drawn per node."""
+    X, _, forest = labels
+    options = {"n_folds": {"n_folds": 2}, "sampler": {"sampler": "auto"}}.get(asked, {})
+    given = {"fold_of": np.arange(400) % 2} if asked == "fold_of" else {}
+    tree = representer(forest.predict, max_leaf_nodes=70, **options).fit(X, **given)
+    assert tree.sampling_ == "one_shot"
+    assert tree.folds_.n_leaves.tolist() == [4, 8, 16, 32, 64, 70]
+    assert representer(forest.predict, max_leaf_nodes=70).fit(X).sampling_ == "per_node"
+
+
 def test_no_size_below_the_number_of_classes():
     assert sizes(32, 2).tolist() == [4, 8, 16, 32]
     assert sizes(30, 9).tolist() == [16, 30]
@@ -338,7 +350,7 @@ def test_folds_that_cannot_be(labels):
             representer(estimator, **options).fit(X, **given)
 
     fails("n_folds=5 needs one sample.*sampling='one_shot'", n_folds=5, sampling="per_node")
-    fails("sampler='auto' needs one sample", sampler="auto", max_leaf_nodes=65)
+    fails("sampler='auto' needs one sample", sampler="auto", min_train_samples=3)
     fails("fold_of needs one sample", fold_of=np.zeros(400, int), reuse=True)
     fails("n_folds=5 needs a largest size.*max_leaf_nodes", n_folds=5, max_leaf_nodes=None,
           max_depth=3)  # fmt: skip
@@ -401,6 +413,20 @@ def test_the_law_is_chosen_by_rows_left_out(labels):
     alone.fit(X, fold_of=tree.folds_.fold_of)
     np.testing.assert_array_equal(alone.folds_.answers, tree.folds_.answers)
     assert same(alone.decision_tree_, tree.decision_tree_)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 7])
+@pytest.mark.parametrize("target", ["label", "value"])
+def test_few_rows_and_one_answer(n_rows, target):
+    """Every law ties; the default is taken."""
+    X = np.random.default_rng(0).random((n_rows, 2))
+    tree = representer(lambda rows: np.full(len(rows), 1.0), target, sampler="auto").fit(X)
+    assert tree.sampler_ == "copula"
+    assert tree.at(2).n_leaves_ == tree.n_leaves_ == 1
+    assert (tree.predict(X) == 1.0).all()
+    if n_rows > 1:
+        assert (tree.folds_.answers == 1.0).all()
+        np.testing.assert_array_equal(tree.folds_.agreement, 1.0)
 
 
 def test_another_law_must_be_clearly_better():
