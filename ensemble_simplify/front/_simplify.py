@@ -250,7 +250,10 @@ def _summed_up(search, trials, curve, given, refit, begin):
     best = next((each for each in candidates if each.name == choice.best), None)
     over_sizes = [trial.candidate for trial in search.by_size.values()]
     corrected = corrected_agreement(candidates, judged, over_sizes, **told, random_state=task.seed)
-    verdict = judge(best, judged, corrected, task.max_leaves)
+    # the verdict is on the largest size that was looked at, and the notes know all sizes
+    largest = max((each.size for each in over_sizes), default=task.max_leaves)
+    verdict = judge(best, judged, corrected, largest)
+    every = [*candidates, *(each for each in over_sizes if each not in candidates)]
     true = (
         judged if given.y is None else replace(judged, y=given.y[np.flatnonzero(task.fold_of >= 0)])
     )
@@ -270,7 +273,7 @@ def _summed_up(search, trials, curve, given, refit, begin):
         reason=choice.reason,
         verdict=verdict,
         curve=curve,
-        notes=_notes(given, notes(candidates, judged, best, _is_in_sample(given, judged))),
+        notes=_notes(given, notes(every, judged, best, _is_in_sample(given, judged))),
         not_tried={**search.left_out, **{t.name: t.note for t in trials if not t.was_tried}},
         results={
             name: simplified(trial.result, task.model, by_name[name])
