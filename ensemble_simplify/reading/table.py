@@ -48,6 +48,8 @@ class Table:
         column of numbers; None: what comes of itself.
     by_dtype : bool
         Whether the model answers numbers of float32 in another way than the same ones of float64.
+    as_text : tuple of int
+        Columns with levels that are texts of other objects, by which entries are looked up.
     as_objects : bool
         Whether entries come as objects, which are looked at one by one even if all are numbers.
     gaps : Gaps or None
@@ -67,6 +69,7 @@ class Table:
     frame: type | None = None
     dtypes: tuple | None = None
     by_dtype: bool = False
+    as_text: tuple = ()
     as_objects: bool = False
     gaps: Gaps | None = None
     categories: tuple | None = None
@@ -400,7 +403,7 @@ class Table:
         def code(value):
             if is_missing(value) and self._means_missing(j, value):
                 return np.nan
-            return place.get(value, rest)
+            return place.get(str(value) if j in self.as_text else value, rest)
 
         entries = values.tolist()
         # each distinct entry is looked at once

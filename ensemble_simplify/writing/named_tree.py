@@ -187,6 +187,30 @@ class NamedTree:
         own = None if self.table is None else self.table.levels[j]
         return None if own is None else [plain(level) for level in own.tolist()]
 
+    def literals(self, j, *, mixed=True):
+        """Levels of a column as code can hold them, and whether they are the texts of levels.
+
+        Time stamps, intervals and other objects are told by their texts, and so are text and
+        numbers in one column, unless they may be `mixed`. TypeError if two levels have the same
+        text, or one has that of a missing value.
+        """
+        levels = self.levels(j)
+        are_texts = [isinstance(level, str) for level in levels]
+        if all(isinstance(level, bool | int | float | str | bytes) for level in levels) and (
+            mixed or all(are_texts) or not any(are_texts)
+        ):
+            return levels, j in self.table.as_text
+        texts = [str(level) for level in levels]
+        known = {"None", "nan", "NaT", "<NA>"}
+        for level, text in zip(levels, texts, strict=True):
+            if text in known:
+                raise TypeError(
+                    f"The column {self.shown(j)!r} has the level {level!r}, whose text {text!r} "
+                    "stands for another level or a missing value. Rename it."
+                )
+            known.add(text)
+        return texts, True
+
     def unknown(self, j):
         """How a column with levels treats unknown levels, as in `Table.unknown`."""
         return self.table.unknown[j]
