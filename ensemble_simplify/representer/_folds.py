@@ -12,6 +12,8 @@ _SMALLEST = 4
 
 # Rows that the tree of a fold is grown on, at most; and so many where a law is chosen.
 _MOST_GROWN, _MOST_TRIED = 24_000, 8_000
+# Entries of these rows, at most, of tables with many columns; so many rows are grown on anyway.
+_MOST_ENTRIES, _LEAST_GROWN = 2_000_000, 500
 
 # Synthetic rows of each law, where one is chosen.
 _TRIED = 6_000
@@ -60,6 +62,7 @@ def unseen_answers(sample, X, fold_of, n_leaves, target, *, most=_MOST_GROWN, **
     """
     found = np.zeros((len(n_leaves), len(X), sample.n_outputs))
     largest = int(max(n_leaves))
+    most = min(most, max(_MOST_ENTRIES // X.shape[1], _LEAST_GROWN))
     for fold in np.unique(fold_of[fold_of >= 0]):
         rows = sample.rows(without=fold, most=most)
         tree = grow_tree(rows, target, max_leaf_nodes=largest, **limits)
@@ -92,8 +95,9 @@ def choose_law(laws, rows, base_of, predictor, n_leaves, *, seeds, **limits):
     """
     scores, found = {}, {}
     judged = rows.fold >= 0
+    n_samples = min(_TRIED, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_GROWN))
     for name, law in laws.items():
-        sample = Sample(law, predictor, rows, base_of[name], _TRIED, seeds[0])
+        sample = Sample(law, predictor, rows, base_of[name], n_samples, seeds[0])
         answers = unseen_answers(
             sample, rows.X, rows.fold, n_leaves, predictor.target,
             most=_MOST_TRIED, seed=seeds[1], **limits,
