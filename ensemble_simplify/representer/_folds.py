@@ -14,6 +14,8 @@ _SMALLEST = 4
 
 # Rows that the tree of a fold is grown on, at most; and so many where a law is chosen.
 _MOST_GROWN, _MOST_TRIED = 24_000, 6_000
+# Entries of these rows, at most, of tables with many columns; so many rows are grown on anyway.
+_MOST_ENTRIES, _LEAST_GROWN = 2_000_000, 500
 
 # Synthetic rows of each law, where one is chosen.
 _TRIED = 4_000
@@ -65,6 +67,7 @@ def unseen_answers(sample, X, fold_of, n_leaves, target, *, most=_MOST_GROWN, **
     """
     found = np.zeros((len(n_leaves), len(X), sample.n_outputs))
     largest = int(max(n_leaves))
+    most = min(most, max(_MOST_ENTRIES // X.shape[1], _LEAST_GROWN))
     for fold in np.unique(fold_of[fold_of >= 0]):
         rows = sample.rows(without=fold, most=most)
         tree = grow_tree(rows, target, max_leaf_nodes=largest, **limits)
@@ -95,11 +98,13 @@ def choose_law(laws, rows, base_of, predictor, n_leaves, *, seed, deadline, **li
     Returns its name, and the agreement of each law's trees, by name.
     """
     judged = rows.fold >= 0
+    n_samples = min(_TRIED, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_GROWN))
     scores, found = {}, {}
     for name, law in laws.items():
         now = time.monotonic() if deadline < np.inf else 0.0
         until = now + _TRIAL_SHARE * max(deadline - now, 0.0)
-        sample = Sample(law, predictor, rows, base_of[name], _TRIED, seed, until, _TRIED // 10)
+        base, least = base_of[name], n_samples // 10
+        sample = Sample(law, predictor, rows, base, n_samples, seed, until, least)
         answers = unseen_answers(
             sample,
             rows.X,
