@@ -354,9 +354,9 @@ class Table:
         another, or a level is not known and the model refuses such, or an entry of a column of
         numbers is none.
         """
-        if self.is_plain or (is_plain(X) and all(own is None for own in self.levels)):
-            return X
         named = hasattr(X, "columns")
+        if not self.coded.any() and (is_plain(X) or (self.is_plain and not named)):
+            return X
         table = X if named else np.asarray(X, dtype=object)
         if table.ndim != 2 if not named else False:
             raise ValueError(f"X has {table.ndim} dimensions instead of 2. Give rows.")
@@ -552,8 +552,9 @@ class Gaps:
         low = np.where(missing, np.inf, numbers).min(axis=0, initial=np.inf)
         high = np.where(missing, -np.inf, numbers).max(axis=0, initial=-np.inf)
         # below all values, at a distance that float32 keeps
-        room = np.maximum(high - low, np.maximum(np.abs(low) * 1e-3, 1.0))
-        below = np.where(np.isfinite(low), low - room, -1.0)
+        with np.errstate(invalid="ignore"):  # a column without a number
+            room = np.maximum(high - low, np.maximum(np.abs(low) * 1e-3, 1.0))
+            below = np.where(np.isfinite(low), low - room, -1.0)
         stand_in = np.maximum(below, np.finfo(np.float32).min).astype(np.float32)
         return cls(missing.any(axis=0), low, stand_in)
 

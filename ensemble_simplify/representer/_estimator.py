@@ -322,6 +322,13 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     forbidden_splits="stop", min_cost=0, select="train"``, with ``n_samples=len(X)`` for more than
     2000 rows.
 
+    Tables of text, categories, booleans and missing values are taken if the predictor takes them.
+    Levels become codes in the order of the predictor's mean answers to the training rows; numbers
+    and ordered categories keep their own order. Splits of one sample learn whether missing values
+    go left or right; with rows drawn per node they go with the lowest values. Where a column
+    lacked nothing in `fit`, missing values go to the side of more training rows. Levels that `fit`
+    did not see are treated as missing.
+
     A warning is given if the tree never predicts a class that the predictor gives to training rows.
     With one sample, more rows are drawn from training rows with rare answers, and they weigh
     less.
