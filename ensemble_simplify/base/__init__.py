@@ -29,6 +29,7 @@ from ensemble_simplify.base.ensemble import (
     promised_domain,
     promised_rows,
     tags_of,
+    takes_missing,
     unmoved_by_rounding,
 )
 from ensemble_simplify.base.limits import (

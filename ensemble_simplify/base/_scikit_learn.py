@@ -10,7 +10,12 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_params,
 )
-from sklearn.utils.validation import _check_sample_weight, _get_feature_names, _is_fitted
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_sample_weight,
+    _get_feature_names,
+    _is_fitted,
+)
 
 __all__ = [
     "HasMethods",
@@ -18,6 +23,7 @@ __all__ = [
     "Options",
     "RealNotInt",
     "StrOptions",
+    "_check_feature_names",
     "_check_sample_weight",
     "_get_feature_names",
     "_is_fitted",

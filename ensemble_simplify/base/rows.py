@@ -11,6 +11,7 @@ from sklearn.utils.validation import (
 )
 
 from ensemble_simplify.base._scikit_learn import (
+    _check_feature_names,
     _check_sample_weight,
     _get_feature_names,
 )
@@ -117,6 +118,7 @@ def fitted_rows(estimator, X, *, any_missing=False, dtype="float32"):
     check_is_fitted(estimator)
     known: Any = getattr(estimator, "_may_miss", None)
     table = getattr(estimator, "_table", None)
+    _check_names(estimator, X)
     X = X if table is None else table.encode(X)
     # an ensemble that takes missing values could have promised what it says of them
     could = known is not None or getattr(estimator, "_takes_missing", False)
@@ -132,8 +134,33 @@ def fitted_rows(estimator, X, *, any_missing=False, dtype="float32"):
     return X
 
 
+def _check_names(estimator, X):
+    """Refuse columns of other names, or in another order, in scikit-learn's words and by name.
+
+    It is done before levels are looked up in columns that are others.
+    """
+    fitted: Any = getattr(estimator, "feature_names_in_", None)
+    names = None if fitted is None else _get_feature_names(X)
+    if names is None or np.array_equal(names, fitted):
+        return
+    try:
+        _check_feature_names(estimator, X, reset=False)
+    except ValueError as error:
+        told = ""
+        if len(names) == len(fitted):
+            j = np.flatnonzero(names != fitted)[0]
+            told = f"X has the column {names[j]!r} where {fitted[j]!r} stood in fit. "
+        raise ValueError(f"{error}\n{told}Pass the columns of fit, in their order.") from error
+
+
 def _not_promised(estimator, known, row, j):
     """The text for a row that lacks a feature which may not be missing; `known`: which may."""
+    if not hasattr(estimator, "domain"):
+        names = getattr(estimator, "feature_names_in_", None)
+        return (
+            f"X[{row}, {j}] is missing, but the predictor takes no row that lacks the column "
+            f"{j if names is None else names[j]!r}. Fill in a value."
+        )
     names, table = getattr(estimator, "feature_names_in_", None), getattr(estimator, "_table", None)
     may = [*([] if known is None else np.flatnonzero(known)), j]
     keys = [int(k) if names is None else str(names[k]) for k in may]

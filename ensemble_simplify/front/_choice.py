@@ -2,311 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import get_scorer
 from sklearn.utils import check_random_state
 
-from ensemble_simplify.base import binomial_interval
+from ensemble_simplify.front._judged import Judged, agreement_of
 from ensemble_simplify.writing import percent
 
 # What twice as many leaves must bring, at least: a point of agreement, or this much of the way
 # from the best constant answer to the model's, in a coefficient of determination or another score.
 POINT = 0.01
 PART = 0.02
+# Standard errors by which another tree must lead the favourite: in trials, one was too few to tell
+# the better tree from the lucky one.
+CLEARLY = 1.5
+# So many times that are given away for a smaller size, at most, where the rows cannot tell.
+IN_DOUBT = 2
 # Rows that are added to those of a class before their weight is taken.
 FEW = 10
-# Bootstrap samples for the correction, and for the interval of a coefficient of determination.
+# Bootstrap samples for the correction.
 N_SAMPLES = 150
-_N_DRAWN = 500
 # Parts of the rows that are left out in turn, for the standard error of a score.
-_N_PARTS = 25
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A result, and what it says on the rows that judge.
-
-    Parameters
-    ----------
-    name : str
-        As it is shown.
-    n_leaves : int
-        Leaves that it has.
-    predicted : ndarray of shape (n_judged,)
-        Labels or values.
-    measured : ndarray of bool, shape (n_judged,), or None, default=None
-        Rows to which its answers count; what it says on others is not looked at. None: all.
-    size : int or None, default=None
-        Leaves that were asked for. None: `n_leaves`.
-    is_tree : bool, default=True
-        Whether it is one ordinary tree.
-    may_win : bool, default=True
-        False: it is only shown.
-    is_proven : bool, default=False
-        Whether its answers are proven to be the model's at every input.
-    """
-
-    name: str
-    n_leaves: int
-    predicted: np.ndarray
-    measured: np.ndarray | None = None
-    size: int | None = None
-    is_tree: bool = True
-    may_win: bool = True
-    is_proven: bool = False
-
-    @cached_property
-    def rows(self):
-        """Which rows it was measured on, as booleans."""
-        if self.measured is None:
-            return np.ones(len(self.predicted), dtype=bool)
-        return np.asarray(self.measured, dtype=bool)
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """The rows that judge: what the model says there, and what counts.
-
-    Parameters
-    ----------
-    answers : ndarray of shape (n_judged,)
-        The model's labels or values.
-    y : ndarray of shape (n_judged,) or None, default=None
-        True labels or values.
-    is_classifier : bool, default=True
-        Whether `answers` are labels.
-    scoring : str, callable or None, default=None
-        A score of ``(answers, predicted)`` that decides in place of the agreement; larger is
-        better. A str is the name of one of scikit-learn's scorers; those of two classes are about
-        the rarer answer.
-    class_weight : "balanced", dict or None, default=None
-        Weights of the rows in the agreement, by the model's answers. A label that a dict lacks has
-        weight 1.
-
-    Raises
-    ------
-    TypeError
-        If `scoring` or `class_weight` is of none of these kinds.
-    ValueError
-        If they are not known, or do not go with the answers or with one another.
-    """
-
-    answers: np.ndarray
-    y: np.ndarray | None = None
-    is_classifier: bool = True
-    scoring: Any = None
-    class_weight: Any = None
-
-    def __post_init__(self):
-        self.weights  # noqa: B018  both raise errors
-        self.score  # noqa: B018
-
-    @cached_property
-    def _coded(self):
-        if not self.is_classifier:
-            return np.empty(0), np.zeros(len(self.answers), dtype=np.intp)
-        return np.unique(self.answers, return_inverse=True)
-
-    @property
-    def labels(self):
-        """The labels that the model gives to the rows, sorted; none in regression."""
-        return self._coded[0]
-
-    @property
-    def places(self):
-        """Place of each row's answer among the labels; 0 in regression."""
-        return self._coded[1]
-
-    @cached_property
-    def shares(self):
-        """Share of each label among the rows; one for all in regression."""
-        return np.bincount(self.places) / len(self.places)
-
-    @cached_property
-    def weights(self):
-        """Weight of a row of each label."""
-        given, labels = self.class_weight, self.labels.tolist()
-        if given is None:
-            return np.ones(max(len(labels), 1))
-        if not self.is_classifier:
-            raise ValueError(
-                f"class_weight={given!r} is for classifiers; this model gives values. Leave it out."
-            )
-        if self.scoring is not None:
-            raise ValueError(
-                "scoring and class_weight cannot both be given: the one replaces the agreement, "
-                "the other weights it. Leave one of them out."
-            )
-        if isinstance(given, str) and given == "balanced":
-            return 1.0 / (len(labels) * self.shares)
-        if not isinstance(given, dict):
-            raise TypeError(
-                f'class_weight={given!r} is neither "balanced" nor a dict of weights by label.'
-            )
-        unknown = [label for label in given if label not in labels]
-        weights = np.array([given.get(label, 1.0) for label in labels], dtype=np.float64)
-        if len(unknown) == len(given):
-            raise ValueError(
-                f"class_weight={given!r} names no label that the model gives to the held-out "
-                f"rows. They are {', '.join(repr(label) for label in labels[:10])}."
-            )
-        if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-            raise ValueError(
-                f"class_weight={given!r} must have weights from 0 upwards, and one above 0."
-            )
-        return weights
-
-    @cached_property
-    def score(self) -> Callable | None:
-        """The score that decides, as a function of answers and predicted; None: the agreement."""
-        if self.scoring is None:
-            return None
-        if callable(self.scoring):
-            scored = self.scoring
-        elif isinstance(self.scoring, str):
-            scored = _named_score(self.scoring, self.labels, self.shares)
-        else:
-            raise TypeError(
-                f"scoring={self.scoring!r} is neither the name of a scorer of scikit-learn nor "
-                "a function of (answers, predicted)."
-            )
-
-        def score(answers, predicted):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of labels that a small part of the rows lacks
-                return float(scored(answers, predicted))
-
-        try:
-            best = score(self.answers, self.answers)
-        except (TypeError, ValueError, AttributeError) as error:
-            several = len(self.labels) > 2 and "average" in str(error)
-            hint = (
-                f"The model gives {len(self.labels)} labels: take the average over them, such as "
-                f'"{self.scoring}_macro".'
-                if several
-                else "It must be a score of the answers alone, not of probabilities: such as "
-                + ('"balanced_accuracy"' if self.is_classifier else '"neg_mean_absolute_error"')
-                + ", or a function of (answers, predicted) that returns a number."
-            )
-            raise ValueError(
-                f"scoring={self.scoring!r} cannot compare answers with the model's. {hint}"
-            ) from error
-        if not np.isfinite(best):
-            raise ValueError(
-                f"scoring={self.scoring!r} is {best} for the model's own answers; it must be a "
-                "finite number."
-            )
-        return score
-
-
-class _Told(RegressorMixin, BaseEstimator):
-    """An estimator that predicts what it is given, because a scorer wants one."""
-
-    def predict(self, X):
-        return X
-
-
-def _named_score(name, labels, shares):
-    try:
-        scorer = get_scorer(name)
-    except ValueError as error:
-        raise ValueError(
-            f"scoring={name!r} is no scorer of scikit-learn. sklearn.metrics.get_scorer_names() "
-            "lists them; a function of (answers, predicted) will do, too."
-        ) from error
-    if len(labels) != 2:
-        return lambda answers, predicted: scorer(_Told(), predicted, answers)
-    rarer = labels[np.argmin(shares)]
-    return lambda answers, predicted: scorer(
-        _Told(), (predicted == rarer).astype(int), (answers == rarer).astype(int)
-    )
-
-
-# ------------------------------------------------------------------- figures
-
-
-def agreement_of(candidate, judged):
-    """Agreement with the model: the share of rows, by their weights; the R2 in regression."""
-    rows = candidate.rows
-    if not judged.is_classifier:
-        return r2(judged.answers[rows], candidate.predicted[rows])
-    alike = candidate.predicted[rows] == judged.answers[rows]
-    weights = judged.weights[judged.places[rows]]
-    return float(np.average(alike, weights=weights)) if weights.any() else np.nan
-
-
-def interval_of(candidate, judged, agreement=None):
-    """Both ends of a 95 % interval of the agreement, or of `agreement` where it was corrected."""
-    rows, measured = candidate.rows, agreement_of(candidate, judged)
-    agreement = measured if agreement is None else agreement
-    if judged.is_classifier:
-        weights = judged.weights[judged.places[rows]]
-        if not weights.any():
-            return np.nan, np.nan
-        n = weights.sum() ** 2 / np.sum(weights**2)
-        low, high = binomial_interval(agreement * n, n)
-        return float(low), float(high)
-    answers, predicted = judged.answers[rows], candidate.predicted[rows]
-    rng, n = np.random.default_rng(0), len(answers)
-    drawn = []
-    for _ in range(_N_DRAWN):
-        sample = rng.integers(n, size=n)
-        drawn.append(r2(answers[sample], predicted[sample]))
-    low, high = np.quantile(drawn, [0.025, 0.975]) + (agreement - measured)
-    return float(low), float(min(high, 1.0))
-
-
-def figures(candidate, judged):
-    """What the table shows of a result: agreement with the model, and accuracy where `y` is known.
-
-    Where answers are labels, ``class_agreement`` holds the share of the rows of each answer of the
-    model to which the candidate gives it, too.
-    """
-    rows = candidate.rows
-    low, high = interval_of(candidate, judged)
-    measured = {
-        "agreement": agreement_of(candidate, judged),
-        "agreement_low": low,
-        "agreement_high": high,
-        "class_agreement": class_agreement(candidate, judged),
-    }
-    if judged.y is None:
-        return measured
-    y, predicted = judged.y[rows], candidate.predicted[rows]
-    if not judged.is_classifier:
-        measured["accuracy"] = r2(y, predicted)
-        return measured
-    right = predicted == y
-    measured["accuracy"] = float(right.mean())
-    measured["balanced_accuracy"] = float(
-        np.mean([right[y == label].mean() for label in np.unique(y)])
-    )
-    return measured
-
-
-def class_agreement(candidate, judged):
-    """Share of the rows of each of the model's answers that the candidate answers alike."""
-    rows, found = candidate.rows, {}
-    alike, places = candidate.predicted[rows] == judged.answers[rows], judged.places[rows]
-    for place, label in enumerate(judged.labels.tolist()):
-        if (places == place).any():
-            found[label] = float(alike[places == place].mean())
-    return found
-
-
-def r2(truth, predicted):
-    """As scikit-learn's, which takes much longer for the few rows of one of many samples."""
-    error, spread = np.sum((truth - predicted) ** 2), np.sum((truth - truth.mean()) ** 2)
-    if spread == 0:
-        return float(error == 0)
-    return float(1 - error / spread)
+_N_PARTS = 16
 
 
 # ------------------------------------------------------------------- comparisons
@@ -322,29 +40,32 @@ class _Lead:
     mixed_error: float
     by_class: np.ndarray
     class_error: np.ndarray
+    doubt: float  # the standard error if one more row was unlike
 
     @property
-    def is_worse(self):
-        return self.all < -self.error
+    def is_better(self):
+        """Whether it leads by rows or by classes, and does not fall behind in the other."""
+        by_rows = self.all > CLEARLY * self.error and self.mixed >= 0
+        by_classes = self.mixed > CLEARLY * self.mixed_error and self.all >= -self.error
+        return bool(by_rows or by_classes)
 
-    @property
-    def may_be_equal(self):
-        """Whether the lead is within one standard error, among all rows and in each class."""
-        return bool(self.all <= self.error < np.inf) and bool(
-            (self.by_class <= self.class_error).all()
-        )
+    def is_as_good(self, least):
+        """Whether it leads or is equal everywhere, and the rows are enough to tell."""
+        everywhere = self.all >= 0 and (self.by_class >= 0).all()
+        return bool(everywhere and self.doubt <= least)
 
-    @property
-    def is_as_good(self):
-        # an infinite error: there are no rows that both were measured on
-        return bool(self.all >= 0 and np.isfinite(self.error) and (self.by_class >= 0).all())
+    def may_be_equal(self, least):
+        """Whether the lead is within one standard error, and the rows are enough to tell."""
+        alike = self.all <= self.error and (self.by_class <= self.class_error).all()
+        return bool(alike and self.doubt <= IN_DOUBT * least)
 
 
 class Comparison:
-    """Candidates side by side: sums over rows, of which some may count several times or never.
+    """Candidates side by side, on rows of which some may count several times or never.
 
-    A unit is a row in regression. Rows with the same answers of the model and the same agreements
-    of all candidates are one unit, and where a score decides, so is each of 25 parts of the rows.
+    What is compared is the mean of a value of each row: whether the answer is the model's, or
+    1 less the squared error in units of the variance, so that the mean is the R2. Rows alike in
+    all that are one unit, and are counted.
 
     Parameters
     ----------
@@ -357,105 +78,131 @@ class Comparison:
     def __init__(self, candidates, judged):
         self.candidates, self.judged = list(candidates), judged
         self.measured = np.array([c.rows for c in self.candidates])
-        n_rows, self.by_class = len(judged.answers), judged.is_classifier and judged.score is None
-        if judged.score is not None:
-            order = np.random.RandomState(0).permutation(n_rows)
-            keys = judged.places if judged.is_classifier else judged.answers
-            order = order[np.argsort(keys[order], kind="stable")]
-            self.unit_of = np.empty(n_rows, dtype=np.intp)
-            self.unit_of[order] = np.arange(n_rows) % min(_N_PARTS, n_rows)
-            self.places = np.zeros(min(_N_PARTS, n_rows), dtype=np.intp)
-        elif judged.is_classifier:
-            self.alike = np.array([c.predicted == judged.answers for c in self.candidates])
-            codes = (self.alike + 2 * self.measured).astype(np.int8)
-            columns = np.vstack([judged.places[None], codes])
-            firsts, self.unit_of = _patterns(columns)
-            self.values = self.alike[:, firsts].astype(np.float64)
-            self.measured = self.measured[:, firsts]
-            self.places = judged.places[firsts]
-        else:
-            self.unit_of = np.arange(n_rows)
-            self.places = np.zeros(n_rows, dtype=np.intp)
-            spread = np.var(judged.answers) or 1.0
-            self.values = np.array(
-                [
-                    1.0 - np.where(c.rows, c.predicted - judged.answers, 0.0) ** 2 / spread
-                    for c in self.candidates
-                ]
-            )
-        self.counts = np.bincount(self.unit_of, minlength=len(self.places)).astype(np.float64)
-        n_classes = len(judged.weights)
-        self.weights = judged.weights if self.by_class else np.ones(1)
-        self.mixed = self.weights
-        if self.by_class and judged.class_weight is None and n_classes > 1:
-            # a class counts by about the root of its share: between all rows alike, and all classes
-            self.mixed = 1.0 / np.sqrt(judged.shares + FEW / n_rows)
+        self.weights = self.mixed = np.ones(1)
         self._pairs = {}
+        self._set_units(len(judged.answers))
+
+    def _set_units(self, n_rows):
+        judged = self.judged
+        if judged.is_classifier:
+            alike = np.array([c.predicted == judged.answers for c in self.candidates])
+            firsts, self.unit_of = _patterns([judged.places, *(alike + 2 * self.measured)])
+            self.values, self.measured = alike[:, firsts] * 1.0, self.measured[:, firsts]
+            self.places = judged.places[firsts]
+            self.weights = self.mixed = judged.weights
+            if judged.class_weight is None and len(judged.labels) > 1:
+                # a class counts by about the root of its share: between all rows alike and all
+                # classes alike, without a share from which it is rare
+                self.mixed = 1.0 / np.sqrt(judged.shares + FEW / n_rows)
+        else:
+            self.unit_of, self.places = np.arange(n_rows), np.zeros(n_rows, dtype=np.intp)
+            spread = np.var(judged.answers) or 1.0
+            errors = [np.where(c.rows, c.predicted - judged.answers, 0) for c in self.candidates]
+            self.values = 1.0 - np.square(errors) / spread
+        self.counts = np.bincount(self.unit_of).astype(np.float64)
+
+    def draw(self, rng):
+        """How often units are drawn when as many rows are, and which rows are not."""
+        n_rows = len(self.unit_of)
+        times = np.bincount(rng.randint(n_rows, size=n_rows), minlength=n_rows)
+        return np.bincount(self.unit_of, weights=times), times == 0
 
     def _pair(self, i, j):
-        """Differences of two candidates, by units that both were measured on."""
-        if (i, j) not in self._pairs:
-            if self.judged.score is None:
-                units = np.flatnonzero(self.measured[i] & self.measured[j])
-                lead = self.values[i, units] - self.values[j, units]
-            else:
-                both = self.measured[i] & self.measured[j]
-                units, own = self._pseudo(i, both)
-                lead = own - self._pseudo(j, both)[1]
-            self._pairs[i, j] = units, lead, self.places[units]
-        return self._pairs[i, j]
-
-    def _pseudo(self, i, rows):
-        """Jackknife values of the score: units, and what each adds to the mean."""
-        answers, predicted = self.judged.answers, self.candidates[i].predicted
-        units = np.unique(self.unit_of[rows])
-        whole = self.judged.score(answers[rows], predicted[rows])
-        values = np.full(len(units), whole)
-        if len(units) > 1:
-            for place, unit in enumerate(units):
-                others = rows & (self.unit_of != unit)
-                part = self.judged.score(answers[others], predicted[others])
-                values[place] = whole + (len(units) - 1) * (whole - part)
-            values += whole - values.mean()
-        return units, values
+        """Units that both were measured on, and the differences of their values."""
+        units = np.flatnonzero(self.measured[i] & self.measured[j])
+        return units, self.values[i, units] - self.values[j, units]
 
     def lead(self, i, j, counts=None):
         """How much more the candidate at place i agrees than the one at place j."""
-        counts = self.counts if counts is None else counts
-        units, lead, places = self._pair(i, j)
-        n_classes, counts = len(self.weights), counts[units]
-        if self.judged.score is not None:
-            counts = np.where(counts > 0, counts / self.counts[units], 0.0)
-        sums = [
-            np.bincount(places, weights=part, minlength=n_classes)
-            for part in (counts, counts * lead, counts * lead**2)
-        ]
-        every, mixed = (self._mean(weights, *sums) for weights in (self.weights, self.mixed))
-        n_rows = np.maximum(sums[0], 1e-300)
-        return _Lead(*every, *mixed, sums[1] / n_rows, np.sqrt(sums[2]) / n_rows)
+        if (i, j) not in self._pairs:
+            self._pairs[i, j] = self._pair(i, j)
+        units, lead = self._pairs[i, j]
+        counts = self.counts[units] if counts is None else counts[units]
+        n_rows, more, square = (
+            self._sums(units, part) for part in (counts, counts * lead, counts * lead**2)
+        )
+        means = []
+        for weights in (self.weights, self.mixed):
+            total = weights @ n_rows
+            # of no rows nothing is known
+            means += [0.0, np.inf]
+            if total > 0:
+                means[-2:] = weights @ more / total, np.sqrt(weights**2 @ square) / total
+        n_rows = np.maximum(n_rows, 1e-300)
+        doubt = np.hypot(means[1], self._least_error(i, j))
+        return _Lead(*means, more / n_rows, np.sqrt(square) / n_rows, doubt)
 
-    @staticmethod
-    def _mean(weights, n_rows, lead, square):
-        total = weights @ n_rows
-        if total == 0:
-            return 0.0, np.inf
-        return weights @ lead / total, np.sqrt(weights**2 @ square) / total
+    def _least_error(self, i, j):
+        """The part that one row is of those that both were measured on."""
+        both = self.candidates[i].rows & self.candidates[j].rows
+        return 1.0 / max(both.sum(), 1)
+
+    def _sums(self, units, part):
+        """Sums of a value of units, by class."""
+        if len(self.weights) == 1:
+            return part.sum(keepdims=True)
+        return np.bincount(self.places[units], weights=part, minlength=len(self.weights))
 
     def agreement(self, i, counts):
         """Agreement of a candidate on rows that count as told; nan on none."""
-        judged = self.judged
-        if judged.score is not None and judged.is_classifier:
-            raise AssertionError("units of a score have no agreement")
         counts = counts * self.measured[i] * self.weights[self.places]
         return float(counts @ self.values[i] / counts.sum()) if counts.any() else np.nan
 
 
+class _ScoreComparison(Comparison):
+    """The same by a score, which need not be a mean over rows.
+
+    Units are parts of the rows, alike in answers. The value of a part is the jackknife's: what the
+    score has by it.
+    """
+
+    def _set_units(self, n_rows):
+        n_parts = min(_N_PARTS, n_rows)
+        mixed = np.random.RandomState(0).permutation(n_rows)
+        keys = self.judged.places if self.judged.is_classifier else self.judged.answers
+        self.unit_of = np.empty(n_rows, dtype=np.intp)
+        self.unit_of[mixed[np.argsort(keys[mixed], kind="stable")]] = np.arange(n_rows) % n_parts
+        self.places, self.counts = np.zeros(n_parts, dtype=np.intp), np.ones(n_parts)
+        self._known = {}
+
+    def draw(self, rng):
+        n_parts = len(self.counts)
+        times = np.bincount(rng.randint(n_parts, size=n_parts), minlength=n_parts)
+        return times, times[self.unit_of] == 0
+
+    def _pair(self, i, j):
+        both = self.measured[i] & self.measured[j]
+        units = np.unique(self.unit_of[both])
+        return units, self._values(i, both, units) - self._values(j, both, units)
+
+    def _values(self, i, rows, units):
+        key = i, rows.tobytes()
+        if key not in self._known:
+            answers, predicted = self.judged.answers, self.candidates[i].predicted
+
+            def score(kept):
+                return self.judged.score(answers[kept], predicted[kept])
+
+            whole = score(rows) if rows.any() else 0.0
+            values = np.full(len(units), whole)
+            if len(units) > 1:
+                parts = [score(rows & (self.unit_of != unit)) for unit in units]
+                values += (len(units) - 1) * (whole - np.array(parts))
+            self._known[key] = values + (whole - values.mean())
+        return self._known[key]
+
+
+def compared(candidates, judged):
+    """Candidates side by side, by what decides."""
+    return (Comparison if judged.score is None else _ScoreComparison)(candidates, judged)
+
+
 def _patterns(columns):
     """First row of each pattern of columns, and the pattern of each row."""
-    code = np.zeros(columns.shape[1], dtype=np.int64)
-    for column in columns:  # again and again made small numbers, so that none is too large
-        code = np.unique(code * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
-    _, firsts, code = np.unique(code, return_index=True, return_inverse=True)
+    code = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:  # made small again and again, so that none is too large
+        code = code * (int(column.max()) + 1) + column
+        _, firsts, code = np.unique(code, return_index=True, return_inverse=True)
     return firsts, code
 
 
@@ -484,10 +231,10 @@ class Choice:
 def choose_size(curve, judged):
     """The tree of a curve over sizes that is worth its leaves.
 
-    It is the smallest one to which no larger one is clearly better: by more than one standard
-    error of the difference, and by more than a point of agreement (in regression, 0.02 of R2) for
-    each doubling. A size that loses an answer which a larger one keeps is passed over, unless the
-    larger one agrees less among all rows.
+    It is the smallest one to which no larger one is clearly better: by more than a point of
+    agreement (in regression, 0.02 of R2) for each doubling, and by more than one standard error of
+    the difference or two points, whichever is less. Since rows of rare answers count more (see
+    :func:`choose`), a size that loses an answer which a larger one keeps is passed over.
 
     Parameters
     ----------
@@ -498,16 +245,28 @@ def choose_size(curve, judged):
 
     Returns
     -------
-    Candidate
-        One of them.
+    Candidate or None
+        One of them; None if there are none.
     """
-    curve = sorted(curve, key=lambda c: (c.size or c.n_leaves, c.n_leaves))
-    comparison = Comparison(curve, judged)
+    curve = _by_size(curve)
+    if not curve:
+        return None
+    comparison = compared(curve, judged)
     return curve[_knee(comparison, range(len(curve)), comparison.counts, step(judged))]
 
 
 def choose(candidates, judged, favourite="representer", max_leaves=None):
     """The recommended tree among those that may win.
+
+    If answers are proven to be the model's at every input, it is the smallest such tree. Otherwise
+    it is the favourite, unless another one is better. Two shares of rows are compared, in which
+    both answer like the model: all rows count alike in the one, and in the other each class counts
+    by about the square root of its share, so that a rare one is not lost in a large one, however
+    rare it is. The other tree is better if it leads in one of them by more than 1.5 standard errors
+    of the difference, and does not fall behind in the other: at all if the lead is in the first,
+    and by more than one standard error if it is in the second. Then a smaller tree is taken if it
+    agrees on at least as many rows, of all and of each class, and the rows are enough to tell (a
+    standard error of one point).
 
     Parameters
     ----------
@@ -530,8 +289,9 @@ def choose(candidates, judged, favourite="representer", max_leaves=None):
     trees = _eligible(candidates, limit)
     if not trees:
         return Choice(None, None, f"No method found a tree{size}.")
-    comparison = Comparison(trees, judged)
-    best, better, first = _decide(comparison, range(len(trees)), comparison.counts, favourite)
+    comparison = compared(trees, judged)
+    counts, least = comparison.counts, step(judged)
+    best, better, first = _decide(comparison, range(len(trees)), counts, favourite, least)
     return Choice(
         trees[best].name,
         None if better == best else trees[better].name,
@@ -578,42 +338,38 @@ def corrected_agreement(
     trees = _eligible(candidates, np.inf if max_leaves is None else max_leaves)
     if not trees:
         return np.nan
-    curve = sorted(curve, key=lambda c: (c.size or c.n_leaves, c.n_leaves))
+    curve = _by_size(curve)
     every = [*trees, *curve]
-    comparison, least = Comparison(every, judged), step(judged)
+    comparison, least = compared(every, judged), step(judged)
     # what is taken from the rows that were not drawn is the agreement, whatever decides
     agreements = comparison
     if judged.score is not None:
         agreements = Comparison(every, Judged(judged.answers, None, judged.is_classifier))
     at, steps = range(len(trees)), range(len(trees), len(every))
     knee = _knee(comparison, steps, comparison.counts, least) if curve else None
-    best = _decide(comparison, at, comparison.counts, favourite)[0]
-    rng, n = check_random_state(random_state), len(judged.answers)
-    differences = []
+    best = _decide(comparison, at, comparison.counts, favourite, least)[0]
+    rng, differences = check_random_state(random_state), []
     for _ in range(N_SAMPLES):
-        if judged.score is not None:
-            n_units = len(comparison.counts)
-            times = np.bincount(rng.randint(n_units, size=n_units), minlength=n_units)
-            counts = times * comparison.counts
-            is_out = times[comparison.unit_of] == 0
-        else:
-            times = np.bincount(rng.randint(n, size=n), minlength=n)
-            counts = np.bincount(
-                comparison.unit_of, weights=times, minlength=len(comparison.counts)
-            )
-            is_out = times == 0
-        out = np.bincount(agreements.unit_of[is_out], minlength=len(agreements.counts))
-        chosen = best
-        if curve:
-            chosen = _knee(comparison, steps, counts, least)
-        if not curve or chosen == knee:
-            chosen = _decide(comparison, at, counts, favourite)[0]
-        if chosen != best:
-            differences.append(agreements.agreement(chosen, out) - agreements.agreement(best, out))
-        else:
+        counts, is_out = comparison.draw(rng)
+        chosen = _knee(comparison, steps, counts, least) if curve else None
+        if chosen == knee:
+            chosen = _decide(comparison, at, counts, favourite, least)[0]
+        if chosen == best:
             differences.append(0.0)
-    # the mean of what the tree itself has on rows that were not drawn is its agreement
-    return agreement_of(every[best], judged) + float(np.nanmean(differences))
+            continue
+        out = np.bincount(agreements.unit_of[is_out], minlength=len(agreements.counts))
+        differences.append(agreements.agreement(chosen, out) - agreements.agreement(best, out))
+    # The mean of what the tree itself has on rows that were not drawn is its agreement. Luck is
+    # never below nothing: where the draws choose larger trees, this is no merit of the smaller one.
+    return agreement_of(every[best], judged) + min(float(np.nanmean(differences)), 0.0)
+
+
+def _by_size(curve):
+    return sorted((c for c in curve if c.rows.any()), key=lambda c: (_size(c), c.n_leaves))
+
+
+def _size(candidate):
+    return candidate.size or candidate.n_leaves
 
 
 def _eligible(candidates, max_leaves):
@@ -638,27 +394,20 @@ def step(judged):
 
 def _knee(comparison, places, counts, least):
     """Place of the tree of a curve that is worth its leaves; places are in the order of sizes."""
-    places = list(places)
-    for at, i in enumerate(places[:-1]):
-        own = comparison.candidates[i]
-        if not any(
-            _is_worth_it(
-                comparison.lead(j, i, counts),
-                least * np.log2((larger.size or larger.n_leaves) / (own.size or own.n_leaves)),
-            )
-            for j in places[at + 1 :]
-            for larger in [comparison.candidates[j]]
-        ):
+    places, trees = list(places), comparison.candidates
+
+    def is_worth_it(i, j):
+        lead = comparison.lead(j, i, counts)
+        doublings = np.log2(_size(trees[j]) / _size(trees[i]))
+        return lead.mixed > max(min(lead.mixed_error, IN_DOUBT * least), doublings * least)
+
+    for at, i in enumerate(places):
+        if not any(is_worth_it(i, j) for j in places[at + 1 :]):
             return i
-    return places[-1]
+    raise AssertionError("the last has no larger one")
 
 
-def _is_worth_it(lead, least):
-    """Whether a larger tree is better by so much that its leaves are worth reading."""
-    return lead.mixed > max(lead.mixed_error, least)
-
-
-def _decide(comparison, places, counts, favourite):
+def _decide(comparison, places, counts, favourite, least):
     """Places of the recommended tree, of the one that it is as good as, and of the favourite."""
     places, trees = list(places), comparison.candidates
     proven = [i for i in places if trees[i].is_proven]
@@ -666,17 +415,17 @@ def _decide(comparison, places, counts, favourite):
     if proven:
         best = min(proven, key=lambda i: trees[i].n_leaves)
         return best, best, first
-    better, most = first, 0.0
-    for i in places:
-        lead = comparison.lead(i, first, counts)
-        # a little above the difference that chance makes, however few rows both were measured on
-        if lead.mixed - lead.mixed_error > most and not lead.is_worse:
-            better, most = i, lead.mixed - lead.mixed_error
+    leads = {i: comparison.lead(i, first, counts) for i in places if i != first}
+    better = max(
+        (i for i in leads if leads[i].is_better),
+        key=lambda i: leads[i].mixed - leads[i].mixed_error,
+        default=first,
+    )
     smaller = [
         i
         for i in places
         if trees[i].n_leaves < trees[better].n_leaves
-        and comparison.lead(i, better, counts).is_as_good
+        and comparison.lead(i, better, counts).is_as_good(least)
     ]
     best = min([*smaller, better], key=lambda i: trees[i].n_leaves)
     return best, better, first
@@ -696,20 +445,23 @@ def _reason(best, better, first, judged, size):
             f"{best.name} has {leaves(best.n_leaves)} and is proven to give the model's answer at "
             "every input."
         )
-    share = agreement_of(best, judged)
-    n_rows = int(best.rows.sum())
-    says = (
-        f"agrees with the model on {said(share, n_rows)} of the held-out rows"
-        if judged.is_classifier
-        else f"has an R2 of {share:.2f} with the model's values on the held-out rows"
-    )
+    rows, where = best.rows, ""
+    if judged.score is not None:
+        score = judged.score(judged.answers[rows], best.predicted[rows])
+        says = f"its {judged.score_name} against the model's answers is {score:.2f}"
+    elif judged.is_classifier:
+        which = "weighted held-out rows" if judged.class_weight is not None else "held-out rows"
+        share = said(agreement_of(best, judged), rows.sum())
+        says = f"agrees with the model on {share} of the {which}"
+        where = ", among all rows and those of each answer"
+    else:
+        says = f"has an R2 of {agreement_of(best, judged):.2f} with the model's answers"
     text = f"{best.name} has {leaves(best.n_leaves)} and {says}: "
     if best is not better:
-        where = ", among all rows and those of each answer" if judged.is_classifier else ""
         return f"{text}it is the smallest tree that does at least as well as {better.name}{where}."
     if best is not first:
-        return f"{text}better than {first.name} by more than one standard error."
-    return f"{text}no other tree{size} does better by more than one standard error."
+        return f"{text}better than {first.name} by more than {CLEARLY} standard errors."
+    return f"{text}no other tree{size} is clearly better (by {CLEARLY} standard errors)."
 
 
 def leaves(n):
@@ -719,4 +471,5 @@ def leaves(n):
 
 def said(share, n_rows):
     """A share in per cent, with as many digits as the rows can tell."""
-    return percent(share, digits=int(n_rows >= 1000))
+    text = percent(share, digits=int(n_rows >= 1000), brief=True)
+    return text.replace(">", "more than").replace("<", "less than")

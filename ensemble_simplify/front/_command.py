@@ -1,13 +1,23 @@
-"""The command line: read a model and a table, and print the report."""
+"""The command line: what a model can become, as code, and whether two models are alike."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 from pathlib import Path
 
+import numpy as np
+
+from ensemble_simplify.front._simplified import SimplifiedModel, is_saved
 from ensemble_simplify.front._simplify import simplify
+from ensemble_simplify.proof import verify
 from ensemble_simplify.reading import table_of
+from ensemble_simplify.writing import export_tree
+
+# What the command answers.
+HOLDS, DOES_NOT_HOLD, CANNOT_TELL = range(3)
+LANGUAGES = ("rules", "sql", "c", "python", "json")
 
 
 class CannotRead(Exception):
@@ -17,67 +27,278 @@ class CannotRead(Exception):
 def main(arguments=None):
     """Run ``python -m ensemble_simplify``, by default with the arguments of the command line.
 
-    Returns 0, or 2 after an error.
+    Returns 0 where all was done, and where what was asked holds; 1 where it does not hold; 2 after
+    an error, and where it cannot be told.
     """
-    told = _parser().parse_args(arguments)
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser()
+    if not arguments or arguments[0] not in (*COMMANDS, "-h", "--help"):
+        # without a command, as in version 0.2
+        arguments.insert(0, "report")
+    told = parser.parse_args(arguments)
     try:
-        if told.model.suffix != ".skops" or told.trust:
-            print(
-                f"Note: loading {told.model} can run any code that is in it. Load only files that "
-                "you trust.",
-                file=sys.stderr,
-            )
-        model = _model(told.model, trust=told.trust)
-        X, y = _rows(told.data, told.target, model)
-        found = simplify(
-            model,
-            X,
-            y,
-            max_leaves=told.max_leaves,
-            time_limit=told.time_limit,
-            random_state=told.random_state,
-            verbose=told.verbose,
-        )
-        text = found.report(told.html)
+        return COMMANDS[told.command](told)
     except (CannotRead, OSError, ValueError, TypeError) as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2
+    except Exception:  # 1, with which Python ends, would say that something does not hold
+        traceback.print_exc()
+    return CANNOT_TELL
+
+
+# ------------------------------------------------------------------- commands
+
+
+def _report(told):
+    found = _simplified(told)
+    _print(found.report(told.html))
+    if told.html:
+        _print(f"\nThe report with the tree drawn is in {told.html}.")
+    if told.save:
+        found.save(told.save)
+        _print(
+            f"\nThe recommended tree is in {told.save}: SimplifiedModel.load reads it, and so do "
+            "the commands."
+        )
+    return HOLDS
+
+
+def _export(told):
+    if told.tree:
+        tree = _model(told.model, trust=told.trust)
+    else:
+        if told.data is None:
+            raise CannotRead(
+                f"there is no table to make a tree of {told.model} with. Give one, in CSV, or "
+                "--tree if the file itself holds the tree."
+            )
+        found = _simplified(told)
+        if found.best_model is None:
+            raise CannotRead(f"no tree was found: {found.verdict.text}")
+        print(f"Note: {found.verdict.text}", file=sys.stderr)
+        tree = found.best_model
+    text = export_tree(
+        tree,
+        told.language,
+        output="probabilities" if told.probabilities else "label",
+        name=told.name,
+        table=told.table,
+        decimals=told.decimals,
+    )
+    if told.out is None:
+        _print(text, end="")
+    else:
+        told.out.write_text(text, encoding="utf-8")
+    return HOLDS
+
+
+def _verify(told):
+    models = [_model(path, trust=told.trust) for path in (told.model, told.model_b)]
+    X = None if told.data is None else _rows(told.data, None, models[0], others=True)[0]
+    max_changes = told.max_changes
+    if X is not None and max_changes is None:
+        max_changes = 0
+    outcome = verify(
+        *models,
+        X=X,
+        max_changes=max_changes,
+        atol=told.atol,
+        rtol=told.rtol,
+        time_limit=told.time_limit,
+        max_boxes=told.max_boxes,
+    )
+    _print(repr(outcome))
+    return {True: HOLDS, False: DOES_NOT_HOLD, None: CANNOT_TELL}[outcome.equal]
+
+
+COMMANDS = {"report": _report, "export": _export, "verify": _verify}
+
+
+def _simplified(told):
+    """What `simplify` finds for a model and a table in files."""
+    model = _model(told.model, trust=told.trust)
+    X, y = _rows(told.data, told.target, model)
+    more = None
+    if told.more is not None:
+        more = _rows(told.more, told.target, model, others=True)[0]
+    methods = told.methods.split(",")
+    return simplify(
+        model,
+        X,
+        y,
+        X_more=more,
+        max_leaves=told.max_leaves,
+        methods=methods[0] if len(methods) == 1 else methods,
+        scoring=told.scoring,
+        class_weight=told.class_weight,
+        time_limit=told.time_limit,
+        random_state=told.random_state,
+        verbose=told.verbose,
+    )
+
+
+def _print(text, end="\n"):
     # a terminal that lacks a letter gets its code
     encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, "backslashreplace").decode(encoding))
-    if told.html:
-        print(f"\nThe report with the tree drawn is in {told.html}.")
-    return 0
+    print(text.encode(encoding, "backslashreplace").decode(encoding), end=end)
+
+
+# ------------------------------------------------------------------- arguments
+
+_EXIT_CODES = (
+    "Exit codes: 0 done, or it holds; 1 it does not hold; 2 bad input, or it cannot be told."
+)
+_EXAMPLES = """examples:
+  python -m ensemble_simplify report model.joblib data.csv --target y --html report.html
+  python -m ensemble_simplify report model.joblib data.csv --save tree.json
+  python -m ensemble_simplify export model.joblib data.csv --language sql --table customers
+  python -m ensemble_simplify export --tree tree.json --language c --out tree.c
+  python -m ensemble_simplify verify old.joblib new.joblib --time-limit 60
+
+Without a command, "report" is meant.
+"""
 
 
 def _parser():
     parser = argparse.ArgumentParser(
         prog="python -m ensemble_simplify",
+        description="Say what a fitted model can become, write it as code, or compare two models.",
+        epilog=f"{_EXAMPLES}{_EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+
+    report = commands.add_parser(
+        "report",
+        help="try what a fitted model can become, and compare the results",
         description="Try what a fitted model can become, and compare the results.",
+        epilog=_EXIT_CODES,
     )
+    _add_model(report)
+    report.add_argument("data", type=Path, help="table with a header, in CSV")
+    _add_simplify(report)
+    report.add_argument("--html", type=Path, help="where to write a page with the tree drawn")
+    report.add_argument(
+        "--save",
+        type=Path,
+        help="where to write the recommended tree: alone, as text, if the name ends in .json, "
+        "else with the model",
+    )
+
+    export = commands.add_parser(
+        "export",
+        help="write the recommended tree, or a tree as it is, in a language",
+        description="Write the tree that is recommended for a model, or a tree as it is, in a "
+        "language. What the tree is worth is said on the standard error stream.",
+        epilog=_EXIT_CODES,
+    )
+    _add_model(export)
+    export.add_argument(
+        "data", type=Path, nargs="?", help="table with a header, in CSV; not used with --tree"
+    )
+    export.add_argument(
+        "--tree", action="store_true", help="the file holds the tree: write it as it is"
+    )
+    export.add_argument(
+        "--language", choices=LANGUAGES, default="rules", help="(default: %(default)s)"
+    )
+    export.add_argument("--out", type=Path, help="where to write it (default: standard output)")
+    export.add_argument(
+        "--probabilities", action="store_true", help="write probabilities in place of labels"
+    )
+    export.add_argument("--name", help="name of the function, or of the column in SQL")
+    export.add_argument("--table", help="in SQL, the table to select from")
+    export.add_argument("--decimals", type=int, help="in rules, digits after the point")
+    _add_simplify(export)
+
+    compare = commands.add_parser(
+        "verify",
+        help="prove that two models answer alike, or find a row on which they do not",
+        description="Prove that two models answer alike, or find a row on which they do not.",
+        epilog="Exit codes: 0 proven; 1 there is a row on which they differ; 2 bad input, or "
+        "undecided when the time was up.",
+    )
+    _add_model(compare)
+    compare.add_argument("model_b", type=Path, help="the other one")
+    compare.add_argument(
+        "--data", type=Path, help="table with a header, in CSV: rows to compare on"
+    )
+    compare.add_argument(
+        "--max-changes",
+        type=int,
+        help="with --data: compare wherever at most so many columns differ from a row (default: "
+        "0, on the rows alone)",
+    )
+    compare.add_argument(
+        "--atol", type=float, help="compare numbers or probabilities, within this tolerance"
+    )
+    compare.add_argument("--rtol", type=float, help="the same, relative to the number")
+    _add_limit(compare)
+    compare.add_argument(
+        "--max-boxes",
+        type=int,
+        help="boxes of the feature space to look at, at most: a limit that is the same on every "
+        "machine (default: none)",
+    )
+    return parser
+
+
+def _add_model(parser):
     parser.add_argument(
-        "model", type=Path, help="fitted model, written by joblib, pickle or skops (.skops)"
+        "model",
+        type=Path,
+        help="fitted model, written by joblib, pickle, skops (.skops) or SimplifiedModel.save",
     )
-    parser.add_argument("data", type=Path, help="table with a header, in CSV")
-    parser.add_argument("--target", help="column that holds the true labels or values")
-    parser.add_argument("--max-leaves", type=int, default=8, help="leaves to read (default: 8)")
-    parser.add_argument(
-        "--time-limit", type=float, default=None, help="seconds in all (default: none)"
-    )
-    parser.add_argument("--html", type=Path, help="where to write a page with the tree drawn")
-    parser.add_argument("--random-state", type=int, default=0, help="seed (default: 0)")
     parser.add_argument(
         "--trust", action="store_true", help="load every type in a .skops file, known or not"
     )
+
+
+def _add_simplify(parser):
+    """What `simplify` takes."""
+    parser.add_argument("--target", help="column that holds the true labels or values")
+    parser.add_argument(
+        "--more", type=Path, help="another table: rows to learn from, but not to measure on"
+    )
+    parser.add_argument(
+        "--max-leaves",
+        type=int,
+        help="leaves of the tree (default: 4, 8, 16 and 32 are compared)",
+    )
+    parser.add_argument(
+        "--methods", default="auto", help='"auto", "all", or names with commas (default: auto)'
+    )
+    parser.add_argument(
+        "--scoring", help='name of a metric that decides, such as "balanced_accuracy"'
+    )
+    parser.add_argument(
+        "--class-weight", choices=["balanced"], help="let all classes together count alike"
+    )
+    parser.add_argument("--random-state", type=int, default=0, help="seed (default: 0)")
     parser.add_argument("--verbose", action="store_true", help="print the progress")
-    return parser
+    _add_limit(parser)
+
+
+def _add_limit(parser):
+    parser.add_argument("--time-limit", type=float, help="seconds in all (default: none)")
+
+
+# ------------------------------------------------------------------- files
 
 
 def _model(path, *, trust):
     if not path.is_file():
         raise CannotRead(f"there is no file {path}.")
+    if path.suffix == ".json":
+        return SimplifiedModel.load(path)
+    if path.suffix != ".skops" or trust:
+        print(
+            f"Note: loading {path} can run any code that is in it. Load only files that you trust.",
+            file=sys.stderr,
+        )
     if path.suffix == ".skops":
         return _skops(path, trust=trust)
+    if is_saved(path):
+        return SimplifiedModel.load(path)
     import joblib
 
     try:
@@ -113,33 +334,37 @@ def _skops(path, *, trust):
     )
 
 
-def _rows(path, target, model):
-    """The columns that the model was fitted on, and the target."""
+def _rows(path, target, model, *, others=False):
+    """The columns that the model was fitted on, and the target; `others` may lack the target."""
     try:
         import pandas as pd
     except ImportError as error:
         raise CannotRead("tables are read with pandas, which is not installed.") from error
     if not path.is_file():
         raise CannotRead(f"there is no file {path}.")
+    known = _table_of(model)
     try:
-        table, y = pd.read_csv(path), None
+        table, y = pd.read_csv(path, dtype=_text_columns(known)), None
     except ValueError as error:  # of pandas' parser, or of the encoding
         raise CannotRead(
             f"{path} is not a table that pandas can read: {error}. Give a table with a header, in "
             "CSV and UTF-8."
         ) from error
-    if target is not None:
+    if target is not None and not (others and target not in table.columns):
         if target not in table.columns:
             raise CannotRead(f"{path} has no column {target!r}. It has {_some(table.columns)}.")
-        if table[target].isna().any():
+        if table[target].isna().any() and not others:
             raise CannotRead(f"the column {target!r} of {path} has empty entries. Fill them in.")
         y = table.pop(target).to_numpy()
+        if getattr(getattr(model, "classes_", None), "dtype", np.dtype(int)).kind in "OSU":
+            y = y.astype(str).astype(object)
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         if (n := getattr(model, "n_features_in_", table.shape[1])) != table.shape[1]:
+            beside = "" if y is None else " besides the target"
             raise CannotRead(
-                f"{path} has {table.shape[1]} columns besides the target, but the model was "
-                f"fitted on {n}. Give its columns alone, and the target's name."
+                f"{path} has {table.shape[1]} columns{beside}, but the model was fitted on {n}. "
+                "Give its columns alone, and the target's name."
             )
         return table.to_numpy(), y
     missing = [name for name in names if name not in table.columns]
@@ -148,16 +373,30 @@ def _rows(path, target, model):
             f"{path} has no column {missing[0]!r}, on which the model was fitted. It has "
             f"{_some(table.columns)}."
         )
-    return _typed(table[list(names)], model), y
+    table = table[list(names)]
+    if known is not None and known.as_category:
+        table = known.decode(known.encode(table))
+    return table, y
 
 
-def _typed(table, model):
-    """The table with pandas' categories where the model wants such."""
+def _table_of(model):
+    """The table that a model takes, as far as it can be told."""
     try:
-        known = table_of(model)
+        return table_of(model)
     except (TypeError, ValueError, ImportError):
-        return table
-    return known.decode(known.encode(table)) if known.as_category else table
+        return None
+
+
+def _text_columns(table):
+    """Types to read columns in: text where the model knows levels that are text, as of codes."""
+    if table is None or table.names is None:
+        return None
+    pairs = zip(table.names, table.levels, strict=True)
+    return {
+        name: str
+        for name, own in pairs
+        if own is not None and all(isinstance(level, str) for level in own.tolist())
+    }
 
 
 def _some(names):

@@ -225,15 +225,16 @@ def plain_tree_on_y(task, seconds):
 # ------------------------------------------------------------------- single trees of the package
 
 
-def representer(task, seconds, **options):
+def representer(task, seconds):
     """A tree grown on synthetic rows, too."""
     fitted = RepresenterTree(
         FrozenEstimator(task.model),
+        sampler="auto",
         max_leaf_nodes=task.max_leaves,
         validation_fraction=0.0,
+        n_folds=FOLDS_OF_LAWS,
         time_limit=seconds,
         random_state=task.seed,
-        **{"sampler": "auto", "n_folds": FOLDS_OF_LAWS, **options},
     )
     fitted.fit(task.X, answers=task.answers, fold_of=task.fold_of if task.n_folds else None)
     return [MethodResult("representer", fitted, (int(fitted.get_n_leaves()), 1))]

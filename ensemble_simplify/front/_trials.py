@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ensemble_simplify.base import safe_indexing
-from ensemble_simplify.front._choice import Candidate, choose_size, figures
+from ensemble_simplify.front._choice import choose_size
 from ensemble_simplify.front._inputs import short
-from ensemble_simplify.front._methods import METHODS, MethodResult, NotTried, representer
+from ensemble_simplify.front._judged import Candidate, agreement_of, figures
+from ensemble_simplify.front._methods import METHODS, MethodResult, NotTried
 
 # A method that would get fewer seconds is not begun.
 LEAST_SECONDS = 0.05
@@ -85,14 +86,15 @@ def representers(sizes):
     """A stand-in for `judged` that gives representer trees of several sizes, grown at once."""
 
     def attempt(name, task, seconds):
-        (largest,) = representer(task, seconds)
+        (largest,) = METHODS[name].attempt(task, seconds)
         fitted, rows = largest.fitted, np.flatnonzero(task.fold_of >= 0)
         folds, found = fitted.folds_, []
         for size in sizes:
             of_size = fitted.at(n_leaves=size)
             n_leaves = int(of_size.get_n_leaves())
             result = largest._replace(fitted=of_size, size=(n_leaves, 1))
-            answers = folds.answers[folds.n_leaves.index(size)][rows]
+            (place,) = np.flatnonzero(folds.n_leaves == size)
+            answers = folds.answers[place, rows]
             found.append((result, _made(task, result, size, answers, np.ones(len(rows), bool))))
         return found
 
@@ -123,7 +125,8 @@ def _made(task, result, size, predicted, measured):
         size=size,
         is_tree=is_tree,
         may_win=is_tree and result.name != "plain_tree_on_y",
-        is_proven=result.is_proven,
+        # a promise near some rows is none at every input
+        is_proven=result.is_proven and result.name == "born_again",
         predicted=predicted,
         measured=measured,
     )
@@ -182,16 +185,14 @@ class Search:
     def _point(self, size, is_best):
         """What is known of a size."""
         trial = self.by_size.get(size, self._plain[size])
-        point = figures(trial.candidate, self.judged)
-        plain = self._plain[size]
-        plain = figures(plain.candidate, self.judged).agreement if plain.result else np.nan
+        point, plain = figures(trial.candidate, self.judged), self._plain[size].candidate
         return Bunch(
             n_leaves=size,
             leaves=trial.candidate.n_leaves,
-            plain_agreement=plain,
+            plain_agreement=np.nan if plain is None else agreement_of(plain, self.judged),
             is_best=is_best,
             **{
-                name: point[name]
+                name: point.get(name, np.nan)
                 for name in ("agreement", "agreement_low", "agreement_high", "accuracy")
             },
         )
@@ -225,5 +226,5 @@ class Search:
             return f"{trial.name}: {trial.note}"
         leaves, trees = trial.result.size
         size = f"{leaves} leaves" if trees == 1 else f"{trees} trees"
-        agreement = figures(trial.candidate, self.judged).agreement
+        agreement = agreement_of(trial.candidate, self.judged)
         return f"{trial.name}: {size}, agreement {agreement:.3f}, {trial.seconds:.1f} s"

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.front._choice import (
-    Comparison,
+from ensemble_simplify.front._choice import compared, leaves, said, step
+from ensemble_simplify.front._judged import (
     agreement_of,
     class_agreement,
     figures,
     interval_of,
-    leaves,
     r2,
-    said,
-    step,
 )
 from ensemble_simplify.writing import one_line
 
@@ -26,7 +23,9 @@ SHOWS, SHOWS_SKILL, SHOWS_R2 = 0.7, 0.5, 0.7
 # Answers that are named when the tree loses them.
 MOST_NAMED = 4
 # Standard errors that make a result clearly closer to the model.
-CLEARLY = 2.0
+SURELY = 2.0
+# Rows of a class from which the tree is said to lose it.
+FEWEST = 5
 # With fewer rows of a class, a note says that the agreement on them is hardly known.
 FEW = 15
 
@@ -111,6 +110,9 @@ def judge(best, judged, agreement=None, max_leaves=None):
     text = [_judgement(best, judged, level, agreement, label, majority, max_leaves)]
     if judged.y is not None:
         text.append(_accuracies(model_accuracy, tree_accuracy, judged, int(rows.sum())))
+    if judged.score is not None:
+        score = judged.score(judged.answers[rows], best.predicted[rows])
+        text.append(f"Its {judged.score_name} against the model's answers is {score:.2f}.")
     text += _lost_classes(best, judged)
     return Verdict(
         level=level,
@@ -149,9 +151,9 @@ def notes(candidates, judged, best, in_sample=False):
     found = []
     if in_sample:
         found.append(
-            "The model was fitted on these rows. It has learned their labels, which no small tree "
-            "can do: on new rows the agreement is often higher than stated here, and the accuracy "
-            "of both is lower. Rows that the model has not seen would tell."
+            "The model was probably fitted on these rows. It knows their labels by heart, which no "
+            "small tree can learn: on new rows the agreement is higher than stated here as a rule, "
+            "and accuracies are lower. Give rows that the model has not seen."
         )
     if best is not None:
         found += [
@@ -203,7 +205,8 @@ def _judgement(best, judged, level, agreement, label, majority, max_leaves):
         agrees = f"agrees with the model on {share} of {which}"
         beside = f", and always answering {_quoted(label)} on {other}"
     else:
-        agrees = f"explains {said(agreement, n_rows)} of the variance of the model's answers"
+        share = said(agreement, n_rows) if agreement > 0 else "nothing"
+        agrees = f"explains {share} of the variance of the model's answers"
         beside = ""
     if level == "none":
         limit = best.n_leaves if max_leaves is None else max_leaves
@@ -243,7 +246,7 @@ def _lost_classes(best, judged):
         return []
     shares = class_agreement(best, judged)
     rows = sorted(_class_rows(best, judged), key=lambda entry: -entry[1])
-    lost = [(n, label, shares[label]) for label, n in rows if n and shares[label] < 0.5]
+    lost = [(n, label, shares[label]) for label, n in rows if n >= FEWEST and shares[label] < 0.5]
     if not lost:
         return []
     if len(lost) == 1:
@@ -277,14 +280,15 @@ def _closer_result(candidates, judged, best):
     others = [
         c
         for c in candidates
-        if c is not best and c.rows.any() and (c.n_leaves > best.n_leaves or not c.is_tree)
+        if c.rows.any()
+        and (c.n_leaves > best.n_leaves if c.may_win else not c.is_tree and c.n_leaves > 1)
     ]
-    comparison = Comparison([best, *others], judged)
+    comparison = compared([best, *others], judged)
     leads = [comparison.lead(place, 0) for place in range(1, len(others) + 1)]
     closer = [
         (lead.all, c)
         for lead, c in zip(leads, others, strict=True)
-        if lead.all > max(CLEARLY * lead.error, step(judged))
+        if lead.all > max(SURELY * lead.error, step(judged))
     ]
     if not closer:
         return []
@@ -302,10 +306,13 @@ def _rare_classes(judged, best):
     if best.is_proven or not judged.is_classifier or not rare:
         return []
     if len(rare) == 1:
-        which = f"{_quoted(rare[0][0])} to {rare[0][1]:,} of the held-out rows only"
-    else:
-        which = f"each of {len(rare)} labels to fewer than {FEW} of the held-out rows"
-    return [f"The model gives {which}, so little is known about the agreement there."]
+        label, n = rare[0]
+        have = f"Only {n:,} of the held-out rows {'has' if n == 1 else 'have'}"
+        return [f"{have} the model's answer {_quoted(label)}: little is known of the tree there."]
+    return [
+        f"{len(rare)} of the model's answers have fewer than {FEW} of the held-out rows each: "
+        "little is known of the tree there."
+    ]
 
 
 def _smaller_tree(candidates, judged, best):
@@ -317,8 +324,12 @@ def _smaller_tree(candidates, judged, best):
         for c in candidates
         if c.is_tree and c.may_win and c.rows.any() and c.n_leaves < best.n_leaves
     ]
-    comparison = Comparison([best, *others], judged)
-    smaller = [c for place, c in enumerate(others, 1) if comparison.lead(0, place).may_be_equal]
+    comparison = compared([best, *others], judged)
+    smaller = [
+        c
+        for place, c in enumerate(others, 1)
+        if comparison.lead(0, place).may_be_equal(step(judged))
+    ]
     if not smaller:
         return []
     other = min(smaller, key=lambda c: c.n_leaves)

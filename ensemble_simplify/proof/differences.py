@@ -66,6 +66,14 @@ class Difference:
     answers : pair
         What the models answer where they differ there: the most frequent pair of labels, or in
         regression the mean of each one's values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ensemble_simplify import differences
+    >>> X = np.arange(100).reshape(100, 1)
+    >>> differences(lambda rows: rows[:, 0] > 29, lambda rows: rows[:, 0] > 59, X)[0]
+    29.5 < x0 <= 59.5: they differ on 30 of 30 rows (100 %); model_a says mostly True, model_b False
     """
 
     rule: str
@@ -82,7 +90,8 @@ class Difference:
         n_rows = f"{self.n_rows:,} row{'' if self.n_rows == 1 else 's'}"
         return (
             f"{self.rule}: they differ on {self.n_differing:,} of {n_rows} "
-            f"({percent(self.share_differing)}), {self._most()} {first} against {second}"
+            f"({percent(self.share_differing)}); model_a says {self._most()} {first}, "
+            f"model_b {second}"
         )
 
     def _most(self):
@@ -227,12 +236,13 @@ def differences(
     What is told is true of the rows `X`, which both models are asked about; it is no statement
     about other rows. :func:`verify` finds a difference anywhere, or proves that there is none.
 
-    Read more in the :ref:`User Guide <verify>`.
+    Read more in the :ref:`User Guide <simplify_differences>`.
 
     Parameters
     ----------
     model_a, model_b : estimator or function
-        Fitted models that answer the same rows with labels, or both with numbers.
+        Fitted models that answer the same rows with labels, or both with numbers. Floats of what
+        is no classifier are numbers, all else are labels.
     X : array-like or data frame of shape (n_samples, n_features)
         Rows, in the form in which the models take them; with text, categories or missing values
         if they do.
@@ -278,10 +288,10 @@ def differences(
     ...     X,
     ...     random_state=0,
     ... )
-    >>> found
-    The models differ on 88 of 1,000 rows (8.8 %). 1 rule tells where 88 of these are:
-      x1 > 0.805 and x0 > 0.505: they differ on 88 of 88 rows (100 %), mostly True against False
-    Measured on these rows alone: on others, the models may differ elsewhere.
+    >>> found.n_differing, len(found)
+    (88, 1)
+    >>> found[0].rule, found[0].answers
+    ('x1 > 0.805 and x0 > 0.505', (True, False))
     """
     X = X if hasattr(X, "shape") else np.asarray(X)
     models = [_model_of(model) for model in (model_a, model_b)]
@@ -342,7 +352,7 @@ def _asked(model, X):
 
 def _compare(models, answers, atol):
     """Rows on which two models differ; of numbers the tolerance, and how far they are apart."""
-    are_numbers = all(own.dtype.kind in "iuf" for own in answers)
+    are_numbers = all(own.dtype.kind == "f" for own in answers)
     if not are_numbers or any(model.is_classifier for model in models):
         if atol is not None:
             raise ValueError(f"atol={atol!r}, but the models answer labels. Leave atol out.")

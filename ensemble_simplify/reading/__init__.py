@@ -5,6 +5,7 @@ and asks the model itself; `sample` checks that both answer alike.
 `sklearn`, `boosting` and `onnx_treelite` know where ensembles keep their trees, `pipelines` what
 transformers do before; all answer with `trees`, in which `_category_splits` turns tests of sets of
 codes into thresholds.
+`level_order` puts levels in the order of a model's answers.
 `sums` is the linear form of the trees, `units` splits votes over votes into such sums, `decision`
 turns sums into answers, and `table` turns a user's rows into numbers and back. `out_of_bag` asks
 the trees of a forest about the training rows that they did not see.
@@ -12,6 +13,7 @@ the trees of a forest about the training rows that they did not see.
 
 from ensemble_simplify.reading.decision import Vote
 from ensemble_simplify.reading.forest import Forest, tree_estimators
+from ensemble_simplify.reading.level_order import level_orders
 from ensemble_simplify.reading.model import Model, common_forests, common_table
 from ensemble_simplify.reading.onnx_treelite import OnnxModel, TreeliteModel
 from ensemble_simplify.reading.out_of_bag import out_of_bag, out_of_sample
@@ -26,6 +28,7 @@ from ensemble_simplify.reading.sklearn import (
 from ensemble_simplify.reading.sums import Sums, tree_shares
 from ensemble_simplify.reading.table import (
     UNKNOWN,
+    Gaps,
     Table,
     column_index,
     column_indices,

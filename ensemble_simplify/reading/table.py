@@ -8,8 +8,9 @@ gaps or builds frames does so here.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_array
@@ -47,10 +48,15 @@ class Table:
         column of numbers; None: what comes of itself.
     by_dtype : bool
         Whether the model answers numbers of float32 in another way than the same ones of float64.
+    as_text : tuple of int
+        Columns with levels that are texts of other objects, by which entries are looked up.
     as_objects : bool
         Whether entries come as objects, which are looked at one by one even if all are numbers.
     gaps : Gaps or None
         What the table lacked when it was seen.
+    categories : tuple of (ndarray or None), or None
+        Levels in the order of pandas' categories that the model wants, where that of the codes is
+        another; None: it is the same.
     """
 
     names: np.ndarray | None
@@ -63,8 +69,10 @@ class Table:
     frame: type | None = None
     dtypes: tuple | None = None
     by_dtype: bool = False
+    as_text: tuple = ()
     as_objects: bool = False
     gaps: Gaps | None = None
+    categories: tuple | None = None
 
     @classmethod
     def of_numbers(cls, n_columns, names=None, codes=None):
@@ -78,16 +86,87 @@ class Table:
         return cls.of_numbers(len(categorical), names, categorical) if categorical.any() else None
 
     @classmethod
-    def of_rows(cls, X):
-        """What an array or a frame of rows holds; a level that it lacks gets a code of its own."""
+    def of_rows(cls, X, known=None, *, unknown="code"):
+        """What an array or a frame of rows holds.
+
+        Where the table of a model is `known`, its levels come first, in its order, and those that
+        only the rows have after them. `unknown` is what levels are that neither has.
+        """
         named = hasattr(X, "columns")
         names = np.array(list(X.columns), dtype=object) if named else None
         n_columns = X.shape[1]
-        levels, as_objects = (None,) * n_columns, not is_plain(X)
+        known = known or cls.of_numbers(n_columns)
+        known._check_width(n_columns, "X")
+        levels, as_objects, as_none = (None,) * n_columns, not is_plain(X), known.as_none
         if as_objects:
-            levels = tuple(map(_levels, [X[name] for name in names] if named else X.T))
-        table = cls(names, levels, ("code",) * n_columns, as_objects=as_objects).like(X)
+            columns = [X[name] for name in names] if named else list(X.T)
+            levels = tuple(known._joined(j, column) for j, column in enumerate(columns))
+            if unknown == "missing":  # in the rows of a model that does not say how it knows gaps
+                untold = [j for j in range(n_columns) if known.levels[j] is None]
+                as_none += tuple(j for j in untold if levels[j] is not None and _lacks(columns[j]))
+        table = replace(
+            known,
+            names=names,
+            levels=levels,
+            unknown=(unknown,) * n_columns,
+            as_none=as_none,
+            as_objects=as_objects,
+        ).like(X)
+        if known.as_category and table.dtypes is not None:
+            kinds = zip(known.levels, table.dtypes, strict=True)
+            table = replace(
+                table, dtypes=tuple(kind if own is None else None for own, kind in kinds)
+            )
         return replace(table, gaps=Gaps.of(_doubles(table.encode(X))))
+
+    def _joined(self, j, column):
+        """Levels of a column: those of this table, then others of the rows; None: it has none."""
+        known = self.levels[j]
+        if known is None:
+            return None if self.categorical[j] else _levels(column)
+        own = _levels(column)
+        own = _distinct(column) if own is None else own
+        seen = set(known.tolist())
+        more = [level for level in own.tolist() if level not in seen]
+        if not more:
+            return known
+        joined = np.empty(len(known) + len(more), dtype=object)
+        joined[:] = [*known.tolist(), *more]
+        return joined if known.dtype.kind in "OSU" else joined.astype(np.float64)
+
+    def reordered(self, orders):
+        """The table with the codes of some columns in another order.
+
+        `orders` has, for each column, the places that its levels have now in their new order, or
+        None for a column that stays. Rows of codes are carried over by `recoded`.
+        """
+        levels = tuple(
+            own if order is None else own[order]
+            for own, order in zip(self.levels, orders, strict=True)
+        )
+        return replace(self, levels=levels, categories=self.categories or self.levels)
+
+    def recoded(self, rows, orders):
+        """Rows of codes of this table, in those of `reordered`."""
+        rows = np.array(rows, dtype=np.float64)
+        for j, order in enumerate(orders):
+            if order is not None:
+                known = ~np.isnan(rows[:, j])
+                rows[known, j] = np.argsort(order)[rows[known, j].astype(np.intp)]
+        return rows
+
+    def natural_order(self, j):
+        """Places of the levels of a column in the order that they have of themselves, or None.
+
+        Numbers have one, and pandas' ordered categories; what these lack comes after them.
+        """
+        levels, kind = self.levels[j].tolist(), (self.dtypes or (None,) * len(self))[j]
+        if getattr(kind, "ordered", False):
+            place = {level: i for i, level in enumerate(np.asarray(kind.categories).tolist())}
+            return np.argsort([place.get(level, len(place)) for level in levels], kind="stable")
+        if all(isinstance(level, Real) for level in levels):
+            return np.argsort(np.array(levels, dtype=np.float64), kind="stable")
+        return None
 
     def like(self, X):
         """The same columns in the dtypes, and the kind of frame, in which some rows come.
@@ -123,25 +202,83 @@ class Table:
         )
 
     @classmethod
-    def common(cls, tables, *, any_levels=False):
+    def common(cls, tables, *, order=0, any_levels=False):
         """The table whose rows two models are put, each in its own words.
 
-        A level that a model refuses is put to neither; where one has a code for levels that it
-        never saw, that is put to both. ValueError if the models have different levels, unless
-        `any_levels`.
+        It has the levels of both, those of the table of number `order` first: see `codes_of`. A
+        level that both refuse is put to neither; where one has a code for levels that it never saw,
+        that is put to both. ValueError if a model refuses a level that the other knows, or takes
+        numbers where the other knows levels; if `any_levels`, such levels are left out, and such
+        columns have levels.
         """
         with_levels = [table for table in tables if not table.is_plain]
-        if with_levels and not any_levels and not with_levels[0].same_levels(with_levels[-1]):
-            raise ValueError(
-                "model_a and model_b were fitted on different levels of some column, or keep them "
-                "in another order. Fit them on the same table."
-            )
         named = [table for table in tables if table.names is not None]
         first = [*with_levels, *named, *tables][0]
-        said = zip(*(table.unknown for table in with_levels or tables), strict=True)
+        if len(with_levels) < 2:
+            with_levels = [first]
+        elif order:
+            with_levels = with_levels[::-1]
+        levels = tuple(
+            cls._merged(j, with_levels, any_levels or len(with_levels) < 2)
+            for j in range(len(first))
+        )
+        said = zip(*(table.unknown for table in with_levels), strict=True)
         unknown = tuple(min(each, key=("refused", "code", "missing").index) for each in said)
         codes = np.any([table.categorical for table in tables], axis=0)
-        return replace(first, unknown=unknown, codes=codes)
+        return replace(first, levels=levels, unknown=unknown, codes=codes)
+
+    @staticmethod
+    def _merged(j, tables, any_levels):
+        """The levels of column j of some tables, those of the first one first."""
+        known = [table.levels[j].tolist() for table in tables if table.levels[j] is not None]
+        if not known:
+            return None
+        name = repr(j if tables[0].names is None else tables[0].names[j])
+        if len(known) < len(tables) and not any_levels:
+            raise ValueError(
+                f"One model was fitted on levels of the column {name}, and the other on numbers. "
+                "Fit them on the same table."
+            )
+        if all(levels == known[0] for levels in known):
+            return next(table.levels[j] for table in tables if table.levels[j] is not None)
+        every = dict.fromkeys(level for levels in known for level in levels)
+        for table in tables:
+            if table.levels[j] is None or table.unknown[j] != "refused":
+                continue
+            own = set(table.levels[j].tolist())
+            if not any_levels and (lacking := [level for level in every if level not in own]):
+                raise ValueError(
+                    f"The column {name} has the level {_plain(lacking[0])!r}, which one of the "
+                    "models was fitted on and the other one refuses: it knows "
+                    f"{_some(table.levels[j])}. Fit both on rows with the same levels, or encoders "
+                    "with handle_unknown='ignore'."
+                )
+            every = dict.fromkeys(level for level in every if level in own)
+        if all(table.levels[j] is None or table.levels[j].dtype.kind in "iuf" for table in tables):
+            return np.array(list(every))
+        merged = np.empty(len(every), dtype=object)
+        merged[:] = list(every)
+        return merged
+
+    def codes_of(self, other):
+        """Own codes of all levels of another table, by column, where they are others.
+
+        Levels that this table lacks are unknown to it, and have the code after its last one.
+        """
+        own_codes = {}
+        for j, (own, levels) in enumerate(zip(self.levels, other.levels, strict=True)):
+            if own is None or levels is None:
+                continue
+            place = {level: code for code, level in enumerate(own.tolist())}
+            own_codes[j] = np.array([place.get(level, len(own)) for level in levels.tolist()])
+            if other.unknown[j] == "code":
+                own_codes[j] = np.append(own_codes[j], len(own))
+            as_they_are = np.array_equal(own_codes[j], np.arange(len(own_codes[j])))
+            if as_they_are and (
+                self.unknown[j] == "code" or own_codes[j].max(initial=0) < len(own)
+            ):
+                del own_codes[j]
+        return own_codes
 
     def __len__(self):
         return len(self.levels)
@@ -184,8 +321,12 @@ class Table:
     @property
     def categorical(self):
         """Which columns hold codes of categories, as a bool array."""
-        with_levels = np.array([own is not None for own in self.levels], dtype=bool)
-        return with_levels if self.codes is None else with_levels | self.codes
+        return self.coded if self.codes is None else self.coded | self.codes
+
+    @property
+    def coded(self):
+        """Which columns have levels, as a bool array."""
+        return np.array([own is not None for own in self.levels], dtype=bool)
 
     @property
     def highest_code(self):
@@ -204,15 +345,6 @@ class Table:
         found = np.array(found, dtype=bool)
         return found if rows is None else found | np.isnan(rows).any(axis=0)
 
-    def same_levels(self, other):
-        """Whether another table has the same codes for the same levels."""
-        if len(self) != len(other):
-            return False
-        pairs = zip(self.levels, other.levels, strict=True)
-        return all(
-            (a is None) == (b is None) and (a is None or a.tolist() == b.tolist()) for a, b in pairs
-        )
-
     # ------------------------------------------------------------------ rows to numbers
 
     def encode(self, X):
@@ -222,7 +354,7 @@ class Table:
         another, or a level is not known and the model refuses such, or an entry of a column of
         numbers is none.
         """
-        if self.is_plain:
+        if self.is_plain or (is_plain(X) and all(own is None for own in self.levels)):
             return X
         named = hasattr(X, "columns")
         table = X if named else np.asarray(X, dtype=object)
@@ -271,7 +403,7 @@ class Table:
         def code(value):
             if is_missing(value) and self._means_missing(j, value):
                 return np.nan
-            return place.get(value, rest)
+            return place.get(str(value) if j in self.as_text else value, rest)
 
         entries = values.tolist()
         # each distinct entry is looked at once
@@ -325,7 +457,7 @@ class Table:
         if self.as_category:
             values = [
                 column if own is None else pandas.Categorical(column, categories=own)
-                for column, own in zip(values, self.levels, strict=True)
+                for column, own in zip(values, self.categories or self.levels, strict=True)
             ]
         # text stays as it is, whatever pandas would make of it
         values = [
@@ -334,9 +466,9 @@ class Table:
         ]
         frame = self._frame()(dict(enumerate(values)))
         given = {
-            j: kind
+            j: _with_room(kind, values[j])
             for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
-            if own is not None and kind is not None
+            if own is not None and kind is not None and not self.as_category
         }
         frame = frame.astype(given) if given else frame
         frame.columns = self.names
@@ -352,7 +484,7 @@ class Table:
         """Rows with the codes that drawn numbers are next to, in columns with levels."""
         if self.is_plain:
             return rows
-        coded = np.array([own is not None for own in self.levels], dtype=bool)
+        coded = self.coded
         rows = np.array(rows, dtype=np.float64)
         rows[:, coded] = np.clip(np.rint(rows[:, coded]), 0.0, self.highest[coded])
         return rows
@@ -537,13 +669,43 @@ def _levels(column):
         try:
             np.asarray(entries, dtype=np.float64)
         except (TypeError, ValueError):
-            pass
+            if not all(isinstance(entry, Hashable) for entry in entries):
+                raise
         else:
             return None
+    return _sorted(entries)
+
+
+def _distinct(column):
+    """Distinct entries of a column, sorted, as levels."""
+    return _sorted(entry for entry in np.asarray(column).tolist() if not is_missing(entry))
+
+
+def _sorted(entries):
     distinct = list(dict.fromkeys(entries))
     levels = np.empty(len(distinct), dtype=object)
     levels[:] = sorted(distinct, key=lambda entry: (type(entry).__name__, entry))
     return levels
+
+
+def _lacks(column):
+    """Whether None is what a column lacks its entries by."""
+    missing = [e for e in np.asarray(column, dtype=object).tolist() if is_missing(e)]
+    return bool(missing) and all(entry is None for entry in missing)
+
+
+def _with_room(kind, column):
+    """The dtype of a column, with all its entries among the categories where it has such."""
+    if not hasattr(kind, "categories"):
+        return kind
+    known = set(kind.categories.tolist())
+    entries = dict.fromkeys(np.asarray(column, dtype=object).tolist())
+    more = [entry for entry in entries if not is_missing(entry) and entry not in known]
+    return type(kind)([*kind.categories.tolist(), *more], kind.ordered) if more else kind
+
+
+def _plain(level):
+    return level.item() if isinstance(level, np.generic) else level
 
 
 def _with_nan(values):
@@ -563,5 +725,5 @@ def _number_outside(levels):
 
 
 def _some(levels):
-    shown = ", ".join(repr(level) for level in levels[:8].tolist())
+    shown = ", ".join(repr(_plain(level)) for level in levels[:8].tolist())
     return shown + (", ..." if len(levels) > 8 else "")

@@ -15,6 +15,8 @@ class Coordinates:
 
     categorical: np.ndarray  # uint8 (n_columns,)
     coordinates: list  # of intp arrays of columns, groups first
+    # bool (n_columns,): of values between which there are none; None: no such columns
+    discrete: np.ndarray | None = None
 
     @classmethod
     def resolve(cls, categorical_features, feature_groups, n_columns, names):
@@ -40,6 +42,7 @@ class Coordinates:
 
     def levels(self, X):
         """The codes of every categorical column, ascending, as float32."""
-        return {
+        levels = {
             int(j): np.unique(X[:, j].astype(np.float32)) for j in np.flatnonzero(self.categorical)
         }
+        return {j: own[~np.isnan(own)] for j, own in levels.items()}

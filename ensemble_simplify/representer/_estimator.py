@@ -15,10 +15,12 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
+    check_consistent_length,
     check_is_fitted,
     column_or_1d,
     validate_data,
@@ -36,13 +38,23 @@ from ensemble_simplify.base import (
     deadline_after,
     fit_context,
     fit_or_unwrap,
+    fitted_rows,
     named_rows,
     report,
     safe_indexing,
     tags_of,
+    takes_missing,
     warn_out_of_time,
 )
-from ensemble_simplify.reading import Model, Table
+from ensemble_simplify.reading import (
+    Gaps,
+    Model,
+    Table,
+    is_plain,
+    level_orders,
+    table_of,
+    unwrap,
+)
 from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._fidelity import (
     RowsAside,
@@ -143,14 +155,18 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         What the tree represents: a classifier's labels or its probabilities, or a regressor's
         values. "auto" is "label" for a classifier, "value" for a regressor, and an error for a
         callable.
-    sampler : {"copula", "smear", "kernel", "neighbors"}, default="copula"
+    sampler : {"auto", "copula", "smear", "kernel", "neighbors"}, default="copula"
         How rows are drawn. "copula" moves a training row: the ranks of its values, as
         normal scores, are shrunk and given normal noise that is correlated as the columns are.
         "smear" keeps each value of a training row, or with probability `smearing` takes the value
         of another training row in that column. "kernel" draws every numeric column from a Gaussian
         kernel estimate of its density, independently of the others. "neighbors" draws from the
         `n_neighbors` nearest values of the column in the training rows. Categorical columns and
-        groups are always smeared, with probability 1 under "kernel".
+        groups are always smeared, with probability 1 under "kernel". "auto" tries three of them on
+        folds of the rows: the default; "neighbors"; and "copula" with ``smearing=0.5,
+        keep_rows=0.25``. It takes the one whose trees agree most with the predictor on rows that
+        they were not grown on, the default in doubt; see `sampler_`. It needs one sample and
+        `max_leaf_nodes`, and sets `smearing` and `keep_rows` itself.
     smearing : float in [0, 1], default=0.25
         How far synthetic rows lie from training rows. For "copula", the share of the noise in
         the variance of the scores; 1 is the Gaussian copula of the columns alone. For "smear", 0
@@ -165,11 +181,14 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         For ``sampler="neighbors"`` only: whether farther values are less likely.
     sampling : {"auto", "per_node", "one_shot"}, default="auto"
         "one_shot" draws one big sample, grows scikit-learn's own tree of three times the leaves
-        asked for, and prunes it to that number. "per_node" draws fresh rows in every node. "auto"
-        takes one sample for trees of at most 64 leaves (by `max_leaf_nodes` or `max_depth`), and
-        "per_node" for larger ones. It also takes "per_node" if `reuse`, `min_train_samples`,
-        `forbidden_splits`, `split_confidence`, `min_cost` or `categorical_features` is given. These
-        work with "per_node" only, and are an error with "one_shot".
+        asked for, and prunes it to the least costly tree of at most so many leaves. Two leaves
+        below one split never answer alike there: a leaf is spent where it changes answers, and the
+        tree is grown on if too few such leaves are found. "per_node" draws fresh rows in every
+        node. "auto" takes one sample for trees of at most 64 leaves (by `max_leaf_nodes` or
+        `max_depth`), and "per_node" for larger ones. It also takes "per_node" if `reuse`,
+        `min_train_samples`, `forbidden_splits`, `split_confidence`, `min_cost` or
+        `categorical_features` is given. These work with "per_node" only, and are an error with
+        "one_shot".
     n_samples : int or None, default=None
         Rows in each node, or synthetic rows in all for "one_shot". None: as many as training
         rows, but at most 2000; for "one_shot" 40 times as many, but at most 40,000.
@@ -190,7 +209,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         Largest depth of the tree; None: no limit.
     max_leaf_nodes : int or None, default=None
         Number of leaves; None: no limit. With a number the tree is grown best first, by the
-        decrease of impurity. It has that many leaves if there is enough to split.
+        decrease of impurity. It has that many leaves if there is enough to split. :meth:`at` gives
+        smaller trees.
     min_train_samples : int or None, default=None
         Training rows that a split must leave on either side. None: 1 for classification, 2 for
         regression.
@@ -216,6 +236,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     validation_fraction : float in [0, 1), default=0.1
         Part of the rows that is set aside to measure `fidelity_` and to choose the size. The tree
         does not see them, nor does the estimator if it is fitted here. 0: none.
+    n_folds : int, default=0
+        With a number, trees of several sizes are grown without each fold of the rows and asked
+        about it, all from the one sample that the tree is grown on: see `folds_`. It needs one
+        sample and `max_leaf_nodes`. 0: none, or 5 for ``sampler="auto"``.
     n_stability : int, default=0
         Further trees that are grown on other synthetic rows to compare their first splits: see
         `stability_`. Each takes as long as the tree itself.
@@ -271,8 +295,21 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         where the column alone is compared, and ``n_trees``.
     sampling_ : {"per_node", "one_shot"}
         How rows were drawn.
+    sampler_ : {"copula", "smear", "kernel", "neighbors", "heavy_copula"}
+        How rows were drawn; ``"heavy_copula"`` is "copula" with ``smearing=0.5, keep_rows=0.25``.
+    folds_ : Bunch or None
+        With folds: ``fold_of``, the fold of each row, -1 for none; ``n_leaves``, sizes of trees
+        (4, 8, 16, ... and `max_leaf_nodes`, not below the number of classes that the predictor
+        gives); ``answers`` of shape (n_sizes, n_rows), the answer to each row of the tree of that
+        size that was grown without the row's fold and without the synthetic rows made from it, or
+        of the tree itself for a row of no fold; ``agreement`` of shape (n_sizes,), of these answers
+        with the predictor's, or with those given as `answers`, on the training rows in folds, as
+        `fidelity_` is measured; ``law``, which is `sampler_`; and
+        ``laws``, for ``sampler="auto"`` the agreement of smaller trials of each law, by name, else
+        None.
     n_queries_ : int
-        Rows that the predictor was asked about for growing, pruning and measuring the tree.
+        Rows that the predictor was asked about for growing, pruning and measuring the tree, and to
+        learn whether it takes missing values.
     {features_in}
 
     See Also
@@ -425,7 +462,17 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if tags.estimator_type == "regressor":
             tags.regressor_tags = RegressorTags()
         tags.target_tags.required = not self._is_fitted_before()
+        known = vars(self).get("_takes_missing")
+        if known is None:
+            known = not self._is_function() and takes_missing(self.estimator)
+        tags.input_tags.allow_nan = known
         return tags
+
+    @property
+    def _shares_of(self):
+        """The rows that the shares in leaves are of, where they are not the training rows."""
+        drawn = self._predictor.target == "label" and self._law_arguments["keep_rows"] < 1.0
+        return "drawn rows" if drawn else ""
 
     def _is_fitted_before(self):
         return self._is_function() or isinstance(self.estimator, FrozenEstimator)
@@ -480,7 +527,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Training rows, from which rows are drawn. Numbers that are finite in float32.
+            Training rows, from which rows are drawn: numbers that are finite in float32, and
+            whatever else the predictor takes, such as text, categories and missing values.
         y : array-like of shape (n_rows,) or None, default=None
             Targets. Needed unless the predictor is a callable or frozen.
         sample_weight : array-like of shape (n_rows,) or None, default=None
@@ -489,11 +537,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         fold_of : array-like of shape (n_rows,) of int, or None, default=None
             The fold of each row, in place of `n_folds` random ones; negative: in no fold. Rows of
             no fold are grown on in every fold.
-        answers : array-like of shape (n_rows,), or (n_rows, n_classes) for ``target="proba"``, \
-                or None, default=None
-            Answers to the training rows, in place of the predictor's own: for a forest that was
-            fitted on these rows, its out-of-bag answers. Synthetic and held-out rows are answered
-            by the predictor.
+        answers : array-like of shape (n_rows,), or None, default=None
+            Labels or values by which trees are judged on folds, in place of the predictor's own:
+            for a forest that was fitted on these rows, its out-of-bag answers, since it knows these
+            rows by heart. Trees are grown on the predictor's own answers all the same.
 
         {fitted}
         """
@@ -502,7 +549,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         self.sampling_ = self._resolve_sampling()
         self._refuse_folds(fold_of)
         given = X
-        X, y = self._check_rows(X, y, target)
+        X, y, is_table = self._check_rows(X, y, target)
         weight = check_weights(sample_weight, X)
         names = getattr(self, "feature_names_in_", None)
         columns = Coordinates.resolve(
@@ -514,28 +561,38 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         law_seed = int(np.random.SeedSequence(seeds).generate_state(1)[0])
         held_out = self._set_aside(y, weight, target, random)
         kept = ~held_out & (weight > 0)
-        given_answers = None if answers is None else _of_rows("answers", answers, X)[kept]
+        told = None if answers is None else _of_rows("answers", answers, X)[kept]
 
-        rows = named_rows(given, X)
-        self._table = Table.of_numbers(X.shape[1], names).like(given)
+        rows = X if is_table else named_rows(given, X)
         self.estimator_ = self._fit_estimator(
             rows, y, None if sample_weight is None else weight, ~held_out, random
         )
         deadline = deadline_after(self.time_limit)
+        X = self._read_rows(given, X, is_table)
         self._predictor = predictor = self._make_predictor(target)
-        answers = predictor.first_answers(X[kept], y, given_answers)
+        answers = predictor.first_answers(X[kept], y)
+        X = self._order_levels(X, kept, answers, weight)
+        self._may_miss = self._columns_to_lack(X[kept])
+        self._takes_missing = self._may_miss is not None
+        gaps = Gaps.of(X[kept])
+        columns = replace(columns, discrete=self._table.coded | gaps.seen)
         if predictor.classes is not None:
             self.classes_ = predictor.classes
 
-        fold_of = self._resolve_folds(fold_of, kept, answers, law_seed)
-        training = Bunch(X=X[kept], weight=weight[kept], answers=answers, fold=fold_of[kept])
-        self.sampler_, laws = self._choose_law(training, columns, law_seed, deadline)
-        law, base = self._make_law(self.sampler_, training, columns, law_seed, deadline)
+        told = answers if told is None else predictor.told(told)
+        fold_of = self._resolve_folds(fold_of, kept, told, law_seed)
+        training = Bunch(
+            X=X[kept], weight=weight[kept], answers=answers, told=told, fold=fold_of[kept]
+        )
+        self.sampler_, laws = self._choose_law(training, columns, gaps, law_seed, deadline)
+        law, base = self._make_law(self.sampler_, training, columns, gaps, law_seed, deadline)
         begin, n_before = time.monotonic(), predictor.n_queries
         growing = deadline
         if self.time_limit is not None:
             growing = begin + _GROWING_SHARE * max(deadline - begin, 0.0)
         tree, sample = self._grow(law, columns, training, base, seeds, growing)
+        if self._takes_missing:
+            tree.send_gaps(training.X, ~gaps.seen)
         # what a new row took in growing tells how many there is time for
         a_row = (time.monotonic() - begin) / max(predictor.n_queries - n_before, 1)
         self._most_new = partial(_share_of_time, share=_NEW_SHARE, deadline=deadline, each=a_row)
@@ -555,9 +612,11 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             is_split, values = ~tree.is_leaf, values[kept_nodes]
         most = tree.n_leaves if self.max_leaf_nodes is None else self.max_leaf_nodes
         self._grown = Bunch(
-            tree=WrittenTree.of(tree, columns.levels(training.X)), figures=values, most=most
+            tree=WrittenTree.of(tree, columns.levels(training.X), self._takes_missing),
+            figures=values,
+            most=most,
         )
-        self._known = self._gather(law, training, aside, seeds[2], given_answers is not None)
+        self._known = self._gather(law, training, aside, seeds[2])
         on_rows = self._set_size(is_split)
         if target != "value":
             warn_of_lost_classes(self._known["training"].decisions, on_rows, self.classes_)
@@ -616,22 +675,79 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is None. Only a "
                 "fitted predictor, FrozenEstimator(...) or a function, can do without."
             )
-        if y is None:
-            X = validate_data(self, X, dtype=np.float64)
-        elif target == "value":
-            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-            y = y.astype(np.float64)
+        numbers: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        if not (hasattr(X, "dtype") or hasattr(X, "columns")):
+            X = _as_table(X)
+        is_table = not is_plain(X) and self.estimator is not None
+        if is_table:
+            if y is not None:
+                y = validate_data(self, y=y, y_numeric=target == "value")
+                check_consistent_length(X, y)
+            validate_data(self, X, skip_check_array=True)
+            if X.ndim != 2:
+                raise ValueError(f"X has {X.ndim} dimensions instead of 2. Give rows.")
+        elif y is None:
+            X = validate_data(self, X, **numbers)
         else:
-            X, y = validate_data(self, X, y, dtype=np.float64)
+            X, y = validate_data(self, X, y, **numbers, y_numeric=target == "value")
+        if y is not None and target == "value":
+            y = y.astype(np.float64)
+        elif y is not None:
             y = column_or_1d(y, warn=True)
             check_classification_targets(y)
+        return X, y, is_table
+
+    def _read_rows(self, given, X, is_table):
+        """Numbers for the training rows, and the table that makes them."""
+        if is_table:
+            known = None if self._is_function() else _known_table(self.estimator_, X.shape[1])
+            self._table = Table.of_rows(X, known, unknown="missing")
+            X = self._table.read(X)
+        else:
+            names = getattr(self, "feature_names_in_", None)
+            self._table = Table.of_numbers(X.shape[1], names).like(given)
+            self._table = replace(self._table, gaps=Gaps.of(X))
         with np.errstate(over="ignore"):
-            if not np.isfinite(X.astype(np.float32)).all():
+            if np.isinf(X.astype(np.float32)).any():
                 raise ValueError(
                     "X contains a value too large for dtype('float32'), in which a decision tree "
                     "compares. Scale that column."
                 )
-        return np.ascontiguousarray(X), y
+        return np.ascontiguousarray(X)
+
+    def _order_levels(self, X, kept, answers, weight):
+        """Rows of codes in the order of the answers, which the table takes, too."""
+        if not self._table.coded.any():
+            return X
+        orders = level_orders(self._table, X[kept], answers, weight[kept])
+        X = self._table.recoded(X, orders)
+        self._table = self._table.reordered(orders)
+        self._predictor.asked.table = self._table
+        return X
+
+    def _columns_to_lack(self, X):
+        """Columns in which the tree takes gaps, as a bool array; None if there are none.
+
+        These are the columns in which the predictor takes them: it is asked where that is not
+        known, columns of numbers and those of levels apart, but for a function of numbers alone. A
+        level that nobody knows counts as a gap, so columns with levels have some in any case.
+        """
+        model, coded = self.estimator_, self._table.coded
+        if not self._is_function() and not isinstance(unwrap(model), Pipeline):
+            if tags_of(model).input_tags.allow_nan:
+                return np.ones(coded.size, dtype=bool)
+        may_lack = np.isnan(X).any(axis=0)
+        if self._is_function() and not (may_lack | coded).any():
+            return None
+        for columns in (np.ones(coded.size, dtype=bool), ~coded, coded):
+            if not (columns & ~may_lack).any():
+                continue
+            row = X[:1].copy()
+            row[:, columns] = np.nan
+            if self._predictor.takes(row):
+                may_lack |= columns
+        may_lack |= coded
+        return may_lack if may_lack.any() else None
 
     def _set_aside(self, y, weight, target, random):
         """Choose the rows that neither the estimator nor the tree sees; every class stays seen."""
@@ -659,16 +775,18 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     def _make_predictor(self, target):
         model = self.estimator_
-        # a model that was fitted elsewhere, on rows without names, is asked so
-        without_names = isinstance(self.estimator, FrozenEstimator) and not hasattr(
-            model, "feature_names_in_"
+        # a model that was fitted elsewhere, on rows of numbers without names, is asked so
+        without_names = (
+            isinstance(self.estimator, FrozenEstimator)
+            and not hasattr(model, "feature_names_in_")
+            and self._table.is_plain
         )
         table = replace(self._table, names=None) if without_names else self._table
         return Predictor(
             Model(model, table), target, name=_name_of(model), batch_size=self.batch_size
         )
 
-    def _make_law(self, name, training, columns, seed, deadline):
+    def _make_law(self, name, training, columns, gaps, seed, deadline):
         """The law of a name, kept for `sample`, and the rows that it is made of."""
         own = {"sampler": name, "smearing": self.smearing, "keep_rows": self.keep_rows}
         if self.sampler == "auto":
@@ -680,7 +798,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         base = _taken(training, some_rows(len(training.X), most, [seed, 5]))
         self._law_arguments = {
             **own,
-            "X": base.X,
+            "X": gaps.fill(base.X) if gaps.seen.any() else base.X,
+            "gaps": gaps if gaps.seen.any() else None,
             "weight": base.weight,
             "columns": columns,
             "n_neighbors": self.n_neighbors,
@@ -783,6 +902,11 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                     "fold_of puts all rows into one fold, which leaves none to grow a tree on. "
                     "Use at least two folds, or -1 for rows to grow on only."
                 )
+            if self.sampler == "auto" and (of_kept < 0).all():
+                raise ValueError(
+                    "fold_of puts no row into a fold, but sampler='auto' chooses by rows of folds. "
+                    "Leave fold_of out, or set sampler='copula'."
+                )
             return fold_of
         fold_of = np.full(kept.size, -1)
         n_folds = self.n_folds or (N_FOLDS if self.sampler == "auto" else 0)
@@ -795,19 +919,20 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             fold_of[kept] = draw_folds(answers, n_folds, np.random.default_rng([seed, 8]))
         return fold_of
 
-    def _choose_law(self, training, columns, seed, deadline):
+    def _choose_law(self, training, columns, gaps, seed, deadline):
         """The name of the law, and the agreement of those that it is chosen from."""
         if self.sampler != "auto":
             return self.sampler, None
         rows = _taken(training, some_rows(len(training.X), _MOST_CHOOSING, [seed, 9]))
-        laws = {name: self._make_law(name, rows, columns, seed, deadline) for name in LAWS}
+        laws = {name: self._make_law(name, rows, columns, gaps, seed, deadline) for name in LAWS}
         return choose_law(
             {name: law for name, (law, _) in laws.items()},
             rows,
             {name: base for name, (_, base) in laws.items()},
             self._predictor,
             self._fold_sizes(training),
-            seeds=(seed, seed),
+            seed=seed,
+            deadline=deadline,
             max_depth=self.max_depth,
         )
 
@@ -858,7 +983,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         return self.min_train_samples
 
     def _errors_on_new_rows(self, tree, law, n, seed, class_weight=None):
-        X = law.manufacture(law.everywhere(), n, seed)
+        X = law.with_gaps(law.manufacture(law.everywhere(), n, seed))
         truth = self._predictor.answers(X)
         weight = np.ones(len(X)) if class_weight is None else class_weight[truth.argmax(axis=1)]
         return tree.errors(X, truth, weight, self._predictor.target)
@@ -930,13 +1055,13 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         # the predictor may give a class to new rows only
         return np.where(present, 1.0 / np.where(present, share, 1.0), 1.0 / share[present].max())
 
-    def _gather(self, law, training, aside, seed, is_answered):
+    def _gather(self, law, training, aside, seed):
         """What is known of rows that the tree, of whatever size, is measured on."""
         predictor, tree = self._predictor, self._grown.tree
         n_new = self._most_new(min(max(len(training.X), 1000), _MOST_MEASURED))
-        smeared = law.manufacture(law.everywhere(), n_new, seed)
+        smeared = law.with_gaps(law.manufacture(law.everywhere(), n_new, seed))
         decisions = predictor.decode(training.answers)
-        if predictor.target == "proba" and not is_answered:
+        if predictor.target == "proba":
             decisions = predictor.decisions(training.X)
         return {
             "training": Bunch(
@@ -997,9 +1122,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     def _tree_answers(self, X):
         return self.decision_tree_.predict(X.astype(np.float32), check_input=False)
 
-    def _agreement(self, X, sample_weight=None, decisions=None):
+    def _agreement(self, X, sample_weight=None, decisions=None, given=None):
         if decisions is None:
-            decisions = self._predictor.decisions(X)
+            decisions = self._predictor.decisions(X, given)
         return agreement(decisions, self._tree_answers(X), self._predictor.target, sample_weight)
 
     # ------------------------------------------------------------------ use
@@ -1053,11 +1178,12 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             Share of the rows to which both give the same label; for a regressor the part of the
             variance of the predictor's values that the tree explains.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        rows = fitted_rows(self, X, dtype="float64")
         if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, X)
-        return self._agreement(X, sample_weight)
+            sample_weight = check_weights(sample_weight, rows)
+        # levels that the table does not know are the predictor's to judge
+        as_given = self._table.coded.any() and hasattr(X, "columns")
+        return self._agreement(rows, sample_weight, given=X if as_given else None)
 
     def sample(
         self, n_samples: int, random_state: int | np.random.RandomState | None = None
@@ -1083,12 +1209,15 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
         law = make_law(**self._law_arguments)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        X = law.manufacture(law.everywhere(), n_samples, int(seed))
+        X = law.with_gaps(law.manufacture(law.everywhere(), n_samples, int(seed)))
         return self._table.decode(X)
 
     @available_if(lambda self: self._type() == "classifier")
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Class probabilities: the predictor's answers to synthetic rows in the same leaf.
+        """Class probabilities: the predictor's answers to drawn rows in the same leaf.
+
+        Drawn rows are the training rows and synthetic ones, in the shares that the tree was grown
+        with.
 
         Parameters
         ----------
@@ -1154,6 +1283,21 @@ def _least(values, among):
     values = values[among]
     least = values.min()
     return among[values <= least + 1e-12 * max(abs(least), 1.0)]
+
+
+def _as_table(rows):
+    """Lists of rows as an array: of objects, if some entries are text."""
+    X = np.asarray(rows)
+    return np.asarray(rows, dtype=object) if X.dtype.kind in "OSU" else X
+
+
+def _known_table(model, n_columns):
+    """The table that a model says it takes; None where it says nothing, or cannot be read."""
+    try:
+        table = table_of(model)
+    except (TypeError, ValueError, ImportError):
+        return None
+    return table if len(table) == n_columns else None
 
 
 def _name_of(estimator):

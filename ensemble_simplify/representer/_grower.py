@@ -107,7 +107,8 @@ class Grower:
             for child in node.children:
                 if child.split is not None:
                     heapq.heappush(open_nodes, child)
-        return _as_arrays(root, self.predictor.target == "label", not self.out_of_time)
+        is_label = self.predictor.target == "label"
+        return _as_arrays(root, self.law.gaps, is_label, not self.out_of_time)
 
     def _look_ahead(self, open_nodes, n_wanted):
         """Make and evaluate the children of the nodes that are likely to be split next.
@@ -171,11 +172,11 @@ class Grower:
         ends = np.cumsum([len(X) for X, _ in drawn])[:-1]
         source = np.concatenate([source for _, source in drawn])
         if self.answers is None or (source < 0).all():
-            return np.split(self.predictor.answers(X), ends)
+            return np.split(self.predictor.answers(self.law.with_gaps(X)), ends)
         answers = self.answers[source]
         made = np.flatnonzero(source < 0)
         if made.size:
-            answers[made] = self.predictor.answers(X[made])
+            answers[made] = self.predictor.answers(self.law.with_gaps(X[made]))
         return np.split(answers, ends)
 
     def _in_threads(self, function, *arguments):
@@ -276,14 +277,16 @@ class Grower:
         return ColumnSplit(column, np.nan, np.sort(left))
 
 
-def _as_arrays(root, is_label, is_complete):
-    order, stack = [], [root]
+def _as_arrays(root, gaps, is_label, is_complete):
+    order, splits, stack = [], [], [root]
     while stack:
         node = stack.pop()
         order.append(node)
-        if node.children is not None:
-            stack += node.children[::-1]
-    splits = [None if node.children is None else node.split for node in order]
+        split, children = None, node.children
+        if children is not None:
+            split, children = _of_gaps(node.split, children, gaps)
+            stack += children[::-1]
+        splits.append(split)
     mean, cost, probability = (
         np.array([getattr(node, name) for node in order])
         for name in ("mean", "cost", "probability")
@@ -298,6 +301,19 @@ def _as_arrays(root, is_label, is_complete):
         is_label=is_label,
         is_complete=is_complete,
     )
+
+
+def _of_gaps(split, children, gaps):
+    """A split where a number stands for gaps, and the sides of it, as a split of the gaps."""
+    if gaps is None or not gaps.seen[split.column]:
+        return split, children
+    stand_in, low = gaps.stand_in[split.column], np.float32(gaps.low[split.column])
+    if split.values is not None:
+        left = split.values[split.values != stand_in]
+        return replace(split, values=left, missing_left=left.size < split.values.size), children
+    if stand_in <= split.threshold < low:  # scikit-learn sends what is known to the left
+        return ColumnSplit(split.column, np.inf), children[::-1]
+    return replace(split, missing_left=bool(stand_in <= split.threshold)), children
 
 
 def _losses(node, split):
@@ -344,13 +360,17 @@ class Sample:
     answers to rows of other folds.
     """
 
-    def __init__(self, law, predictor, training, base, n_samples, seed, deadline=np.inf):
-        self.keep_rows, self.seed = law.keep_rows, seed
+    def __init__(
+        self, law, predictor, training, base, n_samples, seed, deadline=np.inf, per_batch=None
+    ):
+        self.keep_rows, self.seed, self.gaps = law.keep_rows, seed, law.gaps
         self.training, self.made, self.is_complete = training, None, True
         self.n_outputs = base.answers.shape[1]
         if law.keep_rows < 1.0:
             made = _manufactured(law, predictor, base, n_samples, seed)
-            answers = _answers_until(deadline, predictor, made.X, len(training.X))
+            made.X = law.with_gaps(made.X)
+            per_batch = len(training.X) if per_batch is None else per_batch
+            answers = _answers_until(deadline, predictor, made.X, per_batch)
             self.is_complete = len(answers) == len(made.X)
             made = Bunch(**{name: values[: len(answers)] for name, values in made.items()})
             self.made = Bunch(answers=answers, **made)
@@ -379,7 +399,13 @@ class Sample:
             ]
         )
         # one on average: scikit-learn's limits are in such units
-        return Bunch(X=X, answers=answers, weight=weight * len(X), is_complete=self.is_complete)
+        return Bunch(
+            X=X,
+            answers=answers,
+            weight=weight * len(X),
+            gaps=self.gaps,
+            is_complete=self.is_complete,
+        )
 
 
 def some_rows(n_rows, most, seed):
@@ -391,11 +417,15 @@ def some_rows(n_rows, most, seed):
 
 def _manufactured(law, predictor, base, n_samples, seed):
     """Synthetic rows, their weights, and the folds of their base rows."""
-    found, place, whole = [], [], base.weight.sum()
-    for fold in np.unique(base.fold):
+    found, place = [], []
+    folds = np.unique(base.fold)
+    shares = np.array([base.weight[base.fold == fold].sum() for fold in folds])
+    shares /= shares.sum()
+    ends = np.rint(n_samples * np.minimum(np.cumsum(shares), 1.0)).astype(np.intp)
+    for fold, share, n in zip(folds, shares, np.diff(ends, prepend=0), strict=True):
+        if n == 0:
+            continue
         of_fold = base.fold == fold
-        share = base.weight[of_fold].sum() / whole
-        n = int(np.ceil(n_samples * share))
         own = (
             seed
             if of_fold.all()
@@ -475,11 +505,16 @@ def _read(tree, sample):
         mean[:] = value[:, :, 0]
         cost = impurity = impurity * n_outputs
     probability = tree.tree_.weighted_n_node_samples[order] / sample.weight.sum()
+    missing_left = np.zeros(nodes.n_nodes, dtype=bool)
+    if sample.gaps is not None:
+        # scikit-learn has learned it only where a column had gaps
+        missing_left = tree.tree_.missing_go_to_left[order].astype(bool)
+        missing_left &= sample.gaps.seen[nodes.feature]
     return GrownTree(
         nodes=sized_nodes(nodes.feature),
         splits=[
-            ColumnSplit(int(j), float(t)) if j >= 0 else None
-            for j, t in zip(nodes.feature, nodes.threshold, strict=True)
+            ColumnSplit(int(j), float(t), missing_left=bool(m)) if j >= 0 else None
+            for j, t, m in zip(nodes.feature, nodes.threshold, missing_left, strict=True)
         ],
         mean=mean,
         cost=probability * cost,

@@ -79,6 +79,17 @@ class GrownTree:
             errors[t] = product(weight[rows], loss)
         return errors / weight.sum()
 
+    def send_gaps(self, X, columns):
+        """Let splits on some columns, which X never lacks, send gaps to the side of more rows.
+
+        `columns` is a bool array. Other splits stay as they are.
+        """
+        for t, rows in self._rows_of_nodes(X):
+            split = self.splits[t]
+            if split is not None and columns[split.column]:
+                n_left = np.count_nonzero(split.goes_left(X[rows, split.column]))
+                self.splits[t] = replace(split, missing_left=bool(2 * n_left > rows.size))
+
     def pruning_path(self, values):
         """Weakest-link pruning, with the sums of some values over the leaves of each tree.
 
@@ -124,34 +135,35 @@ class GrownTree:
                 ends[t : t + int(self.nodes[t, 2])] = t
         return ends
 
-    def as_thresholds(self, is_split, levels):
+    def as_thresholds(self, is_split, levels, may_miss=False):
         """Write splits into sets of levels as thresholds on the codes.
 
         Thresholds stand halfway between neighbouring codes; see `reading.as_thresholds`. Nodes that
         are no split are leaves, or below one; `levels` are the ascending codes (float32) of every
-        categorical column. Returns `TreeNodes`, and the node of this tree that each of theirs stems
-        from.
+        categorical column, which may be missing if `may_miss`. Returns `TreeNodes`, the node of
+        this tree that each of theirs stems from, and which splits send missing values left.
         """
         n_nodes = len(is_split)
         left, right, feature = np.full((3, n_nodes), -1, dtype=np.intp)
         threshold, sets = np.zeros(n_nodes), {}
+        missing_left = np.zeros(n_nodes, dtype=bool)
         for t in np.flatnonzero(is_split).tolist():
             split = self.splits[t]
             left[t], right[t] = self.children(t)
-            feature[t] = split.column
+            feature[t], missing_left[t] = split.column, split.missing_left
             if split.values is None:
                 threshold[t] = split.threshold
             else:
                 sets[t] = np.isin(levels[split.column], split.values)
-        nowhere = np.zeros(n_nodes, dtype=bool)
-        left, right, feature, threshold, _, source = as_thresholds(
-            left, right, feature, threshold, nowhere, sets, may_miss=False
+        left, right, feature, threshold, missing_left, source = as_thresholds(
+            left, right, feature, threshold, missing_left, sets, may_miss=may_miss
         )
-        for i in np.flatnonzero((left >= 0) & np.isin(source, list(sets))).tolist():
+        of_sets = (left >= 0) & np.isin(source, list(sets)) & np.isfinite(threshold)
+        for i in np.flatnonzero(of_sets).tolist():
             below, above = levels[feature[i]][[int(threshold[i]), int(threshold[i]) + 1]]
             threshold[i] = float(below) / 2.0 + float(above) / 2.0
         nodes = TreeNodes(left, right, feature, threshold)
-        return nodes, source
+        return nodes, source, missing_left
 
 
 class ExactPruning:
@@ -210,14 +222,15 @@ class WrittenTree:
     tree: GrownTree
     nodes: TreeNodes
     source: np.ndarray  # node of the grown tree that each of `nodes` stems from
+    missing_left: np.ndarray  # which splits send missing values left
 
     @classmethod
-    def of(cls, tree, levels):
-        return cls(tree, *tree.as_thresholds(~tree.is_leaf, levels))
+    def of(cls, tree, levels, may_miss=False):
+        return cls(tree, *tree.as_thresholds(~tree.is_leaf, levels, may_miss))
 
     def leaves(self, X):
         """The leaf of each row."""
-        return apply_nodes(self.nodes, X).astype(np.int32)
+        return apply_nodes(self.nodes, X, self.missing_left).astype(np.int32)
 
     def answers(self, is_split, leaves):
         """The answers of the tree with some of its splits to rows in such leaves."""
@@ -245,7 +258,12 @@ class WrittenTree:
         kept = np.zeros(self.nodes.n_nodes, dtype=np.intp)
         kept[order] = 1
         leaf_of_row = np.cumsum(kept)[leaves] - 1
-        options = {"n_features": n_features, "feature_names": names, "sample_weight": weight}
+        options = {
+            "n_features": n_features,
+            "feature_names": names,
+            "sample_weight": weight,
+            "missing_go_to_left": self.missing_left[order] & (nodes.left >= 0),
+        }
         if classes is None:
             return write_regressor(nodes, value[:, 0], leaf_of_row, answers[:, 0], **options)
         return write_classifier(

@@ -36,14 +36,22 @@ class ColumnSplit:
     column: int
     threshold: float
     values: np.ndarray | None = None  # that go left, of a categorical column
+    missing_left: bool = False
 
     def goes_left(self, x):
         x = np.asarray(x, dtype=np.float32)
-        return x <= self.threshold if self.values is None else np.isin(x, self.values)
+        left = x <= self.threshold if self.values is None else np.isin(x, self.values)
+        return left | np.isnan(x) if self.missing_left else left
 
 
 class Law:
-    """Synthetic rows by smearing or from neighbours, mixed with training rows."""
+    """Synthetic rows by smearing or from neighbours, mixed with training rows.
+
+    A number below all others stands for a gap in its rows, and in what is drawn; `with_gaps` puts
+    the gaps back.
+    """
+
+    gaps = None  # a `Gaps`; None: there are none
 
     def __init__(
         self, X, weight, columns, *, smearing, keep_rows=0.0, n_neighbors=None, decaying=False
@@ -100,6 +108,10 @@ class Law:
         allowed = np.ones(self.allowed_start[-1], dtype=np.uint8)
         n_rows = self.X.shape[0]
         return Region(limits, allowed, np.ones(n_rows), np.ones(n_rows, dtype=bool))
+
+    def with_gaps(self, X):
+        """Drawn rows as the predictor is asked about them: NaN for what stands for a gap."""
+        return X if self.gaps is None else self.gaps.restore(X)
 
     def chances(self, region):
         """P(a row of the law in the region | base row n), for every n."""
@@ -169,7 +181,10 @@ class KernelLaw(Law):
         super().__init__(X, weight, columns, smearing=1.0, keep_rows=keep_rows)
         self.column_of = np.array([members[0] for members in columns.coordinates])
         self.bandwidth = np.zeros(self.nominal.size)
-        for i in np.flatnonzero(self.nominal == 0):
+        smooth = self.nominal == 0
+        if columns.discrete is not None:
+            smooth &= ~columns.discrete[self.column_of]
+        for i in np.flatnonzero(smooth):
             self.bandwidth[i] = bandwidth(X[:, self.column_of[i]], weight)
 
     def _masses(self, i, limits):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ensemble_simplify.base import safe_indexing
 from ensemble_simplify.reading import Model
 
 _LARGEST = 1e145  # Values of regressors whose squares can be added up.
@@ -30,14 +32,13 @@ class Predictor:
     def __post_init__(self):
         self.says = self.says or f"the predictor {self.name} returned"
 
-    def first_answers(self, X, y, given=None):
-        """Answers to the training rows, those given if there are any.
+    def first_answers(self, X, y):
+        """Answers to the training rows.
 
         The classes are the model's own; where it tells none, the labels of `y` and of the answers,
         or, for probabilities, those of `y`, or numbers.
         """
-        told = self if given is None else replace(self, says="answers= holds")
-        raw = self._ask(X) if given is None else told._checked(given, X.shape[0])
+        raw = self._ask(X)
         if self.target != "value":
             classes = getattr(self.asked.estimator, "classes_", None)
             if classes is None and self.target == "label":
@@ -45,20 +46,35 @@ class Predictor:
             elif classes is None:
                 classes = np.arange(raw.shape[1]) if y is None else np.unique(y)
             self.classes = np.asarray(classes)
-            told.classes = self.classes
-        return told._as_matrix(raw)
+        return self._as_matrix(raw)
+
+    def told(self, given):
+        """Labels or values that a user gives, as answers."""
+        kind = "value" if self.target == "value" else "label"
+        told = replace(self, target=kind, says="answers= holds")
+        return told._as_matrix(told._checked(given, len(given)))
 
     def answers(self, X):
         """Answers to any rows."""
         return self._as_matrix(self._ask(X))
 
-    def decisions(self, X):
-        """Labels or values, as the predictor decides."""
+    def decisions(self, X, given=None):
+        """Labels or values, as the predictor decides; about rows as they were `given`, if any."""
         if self.target != "proba":
-            return self._ask(X)
+            return self._ask(X, given)
         if hasattr(self.asked.estimator, "predict"):
-            return self._one_each(self._call("predict", X), X.shape[0])
-        return self.decode(self._ask(X))
+            return self._one_each(self._call("predict", X, given), X.shape[0])
+        return self.decode(self._ask(X, given))
+
+    def takes(self, row):
+        """Whether it answers to a row."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.answers(row)
+        except (RuntimeError, ValueError):
+            return False
+        return True
 
     def decode(self, answers):
         """Labels or values of answers."""
@@ -78,11 +94,11 @@ class Predictor:
         one_hot[known, position[known]] = 1.0
         return one_hot
 
-    def _ask(self, X):
+    def _ask(self, X, given=None):
         method = "__call__"
         if hasattr(self.asked.estimator, "predict"):
             method = "predict_proba" if self.target == "proba" else "predict"
-        return self._checked(self._call(method, X), X.shape[0])
+        return self._checked(self._call(method, X, given), X.shape[0])
 
     def _checked(self, raw, n_rows):
         if self.target == "proba":
@@ -90,22 +106,31 @@ class Predictor:
         raw = self._one_each(raw, n_rows)
         return self._finite(raw) if self.target == "value" else raw
 
-    def _call(self, method, X):
+    def _call(self, method, X, given=None):
+        parts = [slice(k, k + self.batch_size) for k in range(0, max(len(X), 1), self.batch_size)]
         parts = [
-            self._call_once(method, X[begin : begin + self.batch_size])
-            for begin in range(0, max(X.shape[0], 1), self.batch_size)
+            self._call_once(method, X[part], None if given is None else safe_indexing(given, part))
+            for part in parts
         ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def _call_once(self, method, X):
+    def _call_once(self, method, X, given):
         self.n_queries += X.shape[0]
         try:
-            return self.asked.answers(X, method)
+            return self.asked.answers(X, method) if given is None else self.asked.ask(given, method)
         except Exception as error:
-            raise RuntimeError(
+            told = (
                 f"the predictor {self.name} failed on {X.shape[0]} rows with {X.shape[1]} columns: "
                 f"{type(error).__name__}: {error}"
-            ) from error
+            )
+            if isinstance(error, ValueError) and (missing := np.isnan(X).any(axis=0)).any():
+                names = None if self.asked.table is None else self.asked.table.names
+                columns = np.flatnonzero(missing) if names is None else names[missing]
+                raise ValueError(
+                    f"{told}\nRows lack something in the columns {columns.tolist()[:8]}. Fill in "
+                    "values if the predictor does not take such rows."
+                ) from error
+            raise RuntimeError(told) from error
 
     # ------------------------------------------------------------------ checks
 
@@ -137,8 +162,9 @@ class Predictor:
         if self.target == "label":
             answers = self.encode(raw)
             if (unknown := raw[~answers.any(axis=1)]).size:
+                first = unknown[:1].tolist()[0]
                 raise ValueError(
-                    f"{self.says} the label {unknown[0]!r}, which is none of the classes "
+                    f"{self.says} the label {first!r}, which is none of the classes "
                     f"{self.classes.tolist()}. Pass a y that holds every class."
                 )
             return answers

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+import textwrap
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,10 @@ from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes, float32_floor, shorte
 from ensemble_simplify.reading import Table, name_of, readable, unwrap
 from ensemble_simplify.writing.sklearn_tree import missing_directions, read_nodes
 from ensemble_simplify.writing.words import as_json, in_drawing, one_line, percent, plain
+
+# In a drawing: points of the font, letters and lines of a text, inches of a figure.
+_FONT, _LONGEST, _MOST_LINES = 9.0, 26, 4
+_SMALLEST, _LARGEST = (4.0, 2.4), (48.0, 24.0)
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,9 @@ class NamedTree:
         The table whose columns the features encode.
     told : ndarray of bool, shape (n_features,)
         Features of which missing values are worth a word: some were seen, or may be there.
+    shares_of : str
+        The rows that a leaf's shares are of, where these are not the training rows that are
+        counted; else empty.
     """
 
     nodes: TreeNodes
@@ -81,6 +89,7 @@ class NamedTree:
     classes: list | None
     table: Table | None
     told: np.ndarray
+    shares_of: str = ""
 
     @classmethod
     def of(cls, model, *, feature_names=None, class_names=None, name="model"):
@@ -121,6 +130,9 @@ class NamedTree:
         n_features = int(tree.n_features_in_)
         may_miss = getattr(outer, "_may_miss", None)
         told = np.full(n_features, seen) if may_miss is None else np.array(may_miss)
+        gaps = getattr(vars(outer).get("_table"), "gaps", None)
+        if gaps is not None:
+            told = gaps.seen.copy()
         told[nodes.feature[(nodes.left >= 0) & np.isinf(threshold)]] = True
         own = cls(
             nodes=TreeNodes(nodes.left, nodes.right, nodes.feature, threshold),
@@ -136,6 +148,7 @@ class NamedTree:
             classes=None if classes is None else [plain(label) for label in classes],
             table=table,
             told=told,
+            shares_of=getattr(outer, "_shares_of", ""),
         )
         return own.renamed(feature_names, class_names)
 
@@ -178,6 +191,30 @@ class NamedTree:
         """Levels of a column as Python's own objects, in the order of their codes; None: none."""
         own = None if self.table is None else self.table.levels[j]
         return None if own is None else [plain(level) for level in own.tolist()]
+
+    def literals(self, j, *, mixed=True):
+        """Levels of a column as code can hold them, and whether they are the texts of levels.
+
+        Time stamps, intervals and other objects are told by their texts, and so are text and
+        numbers in one column, unless they may be `mixed`. TypeError if two levels have the same
+        text, or one has that of a missing value.
+        """
+        levels = self.levels(j)
+        are_texts = [isinstance(level, str) for level in levels]
+        if all(isinstance(level, bool | int | float | str | bytes) for level in levels) and (
+            mixed or all(are_texts) or not any(are_texts)
+        ):
+            return levels, j in self.table.as_text
+        texts = [str(level) for level in levels]
+        known = {"None", "nan", "NaT", "<NA>"}
+        for level, text in zip(levels, texts, strict=True):
+            if text in known:
+                raise TypeError(
+                    f"The column {self.shown(j)!r} has the level {level!r}, whose text {text!r} "
+                    "stands for another level or a missing value. Rename it."
+                )
+            known.add(text)
+        return texts, True
 
     def unknown(self, j):
         """How a column with levels treats unknown levels, as in `Table.unknown`."""
@@ -257,7 +294,8 @@ class NamedTree:
 
     def outcome(self, node, probabilities=False, decimals=None):
         """What a leaf says, in words: label, share, training rows."""
-        rows = f"{self.rows[node]} row{'' if self.rows[node] == 1 else 's'}"
+        counted = "training row" if self.shares_of else "row"
+        rows = f"{self.rows[node]} {counted}{'' if self.rows[node] == 1 else 's'}"
         if self.classes is None:
             value = self.label(node)
             return f"{value:.6g} ({rows})" if decimals is None else f"{value:.{decimals}f} ({rows})"
@@ -267,6 +305,8 @@ class NamedTree:
             shares = ", ".join(f"{one_line(label)}: {p:.{digits}f}" for label, p in pairs)
             return f"{shares} ({rows})"
         share = percent(self.value[node].max())
+        if self.shares_of:
+            share = f"{share} of {self.shares_of}"
         return f"{one_line(self.label(node))} ({share}, {rows})"
 
     def rule(self, spans, decimals=None):
@@ -357,13 +397,19 @@ class NamedTree:
     def draw(self, ax=None, **options):
         """Draw the tree with `sklearn.tree.plot_tree`, then write splits in the user's words.
 
-        The options are those of ``plot_tree``, but for the names; so is what is returned.
+        The options are those of ``plot_tree``, but for the names; so is what is returned. Where no
+        figure is open, a new one is as large as the tree needs.
         """
+        import matplotlib.pyplot as plt
+
+        grows = ax is None and not plt.get_fignums()
+        if grows:
+            ax = plt.figure().add_axes((0.0, 0.0, 1.0, 1.0))
         options = {"filled": True, "impurity": False, "rounded": True, **options}
         own_ids, decimals = options.pop("node_ids", False), options.pop("precision", None)
         if decimals is not None:
             options["precision"] = decimals
-        names = None if self.classes is None else [in_drawing(label) for label in self.classes]
+        names = None if self.classes is None else [one_line(label) for label in self.classes]
         notes = plot_tree(
             self.estimator,
             # the first line says which node it is; the second is its split
@@ -383,11 +429,15 @@ class NamedTree:
             first, number, rest = found.groups()
             node = place[int(number)]
             if self.nodes.left[node] >= 0:
-                split = in_drawing(self.split_words(node, spans[node], decimals)[0])
+                split = self.split_words(node, spans[node], decimals)[0]
                 rest = "\n".join([split, *rest.split("\n")[1:]])
+            if self.shares_of:  # counts of other rows would not be whole
+                shares = np.round(self.value[node], 3 if decimals is None else decimals)
+                shares = np.array2string(shares, separator=", ", threshold=6)
+                rest = re.sub(r"value = \[.*?\]", f"share = {shares}", rest, flags=re.DOTALL)
+            rest = "\n".join(map(_wrapped, rest.split("\n")))
             note.set_text(f"{first}\n{rest}" if own_ids else rest)
-        if options.get("fontsize") is None:
-            _fit_boxes(notes)
+        _fit_boxes(notes, grows, options.get("fontsize"))
         return notes
 
 
@@ -429,21 +479,46 @@ def _number(end, decimals):
     return f"{shortest_decimal(float32_floor(end)):.9g}"
 
 
-def _fit_boxes(notes):
-    """Choose the font size at which the boxes of a drawn tree do not overlap."""
-    ax = notes[0].axes
-    renderer = ax.figure.canvas.get_renderer()
+def _wrapped(line):
+    """A line of a drawn box in lines that are not too long, cut if they are too many."""
+    parts = textwrap.wrap(line, _LONGEST, max_lines=_MOST_LINES, placeholder=" …")
+    return "\n".join(map(in_drawing, parts))
+
+
+def _fit_boxes(notes, grows, fontsize):
+    """Choose a font size, or if `grows` a figure, with which boxes of a tree do not overlap."""
+    figure = notes[0].figure
     boxes = [note for note in notes if note.get_bbox_patch() is not None]
+    if grows:
+        for note in notes:
+            note.set_fontsize(_FONT if fontsize is None else fontsize)
+        needed = np.array(figure.get_size_inches()) / _room(boxes)
+        figure.set_size_inches(np.clip(needed, _SMALLEST, _LARGEST))
+    if fontsize is None:
+        size = boxes[0].get_fontsize() * min(_room(boxes))
+        for note in notes:
+            note.set_fontsize(min(size, _FONT))
+
+
+def _room(boxes):
+    """The room that boxes have, as parts of what they need: in width, and in height."""
+    figure, ax = boxes[0].figure, boxes[0].axes
+    renderer, area = figure.canvas.get_renderer(), ax.get_window_extent()
+    rows = {}
     for note in boxes:
         note.update_bbox_position_size(renderer)
-    extents = [note.get_bbox_patch().get_window_extent() for note in boxes]
-    # a column of the tree is half a leaf from the edge, and so is a row
-    slot = 2.0 * min(note.xyann[0] for note in boxes) * ax.get_window_extent().width
-    row = 2.0 * (1.0 - max(note.xyann[1] for note in boxes)) * ax.get_window_extent().height
-    share = min(
-        slot / max(extent.width for extent in extents),
-        row / max(extent.height for extent in extents),
-    )
-    size = boxes[0].get_fontsize() * share
-    for note in notes:
-        note.set_fontsize(size)
+        x, y = note.xyann
+        extent = note.get_bbox_patch().get_window_extent()
+        rows.setdefault(round(y, 6), []).append((x, extent.width, extent.height))
+    # half boxes side by side, and at the edges; a gap between boxes is part of them
+    wide, high, above = [], [], (1.0, 0.0)
+    for y in sorted(rows, reverse=True):
+        left = (0.0, 0.0)
+        for x, width, _ in [*sorted(rows[y]), (1.0, 0.0, 0.0)]:
+            wide.append((x - left[0]) * area.width / (1.08 * (left[1] + width) / 2))
+            left = x, width
+        height = max(box[2] for box in rows[y])
+        high.append((above[0] - y) * area.height / (1.5 * (above[1] + height) / 2))
+        above = y, height
+    high.append(above[0] * area.height / (1.5 * above[1] / 2))
+    return min(wide), min(high)

@@ -54,10 +54,11 @@ _PROBA_TOLERANCE = 1e-6
 _CONSISTENCY_TOLERANCE = 1e-6
 
 
-def apply_nodes(nodes, X):
+def apply_nodes(nodes, X, missing_go_to_left=None):
     """Find the leaf (a node id) of each row, as scikit-learn would.
 
-    Rows are cast to float32; they are finite thereafter, or missing.
+    Rows are cast to float32; they are finite thereafter, or missing. `missing_go_to_left`: see
+    `write_tree`.
     """
     with np.errstate(invalid="ignore"):  # scikit-learn sums X, which may overflow both ways
         X = check_array(
@@ -69,7 +70,7 @@ def apply_nodes(nodes, X):
         )
     _check_features(nodes, X.shape[1])
     tree = _make_tree(
-        _node_records(nodes),
+        _node_records(nodes, missing_go_to_left),
         np.zeros((nodes.n_nodes, 1, 1)),
         max_depth=nodes.depth,
         n_features=X.shape[1],
@@ -119,6 +120,7 @@ def write_classifier(
     n_features,
     feature_names=None,
     sample_weight=None,
+    missing_go_to_left=None,
 ):
     """Write a tree as a fitted ``sklearn.tree.DecisionTreeClassifier``.
 
@@ -145,6 +147,8 @@ def write_classifier(
     feature_names : array-like of shape (n_features,) of str, or None
     sample_weight : array-like of shape (n_rows,) or None
         Non-negative weights of the training rows.
+    missing_go_to_left : array-like of shape (n_nodes,) of bool, or None
+        See `write_tree`.
     """
     classes = np.asarray(classes)
     if classes.ndim != 1 or classes.size == 0:
@@ -187,11 +191,20 @@ def write_classifier(
         n_features=n_features,
         classes=classes,
         feature_names=feature_names,
+        missing_go_to_left=missing_go_to_left,
     )
 
 
 def write_regressor(
-    nodes, leaf_value, leaf_of_row, y, *, n_features, feature_names=None, sample_weight=None
+    nodes,
+    leaf_value,
+    leaf_of_row,
+    y,
+    *,
+    n_features,
+    feature_names=None,
+    sample_weight=None,
+    missing_go_to_left=None,
 ):
     """Write a tree as a fitted ``sklearn.tree.DecisionTreeRegressor``; see `write_classifier`.
 
@@ -244,6 +257,7 @@ def write_regressor(
         impurity=impurity,
         n_features=n_features,
         feature_names=feature_names,
+        missing_go_to_left=missing_go_to_left,
     )
 
 
@@ -298,12 +312,10 @@ def write_tree(
     _check_statistics(nodes, rows, weight, impurity, least_scale=least_scale)
     names = _check_feature_names(feature_names, n_features)
 
-    records = _node_records(nodes)
+    records = _node_records(nodes, missing_go_to_left)
     records["n_node_samples"] = rows
     records["weighted_n_node_samples"] = weight
     records["impurity"] = impurity
-    if missing_go_to_left is not None:
-        records["missing_go_to_left"] = missing_go_to_left
     tree = DecisionTreeRegressor() if classes is None else DecisionTreeClassifier()
     tree.n_features_in_ = int(n_features)
     if names is not None:
@@ -515,7 +527,7 @@ def _node_dtype():
     return NODE_DTYPE
 
 
-def _node_records(nodes):
+def _node_records(nodes, missing_go_to_left=None):
     """Return scikit-learn's node records with the splits filled in, the rest zero."""
     records = np.zeros(nodes.n_nodes, dtype=_node_dtype())  # zeros: padding is pickled too
     leaf = nodes.left < 0
@@ -523,6 +535,8 @@ def _node_records(nodes):
     records["right_child"] = nodes.right
     records["feature"] = np.where(leaf, _NO_SPLIT, nodes.feature)
     records["threshold"] = np.where(leaf, float(_NO_SPLIT), nodes.threshold)
+    if missing_go_to_left is not None:
+        records["missing_go_to_left"] = missing_go_to_left
     return records
 
 

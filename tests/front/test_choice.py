@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, mean_absolute_error
 
-from ensemble_simplify.front._choice import (
-    Candidate,
-    Judged,
-    agreement_of,
-    choose,
-    choose_size,
-    corrected_agreement,
-    figures,
-)
+from ensemble_simplify.front._choice import choose, choose_size, corrected_agreement
+from ensemble_simplify.front._judged import Candidate, Judged, agreement_of, figures
 
 
 def tree(name, answers, wrong, n_leaves=8, **options):
@@ -68,12 +61,49 @@ def test_a_proven_tree_wins_and_the_smallest_of_them():
 
 def test_a_smaller_tree_wins_if_it_is_as_good_in_each_class(even):
     favourite = tree("representer", even.answers, np.arange(40))
-    small = tree("small", even.answers, np.arange(40, 80), n_leaves=5)
+    # wrong about row 40 in place of row 0, which has the same answer
+    small = tree("small", even.answers, np.arange(1, 41), n_leaves=5)
     chosen = choose([favourite, small], even)
     assert (chosen.best, chosen.better) == ("small", "representer")
-    # as good overall, but worse by one row in a class
-    uneven = tree("small", even.answers, [*range(40, 78), 80, 82], n_leaves=5)
+    assert "as well as representer" in chosen.reason
+    # as good overall, but worse by one row of a class
+    uneven = tree("small", even.answers, [*range(1, 40), 41], n_leaves=5)
     assert choose([favourite, uneven], even).best == "representer"
+    # as good on these rows, which are too few to tell: 40 of 400 differ
+    other = tree("small", even.answers, np.arange(20, 60), n_leaves=5)
+    assert choose([favourite, other], even).best == "representer"
+
+
+@pytest.mark.parametrize("share", [0.5, 0.2, 0.1, 0.05, 0.02, 0.01])
+def test_a_rare_class_counts_without_a_jump(share):
+    n = 10_000
+    n_rare = int(share * n)
+    answers = np.zeros(n, dtype=int)
+    answers[:n_rare] = 1
+    judged = Judged(answers)
+    frequent = n_rare + np.arange(n_rare)
+    favourite = tree("representer", answers, np.arange(n_rare * 4 // 5))
+    # finds half of the rare rows more, and errs on just as many others
+    finds = tree("finds", answers, [*range(n_rare * 3 // 10), *frequent[: n_rare // 2]])
+    assert choose([favourite, finds], judged).best == ("finds" if share < 0.5 else "representer")
+    # the same for a price that the rows can tell
+    few = 3 * int(np.sqrt(n_rare)) + 3
+    dear = tree("dear", answers, [*range(n_rare * 3 // 10), *frequent[: n_rare // 2 + few]])
+    assert choose([favourite, dear], judged).best == "representer"
+
+
+def test_a_larger_size_keeps_a_rare_answer():
+    answers = np.repeat([0, 1], [1960, 40])
+    loses = Candidate("representer", 4, np.zeros(2000, dtype=int))
+    keeps = Candidate("representer", 8, np.where(np.arange(2000) < 30, 1, answers))
+    # agrees on ten rows more, half a point
+    assert choose_size([loses, keeps], Judged(answers)) is keeps
+    even = curve(np.arange(2000) % 2, {4: 40, 8: 30})
+    assert choose_size(even, Judged(np.arange(2000) % 2)) is even[0]
+
+
+def test_no_curve_has_no_knee(even):
+    assert choose_size([], even) is None
 
 
 def test_rows_that_were_not_measured_do_not_count(even):
@@ -126,7 +156,7 @@ def test_the_knee_is_where_more_leaves_bring_little(n_wrong, knee):
 def test_corrected_agreement_has_no_part_of_the_luck_of_the_best():
     rng = np.random.default_rng(0)
     plain, corrected = [], []
-    for _ in range(150):
+    for _ in range(60):
         answers = rng.integers(2, size=80)
         judged = Judged(answers)
         trees = [tree(name, answers, rng.random(80) > 0.85) for name in ["representer", *"abcdefg"]]
@@ -136,6 +166,15 @@ def test_corrected_agreement_has_no_part_of_the_luck_of_the_best():
     error = np.std(corrected) / np.sqrt(len(corrected))
     assert np.mean(plain) > 0.85 + 4 * error
     assert abs(np.mean(corrected) - 0.85) < 3 * error
+
+
+def test_corrected_agreement_is_never_above_the_measured_one():
+    answers = np.arange(60) % 2
+    # what is drawn often wants the larger tree, which is no luck of the smaller one
+    trees = curve(answers, {4: 4, 8: 3, 16: 2})
+    chosen = choose_size(trees, Judged(answers))
+    corrected = corrected_agreement([chosen], Judged(answers), trees, random_state=0)
+    assert corrected <= agreement_of(chosen, Judged(answers))
 
 
 def test_corrected_agreement_of_the_only_candidate_is_its_agreement(even):

@@ -4,6 +4,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris, make_classification, make_regression
 from sklearn.ensemble import (
@@ -23,7 +24,6 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
 from ensemble_simplify import (
-    RepresenterTree,
     SimplifiedModel,
     export_tree,
     simplify,
@@ -68,14 +68,14 @@ def folds_by_hand(model, X, y, fraction=0.2):
     return folds(answers, y, len(answers), fraction, by_class, np.random.RandomState(0))
 
 
-def plain_by_hand(model, X, y, labels, size=8):
-    """What plain trees say of the rows that each has not seen, and a seed that gives them."""
+def plain_by_hand(model, X, y, labels, seed, size=8):
+    """What plain trees say of the rows that each has not seen."""
     fold_of = folds_by_hand(model, X, y)
     predicted = np.empty_like(labels)
-    kind = type(DecisionTreeClassifier())
     for fold in range(fold_of.max() + 1):
         out = fold_of == fold
-        tree = kind(max_leaf_nodes=size, random_state=0).fit(X[~out], labels[~out])
+        tree = DecisionTreeClassifier(max_leaf_nodes=size, random_state=seed)
+        tree.fit(X[~out], labels[~out])
         predicted[out] = tree.predict(X[out])
     return predicted
 
@@ -87,7 +87,8 @@ def test_figures_are_of_rows_that_were_left_out(outcome, classified):
     assert outcome.n_judged == outcome.n_rows == 200
     assert outcome.n_folds == 5
     for name, labels in (("plain_tree", answers), ("plain_tree_on_y", y)):
-        predicted, row = plain_by_hand(model, X, y, labels), rows_of(outcome)[name]
+        seed = outcome[name].fitted.random_state
+        predicted, row = plain_by_hand(model, X, y, labels, seed), rows_of(outcome)[name]
         assert row.agreement == pytest.approx(np.mean(predicted == answers))
         assert row.accuracy == pytest.approx(np.mean(predicted == y))
         assert row.balanced_accuracy == pytest.approx(balanced_accuracy_score(y, predicted))
@@ -134,29 +135,27 @@ def test_best_learned_from_all_rows(classified):
     model, X, y = classified
     found = simplify(model, X[200:], y[200:], methods="representer", **SMALL)
     assert found.best == "representer"
-    by_hand = RepresenterTree(
-        FrozenEstimator(model),
-        max_leaf_nodes=8,
-        validation_fraction=0.0,
-        sampler=found.best_model.fitted.sampler_,
-        random_state=found.best_model.fitted.random_state,
-    ).fit(X[200:])
-    assert found.best_model.fitted.train_fidelity_ == by_hand.train_fidelity_
+    by_hand = clone(found.best_model.fitted)
+    by_hand.fit(X[200:], fold_of=folds_by_hand(model, X[200:], y[200:]))
+    tree = found.best_model.decision_tree_.tree_
+    assert np.array_equal(by_hand.decision_tree_.tree_.threshold, tree.threshold)
+    assert tree.n_node_samples[0] == 200
     part = simplify(model, X[200:], y[200:], methods="representer", refit=False, **SMALL)
     assert rows_of(part)["representer"].agreement == rows_of(found)["representer"].agreement
+    assert part.best_model.decision_tree_.tree_.n_node_samples[0] == 160
 
 
 def test_further_rows_are_learned_from_only(classified):
     model, X, y = classified
     alone = simplify(model, X[200:], y[200:], methods="representer", **SMALL)
-    more = simplify(model, X[200:], y[200:], X_more=X[:200], methods="representer", **SMALL)
-    assert (more.n_rows, more.n_judged) == (400, 200)
+    more = simplify(model, X[200:], y[200:], X_more=X[:150], methods="representer", **SMALL)
+    assert (more.n_rows, more.n_judged) == (350, 200)
     for name in ("model", "majority", "plain_tree_on_y"):  # there are no labels of further rows
         assert rows_of(more)[name].agreement == rows_of(alone)[name].agreement
-    tree = more["plain_tree"]
-    by_hand = DecisionTreeClassifier(max_leaf_nodes=8, random_state=0).fit(X, model.predict(X))
-    # (other nodes may tie)
-    assert np.mean(tree.predict(X) == by_hand.predict(X)) > 0.99
+    tree, rows = more["plain_tree"], np.r_[X[200:], X[:150]]
+    by_hand = DecisionTreeClassifier(max_leaf_nodes=8, random_state=tree.fitted.random_state)
+    by_hand.fit(rows, model.predict(rows))
+    assert np.array_equal(tree.predict_proba(X), by_hand.predict_proba(X))
     frame = pd.DataFrame(X, columns=list("abcdef"))
     for wrong, text in [
         (X[:200, :5], "5 columns"),
@@ -198,7 +197,7 @@ def test_sizes_are_compared(classified):
     assert best.agreement == rows_of(found)["representer"].agreement
     with pytest.raises(ValueError, match="n_leaves=5 was not looked at"):
         found.at(5)
-    assert found.verdict.text in found.report()
+    assert found.verdict.text in " ".join(found.report().split())
 
 
 def test_no_size_below_the_number_of_classes():
@@ -206,7 +205,7 @@ def test_no_size_below_the_number_of_classes():
     y = np.arange(300) % 6
     X[:, 0] += y * 3
     model = RandomForestClassifier(10, random_state=0).fit(X, y)
-    found = simplify(model, X[::2], y[::2], methods="representer", random_state=0)
+    found = simplify(model, X[:150], y[:150], methods="representer", random_state=0)
     assert [point.n_leaves for point in found.curve] == [8, 16, 32]
 
 
@@ -316,7 +315,6 @@ def test_regression(model):
     for name in ("plain_tree", "plain_tree_on_y", "representer"):
         row = rows_of(found)[name]
         assert row.agreement_low < row.agreement < row.agreement_high
-        assert 0 < row.agreement < 1
     assert found.not_tried["cultivated"] == "for classification only"
     assert "R²" in found.report()
     assert r2_score(answers, found.predict(X[160:])) > 0.5
@@ -460,7 +458,7 @@ def interpreted(told, row):
             condition, _, answer = text.removeprefix("if ").partition(":")
             taken = open_ = holds(condition, row)
         if taken and answer:
-            return answer.strip()
+            return answer.partition(" (")[0].strip()
         if taken:
             depth, open_ = depth + 1, None
     raise AssertionError("no rule for the row")
@@ -509,7 +507,7 @@ def test_delegates_are_those_of_the_best(outcome, classified, tmp_path):
     assert np.array_equal(outcome.predict(X), best.predict(X))
     assert np.array_equal(outcome.predict_proba(X), best.predict_proba(X))
     assert outcome.export_text() == best.export_text()
-    assert str(outcome.agreement(X)) == str(best.agreement(X))
+    assert outcome.agreement(X).share == best.agreement(X).share
     assert str(outcome.differences(X)) == str(best.differences(X))
     outcome.save(tmp_path / "tree.joblib")
     again = SimplifiedModel.load(tmp_path / "tree.joblib")
@@ -538,7 +536,7 @@ def test_rare_class_is_not_lost():
 def test_what_a_method_raises_is_a_line(classified, monkeypatch, error, tried, note):
     model, X, y = classified
 
-    def fail(task, seconds, **options):
+    def fail(task, seconds):
         raise error
 
     for name in ("representer", "cultivated", "born_again"):
@@ -627,6 +625,14 @@ def test_wrong_input_is_refused(classified, change, error, text):
     model, X, y = classified
     with pytest.raises(error, match=text):
         simplify(**{"model": model, "X": X, "y": y, **change})
+
+
+def test_native_boosters_are_refused_with_the_remedy():
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y = load_iris(return_X_y=True)
+    booster = lightgbm.train({"verbose": -1}, lightgbm.Dataset(X, y), 2)
+    with pytest.raises(TypeError, match="Give the LGBMClassifier or LGBMRegressor"):
+        simplify(booster, X)
 
 
 def test_more_outputs_are_refused():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ensemble_simplify.front._choice import Candidate, Judged
+from ensemble_simplify.front._judged import Candidate, Judged
 from ensemble_simplify.front._verdict import judge, notes
 
 
@@ -43,8 +43,8 @@ def test_a_tree_that_is_worth_nothing_is_told_so():
     assert found.level == "none"
     assert found.text == (
         "No tree of at most 32 leaves follows this model: the best, of 8 leaves, agrees with the "
-        "model on 90.3 % of rows, and always answering 'on time' on 90 %. Of the 100 rows to which "
-        "the model answers 'late', the tree gives that answer to 3."
+        "model on 90.3 % of rows, and always answering 'on time' on 90.0 %. Of the 100 rows to "
+        "which the model answers 'late', the tree gives that answer to 3."
     )
 
 
@@ -61,7 +61,8 @@ def test_accuracy_that_is_lost():
     found = judge(tree, Judged(answers, y))
     assert found.lost_by_tree == pytest.approx(0.021)
     assert found.text.endswith(
-        "The model is right on 85.1 % of the held-out rows, the tree on 83 %: 2.1 points are lost."
+        "The model is right on 85.1 % of the held-out rows, the tree on 83.0 %: 2.1 points are "
+        "lost."
     )
 
 
@@ -100,7 +101,7 @@ def test_at_most_two_notes():
     assert len(found) == 2
     assert "fitted on these rows" in found[0]
     assert "genesim" in found[1]
-    assert "little is known" in notes(every, Judged(answers), best)[1]
+    assert "little is known of the tree" in notes(every, Judged(answers), best)[1]
     frequent = np.repeat([0, 1], 500)
     best = Candidate("representer", 8, np.where(rng.random(1000) < 0.9, frequent, 0))
     assert (

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from alternatives import plain_tree
 from ensemble_simplify.grid._regions import depths, with_sizes
-from ensemble_simplify.writing._cost_complexity import weakest_links
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
@@ -667,7 +666,7 @@ def test_sets_of_levels_as_thresholds(seed):
     columns = Coordinates.resolve([0, 1], None, 3, None)
     tree, _ = grow(X, function, target="value", columns=columns, max_leaf_nodes=8)
     assume(any(s is not None and s.values is not None for s in tree.splits))
-    nodes, source = tree.as_thresholds(~tree.is_leaf, columns.levels(X))
+    nodes, source, _ = tree.as_thresholds(~tree.is_leaf, columns.levels(X))
     t = np.zeros(len(X), dtype=int)
     for k, split in enumerate(tree.splits):  # in pre-order, so parents come first
         here = np.flatnonzero(t == k)
@@ -689,7 +688,7 @@ def test_thresholds_repeat_only_what_they_must():
     tree = grown([ColumnSplit(0, np.nan, np.array([0.0, 2.0], dtype=np.float32)), None, None])
     X = np.array([[0.0], [1.0], [2.0], [5.0]])
     levels = Coordinates.resolve([0], None, 1, None).levels(X)
-    nodes, source = tree.as_thresholds(~tree.is_leaf, levels)
+    nodes, source, _ = tree.as_thresholds(~tree.is_leaf, levels)
     assert nodes.n_leaves == 4  # 0 | 1 | 2 | 5
     assert sorted(nodes.threshold[nodes.left >= 0]) == [0.5, 1.5, 3.5]
     assert source[apply_nodes(nodes, X)].tolist() == [1, 2, 1, 2]
@@ -705,7 +704,7 @@ def test_a_tree_deeper_than_the_stack(to_the_left):
         tree = grown([*splits, None, *leaves])
     else:
         tree = grown([s for pair in zip(splits, leaves, strict=True) for s in pair] + [None])
-    nodes, source = tree.as_thresholds(~tree.is_leaf, {})
+    nodes, source, _ = tree.as_thresholds(~tree.is_leaf, {})
     assert nodes.depth == n
     assert set(source[nodes.leaves]) == set(np.flatnonzero(tree.is_leaf))
     np.testing.assert_array_equal(nodes.threshold[nodes.left >= 0], thresholds)

@@ -1,15 +1,20 @@
 """Trees in other languages answer as the tree: by running SQL, C, Python, rules, and JSON again."""
 
 import ctypes
+import datetime
 import doctest
 import json
+import math
 import re
 import shutil
 import sqlite3
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +38,7 @@ from ensemble_simplify import (
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX, rounding_boundary
 from ensemble_simplify.grid.tree_nodes import preorder
 from ensemble_simplify.reading.table import Table
+from ensemble_simplify.writing.named_tree import NamedTree
 from ensemble_simplify.writing.sklearn_tree import write_tree
 
 GCC = shutil.which("gcc")
@@ -437,6 +443,110 @@ def test_tables(unknown, seed, tmp_path):
         assert answers_of_rules(export_tree(tree), given, levels) == expected
 
 
+LEVELS = {
+    "text": [
+        "a",
+        "it's",
+        'q"q',
+        "new\nline",
+        "back\\slash",
+        "% {x}",
+        "\u00e9\u6f22",
+        "",
+        "/* c */",
+        "?" * 3,
+    ],
+    "hundred": [f"level {i}" for i in range(100)],
+    "numbers": [3, 1, 2.5, 10**7, -5],
+    "truth": [True, False],
+    "mixed": ["yes", 1, 2.5],
+    "timestamps": list(map(pd.Timestamp, ["2020-01-01", "2021-05-06 07:08:09", "2022-02-02"])),
+    "dates": [datetime.date(2020, 1, 1), datetime.date(2021, 1, 1), datetime.date(2022, 2, 2)],
+    "intervals": list(pd.interval_range(0, 3)),
+    "periods": list(pd.period_range("2020-01", periods=3, freq="M")),
+}
+LABELS = {
+    "int64": np.array([0, 1]),
+    "bool": np.array([True, False]),
+    "text": np.array(["it's", 'a "b"\n', "\\"]),
+    "object": np.array([np.str_("x"), np.str_("y")], dtype=object),
+}
+
+
+@pytest.mark.parametrize("unknown", ["code", "missing"])
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("kind", LEVELS)
+def test_levels_and_labels_of_all_kinds(kind, labels, unknown, tmp_path):
+    rng = np.random.default_rng(len(kind) + len(labels))
+    levels = np.empty(len(LEVELS[kind]), dtype=object)
+    levels[:] = LEVELS[kind]
+    names = np.array(["lev\"'el", "num"], dtype=object)
+    table = Table(names, (levels, None), (unknown, "refused"))
+    codes = np.column_stack([rng.integers(0, len(levels), 500), rng.normal(size=500)])
+    codes[rng.random(codes.shape) < 0.2] = np.nan
+    known = LABELS[labels]
+    place = (codes[:, 0] % 2 == 1).astype(int) + (codes[:, 1] > 0.3)
+    tree = DecisionTreeClassifier(max_leaf_nodes=24, random_state=0)
+    tree.fit(codes, known[place % len(known)])
+    assert {0, 1} <= set(tree.tree_.feature)
+    tree._table = table
+
+    other = "never seen" if isinstance(levels[0], str) else 99
+    entries = [*levels.tolist(), None, float("nan"), other]
+    around = hard_rows(tree, np.random.RandomState(0), 40)[:, 1].tolist()
+    rows = [[entry, None if x != x else x] for entry in entries for x in around]
+    frame = np.empty((len(rows), 2), dtype=object)
+    frame[:] = rows
+    seen = np.asarray(table.encode(frame), dtype=float)
+    expected = tree.predict(seen).tolist()
+    proba = tree.predict_proba(seen)
+
+    given = [dict(zip(names, row, strict=True)) for row in rows]
+    function = python_function(export_tree(tree, "python"))
+    assert [function(row) for row in given] == expected
+    function = python_function(export_tree(tree, "python", output="probabilities"))
+    assert [list(function(row).values()) for row in given] == proba.tolist()
+    plain = (bool, int, float, str)
+    texts = [e if e is None or isinstance(e, plain) else str(e) for e, _ in rows]
+    sql_rows = [[text, x] for text, (_, x) in zip(texts, rows, strict=True)]
+    answers = run_sql(export_tree(tree, "sql", table="data"), names, sql_rows)
+    assert [answer for (answer,) in answers] == expected
+    text = export_tree(tree, "sql", table="data", output="probabilities")
+    assert np.array_equal(run_sql(text, names, sql_rows), proba)
+    again = import_tree(export_tree(tree, "json"))
+    assert np.array_equal(again._table.encode(frame).astype(float), seen, equal_nan=True)
+    assert again.predict(seen).tolist() == expected
+    assert export_tree(again, "json") == export_tree(
+        import_tree(export_tree(again, "json")), "json"
+    )
+    if GCC is None:
+        return
+    text = export_tree(tree, "c")
+    assert tree.classes_[run_c(text, seen, tmp_path)].tolist() == expected
+    code = ctypes.CDLL(str(tmp_path / "tree.so")).predict_code_0
+    code.restype, of_text = ctypes.c_double, "code_0(const char" in text
+    code.argtypes = [ctypes.c_char_p if of_text else ctypes.c_double]
+    for (entry, _), wanted in zip(rows, seen[:, 0], strict=True):
+        is_gap = entry is None or entry != entry
+        if of_text:
+            found = code(None if is_gap else str(entry).encode())
+        else:
+            found = code(math.nan if is_gap else float(entry))
+        assert np.array_equal(found, wanted, equal_nan=True)
+
+
+def test_levels_whose_texts_are_alike_are_refused():
+    tree = table_tree("missing", np.random.RandomState(0))
+    stamp = pd.Timestamp("2020-01-01")
+    for levels in ([stamp, str(stamp), "x"], [stamp, "None", "x"]):
+        own = np.empty(3, dtype=object)
+        own[:] = levels
+        tree._table = replace(tree._table, levels=(own, *tree._table.levels[1:]))
+        for language in ("sql", "c", "python", "json"):
+            with pytest.raises(TypeError, match="stands for another level or a missing value"):
+                export_tree(tree, language)
+
+
 def test_levels_that_are_refused(tmp_path):
     tree = table_tree("refused", np.random.RandomState(0))
     assert 0 in tree.tree_.feature
@@ -645,6 +755,35 @@ def test_picture_speaks_of_levels():
             apart_x = a.x1 <= b.x0 + 1 or b.x1 <= a.x0 + 1
             assert apart_x or a.y1 <= b.y0 + 1 or b.y1 <= a.y0 + 1
     plt.close(fig)
+
+
+@pytest.mark.parametrize("n_leaves", [1, 2, 4, 8, 16, 32])
+@pytest.mark.parametrize("own_axes", [False, True])
+def test_boxes_of_pictures_do_not_overlap(n_leaves, own_axes):
+    rng = np.random.default_rng(n_leaves)
+    levels = np.array([f"a level of {i} long words, and more $of$ them" for i in range(9)])
+    names = np.array(["a_name_without_any_white_space_that_goes_on", "a long name of a column"])
+    X = np.column_stack([rng.integers(0, 9, 800), rng.normal(size=800)])
+    y = np.array(["certainly not", "perhaps some other time", "yes"])[rng.integers(0, 3, 800)]
+    tree = DecisionTreeClassifier(max_leaf_nodes=max(n_leaves, 2), random_state=0)
+    tree.fit(X if n_leaves > 1 else X[:5], y if n_leaves > 1 else y[:1].repeat(5))
+    tree._table = Table(names.astype(object), (levels, None), ("missing", "refused"))
+    plt.close("all")
+    ax = plt.subplots()[1] if own_axes else None
+    notes = NamedTree.of(tree).draw(ax)
+    figure = notes[0].figure
+    figure.canvas.draw()
+    boxes = [n.get_bbox_patch().get_window_extent() for n in notes if n.get_bbox_patch()]
+    assert len(boxes) == 2 * tree.get_n_leaves() - 1
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:i])
+        assert figure.bbox.x0 <= box.x0 <= box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0 <= box.y1 <= figure.bbox.y1
+    if not own_axes:
+        # at the size of ordinary text
+        assert notes[0].get_fontsize() > 8
+    assert max(len(line) for note in notes for line in note.get_text().split("\n")) <= 28
+    plt.close("all")
 
 
 def test_categories_of_boosting():

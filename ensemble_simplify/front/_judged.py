@@ -1,0 +1,318 @@
+"""What results say on the rows that judge, and what is measured of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import get_scorer
+
+from ensemble_simplify.base import binomial_interval
+
+# Bootstrap samples for the interval of a coefficient of determination.
+_N_DRAWN = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A result, and what it says on the rows that judge.
+
+    Parameters
+    ----------
+    name : str
+        As it is shown.
+    n_leaves : int
+        Leaves that it has.
+    predicted : ndarray of shape (n_judged,)
+        Labels or values.
+    measured : ndarray of bool, shape (n_judged,), or None, default=None
+        Rows to which its answers count; what it says on others is not looked at. None: all.
+    size : int or None, default=None
+        Leaves that were asked for. None: `n_leaves`.
+    is_tree : bool, default=True
+        Whether it is one ordinary tree.
+    may_win : bool, default=True
+        False: it is only shown.
+    is_proven : bool, default=False
+        Whether its answers are proven to be the model's at every input.
+    """
+
+    name: str
+    n_leaves: int
+    predicted: np.ndarray
+    measured: np.ndarray | None = None
+    size: int | None = None
+    is_tree: bool = True
+    may_win: bool = True
+    is_proven: bool = False
+
+    @cached_property
+    def rows(self):
+        """Which rows it was measured on, as booleans."""
+        if self.measured is None:
+            return np.ones(len(self.predicted), dtype=bool)
+        return np.asarray(self.measured, dtype=bool)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The rows that judge: what the model says there, and what counts.
+
+    Parameters
+    ----------
+    answers : ndarray of shape (n_judged,)
+        The model's labels or values.
+    y : ndarray of shape (n_judged,) or None, default=None
+        True labels or values.
+    is_classifier : bool, default=True
+        Whether `answers` are labels.
+    scoring : str, callable or None, default=None
+        A score of ``(answers, predicted)`` that decides in place of the agreement; larger is
+        better. A str is the name of one of scikit-learn's scorers; those of two classes are about
+        the rarer answer.
+    class_weight : "balanced", dict or None, default=None
+        Weights of the rows in the agreement, by the model's answers. A label that a dict lacks has
+        weight 1.
+
+    Raises
+    ------
+    TypeError
+        If `scoring` or `class_weight` is of none of these kinds.
+    ValueError
+        If they are not known, or do not go with the answers or with one another.
+    """
+
+    answers: np.ndarray
+    y: np.ndarray | None = None
+    is_classifier: bool = True
+    scoring: Any = None
+    class_weight: Any = None
+
+    def __post_init__(self):
+        self.weights  # noqa: B018  both raise errors
+        self.score  # noqa: B018
+
+    @cached_property
+    def _coded(self):
+        if not self.is_classifier:
+            return np.empty(0), np.zeros(len(self.answers), dtype=np.intp)
+        return np.unique(self.answers, return_inverse=True)
+
+    @property
+    def labels(self):
+        """The labels that the model gives to the rows, sorted; none in regression."""
+        return self._coded[0]
+
+    @property
+    def places(self):
+        """Place of each row's answer among the labels; 0 in regression."""
+        return self._coded[1]
+
+    @cached_property
+    def shares(self):
+        """Share of each label among the rows; one for all in regression."""
+        return np.bincount(self.places) / len(self.places)
+
+    @cached_property
+    def weights(self):
+        """Weight of a row of each label."""
+        given, labels = self.class_weight, self.labels.tolist()
+        if given is None:
+            return np.ones(max(len(labels), 1))
+        if not self.is_classifier:
+            raise ValueError(
+                f"class_weight={given!r} is for classifiers; this model gives values. Leave it out."
+            )
+        if self.scoring is not None:
+            raise ValueError(
+                "scoring and class_weight cannot both be given: the one replaces the agreement, "
+                "the other weights it. Leave one of them out."
+            )
+        if isinstance(given, str) and given == "balanced":
+            return 1.0 / (len(labels) * self.shares)
+        if not isinstance(given, dict):
+            raise TypeError(
+                f'class_weight={given!r} is neither "balanced" nor a dict of weights by label.'
+            )
+        unknown = [label for label in given if label not in labels]
+        weights = np.array([given.get(label, 1.0) for label in labels], dtype=np.float64)
+        if len(unknown) == len(given):
+            raise ValueError(
+                f"class_weight={given!r} names no label that the model gives to the held-out "
+                f"rows. They are {', '.join(repr(label) for label in labels[:10])}."
+            )
+        if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+            raise ValueError(
+                f"class_weight={given!r} must have weights from 0 upwards, and one above 0."
+            )
+        return weights
+
+    @property
+    def score_name(self):
+        """What the score is called."""
+        name = self.scoring if isinstance(self.scoring, str) else None
+        return name or getattr(self.scoring, "__name__", "score")
+
+    @cached_property
+    def score(self) -> Callable | None:
+        """The score that decides, as a function of answers and predicted; None: the agreement."""
+        if self.scoring is None:
+            return None
+        if callable(self.scoring):
+            scored = self.scoring
+        elif isinstance(self.scoring, str):
+            scored = _named_score(self.scoring, self.labels, self.shares)
+        else:
+            raise TypeError(
+                f"scoring={self.scoring!r} is neither the name of a scorer of scikit-learn nor "
+                "a function of (answers, predicted)."
+            )
+
+        def score(answers, predicted):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of labels that a small part of the rows lacks
+                return float(scored(answers, predicted))
+
+        try:
+            best = score(self.answers, self.answers)
+        except (TypeError, ValueError, AttributeError) as error:
+            several = len(self.labels) > 2 and "average" in str(error)
+            hint = (
+                f"The model gives {len(self.labels)} labels: take the average over them, such as "
+                f'"{self.scoring}_macro".'
+                if several
+                else "It must be a score of the answers alone, not of probabilities: such as "
+                + ('"balanced_accuracy"' if self.is_classifier else '"neg_mean_absolute_error"')
+                + ", or a function of (answers, predicted) that returns a number."
+            )
+            raise ValueError(
+                f"scoring={self.scoring!r} cannot compare answers with the model's. {hint}"
+            ) from error
+        if not np.isfinite(best):
+            raise ValueError(
+                f"scoring={self.scoring!r} is {best} for the model's own answers; it must be a "
+                "finite number."
+            )
+        return score
+
+
+class _Told(RegressorMixin, BaseEstimator):
+    """An estimator that predicts what it is given, because a scorer wants one."""
+
+    def predict(self, X):
+        return X
+
+
+def _named_score(name, labels, shares):
+    """One of scikit-learn's scores; of labels, by the numbers of rows of each pair of them."""
+    try:
+        scorer = get_scorer(name)
+    except ValueError as error:
+        raise ValueError(
+            f"scoring={name!r} is no scorer of scikit-learn. sklearn.metrics.get_scorer_names() "
+            "lists them; a function of (answers, predicted) will do, too."
+        ) from error
+    n_labels = len(labels)
+    if n_labels == 0:
+        return lambda answers, predicted: scorer(_Told(), predicted, answers)
+    # with two labels, the rarer one is the positive one
+    order = np.argsort(-shares, kind="stable") if n_labels == 2 else np.arange(n_labels)
+
+    def coded(given):
+        """Places of labels; one after the last for a label that the model does not give."""
+        code = np.full(len(given), n_labels)
+        for place, label in enumerate(labels[order]):
+            code[given == label] = place
+        return code
+
+    def score(answers, predicted):
+        pairs = np.bincount(coded(answers) * (n_labels + 1) + coded(predicted))
+        told, says = np.divmod(np.flatnonzero(pairs), n_labels + 1)
+        return scorer(_Told(), says, told, sample_weight=pairs[pairs > 0])
+
+    return score
+
+
+# ------------------------------------------------------------------- figures
+
+
+def agreement_of(candidate, judged):
+    """Agreement with the model: the share of rows, by their weights; the R2 in regression."""
+    rows = candidate.rows
+    if not judged.is_classifier:
+        return r2(judged.answers[rows], candidate.predicted[rows])
+    alike = candidate.predicted[rows] == judged.answers[rows]
+    weights = judged.weights[judged.places[rows]]
+    return float(np.average(alike, weights=weights)) if weights.any() else np.nan
+
+
+def interval_of(candidate, judged, agreement=None):
+    """Both ends of a 95 % interval of the agreement, or of `agreement` where it was corrected."""
+    rows, measured = candidate.rows, agreement_of(candidate, judged)
+    agreement = measured if agreement is None else agreement
+    if judged.is_classifier:
+        weights = judged.weights[judged.places[rows]]
+        if not weights.any():
+            return np.nan, np.nan
+        n = weights.sum() ** 2 / np.sum(weights**2)
+        low, high = binomial_interval(agreement * n, n)
+        return float(low), float(high)
+    answers, predicted = judged.answers[rows], candidate.predicted[rows]
+    rng, n = np.random.default_rng(0), len(answers)
+    drawn = []
+    for _ in range(_N_DRAWN):
+        sample = rng.integers(n, size=n)
+        drawn.append(r2(answers[sample], predicted[sample]))
+    low, high = np.quantile(drawn, [0.025, 0.975]) + (agreement - measured)
+    return float(low), float(min(high, 1.0))
+
+
+def figures(candidate, judged):
+    """What the table shows of a result: agreement with the model, and accuracy where `y` is known.
+
+    Where answers are labels, ``class_agreement`` holds the share of the rows of each answer of the
+    model to which the candidate gives it, too.
+    """
+    rows = candidate.rows
+    low, high = interval_of(candidate, judged)
+    measured = {
+        "agreement": agreement_of(candidate, judged),
+        "agreement_low": low,
+        "agreement_high": high,
+        "class_agreement": class_agreement(candidate, judged),
+    }
+    if judged.y is None:
+        return measured
+    y, predicted = judged.y[rows], candidate.predicted[rows]
+    if not judged.is_classifier:
+        measured["accuracy"] = r2(y, predicted)
+        return measured
+    right = predicted == y
+    measured["accuracy"] = float(right.mean())
+    measured["balanced_accuracy"] = float(
+        np.mean([right[y == label].mean() for label in np.unique(y)])
+    )
+    return measured
+
+
+def class_agreement(candidate, judged):
+    """Share of the rows of each of the model's answers that the candidate answers alike."""
+    rows, found = candidate.rows, {}
+    alike, places = candidate.predicted[rows] == judged.answers[rows], judged.places[rows]
+    for place, label in enumerate(judged.labels.tolist()):
+        if (places == place).any():
+            found[label] = float(alike[places == place].mean())
+    return found
+
+
+def r2(truth, predicted):
+    """As scikit-learn's, which takes much longer for the few rows of one of many samples."""
+    error, spread = np.sum((truth - predicted) ** 2), np.sum((truth - truth.mean()) ** 2)
+    if spread == 0:
+        return float(error == 0)
+    return float(1 - error / spread)
