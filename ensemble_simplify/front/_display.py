@@ -18,6 +18,8 @@ _COLORS = (
 _MARKERS = "osD^vP*Xph<>"
 # Results of equal size are drawn apart, by this part of the width of all sizes in doublings.
 _APART = 0.045
+# No result is drawn farther than half of this from its size, in doublings.
+_FARTHEST = 1.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -210,9 +212,10 @@ def beside(sizes):
     places = sizes.copy()
     if len(sizes) == 0:
         return places
-    step = _APART * max(np.log2(sizes.max() / sizes.min()), 3.0)
+    whole = _APART * max(np.log2(sizes.max() / sizes.min()), 3.0)
     for size in np.unique(sizes):
         own = np.flatnonzero(sizes == size)
+        step = min(whole, _FARTHEST / max(len(own) - 1, 1))
         steps = np.arange(len(own)) - (len(own) - 1) / 2
         places[own] = size * 2.0 ** (step * steps)
     return places
