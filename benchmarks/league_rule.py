@@ -6,15 +6,13 @@
 Ten sets that `benchmarks.league` does not have, of at most 2,000 rows (those of DIR, CSV files with
 a last column ``target``; without ``--data`` wine and wdbc, to try the program out), four kinds of
 models, and stratified splits in three thirds: the model is fitted on the first, ``simplify`` gets
-the second, and the third, which neither has seen, judges. Only methods whose results can be
-recommended (ordinary trees of at most 8 leaves) are tried, so that the seconds go to them.
+the second, and the third, which neither has seen, judges. It is called twice: with
+``max_leaves=8``, and without, where it chooses the size.
 
-- ``recommended``: the tree that ``simplify`` recommends, learned from three quarters of its rows.
-- ``learned again``: that method, by ``refit()``, fitted to all rows that ``simplify`` got.
-- ``plain tree``: scikit-learn's, of at most 8 leaves, on the model's answers to all those rows.
-- ``plain tree, 3/4``: the one that ``simplify`` itself fits, on three quarters of them.
-- ``representer``, ``born-again (one change)``: always this method's tree of at most 8 leaves.
-- ``best in hindsight``: the candidate of ``simplify`` that agrees most on the third that judges.
+- ``recommended``: the tree that ``simplify`` recommends, learned from all rows that it got.
+- ``plain tree``: scikit-learn's, of the same number of leaves, on the model's answers to them.
+- ``representer``: always this method's tree.
+- ``best in hindsight``: the tree among the results that agrees most on the third that judges.
 
 ``--store`` appends a line a cell, so that a run can be made in pieces; ``--report`` prints what is
 there and runs nothing.
@@ -26,7 +24,7 @@ import argparse
 import json
 import time
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +33,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks._record import environment
 from benchmarks.league import LEAVES, load, worst_class
@@ -46,8 +43,6 @@ SETS = (
     "indian_liver", "magic", "vehicle", "vertebral",
 )  # fmt: skip
 FIRST_SEED = 5300
-SECONDS = 4  # of simplify, and of learning again
-CANDIDATES = ["representer", "born_again", "born_again_1", "born_again_0", "genesim"]
 MODELS = {
     "forest": lambda seed: RandomForestClassifier(random_state=seed, n_jobs=1),
     "balanced forest": lambda seed: RandomForestClassifier(
@@ -58,91 +53,72 @@ MODELS = {
         StandardScaler(), MLPClassifier(max_iter=300, random_state=seed)
     ),
 }
-PLAIN = "plain tree"
-CHOICES = {
-    "recommended": "recommended",
-    "learned again": "again",
-    PLAIN: PLAIN,
-    "plain tree, 3/4": "plain_tree",
-    "representer": "representer",
-    "born-again (one change)": "born_again_1_small",
-    "best in hindsight": "hindsight",
-}
-FIGURES = ("agreement", "worst class", "accuracy", "leaves")
+PLAIN, BEST, HINDSIGHT = "plain tree", "recommended", "best in hindsight"
+CHOICES = {BEST: "recommended", PLAIN: "plain_tree", "representer": "representer"}
 
 
 def measure(tree, X, y, answers):
     """Agreement, that of the worst class, accuracy and leaves."""
     predicted = tree.predict(X)
-    leaves = getattr(tree, "decision_tree_", tree).get_n_leaves()
     return [
         float(np.mean(predicted == answers)),
         worst_class(predicted, answers),
         float(np.mean(predicted == y)),
-        int(leaves),
+        int(tree.get_n_leaves()),
     ]
 
 
 def cell(name, kind, seed, data):
-    """Figures of every candidate for one model of one split, and which one was recommended."""
+    """Figures of every result for one model of one split, and which one was recommended."""
     X, y = load(name, data)
     X_fit, X, y_fit, y = train_test_split(X, y, train_size=1 / 3, stratify=y, random_state=seed)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=seed)
     model = MODELS[kind](seed).fit(X_fit, y_fit)
-    begin = time.process_time()
-    found = simplify(
-        model, X, y, max_leaves=LEAVES, methods=CANDIDATES, time_limit=SECONDS, random_state=seed
-    )
-    seconds = time.process_time() - begin
     answers = model.predict(X_test)
-    rows = [r for r in found.table[1:] if r.is_measured and r.is_tree and r.leaves <= LEAVES]
-    figures = {row.name: measure(found[row.name], X_test, y_test, answers) for row in rows}
-    plain = DecisionTreeClassifier(max_leaf_nodes=LEAVES, random_state=seed)
-    plain.fit(X, model.predict(X))
-    again = found.refit(X, y, time_limit=SECONDS)
-    return {
-        "set": name,
-        "model": kind,
-        "seed": seed,
-        "best": found.best,
-        "aside": {row.name: row.agreement for row in rows},
-        "figures": {
-            **figures,
-            PLAIN: measure(plain, X_test, y_test, answers),
-            "again": measure(again, X_test, y_test, answers),
-        },
-        "accuracy": float(np.mean(answers == y_test)),
-        "seconds": seconds,
-    }
+    record = {"set": name, "model": kind, "seed": seed}
+    for size in (LEAVES, None):
+        begin = time.process_time()
+        found = simplify(model, X, y, max_leaves=size, random_state=seed)
+        seconds = time.process_time() - begin
+        rows = {row.name: row for row in found.table if row.is_tree and row.is_measured}
+        figures = {
+            name: measure(found.results[name], X_test, y_test, answers)
+            for name, row in rows.items()
+            if row.leaves <= found.max_leaves and name != "plain_tree_on_y"
+        }
+        record["free" if size is None else "fixed"] = {
+            "best": found.best,
+            "size": found.max_leaves,
+            "measured": rows[found.best].agreement,
+            "corrected": found.verdict.agreement,
+            "level": found.verdict.level,
+            "figures": figures,
+            "seconds": seconds,
+        }
+    return record
 
 
-def chosen(record):
-    """Figures by the names of the choices; a method that found no small tree is left out."""
-    figures = dict(record["figures"])
-    candidates = {name: f for name, f in figures.items() if name in record["aside"]}
-    figures["recommended"] = figures[record["best"]]
-    figures["hindsight"] = max(candidates.values(), key=lambda f: (f[0], -f[3]))
-    # a whole tree that is small enough needs no smaller one
-    figures.setdefault("born_again_1_small", figures.get("born_again_1"))
-    return {title: figures[key] for title, key in CHOICES.items() if figures.get(key)}
+def chosen(run):
+    """Figures by the names of the choices."""
+    figures = {**run["figures"], "recommended": run["figures"][run["best"]]}
+    found = {title: figures[key] for title, key in CHOICES.items() if key in figures}
+    found[HINDSIGHT] = max(run["figures"].values(), key=lambda f: (f[0], -f[3]))
+    return found
 
 
-def summary(records):
+def summary(runs):
     """Lines of means over sets, with differences to the plain tree within one cell."""
     by_set = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        figures = chosen(record)
+    for name, run in runs:
+        figures = chosen(run)
         for title, values in figures.items():
-            gap = np.subtract(values, figures[PLAIN])
-            by_set[title][record["set"]].append([*values, *gap])
+            by_set[title][name].append([*values, *np.subtract(values, figures[PLAIN])])
     yield "| choice | agreement | more than the plain tree | worst class | more | accuracy |" + (
         " leaves |"
     )
     yield "|---" * 7 + "|"
-    for title in CHOICES:
-        if title not in by_set:
-            continue
-        means = np.array([np.mean(cells, axis=0) for cells in by_set[title].values()])
+    for title, cells in by_set.items():
+        means = np.array([np.mean(each, axis=0) for each in cells.values()])
         agreement, worst, accuracy, leaves, *_ = means.mean(axis=0)
         gaps = [difference(means[:, 4 + i]) if title != PLAIN else "" for i in (0, 1)]
         yield (
@@ -153,53 +129,44 @@ def summary(records):
 
 def difference(values):
     """Mean and standard error of differences, one a set."""
-    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return f"{values.mean():+.4f} +- {error:.4f}"
+    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return f"{np.mean(values):+.4f} +- {error:.4f}"
 
 
-def breakdown(records, key):
-    """Lines of agreement by set or by kind of model."""
-    groups = defaultdict(list)
-    for record in records:
-        groups[record[key]].append(chosen(record))
-    yield f"| agreement, by {key} | " + " | ".join(CHOICES) + " |"
-    yield "|---" * (len(CHOICES) + 1) + "|"
-    for name, cells in groups.items():
-        parts = [[c[title][0] for c in cells if title in c] for title in CHOICES]
-        line = [f"{np.mean(part):.3f}" if part else "" for part in parts]
-        yield f"| {name} | " + " | ".join(line) + " |"
+def told(runs, key):
+    """How much more than on the rows that judge is reported for the recommended tree."""
+    by_set = defaultdict(list)
+    for name, run in runs:
+        by_set[name].append(run[key] - run["figures"][run["best"]][0])
+    return difference([np.mean(part) for part in by_set.values()])
+
+
+def counted(values):
+    return ", ".join(f"{value} {n}" for value, n in Counter(values).most_common())
 
 
 def report(records, splits):
     """Tables of what is stored."""
-    counts = defaultdict(int)
-    for record in records:
-        counts[record["best"]] += 1
-    gaps = np.array([chosen(r)["recommended"][0] - chosen(r)[PLAIN][0] for r in records])
     print(
         f"\n{len(records)} models: {len({r['set'] for r in records})} sets, "
         f"{len({r['model'] for r in records})} kinds, {splits} splits from seed "
-        f"{min(r['seed'] for r in records)}; trees of at most {LEAVES} leaves; "
-        f"time_limit={SECONDS}, {np.mean([r['seconds'] for r in records]):.1f} CPU seconds on "
-        "average. Differences are to the plain tree, for the same models, +- their standard error "
-        "over sets. Born-again trees are not tried for networks.\n"
+        f"{min(r['seed'] for r in records)}. Differences are to the plain tree, for the same "
+        "models, +- their standard error over sets."
     )
-    print("\n".join(summary(records)))
-    told = defaultdict(list)
-    for r in records:
-        told[r["set"]].append(r["aside"][r["best"]] - r["figures"][r["best"]][0])
-    told = difference(np.array([np.mean(part) for part in told.values()]))
-    print(
-        "\nThe agreement that simplify reports for the recommended tree, less that on the rows "
-        f"that judge: {told}.\n\nAgainst the plain tree the recommended tree agrees on more test "
-        "rows for "
-        f"{np.sum(gaps > 0)} models, on as many for {np.sum(gaps == 0)}, on fewer for "
-        f"{np.sum(gaps < 0)}. Recommended: "
-        + ", ".join(f"{name} {n}" for name, n in sorted(counts.items(), key=lambda c: -c[1]))
-        + ".\n"
-    )
-    print("\n".join(breakdown(records, "set")), end="\n\n")
-    print("\n".join(breakdown(records, "model")))
+    for key, title in (("fixed", f"`max_leaves={LEAVES}`"), ("free", "`max_leaves=None`")):
+        runs = [(r["set"], r[key]) for r in records]
+        gaps = [chosen(run)[BEST][0] - chosen(run)[PLAIN][0] for _, run in runs]
+        print(f"\n{title}, {np.mean([run['seconds'] for _, run in runs]):.1f} CPU seconds:\n")
+        print("\n".join(summary(runs)))
+        print(
+            f"\nRecommended: {counted(run['best'] for _, run in runs)}; sizes "
+            f"{counted(run['size'] for _, run in runs)}; verdicts "
+            f"{counted(run['level'] for _, run in runs)}. Against the plain tree, more rows for "
+            f"{np.sum(np.array(gaps) > 0)} models, as many for {np.sum(np.array(gaps) == 0)}, "
+            f"fewer for {np.sum(np.array(gaps) < 0)}. The agreement reported, less that on the "
+            f"rows that judge: {told(runs, 'corrected')}; before the correction "
+            f"{told(runs, 'measured')}."
+        )
 
 
 def read(store):

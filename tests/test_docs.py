@@ -186,7 +186,8 @@ def test_figures_of_readme_are_recorded():
         assert not missing, f"{file} does not hold {sorted(missing)}"
 
 
-def test_examples_of_readme_print_what_they_say():
+def test_examples_of_readme_print_what_they_say(monkeypatch):
+    monkeypatch.chdir(ROOT)
     examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", README, re.DOTALL)
     assert len(examples) >= 2
     names, seconds = {}, re.compile(r"in \S+ s")

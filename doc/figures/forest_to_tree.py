@@ -6,21 +6,24 @@ python doc/figures/forest_to_tree.py    writes doc/_static/forest_to_tree.svg
 from html import escape
 from pathlib import Path
 
-from sklearn.datasets import load_breast_cancer
+import pandas as pd
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from ensemble_simplify import simplify
 
-FILE = Path(__file__).resolve().parent.parent / "_static" / "forest_to_tree.svg"
+ROOT = Path(__file__).resolve().parent.parent.parent
+FILE = ROOT / "doc" / "_static" / "forest_to_tree.svg"
 WIDTH, COLUMNS, MARGIN = 600, 20, 12
-NAMES = {0: "malignant", 1: "benign"}
-COLORS = {0: "#d9730d", 1: "#2f6fa8"}
+NAMES = {"yes": "disease", "no": "healthy"}
+COLORS = {"yes": "#d9730d", "no": "#2f6fa8"}
 
 
-def places(tree):
+def places(left, right):
     """Position of every node: leaves in a row, a split in the middle above its children."""
-    left, right = tree.children_left, tree.children_right
     x, depth, leaves = {}, {0: 0}, []
 
     def walk(node):
@@ -39,7 +42,7 @@ def places(tree):
 
 def skeleton(tree, x, y, width, height):
     """Edges of a tree as a path in a box."""
-    at, path = places(tree), []
+    at, path = places(tree.children_left, tree.children_right), []
     deepest = max(max(depth for _, depth in at.values()), 1)
 
     def point(node):
@@ -53,15 +56,15 @@ def skeleton(tree, x, y, width, height):
     return "".join(path)
 
 
-def drawn(tree, names, y):
-    """The tree with its conditions, from y downwards."""
-    at, edges, boxes = places(tree), [], []
-    step = 78
+def drawn(tree, y):
+    """A `NamedTree` with its conditions, from y downwards."""
+    nodes, spans, step = tree.nodes, dict(tree.paths()), 78
+    at, edges, boxes = places(nodes.left, nodes.right), [], []
     for node, (across, depth) in at.items():
         cx, cy = MARGIN + across * (WIDTH - 2 * MARGIN), y + depth * step
-        left, right = tree.children_left[node], tree.children_right[node]
+        left, right = int(nodes.left[node]), int(nodes.right[node])
         if left < 0:
-            label = int(tree.value[node][0].argmax())
+            label = tree.label(node)
             boxes.append(
                 f'<rect x="{cx - 46:.0f}" y="{cy:.0f}" width="92" height="30" rx="15" '
                 f'fill="{COLORS[label]}"/><text x="{cx:.0f}" y="{cy + 20:.0f}" '
@@ -76,18 +79,20 @@ def drawn(tree, names, y):
                 f'<text x="{(cx + to) / 2 + side:.0f}" y="{cy + 60:.0f}" class="small">'
                 f"{word}</text>"
             )
-        name, threshold = names[tree.feature[node]], tree.threshold[node]
+        name = tree.shown(int(nodes.feature[node]))
+        condition = tree.question(node, spans[node]).removeprefix(name)
         boxes.append(
             f'<rect x="{cx - 86:.0f}" y="{cy:.0f}" width="172" height="44" rx="7" fill="#fff" '
-            f'stroke="#8a949e"/><text x="{cx:.0f}" y="{cy + 18:.0f}">{escape(name)}</text>'
-            f'<text x="{cx:.0f}" y="{cy + 36:.0f}">≤ {threshold:.4g} ?</text>'
+            f'stroke="#8a949e"/><text x="{cx:.0f}" y="{cy + 18:.0f}">'
+            f"{escape(name.replace('_', ' '))}</text>"
+            f'<text x="{cx:.0f}" y="{cy + 36:.0f}">{escape(condition)} ?</text>'
         )
     return f'<g stroke="#8a949e" stroke-width="1.5" fill="none">{"".join(edges)}</g>' + "".join(
         boxes
     )
 
 
-def picture(forest, tree, agreement, n_rows, names):
+def picture(forest, tree, agreement):
     """The whole picture as SVG."""
     n_leaves = sum(int(member.get_n_leaves()) for member in forest.estimators_)
     cell = (WIDTH - 2 * MARGIN) / COLUMNS
@@ -96,7 +101,7 @@ def picture(forest, tree, agreement, n_rows, names):
         x, y = MARGIN + i % COLUMNS * cell + 2, 42 + i // COLUMNS * 27
         paths.append(skeleton(member.tree_, x, y, cell - 4, 20))
     top = 42 + len(forest.estimators_) // COLUMNS * 27
-    depth = max(depth for _, depth in places(tree.tree_).values())
+    depth = tree.nodes.depth
     height = top + 84 + depth * 78 + 42
     return f"""\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" \
@@ -109,23 +114,25 @@ font-size="15" text-anchor="middle" fill="#1c2228" role="img">
 {n_leaves:,} leaves</text>
 <path d="{"".join(paths)}" stroke="#2f6fa8" stroke-width=".7" fill="none"/>
 <path d="M{WIDTH / 2} {top + 6}v22m-7 -8l7 8l7 -8" stroke="#5c6773" stroke-width="2" fill="none"/>
-<text x="{WIDTH / 2}" y="{top + 54}" class="head">One tree: {tree.get_n_leaves()} leaves, \
-the same answer on {100 * agreement:.1f} % of {n_rows} new rows</text>
-{drawn(tree.tree_, names, top + 72)}
+<text x="{WIDTH / 2}" y="{top + 54}" class="head">One tree: {tree.nodes.n_leaves} leaves, \
+the same answer on {100 * agreement:.0f} % of new rows</text>
+{drawn(tree, top + 72)}
 </svg>
 """
 
 
 def main():
     """Fit as README does, and write the file."""
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = pd.read_csv(ROOT / "examples" / "data" / "heart_cleveland.csv")
+    y = X.pop("disease")
     X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0)
-    forest = RandomForestClassifier(random_state=0).fit(X, y)
-    methods = ["representer", "genesim"]
-    outcome = simplify(forest, X_new, y_new, methods=methods, random_state=0)
-    agreement = outcome.to_frame().agreement[outcome.best]
-    tree = getattr(outcome.best_model, "decision_tree_", outcome.best_model)
-    text = picture(forest, tree, agreement, outcome.n_rows_aside, list(X.columns))
+    words = make_column_selector(dtype_exclude="number")
+    encode = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), words), remainder="passthrough"
+    )
+    model = make_pipeline(encode, RandomForestClassifier(random_state=0)).fit(X, y)
+    outcome = simplify(model, X_new, y_new, X_more=X, max_leaves=5, random_state=0)
+    text = picture(model[-1], outcome.best_model.named_tree, outcome.verdict.agreement)
     FILE.write_text(text, encoding="utf-8")
 
 

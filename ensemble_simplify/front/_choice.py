@@ -14,6 +14,11 @@ from ensemble_simplify.writing import percent
 # from the best constant answer to the model's, in a coefficient of determination or another score.
 POINT = 0.01
 PART = 0.02
+# Standard errors by which another tree must lead the favourite: in trials, one was too few to tell
+# the better tree from the lucky one.
+CLEARLY = 1.5
+# So many times that are given away for a smaller size, at most, where the rows cannot tell.
+IN_DOUBT = 2
 # Rows that are added to those of a class before their weight is taken.
 FEW = 10
 # Bootstrap samples for the correction.
@@ -39,18 +44,19 @@ class _Lead:
     @property
     def is_better(self):
         """Whether it leads by rows or by classes, and does not fall behind in the other."""
-        by_rows = self.all > self.error and self.mixed >= 0
-        return bool(by_rows or (self.mixed > self.mixed_error and self.all >= -self.error))
+        by_rows = self.all > CLEARLY * self.error and self.mixed >= 0
+        by_classes = self.mixed > CLEARLY * self.mixed_error and self.all >= -self.error
+        return bool(by_rows or by_classes)
 
     def is_as_good(self, least):
         """Whether it leads or is equal everywhere, and the rows are enough to tell."""
         everywhere = self.all >= 0 and (self.by_class >= 0).all()
-        return bool(everywhere and self.all - self.error >= -least / 2)
+        return bool(everywhere and self.error <= least / 2)
 
     def may_be_equal(self, least):
         """Whether the lead is within one standard error, and the rows are enough to tell."""
         alike = self.all <= self.error and (self.by_class <= self.class_error).all()
-        return bool(alike and self.error <= 2 * least)
+        return bool(alike and self.error <= IN_DOUBT * least)
 
 
 class Comparison:
@@ -218,10 +224,10 @@ class Choice:
 def choose_size(curve, judged):
     """The tree of a curve over sizes that is worth its leaves.
 
-    It is the smallest one to which no larger one is clearly better: by more than one standard
-    error of the difference, and by more than a point of agreement (in regression, 0.02 of R2) for
-    each doubling. Since rows of rare answers count more (see :func:`choose`), a size that loses an
-    answer which a larger one keeps is passed over.
+    It is the smallest one to which no larger one is clearly better: by more than a point of
+    agreement (in regression, 0.02 of R2) for each doubling, and by more than one standard error of
+    the difference or two points, whichever is less. Since rows of rare answers count more (see
+    :func:`choose`), a size that loses an answer which a larger one keeps is passed over.
 
     Parameters
     ----------
@@ -249,10 +255,11 @@ def choose(candidates, judged, favourite="representer", max_leaves=None):
     it is the favourite, unless another one is better. Two shares of rows are compared, in which
     both answer like the model: all rows count alike in the one, and in the other each class counts
     by about the square root of its share, so that a rare one is not lost in a large one, however
-    rare it is. The other tree is better if it leads in one of them by more than one standard error
-    of the difference, and does not fall behind in the other: by more than one standard error where
-    the lead is by classes, at all where it is by rows. Then a smaller tree is taken if it is as
-    good among all rows and those of each class, and the rows are enough to tell.
+    rare it is. The other tree is better if it leads in one of them by more than 1.5 standard errors
+    of the difference, and does not fall behind in the other: at all if the lead is in the first,
+    and by more than one standard error if it is in the second. Then a smaller tree is taken if it
+    agrees on at least as many rows, of all and of each class, and the rows are enough to tell (a
+    standard error of half a point).
 
     Parameters
     ----------
@@ -384,7 +391,7 @@ def _knee(comparison, places, counts, least):
     def is_worth_it(i, j):
         lead = comparison.lead(j, i, counts)
         doublings = np.log2(_size(trees[j]) / _size(trees[i]))
-        return lead.mixed > max(lead.mixed_error, least * doublings)
+        return lead.mixed > max(min(lead.mixed_error, IN_DOUBT * least), doublings * least)
 
     for at, i in enumerate(places):
         if not any(is_worth_it(i, j) for j in places[at + 1 :]):
@@ -445,8 +452,8 @@ def _reason(best, better, first, judged, size):
     if best is not better:
         return f"{text}it is the smallest tree that does at least as well as {better.name}{where}."
     if best is not first:
-        return f"{text}better than {first.name} by more than one standard error."
-    return f"{text}no other tree{size} does better by more than one standard error."
+        return f"{text}better than {first.name} by more than {CLEARLY} standard errors."
+    return f"{text}no other tree{size} is clearly better (by {CLEARLY} standard errors)."
 
 
 def leaves(n):

@@ -94,13 +94,17 @@ def _export(told):
 def _verify(told):
     models = [_model(path, trust=told.trust) for path in (told.model, told.model_b)]
     X = None if told.data is None else _rows(told.data, None, models[0], others=True)[0]
+    max_changes = told.max_changes
+    if X is not None and max_changes is None:
+        max_changes = 0
     outcome = verify(
         *models,
         X=X,
-        max_changes=told.max_changes,
+        max_changes=max_changes,
         atol=told.atol,
         rtol=told.rtol,
         time_limit=told.time_limit,
+        max_boxes=told.max_boxes,
     )
     _print(repr(outcome))
     return {True: HOLDS, False: DOES_NOT_HOLD, None: CANNOT_TELL}[outcome.equal]
@@ -221,14 +225,20 @@ def _parser():
     compare.add_argument(
         "--max-changes",
         type=int,
-        help="compare near the rows of --data alone: where at most so many columns differ from a "
-        "row; 0: on the rows themselves (default: everywhere)",
+        help="with --data: compare wherever at most so many columns differ from a row (default: "
+        "0, on the rows alone)",
     )
     compare.add_argument(
         "--atol", type=float, help="compare numbers or probabilities, within this tolerance"
     )
     compare.add_argument("--rtol", type=float, help="the same, relative to the number")
     _add_limit(compare)
+    compare.add_argument(
+        "--max-boxes",
+        type=int,
+        help="boxes of the feature space to look at, at most: a limit that is the same on every "
+        "machine (default: none)",
+    )
     return parser
 
 
@@ -351,9 +361,10 @@ def _rows(path, target, model, *, others=False):
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         if (n := getattr(model, "n_features_in_", table.shape[1])) != table.shape[1]:
+            beside = "" if y is None else " besides the target"
             raise CannotRead(
-                f"{path} has {table.shape[1]} columns besides the target, but the model was "
-                f"fitted on {n}. Give its columns alone, and the target's name."
+                f"{path} has {table.shape[1]} columns{beside}, but the model was fitted on {n}. "
+                "Give its columns alone, and the target's name."
             )
         return table.to_numpy(), y
     missing = [name for name in names if name not in table.columns]

@@ -28,6 +28,7 @@ class DrawnNode:
     value: float = np.nan  # what a leaf answers in regression
     children: tuple = ()  # where the condition holds, and where it does not
     n_hidden: int = 0  # leaves of a part that is not shown
+    shares_of: str = ""  # the rows that the shares are of, where they are others
 
     @property
     def n_leaves(self):
@@ -44,7 +45,8 @@ class DrawnNode:
         rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
         if self.n_hidden or self.shares is None:
             return rows
-        return f"{percent(float(self.shares.max()), digits=0, brief=True)} of {rows}"
+        share = percent(float(self.shares.max()), digits=0, brief=True)
+        return f"{share} of {self.shares_of}, {rows}" if self.shares_of else f"{share} of {rows}"
 
 
 def in_words(tree, most=MOST_DRAWN):
@@ -75,6 +77,7 @@ def in_words(tree, most=MOST_DRAWN):
             drawn.text = written(drawn.value)
         else:
             drawn.text, drawn.shares = one_line(tree.label(node)), tree.value[node]
+            drawn.shares_of = tree.shares_of
         made[node] = drawn
     return made[0]
 

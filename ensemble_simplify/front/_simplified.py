@@ -20,8 +20,9 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_simplify.base import HoldsTree, SharesDocs, fitted_rows, pyplot
+from ensemble_simplify.base import HoldsTree, SharesDocs, pyplot
 from ensemble_simplify.front._page import tree_html
+from ensemble_simplify.front._table_tree import TableTree
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.proof import (
     Agreement,
@@ -516,19 +517,19 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         return agreement(self._against(), self, self._rows(X), **options)
 
     def differences(self, X: ArrayLike, **options: Any) -> Differences:
-        """Where it differs from the model, as rules in the columns of the table.
+        """Where it answers otherwise than the model, in a few rules.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Rows on which both are asked.
+            Rows, best those that neither has seen.
         **options
             Further parameters of :func:`differences`.
 
         Returns
         -------
         Differences
-            The model is ``model_a``, this one ``model_b``.
+            The answers of the model are those of model_a.
         """
         return differences(self._against(), self, self._rows(X), **options)
 
@@ -630,7 +631,7 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
                 f'{str(path)!r} has "simplified": {about!r}, which SimplifiedModel.save does not '
                 "write. Leave it out, or save again."
             )
-        return cls(ReadTree(tree), model=None, **{"name": path.stem, **about})
+        return cls(TableTree.of(tree), model=None, **{"name": path.stem, **about})
 
     # ------------------------------------------------------------------ shown
 
@@ -666,42 +667,6 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
 
     def _repr_mimebundle_(self, **kwargs):
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
-
-
-class ReadTree(HoldsTree, BaseEstimator):
-    """A tree that was read from text, on the table that the text describes.
-
-    Parameters
-    ----------
-    tree : DecisionTreeClassifier or DecisionTreeRegressor
-        What `import_tree` read.
-    """
-
-    def __init__(self, tree):
-        self.tree = tree
-        self.decision_tree_ = tree
-        self.n_features_in_ = tree.n_features_in_
-        if is_classifier(tree):
-            self.classes_ = tree.classes_
-        if hasattr(tree, "feature_names_in_"):
-            self.feature_names_in_ = tree.feature_names_in_
-        # missing values may be anywhere: the text says where each split sends them
-        self._may_miss = np.ones(tree.n_features_in_, dtype=bool)
-        self._table = vars(tree).get("_table")
-
-    def __sklearn_tags__(self):
-        tags = get_tags(self.tree)
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def fit(self, X, y=None):
-        """Do nothing: it is fitted."""
-        return self
-
-    @available_if(is_classifier)
-    def predict_proba(self, X):
-        """Predict probabilities of the classes."""
-        return self.tree.predict_proba(fitted_rows(self, X), check_input=False)
 
 
 def is_saved(path):

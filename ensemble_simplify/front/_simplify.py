@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -201,7 +202,9 @@ def simplify(
         feature_costs=feature_costs,
         seed=int(rng.randint(1 << 31)),
     )
-    truth = None if given.y is None else given.y[rows]
+    # on a forest's own rows, what learned its answers has learned their labels, too: trees that
+    # saw these gave the out-of-bag answers to others. It has no accuracy that could be told there.
+    truth = None if given.y is None or given.was_fitted_on else given.y[rows]
     judged = Judged(given.answers[rows], truth, by_class, scoring, class_weight)
     sizes = _sizes(max_leaves, given.answers, by_class)
     deadline = np.inf if time_limit is None else begin + (1.0 - RESERVE) * time_limit
@@ -247,9 +250,19 @@ def _summed_up(search, trials, curve, given, refit, begin):
     best = next((each for each in candidates if each.name == choice.best), None)
     over_sizes = [trial.candidate for trial in search.by_size.values()]
     corrected = corrected_agreement(candidates, judged, over_sizes, **told, random_state=task.seed)
-    verdict = judge(best, judged, corrected, task.max_leaves)
-    rows = [_model_row(task, judged), _majority_row(judged)]
-    rows += [_row(trial, judged) for trial in trials if trial.was_tried]
+    # the verdict is on the largest size that was looked at, and the notes know all sizes
+    largest = max((each.size for each in over_sizes), default=task.max_leaves)
+    verdict = judge(best, judged, corrected, largest)
+    every = [*candidates, *(each for each in over_sizes if each not in candidates)]
+    true = (
+        judged if given.y is None else replace(judged, y=given.y[np.flatnonzero(task.fold_of >= 0)])
+    )
+    rows = [_model_row(task, true), _majority_row(true)]
+    rows += [
+        _row(trial, true if trial.name == "plain_tree_on_y" else judged)
+        for trial in trials
+        if trial.was_tried
+    ]
     by_name = {row.name: row for row in rows}
     results = {trial.name: trial for trial in trials if trial.result is not None}
     if best is not None:
@@ -260,7 +273,7 @@ def _summed_up(search, trials, curve, given, refit, begin):
         reason=choice.reason,
         verdict=verdict,
         curve=curve,
-        notes=_notes(given, notes(candidates, judged, best, _is_in_sample(given, judged))),
+        notes=_notes(given, notes(every, judged, best, _is_in_sample(given, judged))),
         not_tried={**search.left_out, **{t.name: t.note for t in trials if not t.was_tried}},
         results={
             name: simplified(trial.result, task.model, by_name[name])
@@ -287,7 +300,8 @@ def _notes(given, others):
     if given.was_fitted_on:
         told.append(
             "The model was fitted on these rows, and knows them by heart. So the answers compared "
-            "are out-of-bag: of the trees that have not seen the row."
+            "are out-of-bag: of the trees that have not seen the row. The accuracy of what learned "
+            "from the model cannot be told on them; rows that it has not seen would tell."
         )
     return [*told, *others][:2]
 

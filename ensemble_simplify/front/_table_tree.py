@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, is_classifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
@@ -29,6 +29,17 @@ class TableTree(HoldsTree, BaseEstimator):
         self.classifier = classifier
         self.max_leaf_nodes = max_leaf_nodes
         self.random_state = random_state
+
+    @classmethod
+    def of(cls, tree):
+        """A fitted tree of scikit-learn, on the table whose words it knows."""
+        found = cls(is_classifier(tree))
+        found.decision_tree_, found.n_features_in_ = tree, tree.n_features_in_
+        found._table = vars(tree).get("_table")
+        for known in ("classes_", "feature_names_in_"):
+            if hasattr(tree, known):
+                setattr(found, known, getattr(tree, known))
+        return found
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

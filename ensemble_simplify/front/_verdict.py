@@ -23,7 +23,7 @@ SHOWS, SHOWS_SKILL, SHOWS_R2 = 0.7, 0.5, 0.7
 # Answers that are named when the tree loses them.
 MOST_NAMED = 4
 # Standard errors that make a result clearly closer to the model.
-CLEARLY = 2.0
+SURELY = 2.0
 # Rows of a class from which the tree is said to lose it.
 FEWEST = 5
 # With fewer rows of a class, a note says that the agreement on them is hardly known.
@@ -288,7 +288,7 @@ def _closer_result(candidates, judged, best):
     closer = [
         (lead.all, c)
         for lead, c in zip(leads, others, strict=True)
-        if lead.all > max(CLEARLY * lead.error, step(judged))
+        if lead.all > max(SURELY * lead.error, step(judged))
     ]
     if not closer:
         return []

@@ -71,9 +71,9 @@ class Difference:
     --------
     >>> import numpy as np
     >>> from ensemble_simplify import differences
-    >>> X = np.arange(200).reshape(200, 1)
-    >>> differences(lambda rows: rows[:, 0] > 99, lambda rows: rows[:, 0] > 119, X)[0]
-    99.5 < x0 <= 119.5: they differ on 20 of 20 rows (100 %), mostly True against False
+    >>> X = np.arange(100).reshape(100, 1)
+    >>> differences(lambda rows: rows[:, 0] > 29, lambda rows: rows[:, 0] > 59, X)[0]
+    29.5 < x0 <= 59.5: they differ on 30 of 30 rows (100 %); model_a says mostly True, model_b False
     """
 
     rule: str
@@ -90,7 +90,8 @@ class Difference:
         n_rows = f"{self.n_rows:,} row{'' if self.n_rows == 1 else 's'}"
         return (
             f"{self.rule}: they differ on {self.n_differing:,} of {n_rows} "
-            f"({percent(self.share_differing)}), {self._most()} {first} against {second}"
+            f"({percent(self.share_differing)}); model_a says {self._most()} {first}, "
+            f"model_b {second}"
         )
 
     def _most(self):
@@ -287,10 +288,10 @@ def differences(
     ...     X,
     ...     random_state=0,
     ... )
-    >>> found
-    The models differ on 88 of 1,000 rows (8.8 %). 1 rule tells where 88 of these are:
-      x1 > 0.805 and x0 > 0.505: they differ on 88 of 88 rows (100 %), mostly True against False
-    Measured on these rows alone: on others, the models may differ elsewhere.
+    >>> found.n_differing, len(found)
+    (88, 1)
+    >>> found[0].rule, found[0].answers
+    ('x1 > 0.805 and x0 > 0.505', (True, False))
     """
     X = X if hasattr(X, "shape") else np.asarray(X)
     models = [_model_of(model) for model in (model_a, model_b)]

@@ -21,7 +21,7 @@ from ensemble_simplify.reading.pipelines import unwrap
 from ensemble_simplify.reading.sklearn import n_features_of, read, readable
 from ensemble_simplify.reading.sums import class_sums, number_sums, odds_sums
 from ensemble_simplify.reading.table import Table
-from ensemble_simplify.reading.trees import name_of
+from ensemble_simplify.reading.trees import MAX_NODES, as_thresholds, name_of
 
 # Rows times trees that `predict_index` routes at once.
 _BATCH = 1 << 20
@@ -194,6 +194,63 @@ class Forest:
     def nodes_of(self, vote):
         """Nodes of the trees of a vote, as a slice."""
         return slice(self.offsets[vote.start], self.offsets[vote.stop])
+
+    def in_codes(self, own_codes, table):
+        """The same on rows of another table, in some columns of which codes mean others.
+
+        `own_codes` has, by column, the own code of each code of the other table, NaN for missing.
+        """
+        touched = np.zeros(self.n_features, dtype=bool)
+        touched[list(own_codes)] = True
+        to_left = np.zeros(self.n_nodes, dtype=bool)
+        if self.missing_left is not None:
+            to_left = self.missing_left
+        parts, n_nodes = [], 0
+        for tree in range(self.n_trees):
+            nodes = slice(*self.offsets[tree : tree + 2])
+            left, right = (
+                np.where(child[nodes] < 0, -1, child[nodes] - nodes.start)
+                for child in (self.left, self.right)
+            )
+            feature, threshold = self.feature[nodes], self.threshold[nodes]
+            sets = {}
+            for node in np.flatnonzero((left >= 0) & touched[feature]).tolist():
+                own = own_codes[feature[node]]
+                is_left = to_left[nodes.start + node]
+                sets[node] = np.where(np.isnan(own), is_left, own <= threshold[node])
+            arrays = left, right, feature, threshold, to_left[nodes]
+            origin = np.arange(len(left))
+            if sets:
+                *arrays, origin = as_thresholds(*arrays, sets)
+            n_nodes += len(origin)
+            if n_nodes > MAX_NODES:
+                raise ValueError(
+                    f"The trees take more than {MAX_NODES:,} nodes when they are read on the "
+                    "levels of another model, which are in another order. Fit both models on "
+                    "tables with the levels in the same order."
+                )
+            parts.append((*arrays, origin + nodes.start, np.isin(origin, list(sets))))
+        left, right, feature, threshold, to_left, origin, is_set = map(
+            np.concatenate, zip(*parts, strict=True)
+        )
+        sizes = [len(part[0]) for part in parts]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        shift = np.repeat(offsets[:-1], sizes)
+        double = self.double_threshold
+        return replace(
+            self,
+            offsets=offsets,
+            left=np.where(left < 0, -1, left + shift),
+            right=np.where(right < 0, -1, right + shift),
+            feature=feature,
+            threshold=np.where(is_set & (left >= 0), float32_floor(threshold), threshold),
+            double_threshold=None
+            if double is None
+            else np.where(is_set, threshold, double[origin]),
+            missing_left=to_left if to_left.any() else None,
+            value=self.value[origin],
+            table=replace(self.table, levels=table.levels, unknown=table.unknown),
+        )
 
     def weighted(self, weights, value, start):
         """The classifier that adds up weighted leaf vectors, one tree after the other in float64.

@@ -48,6 +48,7 @@ class Model:
         self._voting = voting
         self.is_classifier = hasattr(estimator, "classes_")
         self.table, self.forest = table, forest
+        self._own_codes = {}
         self._asked, self._n_jobs = _in_order(estimator)
 
     @classmethod
@@ -111,6 +112,21 @@ class Model:
             self.forest = read_forest(self.estimator, voting=self._voting, rows=_sample(rows))
         return self
 
+    def follow(self, table):
+        """Take rows of numbers in the codes of another table of the same columns.
+
+        A level that the model lacks is unknown to it.
+        """
+        self._own_codes = self.table.codes_of(table)
+        if self.forest is None or not self._own_codes:
+            return
+        read = {}
+        for j, own in self._own_codes.items():
+            is_unknown = own == len(self.table.levels[j])
+            as_missing = is_unknown & (self.table.unknown[j] == "missing")
+            read[j] = np.where(as_missing, np.nan, own)
+        self.forest = self.forest.in_codes(read, table)
+
     def answers(self, rows, method="predict"):
         """What a method of the model answers to rows of numbers."""
         return self.ask(self._form(rows), method)
@@ -127,6 +143,11 @@ class Model:
 
     def _form(self, rows):
         """Rows of numbers as the model takes them."""
+        if self._own_codes:
+            rows = np.array(rows)
+            for j, own in self._own_codes.items():
+                known = np.flatnonzero(~np.isnan(rows[:, j]))
+                rows[known, j] = own[rows[known, j].astype(np.intp)]
         return rows if self.table is None else self.table.decode(rows)
 
     def labels(self, rows):
@@ -180,9 +201,10 @@ class Model:
 def common_table(models, X=None):
     """The table whose rows of numbers two models are put; each is asked in its own words.
 
-    The models are asked, and read, in the dtypes of the rows `X` of the user's. Without them, in
-    those that one of them, an estimator of this package, was fitted on. ValueError if the models
-    take other numbers of columns, or tables of different levels.
+    It has the levels that either knows. The models are asked, and read, in the dtypes of the rows
+    `X` of the user's. Without them, in those that one of them, an estimator of this package, was
+    fitted on. ValueError if the models take other numbers of columns, or one refuses levels that
+    the other knows.
     """
     widths = [len(model.table) for model in models]
     if widths[0] != widths[1]:
@@ -191,11 +213,15 @@ def common_table(models, X=None):
             "models of the same columns."
         )
     asked = any(model.forest is None for model in models)
-    table = Table.common([model.table for model in models], any_levels=asked)
-    if asked and not table.is_plain:
-        # both are only asked, in the same words
+    # the larger forest stays as it is
+    order = int(not asked and models[1].forest.n_nodes > models[0].forest.n_nodes)
+    table = Table.common([model.table for model in models], order=order, any_levels=asked)
+    if asked:
+        # what only can be asked takes the words of the other, where it has none itself
         for model in models:
-            model.table = table
+            pairs = zip(model.table.levels, table.levels, strict=True)
+            if any(own is None and levels is not None for own, levels in pairs):
+                model.table = table
     if X is None:
         X = next((model.table for model in models if model.table.dtypes), None)
     if X is not None:
@@ -203,6 +229,8 @@ def common_table(models, X=None):
             model.take(X)
     if any(model.forest is not None and model.forest.table.by_dtype for model in models):
         table = replace(table if X is None else table.like(X), by_dtype=True)
+    for model in models:
+        model.follow(table)
     return table
 
 

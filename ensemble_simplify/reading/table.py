@@ -48,6 +48,8 @@ class Table:
         column of numbers; None: what comes of itself.
     by_dtype : bool
         Whether the model answers numbers of float32 in another way than the same ones of float64.
+    as_text : tuple of int
+        Columns with levels that are texts of other objects, by which entries are looked up.
     as_objects : bool
         Whether entries come as objects, which are looked at one by one even if all are numbers.
     gaps : Gaps or None
@@ -67,6 +69,7 @@ class Table:
     frame: type | None = None
     dtypes: tuple | None = None
     by_dtype: bool = False
+    as_text: tuple = ()
     as_objects: bool = False
     gaps: Gaps | None = None
     categories: tuple | None = None
@@ -199,25 +202,83 @@ class Table:
         )
 
     @classmethod
-    def common(cls, tables, *, any_levels=False):
+    def common(cls, tables, *, order=0, any_levels=False):
         """The table whose rows two models are put, each in its own words.
 
-        A level that a model refuses is put to neither; where one has a code for levels that it
-        never saw, that is put to both. ValueError if the models have different levels, unless
-        `any_levels`.
+        It has the levels of both, those of the table of number `order` first: see `codes_of`. A
+        level that both refuse is put to neither; where one has a code for levels that it never saw,
+        that is put to both. ValueError if a model refuses a level that the other knows, or takes
+        numbers where the other knows levels; if `any_levels`, such levels are left out, and such
+        columns have levels.
         """
         with_levels = [table for table in tables if not table.is_plain]
-        if with_levels and not any_levels and not with_levels[0].same_levels(with_levels[-1]):
-            raise ValueError(
-                "model_a and model_b were fitted on different levels of some column, or keep them "
-                "in another order. Fit them on the same table."
-            )
         named = [table for table in tables if table.names is not None]
         first = [*with_levels, *named, *tables][0]
-        said = zip(*(table.unknown for table in with_levels or tables), strict=True)
+        if len(with_levels) < 2:
+            with_levels = [first]
+        elif order:
+            with_levels = with_levels[::-1]
+        levels = tuple(
+            cls._merged(j, with_levels, any_levels or len(with_levels) < 2)
+            for j in range(len(first))
+        )
+        said = zip(*(table.unknown for table in with_levels), strict=True)
         unknown = tuple(min(each, key=("refused", "code", "missing").index) for each in said)
         codes = np.any([table.categorical for table in tables], axis=0)
-        return replace(first, unknown=unknown, codes=codes)
+        return replace(first, levels=levels, unknown=unknown, codes=codes)
+
+    @staticmethod
+    def _merged(j, tables, any_levels):
+        """The levels of column j of some tables, those of the first one first."""
+        known = [table.levels[j].tolist() for table in tables if table.levels[j] is not None]
+        if not known:
+            return None
+        name = repr(j if tables[0].names is None else tables[0].names[j])
+        if len(known) < len(tables) and not any_levels:
+            raise ValueError(
+                f"One model was fitted on levels of the column {name}, and the other on numbers. "
+                "Fit them on the same table."
+            )
+        if all(levels == known[0] for levels in known):
+            return next(table.levels[j] for table in tables if table.levels[j] is not None)
+        every = dict.fromkeys(level for levels in known for level in levels)
+        for table in tables:
+            if table.levels[j] is None or table.unknown[j] != "refused":
+                continue
+            own = set(table.levels[j].tolist())
+            if not any_levels and (lacking := [level for level in every if level not in own]):
+                raise ValueError(
+                    f"The column {name} has the level {_plain(lacking[0])!r}, which one of the "
+                    "models was fitted on and the other one refuses: it knows "
+                    f"{_some(table.levels[j])}. Fit both on rows with the same levels, or encoders "
+                    "with handle_unknown='ignore'."
+                )
+            every = dict.fromkeys(level for level in every if level in own)
+        if all(table.levels[j] is None or table.levels[j].dtype.kind in "iuf" for table in tables):
+            return np.array(list(every))
+        merged = np.empty(len(every), dtype=object)
+        merged[:] = list(every)
+        return merged
+
+    def codes_of(self, other):
+        """Own codes of all levels of another table, by column, where they are others.
+
+        Levels that this table lacks are unknown to it, and have the code after its last one.
+        """
+        own_codes = {}
+        for j, (own, levels) in enumerate(zip(self.levels, other.levels, strict=True)):
+            if own is None or levels is None:
+                continue
+            place = {level: code for code, level in enumerate(own.tolist())}
+            own_codes[j] = np.array([place.get(level, len(own)) for level in levels.tolist()])
+            if other.unknown[j] == "code":
+                own_codes[j] = np.append(own_codes[j], len(own))
+            as_they_are = np.array_equal(own_codes[j], np.arange(len(own_codes[j])))
+            if as_they_are and (
+                self.unknown[j] == "code" or own_codes[j].max(initial=0) < len(own)
+            ):
+                del own_codes[j]
+        return own_codes
 
     def __len__(self):
         return len(self.levels)
@@ -284,15 +345,6 @@ class Table:
         found = np.array(found, dtype=bool)
         return found if rows is None else found | np.isnan(rows).any(axis=0)
 
-    def same_levels(self, other):
-        """Whether another table has the same codes for the same levels."""
-        if len(self) != len(other):
-            return False
-        pairs = zip(self.levels, other.levels, strict=True)
-        return all(
-            (a is None) == (b is None) and (a is None or a.tolist() == b.tolist()) for a, b in pairs
-        )
-
     # ------------------------------------------------------------------ rows to numbers
 
     def encode(self, X):
@@ -351,7 +403,7 @@ class Table:
         def code(value):
             if is_missing(value) and self._means_missing(j, value):
                 return np.nan
-            return place.get(value, rest)
+            return place.get(str(value) if j in self.as_text else value, rest)
 
         entries = values.tolist()
         # each distinct entry is looked at once
@@ -414,9 +466,9 @@ class Table:
         ]
         frame = self._frame()(dict(enumerate(values)))
         given = {
-            j: kind
+            j: _with_room(kind, values[j])
             for j, (own, kind) in enumerate(zip(self.levels, kinds, strict=True))
-            if own is not None and kind is not None
+            if own is not None and kind is not None and not self.as_category
         }
         frame = frame.astype(given) if given else frame
         frame.columns = self.names
@@ -642,6 +694,20 @@ def _lacks(column):
     return bool(missing) and all(entry is None for entry in missing)
 
 
+def _with_room(kind, column):
+    """The dtype of a column, with all its entries among the categories where it has such."""
+    if not hasattr(kind, "categories"):
+        return kind
+    known = set(kind.categories.tolist())
+    entries = dict.fromkeys(np.asarray(column, dtype=object).tolist())
+    more = [entry for entry in entries if not is_missing(entry) and entry not in known]
+    return type(kind)([*kind.categories.tolist(), *more], kind.ordered) if more else kind
+
+
+def _plain(level):
+    return level.item() if isinstance(level, np.generic) else level
+
+
 def _with_nan(values):
     """Entries with NaN for whatever else says that one is missing."""
     if values.dtype.kind != "O":
@@ -659,5 +725,5 @@ def _number_outside(levels):
 
 
 def _some(levels):
-    shown = ", ".join(repr(level) for level in levels[:8].tolist())
+    shown = ", ".join(repr(_plain(level)) for level in levels[:8].tolist())
     return shown + (", ..." if len(levels) > 8 else "")

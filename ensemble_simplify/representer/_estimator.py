@@ -155,14 +155,18 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         What the tree represents: a classifier's labels or its probabilities, or a regressor's
         values. "auto" is "label" for a classifier, "value" for a regressor, and an error for a
         callable.
-    sampler : {"copula", "smear", "kernel", "neighbors"}, default="copula"
+    sampler : {"auto", "copula", "smear", "kernel", "neighbors"}, default="copula"
         How rows are drawn. "copula" moves a training row: the ranks of its values, as
         normal scores, are shrunk and given normal noise that is correlated as the columns are.
         "smear" keeps each value of a training row, or with probability `smearing` takes the value
         of another training row in that column. "kernel" draws every numeric column from a Gaussian
         kernel estimate of its density, independently of the others. "neighbors" draws from the
         `n_neighbors` nearest values of the column in the training rows. Categorical columns and
-        groups are always smeared, with probability 1 under "kernel".
+        groups are always smeared, with probability 1 under "kernel". "auto" tries three of them on
+        folds of the rows: the default; "neighbors"; and "copula" with ``smearing=0.5,
+        keep_rows=0.25``. It takes the one whose trees agree most with the predictor on rows that
+        they were not grown on, the default in doubt; see `sampler_`. It needs one sample and
+        `max_leaf_nodes`, and sets `smearing` and `keep_rows` itself.
     smearing : float in [0, 1], default=0.25
         How far synthetic rows lie from training rows. For "copula", the share of the noise in
         the variance of the scores; 1 is the Gaussian copula of the columns alone. For "smear", 0
@@ -177,11 +181,14 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         For ``sampler="neighbors"`` only: whether farther values are less likely.
     sampling : {"auto", "per_node", "one_shot"}, default="auto"
         "one_shot" draws one big sample, grows scikit-learn's own tree of three times the leaves
-        asked for, and prunes it to that number. "per_node" draws fresh rows in every node. "auto"
-        takes one sample for trees of at most 64 leaves (by `max_leaf_nodes` or `max_depth`), and
-        "per_node" for larger ones. It also takes "per_node" if `reuse`, `min_train_samples`,
-        `forbidden_splits`, `split_confidence`, `min_cost` or `categorical_features` is given. These
-        work with "per_node" only, and are an error with "one_shot".
+        asked for, and prunes it to the least costly tree of at most so many leaves. Two leaves
+        below one split never answer alike there: a leaf is spent where it changes answers, and the
+        tree is grown on if too few such leaves are found. "per_node" draws fresh rows in every
+        node. "auto" takes one sample for trees of at most 64 leaves (by `max_leaf_nodes` or
+        `max_depth`), and "per_node" for larger ones. It also takes "per_node" if `reuse`,
+        `min_train_samples`, `forbidden_splits`, `split_confidence`, `min_cost` or
+        `categorical_features` is given. These work with "per_node" only, and are an error with
+        "one_shot".
     n_samples : int or None, default=None
         Rows in each node, or synthetic rows in all for "one_shot". None: as many as training
         rows, but at most 2000; for "one_shot" 40 times as many, but at most 40,000.
@@ -202,7 +209,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         Largest depth of the tree; None: no limit.
     max_leaf_nodes : int or None, default=None
         Number of leaves; None: no limit. With a number the tree is grown best first, by the
-        decrease of impurity. It has that many leaves if there is enough to split.
+        decrease of impurity. It has that many leaves if there is enough to split. :meth:`at` gives
+        smaller trees.
     min_train_samples : int or None, default=None
         Training rows that a split must leave on either side. None: 1 for classification, 2 for
         regression.
@@ -228,6 +236,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     validation_fraction : float in [0, 1), default=0.1
         Part of the rows that is set aside to measure `fidelity_` and to choose the size. The tree
         does not see them, nor does the estimator if it is fitted here. 0: none.
+    n_folds : int, default=0
+        With a number, trees of several sizes are grown without each fold of the rows and asked
+        about it, all from the one sample that the tree is grown on: see `folds_`. It needs one
+        sample and `max_leaf_nodes`. 0: none, or 5 for ``sampler="auto"``.
     n_stability : int, default=0
         Further trees that are grown on other synthetic rows to compare their first splits: see
         `stability_`. Each takes as long as the tree itself.
@@ -283,6 +295,17 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         where the column alone is compared, and ``n_trees``.
     sampling_ : {"per_node", "one_shot"}
         How rows were drawn.
+    sampler_ : {"copula", "smear", "kernel", "neighbors", "heavy_copula"}
+        How rows were drawn; ``"heavy_copula"`` is "copula" with ``smearing=0.5, keep_rows=0.25``.
+    folds_ : Bunch or None
+        With folds: ``fold_of``, the fold of each row, -1 for none; ``n_leaves``, sizes of trees
+        (4, 8, 16, ... and `max_leaf_nodes`, not below the number of classes that the predictor
+        gives); ``answers`` of shape (n_sizes, n_rows), the answer to each row of the tree of that
+        size that was grown without the row's fold and without the synthetic rows made from it, or
+        of the tree itself for a row of no fold; ``agreement`` of shape (n_sizes,), of these answers
+        with the predictor, as `fidelity_` is measured; ``law``, which is `sampler_`; and
+        ``laws``, for ``sampler="auto"`` the agreement of smaller trials of each law, by name, else
+        None.
     n_queries_ : int
         Rows that the predictor was asked about for growing, pruning and measuring the tree, and to
         learn whether it takes missing values.
@@ -443,6 +466,12 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             known = not self._is_function() and takes_missing(self.estimator)
         tags.input_tags.allow_nan = known
         return tags
+
+    @property
+    def _shares_of(self):
+        """The rows that the shares in leaves are of, where they are not the training rows."""
+        drawn = self._predictor.target == "label" and self._law_arguments["keep_rows"] < 1.0
+        return "drawn rows" if drawn else ""
 
     def _is_fitted_before(self):
         return self._is_function() or isinstance(self.estimator, FrozenEstimator)
@@ -1176,7 +1205,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     @available_if(lambda self: self._type() == "classifier")
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Class probabilities: the predictor's answers to synthetic rows in the same leaf.
+        """Class probabilities: the predictor's answers to drawn rows in the same leaf.
+
+        Drawn rows are the training rows and synthetic ones, in the shares that the tree was grown
+        with.
 
         Parameters
         ----------

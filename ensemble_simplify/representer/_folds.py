@@ -90,28 +90,39 @@ def unseen_agreement(found, rows, predictor):
 def choose_law(laws, rows, base_of, predictor, n_leaves, *, seeds, **limits):
     """The law whose small trees agree best with what is known of rows that they did not see.
 
-    The first law wins unless another one is better beyond the noise, over all sizes together.
     Returns its name, and the agreement of each law's trees, by name.
     """
-    scores, found = {}, {}
     judged = rows.fold >= 0
+    scores, found = {}, {}
     n_samples = min(_TRIED, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_GROWN))
     for name, law in laws.items():
         sample = Sample(law, predictor, rows, base_of[name], n_samples, seeds[0])
         answers = unseen_answers(
-            sample, rows.X, rows.fold, n_leaves, predictor.target,
-            most=_MOST_TRIED, seed=seeds[1], **limits,
-        )  # fmt: skip
+            sample,
+            rows.X,
+            rows.fold,
+            n_leaves,
+            predictor.target,
+            most=_MOST_TRIED,
+            seed=seeds[1],
+            **limits,
+        )
         found[name] = unseen_agreement(answers, rows, predictor)
         scores[name] = _score(answers[:, judged], rows.answers[judged], predictor.target)
-    first, *others = laws
+    return clearly_best(scores, rows.weight[judged]), found
+
+
+def clearly_best(scores, weight):
+    """The name of the best scores of rows; the first unless others are better beyond the noise."""
+    first, *others = scores
     best, lead = first, 0.0
     for name in others:
         gain = scores[name] - scores[first]
-        mean, error = _mean_and_error(gain, rows.weight[judged])
-        if mean > max(lead, _CLEARLY * error):
+        mean = np.average(gain, weights=weight)
+        error = np.sqrt(np.square(weight * (gain - mean)).sum()) / weight.sum()
+        if mean > lead and mean > _CLEARLY * error:
             best, lead = name, mean
-    return best, found
+    return best
 
 
 def _score(answers, truth, target):
@@ -119,8 +130,3 @@ def _score(answers, truth, target):
     if target == "value":
         return -np.square(answers - truth).sum(axis=2).mean(axis=0)
     return (answers.argmax(axis=2) == truth.argmax(axis=1)).mean(axis=0)
-
-
-def _mean_and_error(gain, weight):
-    mean = np.average(gain, weights=weight)
-    return mean, np.sqrt(np.square(weight * (gain - mean)).sum()) / weight.sum()

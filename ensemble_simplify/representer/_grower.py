@@ -414,11 +414,15 @@ def some_rows(n_rows, most, seed):
 
 def _manufactured(law, predictor, base, n_samples, seed):
     """Synthetic rows, their weights, and the folds of their base rows."""
-    found, place, whole = [], [], base.weight.sum()
-    for fold in np.unique(base.fold):
+    found, place = [], []
+    folds = np.unique(base.fold)
+    shares = np.array([base.weight[base.fold == fold].sum() for fold in folds])
+    shares /= shares.sum()
+    ends = np.rint(n_samples * np.minimum(np.cumsum(shares), 1.0)).astype(np.intp)
+    for fold, share, n in zip(folds, shares, np.diff(ends, prepend=0), strict=True):
+        if n == 0:
+            continue
         of_fold = base.fold == fold
-        share = base.weight[of_fold].sum() / whole
-        n = int(np.ceil(n_samples * share))
         own = (
             seed
             if of_fold.all()

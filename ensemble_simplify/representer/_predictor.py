@@ -158,8 +158,9 @@ class Predictor:
         if self.target == "label":
             answers = self.encode(raw)
             if (unknown := raw[~answers.any(axis=1)]).size:
+                first = unknown[:1].tolist()[0]
                 raise ValueError(
-                    f"{self.says} the label {unknown[0]!r}, which is none of the classes "
+                    f"{self.says} the label {first!r}, which is none of the classes "
                     f"{self.classes.tolist()}. Pass a y that holds every class."
                 )
             return answers

@@ -116,6 +116,10 @@ def export_tree(
 
     Notes
     -----
+    Levels that are neither text nor numbers, such as time stamps and intervals, are written as
+    their texts (``str(level)``): SQL and C compare a column of such texts, and Python takes the
+    objects, too.
+
     An unknown level is treated as the model treats it: as a code of its own, as a missing value, or
     as an error. An error is NULL in SQL, a ValueError in Python, and in C -1 for labels and NAN for
     numbers.
@@ -126,7 +130,8 @@ def export_tree(
     - ``"kind"``: "classifier" or "regressor".
     - ``"columns"``: a list of objects with ``"name"`` (a string, or null), ``"levels"`` (a list in
       the order of the codes; null: a column of numbers) and ``"unknown"`` ("refused", "code": the
-      code after the last one, "missing"; null for numbers).
+      code after the last one, "missing"; null for numbers). With ``"of_text": true``, the levels
+      are the texts of what the column holds.
     - ``"classes"``: list of labels; null for a regressor.
     - ``"nodes"``: list of objects, the root first. All have ``"value"`` (probabilities of the
       classes, or the predicted value), ``"rows"`` (training rows), ``"weight"`` and
@@ -349,7 +354,7 @@ class _SqlColumns:
     def is_in(self, j, codes, negated=False):
         if not codes:
             return "1 = 1" if negated else "1 = 0"
-        levels = self.tree.levels(j)
+        levels, _ = self.tree.literals(j)
         listed = ", ".join(_sql_value(levels[code], "level") for code in codes)
         return f"{self.names[j]} {'NOT IN' if negated else 'IN'} ({listed})"
 
@@ -467,10 +472,8 @@ def _c_number(value):
 
 def _c_codes(tree, j, name):
     """The function that turns a level of a column into its code."""
-    levels = tree.levels(j)
+    levels, _ = tree.literals(j, mixed=False)
     kinds = {_literal_kind(level, "level", "C") for level in levels}
-    if str in kinds and len(kinds) > 1:
-        raise TypeError(f"Column {tree.shown(j)!r} has text and numbers as levels, which C cannot.")
     other = {"code": f"{len(levels)}", "missing": "NAN", "refused": "-1"}[tree.unknown(j)]
     text = str in kinds
     missing, equal = "level == NULL", "strcmp(level, {}) == 0"
@@ -612,24 +615,26 @@ def _python(tree, probabilities, name):
             absent = f"x{j} is None"
         elif j in tree.table.as_nan:
             absent = f"x{j} != x{j}"
-        known = _python_set(tree.levels(j))
+        levels, of_text = tree.literals(j)
+        known, entry = _python_set(levels), f"str(x{j})" if of_text else f"x{j}"
         if not any(f"missing{j}" in line for line in body) and tree.unknown(j) != "refused":
             continue
         if tree.unknown(j) == "missing":
-            absent += f" or x{j} not in {known}"
+            absent += f" or {entry} not in {known}"
         lines.append(f"    missing{j} = {absent}")
         if tree.unknown(j) == "refused":
-            lines.append(f"    if not (missing{j} or x{j} in {known}):")
+            lines.append(f"    if not (missing{j} or {entry} in {known}):")
             lines.append(f'        raise ValueError("unknown level: " + repr(x{j}))')
     return "\n".join([*lines, *body, ""])
 
 
 def _python_levels(tree, j, threshold):
     """The test whether a level goes left that is not missing."""
-    levels, codes = tree.levels(j), _codes_left(tree, j, threshold)
+    (levels, of_text), codes = tree.literals(j), _codes_left(tree, j, threshold)
     if codes == tree.codes(j, ALL):
         return f"not missing{j}"
-    return f"x{j} in {_python_set([levels[code] for code in codes if code < len(levels)])}"
+    listed = _python_set([levels[code] for code in codes if code < len(levels)])
+    return f"str(x{j}) in {listed}" if of_text else f"x{j} in {listed}"
 
 
 # ------------------------------------------------------------------- JSON
@@ -641,16 +646,15 @@ def _json(tree):
         _literal_kind(label, "label", "JSON")
     columns = []
     for j in range(tree.n_features):
-        levels = tree.levels(j)
+        levels, of_text = (None, False) if tree.levels(j) is None else tree.literals(j)
         for level in levels or ():
             _literal_kind(level, "level", "JSON")
-        columns.append(
-            {
-                "name": None if tree.names is None else tree.names[j],
-                "levels": levels,
-                "unknown": None if levels is None else tree.unknown(j),
-            }
-        )
+        column = {
+            "name": None if tree.names is None else tree.names[j],
+            "levels": levels,
+            "unknown": None if levels is None else tree.unknown(j),
+        }
+        columns.append(column | {"of_text": True} if of_text else column)
     written = []
     for node in range(nodes.n_nodes):
         entry = {}
@@ -687,6 +691,15 @@ def _json_lines(value):
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return "[\n" + ",\n".join(f"  {as_json(entry)}" for entry in value) + "\n]"
     return as_json(value)
+
+
+def _as_array(levels):
+    """Levels as an array; text and numbers stay what they are."""
+    are_texts = any(isinstance(level, str) for level in levels)
+    array = np.array(levels, dtype=object if are_texts else None)
+    if array.ndim != 1:
+        raise ValueError(f'text has "levels": {levels!r}. It is a list of levels. Export it again.')
+    return array
 
 
 def _read_json(data):
@@ -741,9 +754,10 @@ def _read_json(data):
         tree._table = Table(
             None if None in names else np.array(names, dtype=object),
             tuple(
-                None if column["levels"] is None else np.array(column["levels"])
+                None if column["levels"] is None else _as_array(column["levels"])
                 for column in columns
             ),
             tuple(column["unknown"] or "refused" for column in columns),
+            as_text=tuple(j for j, column in enumerate(columns) if column.get("of_text")),
         )
     return tree

@@ -66,6 +66,9 @@ class NamedTree:
         The table whose columns the features encode.
     told : ndarray of bool, shape (n_features,)
         Features of which missing values are worth a word: some were seen, or may be there.
+    shares_of : str
+        The rows that a leaf's shares are of, where these are not the training rows that are
+        counted; else empty.
     """
 
     nodes: TreeNodes
@@ -81,6 +84,7 @@ class NamedTree:
     classes: list | None
     table: Table | None
     told: np.ndarray
+    shares_of: str = ""
 
     @classmethod
     def of(cls, model, *, feature_names=None, class_names=None, name="model"):
@@ -139,6 +143,7 @@ class NamedTree:
             classes=None if classes is None else [plain(label) for label in classes],
             table=table,
             told=told,
+            shares_of=getattr(outer, "_shares_of", ""),
         )
         return own.renamed(feature_names, class_names)
 
@@ -181,6 +186,30 @@ class NamedTree:
         """Levels of a column as Python's own objects, in the order of their codes; None: none."""
         own = None if self.table is None else self.table.levels[j]
         return None if own is None else [plain(level) for level in own.tolist()]
+
+    def literals(self, j, *, mixed=True):
+        """Levels of a column as code can hold them, and whether they are the texts of levels.
+
+        Time stamps, intervals and other objects are told by their texts, and so are text and
+        numbers in one column, unless they may be `mixed`. TypeError if two levels have the same
+        text, or one has that of a missing value.
+        """
+        levels = self.levels(j)
+        are_texts = [isinstance(level, str) for level in levels]
+        if all(isinstance(level, bool | int | float | str | bytes) for level in levels) and (
+            mixed or all(are_texts) or not any(are_texts)
+        ):
+            return levels, j in self.table.as_text
+        texts = [str(level) for level in levels]
+        known = {"None", "nan", "NaT", "<NA>"}
+        for level, text in zip(levels, texts, strict=True):
+            if text in known:
+                raise TypeError(
+                    f"The column {self.shown(j)!r} has the level {level!r}, whose text {text!r} "
+                    "stands for another level or a missing value. Rename it."
+                )
+            known.add(text)
+        return texts, True
 
     def unknown(self, j):
         """How a column with levels treats unknown levels, as in `Table.unknown`."""
@@ -260,7 +289,8 @@ class NamedTree:
 
     def outcome(self, node, probabilities=False, decimals=None):
         """What a leaf says, in words: label, share, training rows."""
-        rows = f"{self.rows[node]} row{'' if self.rows[node] == 1 else 's'}"
+        counted = "training row" if self.shares_of else "row"
+        rows = f"{self.rows[node]} {counted}{'' if self.rows[node] == 1 else 's'}"
         if self.classes is None:
             value = self.label(node)
             return f"{value:.6g} ({rows})" if decimals is None else f"{value:.{decimals}f} ({rows})"
@@ -270,6 +300,8 @@ class NamedTree:
             shares = ", ".join(f"{one_line(label)}: {p:.{digits}f}" for label, p in pairs)
             return f"{shares} ({rows})"
         share = percent(self.value[node].max())
+        if self.shares_of:
+            share = f"{share} of {self.shares_of}"
         return f"{one_line(self.label(node))} ({share}, {rows})"
 
     def rule(self, spans, decimals=None):
@@ -388,6 +420,10 @@ class NamedTree:
             if self.nodes.left[node] >= 0:
                 split = in_drawing(self.split_words(node, spans[node], decimals)[0])
                 rest = "\n".join([split, *rest.split("\n")[1:]])
+            if self.shares_of:  # counts of other rows would not be whole
+                shares = np.round(self.value[node], 3 if decimals is None else decimals)
+                shares = np.array2string(shares, separator=", ", threshold=6)
+                rest = re.sub(r"value = \[.*?\]", f"share = {shares}", rest, flags=re.DOTALL)
             note.set_text(f"{first}\n{rest}" if own_ids else rest)
         if options.get("fontsize") is None:
             _fit_boxes(notes)

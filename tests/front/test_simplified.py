@@ -135,7 +135,13 @@ def test_it_works_where_scikit_learn_takes_fitted_estimators(iris, small):
 )
 def test_columns_are_checked_by_name(iris, small, change, words):
     X = change(iris[0])
-    for ask in (small.predict, small.predict_proba, small.verify, small.agreement):
+    for ask in (
+        small.predict,
+        small.predict_proba,
+        small.verify,
+        small.agreement,
+        small.differences,
+    ):
         with pytest.raises(ValueError, match=words):
             ask(X)
 
@@ -254,6 +260,8 @@ def test_it_is_compared_with_its_model(iris, small):
     X, _, forest = iris
     counted = small.agreement(X)
     assert counted.share == (small.predict(X) == forest.predict(X)).mean()
+    apart = small.differences(X)
+    assert apart.n_differing == (small.predict(X) != forest.predict(X)).sum()
     found = small.verify()
     assert found.equal is False
     row = pd.DataFrame([found.counterexample], columns=X.columns)
@@ -275,7 +283,8 @@ def test_a_proven_promise_is_proven_again(iris):
 
 def test_without_its_model_nothing_is_compared(small):
     lone = SimplifiedModel(small.fitted, model=None, name="lone")
-    for ask in (lone.verify, lambda: lone.agreement([[1.0, 2.0, 3.0, 4.0]])):
+    X = [[1.0, 2.0, 3.0, 4.0]]
+    for ask in (lone.verify, lambda: lone.agreement(X), lambda: lone.differences(X)):
         with pytest.raises(ValueError, match=r"'lone' was kept without the model .*verify\(model"):
             ask()
 
@@ -407,7 +416,7 @@ def test_other_files_are_refused(tmp_path, of_levels):
 
 def test_it_is_short_in_text_and_draws_its_tree_in_a_notebook(small):
     assert repr(small) == (
-        "SimplifiedModel(representer: a tree of 4 leaves, agreement 95 % (91 to 98 %), "
+        "SimplifiedModel(representer: a tree of 3 leaves, agreement 95 % (91 to 98 %), "
         "accuracy 90 %)"
     )
     page = small._repr_html_()

@@ -458,7 +458,7 @@ def interpreted(told, row):
             condition, _, answer = text.removeprefix("if ").partition(":")
             taken = open_ = holds(condition, row)
         if taken and answer:
-            return answer.strip()
+            return answer.partition(" (")[0].strip()
         if taken:
             depth, open_ = depth + 1, None
     raise AssertionError("no rule for the row")
@@ -536,7 +536,7 @@ def test_rare_class_is_not_lost():
 def test_what_a_method_raises_is_a_line(classified, monkeypatch, error, tried, note):
     model, X, y = classified
 
-    def fail(task, seconds, **options):
+    def fail(task, seconds):
         raise error
 
     for name in ("representer", "cultivated", "born_again"):
@@ -625,6 +625,14 @@ def test_wrong_input_is_refused(classified, change, error, text):
     model, X, y = classified
     with pytest.raises(error, match=text):
         simplify(**{"model": model, "X": X, "y": y, **change})
+
+
+def test_native_boosters_are_refused_with_the_remedy():
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y = load_iris(return_X_y=True)
+    booster = lightgbm.train({"verbose": -1}, lightgbm.Dataset(X, y), 2)
+    with pytest.raises(TypeError, match="Give the LGBMClassifier or LGBMRegressor"):
+        simplify(booster, X)
 
 
 def test_more_outputs_are_refused():

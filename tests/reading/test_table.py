@@ -180,7 +180,7 @@ def test_differences_are_shown_as_rows_of_the_table():
     assert models[1].predict(row)[0] == outcome.predictions[1]
     assert "sex='" in repr(outcome)
     other = pipeline_of("one_hot_rare").fit(table, y)
-    with pytest.raises(ValueError, match="different levels"):
+    with pytest.raises(ValueError, match="levels of the column 'class', and the other on numbers"):
         verify(models[0], other)
 
 

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from alternatives import plain_tree
 from ensemble_simplify.grid._regions import depths, with_sizes
-from ensemble_simplify.writing._cost_complexity import weakest_links
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest

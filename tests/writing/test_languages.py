@@ -1,15 +1,19 @@
 """Trees in other languages answer as the tree: by running SQL, C, Python, rules, and JSON again."""
 
 import ctypes
+import datetime
 import doctest
 import json
+import math
 import re
 import shutil
 import sqlite3
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -435,6 +439,110 @@ def test_tables(unknown, seed, tmp_path):
     levels = {"port": ["C", "it's", "Q"], "deck IN no.": [1, 2, 3.5], "age": None}
     if "missing" in export_tree(tree):
         assert answers_of_rules(export_tree(tree), given, levels) == expected
+
+
+LEVELS = {
+    "text": [
+        "a",
+        "it's",
+        'q"q',
+        "new\nline",
+        "back\\slash",
+        "% {x}",
+        "\u00e9\u6f22",
+        "",
+        "/* c */",
+        "?" * 3,
+    ],
+    "hundred": [f"level {i}" for i in range(100)],
+    "numbers": [3, 1, 2.5, 10**7, -5],
+    "truth": [True, False],
+    "mixed": ["yes", 1, 2.5],
+    "timestamps": list(map(pd.Timestamp, ["2020-01-01", "2021-05-06 07:08:09", "2022-02-02"])),
+    "dates": [datetime.date(2020, 1, 1), datetime.date(2021, 1, 1), datetime.date(2022, 2, 2)],
+    "intervals": list(pd.interval_range(0, 3)),
+    "periods": list(pd.period_range("2020-01", periods=3, freq="M")),
+}
+LABELS = {
+    "int64": np.array([0, 1]),
+    "bool": np.array([True, False]),
+    "text": np.array(["it's", 'a "b"\n', "\\"]),
+    "object": np.array([np.str_("x"), np.str_("y")], dtype=object),
+}
+
+
+@pytest.mark.parametrize("unknown", ["code", "missing"])
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("kind", LEVELS)
+def test_levels_and_labels_of_all_kinds(kind, labels, unknown, tmp_path):
+    rng = np.random.default_rng(len(kind) + len(labels))
+    levels = np.empty(len(LEVELS[kind]), dtype=object)
+    levels[:] = LEVELS[kind]
+    names = np.array(["lev\"'el", "num"], dtype=object)
+    table = Table(names, (levels, None), (unknown, "refused"))
+    codes = np.column_stack([rng.integers(0, len(levels), 500), rng.normal(size=500)])
+    codes[rng.random(codes.shape) < 0.2] = np.nan
+    known = LABELS[labels]
+    place = (codes[:, 0] % 2 == 1).astype(int) + (codes[:, 1] > 0.3)
+    tree = DecisionTreeClassifier(max_leaf_nodes=24, random_state=0)
+    tree.fit(codes, known[place % len(known)])
+    assert {0, 1} <= set(tree.tree_.feature)
+    tree._table = table
+
+    other = "never seen" if isinstance(levels[0], str) else 99
+    entries = [*levels.tolist(), None, float("nan"), other]
+    around = hard_rows(tree, np.random.RandomState(0), 40)[:, 1].tolist()
+    rows = [[entry, None if x != x else x] for entry in entries for x in around]
+    frame = np.empty((len(rows), 2), dtype=object)
+    frame[:] = rows
+    seen = np.asarray(table.encode(frame), dtype=float)
+    expected = tree.predict(seen).tolist()
+    proba = tree.predict_proba(seen)
+
+    given = [dict(zip(names, row, strict=True)) for row in rows]
+    function = python_function(export_tree(tree, "python"))
+    assert [function(row) for row in given] == expected
+    function = python_function(export_tree(tree, "python", output="probabilities"))
+    assert [list(function(row).values()) for row in given] == proba.tolist()
+    plain = (bool, int, float, str)
+    texts = [e if e is None or isinstance(e, plain) else str(e) for e, _ in rows]
+    sql_rows = [[text, x] for text, (_, x) in zip(texts, rows, strict=True)]
+    answers = run_sql(export_tree(tree, "sql", table="data"), names, sql_rows)
+    assert [answer for (answer,) in answers] == expected
+    text = export_tree(tree, "sql", table="data", output="probabilities")
+    assert np.array_equal(run_sql(text, names, sql_rows), proba)
+    again = import_tree(export_tree(tree, "json"))
+    assert np.array_equal(again._table.encode(frame).astype(float), seen, equal_nan=True)
+    assert again.predict(seen).tolist() == expected
+    assert export_tree(again, "json") == export_tree(
+        import_tree(export_tree(again, "json")), "json"
+    )
+    if GCC is None:
+        return
+    text = export_tree(tree, "c")
+    assert tree.classes_[run_c(text, seen, tmp_path)].tolist() == expected
+    code = ctypes.CDLL(str(tmp_path / "tree.so")).predict_code_0
+    code.restype, of_text = ctypes.c_double, "code_0(const char" in text
+    code.argtypes = [ctypes.c_char_p if of_text else ctypes.c_double]
+    for (entry, _), wanted in zip(rows, seen[:, 0], strict=True):
+        is_gap = entry is None or entry != entry
+        if of_text:
+            found = code(None if is_gap else str(entry).encode())
+        else:
+            found = code(math.nan if is_gap else float(entry))
+        assert np.array_equal(found, wanted, equal_nan=True)
+
+
+def test_levels_whose_texts_are_alike_are_refused():
+    tree = table_tree("missing", np.random.RandomState(0))
+    stamp = pd.Timestamp("2020-01-01")
+    for levels in ([stamp, str(stamp), "x"], [stamp, "None", "x"]):
+        own = np.empty(3, dtype=object)
+        own[:] = levels
+        tree._table = replace(tree._table, levels=(own, *tree._table.levels[1:]))
+        for language in ("sql", "c", "python", "json"):
+            with pytest.raises(TypeError, match="stands for another level or a missing value"):
+                export_tree(tree, language)
 
 
 def test_levels_that_are_refused(tmp_path):

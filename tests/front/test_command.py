@@ -1,0 +1,338 @@
+"""The command line: it does what the functions do, and its exit code can be relied on."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from ensemble_simplify import (
+    BornAgainClassifier,
+    GuideTree,
+    SimplifiedModel,
+    export_tree,
+    import_tree,
+)
+from ensemble_simplify.front import main
+
+QUICK = ["--methods", "representer", "--max-leaves", "4"]
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X.columns = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+    return X, np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+@pytest.fixture
+def files(iris, tmp_path, monkeypatch):
+    """A forest in model.joblib, and rows that it has not seen, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    X, y = iris
+    forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X[::2], y[::2])
+    joblib.dump(forest, "model.joblib")
+    X[1::2].assign(kind=y[1::2], number=range(75)).to_csv("data.csv", index=False)
+    X[::2].to_csv("more.csv", index=False)
+    return forest
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+def test_module_is_the_command(files):
+    command = [sys.executable, "-m", "ensemble_simplify"]
+    told = {"capture_output": True, "text": True, "timeout": 120}
+    done = subprocess.run([*command, "report", "none.joblib", "data.csv"], **told)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no file none.joblib" in done.stderr
+    done = subprocess.run([*command, "--help"], **told)
+    assert done.returncode == 0
+    for word in ("report", "export", "verify", "Exit codes: 0", "1 it does not hold", "2 bad"):
+        assert word in done.stdout
+    done = subprocess.run([*command, "verify", "model.joblib", "model.joblib"], **told)
+    assert done.returncode == 0, done.stderr
+    assert "equal=True" in done.stdout
+    assert "run any code" in done.stderr
+
+
+def test_terminal_that_lacks_letters(iris, tmp_path):
+    X, y = iris
+    X = X.set_axis(["\u00e9", "\u4e2d", "\u0416", "d"], axis=1)
+    joblib.dump(DecisionTreeClassifier(random_state=0).fit(X, y), tmp_path / "model.joblib")
+    X.to_csv(tmp_path / "data.csv", index=False, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "ensemble_simplify", "model.joblib", "data.csv", *QUICK],
+        cwd=tmp_path,
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+    assert b"DecisionTreeClassifier" in done.stdout
+
+
+# ------------------------------------------------------------------- report
+
+
+@pytest.mark.parametrize("command", [["report"], []])
+def test_report(command, files, capsys):
+    told = ["model.joblib", "data.csv", "--target", "kind", "--html", "page.html"]
+    assert run(*command, *told, *QUICK, "--more", "more.csv") == 0
+    shown = capsys.readouterr()
+    assert "RandomForestClassifier" in shown.out
+    assert "representer" in shown.out
+    assert "accuracy" in shown.out
+    # rows of both tables are learned from
+    assert "150 rows" in shown.out
+    assert "page.html" in shown.out
+    assert "run any code" in shown.err
+    with open("page.html", encoding="utf-8") as page:
+        assert "<svg" in page.read()
+
+
+def test_options_come_before_files_as_in_version_02(files, capsys):
+    assert run("--target", "kind", *QUICK, "model.joblib", "data.csv") == 0
+    assert "representer" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["tree.json", "tree.model"])
+def test_saved_tree_is_read_by_all(name, files, iris, capsys):
+    X, _ = iris
+    assert (
+        run("report", "model.joblib", "data.csv", "--target", "kind", *QUICK, "--save", name) == 0
+    )
+    assert name in capsys.readouterr().out
+    saved = SimplifiedModel.load(name)
+    assert run("export", "--tree", name, "--language", "json") == 0
+    tree = import_tree(capsys.readouterr().out)
+    np.testing.assert_array_equal(tree.predict(X.to_numpy()), saved.predict(X))
+    assert run("verify", name, name) == 0
+    assert run("report", name, "data.csv", *QUICK, "--target", "kind") == 0
+
+
+def test_choices_are_passed_on(files, capsys, monkeypatch):
+    given = {}
+
+    def simplify(model, X, y, **options):
+        given.update(options, model=model, X=X, y=y)
+        raise ValueError("seen")
+
+    monkeypatch.setattr("ensemble_simplify.front._command.simplify", simplify)
+    told = ["report", "model.joblib", "data.csv", "--target", "kind", "--more", "more.csv"]
+    assert run(*told) == 2
+    assert "error: seen" in capsys.readouterr().err
+    assert (
+        list(given["X"].columns) == list(given["X_more"].columns) == list(files.feature_names_in_)
+    )
+    assert (len(given["X"]), len(given["X_more"]), len(given["y"])) == (75, 75, 75)
+    assert given["methods"] == "auto"
+    assert given["max_leaves"] is given["time_limit"] is given["scoring"] is None
+    assert given["class_weight"] is None
+    told += ["--methods", "genesim,representer", "--max-leaves", 6, "--time-limit", 2.5]
+    assert run(*told, "--scoring", "recall_macro", "--class-weight", "balanced") == 2
+    assert given["methods"] == ["genesim", "representer"]
+    assert (given["max_leaves"], given["time_limit"]) == (6, 2.5)
+    assert (given["scoring"], given["class_weight"]) == ("recall_macro", "balanced")
+
+
+# ------------------------------------------------------------------- export
+
+
+def test_sql_of_the_recommended_tree(files, iris, capsys):
+    X, _ = iris
+    told = ["export", "model.joblib", "data.csv", "--target", "kind", *QUICK]
+    told += ["--language", "sql", "--table", "flowers", "--name", "kind"]
+    assert run(*told) == 0
+    shown = capsys.readouterr()
+    assert "agrees with the model" in shown.err
+    base = sqlite3.connect(":memory:")
+    X.to_sql("flowers", base, index=False)
+    kinds = [row[0] for row in base.execute(shown.out)]
+    assert np.mean(kinds == files.predict(X)) > 0.85
+    # the same in a file
+    assert (
+        run(*told, "--language", "sql", "--table", "flowers", "--name", "kind", "--out", "q") == 0
+    )
+    with open("q", encoding="utf-8") as file:
+        assert file.read() == shown.out
+    assert capsys.readouterr().out == ""
+
+
+def test_a_tree_as_it_is(iris, tmp_path, capsys):
+    X, y = iris
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    joblib.dump(tree, tmp_path / "tree.joblib")
+    for options, own in [
+        (["--language", "python", "--name", "kind"], {"language": "python", "name": "kind"}),
+        (["--language", "c", "--probabilities"], {"language": "c", "output": "probabilities"}),
+        (["--decimals", "2"], {"language": "rules", "decimals": 2}),
+    ]:
+        assert run("export", "--tree", tmp_path / "tree.joblib", *options) == 0
+        assert capsys.readouterr().out == export_tree(tree, **own)
+
+
+def test_what_cannot_be_exported(files, capsys):
+    assert run("export", "model.joblib") == 2
+    assert "there is no table" in capsys.readouterr().err
+    assert run("export", "--tree", "model.joblib") == 2
+    assert "is not one tree" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as stopped:
+        run("export", "model.joblib", "data.csv", "--language", "cobol")
+    assert stopped.value.code == 2
+    assert "invalid choice: 'cobol'" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------- verify
+
+
+def test_verify_answers_by_its_exit_code(files, iris, capsys):
+    X, y = iris
+    joblib.dump(DecisionTreeClassifier(max_depth=1).fit(X, y), "stump.joblib")
+    assert run("verify", "model.joblib", "model.joblib") == 0
+    assert "equal=True: proven for every finite input" in capsys.readouterr().out
+    assert run("verify", "model.joblib", "stump.joblib") == 1
+    assert "equal=False" in capsys.readouterr().out
+    assert run("verify", "model.joblib", "none.joblib") == 2
+    assert "there is no file none.joblib" in capsys.readouterr().err
+    joblib.dump(GaussianNB().fit(X, y), "bayes.joblib")
+    assert run("verify", "model.joblib", "bayes.joblib") == 2
+    assert "GaussianNB" in capsys.readouterr().err
+
+
+def test_verify_on_rows_near_rows_and_within_a_tolerance(files, iris, capsys):
+    X, _ = iris
+    forest, rows = files, X[1::2]
+    tree = DecisionTreeClassifier(random_state=0).fit(rows, forest.predict(rows))
+    joblib.dump(tree, "tree.joblib")
+    both = ["verify", "model.joblib", "tree.joblib", "--data", "data.csv"]
+    assert run(*both) == run(*both, "--max-changes", 0) == 0
+    assert "every row of X" in capsys.readouterr().out
+    assert run(*both, "--max-changes", 1) == 1
+    assert run("verify", "model.joblib", "tree.joblib", "--max-changes", 1) == 2
+    assert "max_changes=1" in capsys.readouterr().err
+    number = np.arange(75.0)
+    first = RandomForestRegressor(3, max_depth=3, random_state=0).fit(rows, number)
+    second = RandomForestRegressor(3, max_depth=3, random_state=0).fit(rows, number + 0.5)
+    joblib.dump(first, "first.joblib")
+    joblib.dump(second, "second.joblib")
+    assert run("verify", "first.joblib", "second.joblib", "--atol", 0.6) == 0
+    assert run("verify", "first.joblib", "second.joblib", "--atol", 0.4) == 1
+
+
+def test_verify_cannot_tell(files, iris, capsys):
+    tree = BornAgainClassifier(FrozenEstimator(files)).fit(*iris)
+    joblib.dump(tree, "born_again.joblib")
+    assert run("verify", "model.joblib", "born_again.joblib") == 0
+    assert run("verify", "model.joblib", "born_again.joblib", "--max-boxes", 1) == 2
+    assert "undecided" in capsys.readouterr().out
+
+
+def test_crash_is_no_answer(files, capsys, monkeypatch):
+    """Python ends with 1 after an exception, which would say that something does not hold."""
+
+    def crash(*models, **options):
+        raise ZeroDivisionError("a fault")
+
+    monkeypatch.setattr("ensemble_simplify.front._command.verify", crash)
+    assert run("verify", "model.joblib", "model.joblib") == 2
+    assert "ZeroDivisionError: a fault" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------- files
+
+
+def test_wrong_files_are_named(iris, tmp_path, capsys):
+    X, y = iris
+    model, data = tmp_path / "model.joblib", tmp_path / "data.csv"
+    joblib.dump(DecisionTreeClassifier().fit(X.to_numpy(), y), model)
+    X.assign(y=y, z=0).to_csv(data, index=False)
+    for arguments, text in [
+        ([tmp_path / "none.joblib", data], "there is no file"),
+        ([data, data], "not a model that joblib can read"),
+        ([model, tmp_path / "none.csv"], "there is no file"),
+        ([model, data], "has 6 columns, but"),
+        ([model, data, "--target", "w"], "no column 'w'"),
+        ([model, data, "--target", "y"], "5 columns besides the target"),
+    ]:
+        assert run("report", *arguments) == 2
+        assert text in capsys.readouterr().err
+    joblib.dump(DecisionTreeClassifier().fit(X.set_axis(list("abcd"), axis=1), y), model)
+    assert run("report", model, data) == 2
+    assert "no column 'a'" in capsys.readouterr().err
+    (tmp_path / "tree.json").write_text("{", encoding="utf-8")
+    assert run("export", "--tree", tmp_path / "tree.json") == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
+def test_damaged_files_are_named(iris, tmp_path, capsys):
+    skops = pytest.importorskip("skops.io")
+    X, y = iris
+    model, data = tmp_path / "model.skops", tmp_path / "data.csv"
+    X.assign(y=y).to_csv(data, index=False)
+    skops.dump(GaussianNB().fit(X, y), model)
+    whole = model.read_bytes()
+    middle = len(whole) // 2
+    for part in (
+        b"",
+        whole[:middle],
+        whole[:-40],
+        b"PK" + whole[:100],
+        whole[: middle - 20] + bytes(40) + whole[middle + 20 :],
+    ):
+        model.write_bytes(part)
+        assert run("report", model, data) == 2
+        shown = capsys.readouterr().err
+        assert f"{model} is not a model that skops can read" in shown
+        assert "Traceback" not in shown
+    joblib.dump(DecisionTreeClassifier().fit(X, y), tmp_path / "model.joblib")
+    for content in (b"", b"a,b\n1,2,3,4\n5,6,7,8,9,10\n", b"\xff\xfe\x00a,b"):
+        data.write_bytes(content)
+        assert run("report", tmp_path / "model.joblib", data) == 2
+        assert f"{data} is not a table that pandas can read" in capsys.readouterr().err
+
+
+def test_skops_loads_what_it_knows(iris, tmp_path, capsys):
+    skops = pytest.importorskip("skops.io")
+    X, y = iris
+    data = tmp_path / "data.csv"
+    X.assign(y=y).to_csv(data, index=False)
+    options = ["--target", "y", *QUICK]
+    skops.dump(GaussianNB().fit(X, y), tmp_path / "bayes.skops")
+    assert run("report", tmp_path / "bayes.skops", data, *options) == 0
+    assert "GaussianNB" in capsys.readouterr().out
+    skops.dump(GuideTree().fit(X, y), tmp_path / "own.skops")  # of types that skops does not know
+    assert run("report", tmp_path / "own.skops", data, *options) == 2
+    assert "--trust" in capsys.readouterr().err
+    assert run("report", tmp_path / "own.skops", data, *options, "--trust") == 0
+
+
+def test_codes_that_are_text_stay_text(tmp_path, capsys, monkeypatch):
+    """Pandas reads "01" as a number, but to the model it is a level; so are labels."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"code": rng.choice(["01", "02", "10"], 300), "size": rng.normal(size=300)})
+    y = np.where((X["code"] == "01") ^ (X["size"] > 0), "1", "0")
+    encoder = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["code"]), remainder="passthrough"
+    )
+    model = make_pipeline(encoder, RandomForestClassifier(20, random_state=0)).fit(X[::2], y[::2])
+    joblib.dump(model, "model.joblib")
+    X[1::2].assign(label=y[1::2]).to_csv("data.csv", index=False)
+    told = ["model.joblib", "data.csv", "--target", "label", "--methods", "plain_tree"]
+    assert run("export", *told, "--max-leaves", 4) == 0
+    assert 'code = "01"' in capsys.readouterr().out

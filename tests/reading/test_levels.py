@@ -1,0 +1,168 @@
+"""Two models whose tables have the same levels in another order, or not the same levels.
+
+The truth is what both models themselves answer to every combination of levels, levels that nobody
+knows, gaps and numbers between all thresholds.
+"""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from ensemble_simplify import Domain, agreement, verify
+from ensemble_simplify.front._table_tree import TableTree
+from ensemble_simplify.reading import Model, Table, common_table
+
+COLORS, SHAPES = ["red", "green", "blue", "amber"], ["disk", "cube", "cone"]
+NAMES = np.array(["color", "size", "shape"], dtype=object)
+
+
+def table_of(rng, colors, shapes, n=60, gaps=False):
+    X = pd.DataFrame(
+        {
+            "color": rng.choice(colors, n),
+            "size": rng.integers(0, 4, n).astype(float),
+            "shape": rng.choice(shapes, n),
+        }
+    ).astype({"color": object, "shape": object})
+    if gaps:
+        X.loc[rng.random(n) < 0.2, ["color", "shape"]] = np.nan
+    y = ((X["color"] == "red") ^ (X["size"] > 1) | (X["shape"] == "cone")).to_numpy(dtype=int)
+    return X, np.where(rng.random(n) < 0.7, y, rng.integers(0, 2, n))
+
+
+def pipeline(encoder, X, y, seed, last=None):
+    step = ColumnTransformer([("c", encoder, ["color", "shape"])], remainder="passthrough")
+    last = RandomForestClassifier(3, max_depth=3, random_state=seed) if last is None else last
+    return make_pipeline(step, last).fit(X, y)
+
+
+def coded_tree(colors, shapes, unknown, X, y):
+    """A tree on codes in some order of the levels."""
+    levels = np.array(colors, dtype=object), None, np.array(shapes, dtype=object)
+    table = Table(NAMES, levels, (unknown, "refused", unknown))
+    tree = DecisionTreeClassifier(random_state=0)
+    tree.fit(np.asarray(table.encode(X), dtype=np.float32), y)
+    tree._table = table
+    tree.feature_names_in_ = NAMES
+    return TableTree.of(tree)
+
+
+def fitted(kind, rng, colors, shapes, gaps):
+    X, y = table_of(rng, colors, shapes, gaps=gaps)
+    seed = int(rng.integers(1000))
+    if kind == "one_hot":
+        return pipeline(OneHotEncoder(handle_unknown="ignore"), X, y, seed)
+    if kind == "ordinal":
+        options = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
+        return pipeline(OrdinalEncoder(**options), X, y, seed)
+    for name, levels in (("color", colors), ("shape", shapes)):
+        X[name] = pd.Categorical(X[name], categories=levels)
+    return HistGradientBoostingClassifier(
+        max_iter=3,
+        max_leaf_nodes=5,
+        min_samples_leaf=3,
+        categorical_features="from_dtype",
+        random_state=seed,
+    ).fit(X, y)
+
+
+def every_row(colors=(*COLORS, "zzz"), shapes=(*SHAPES, "yyy"), step=0.25, gap=(np.nan,)):
+    sizes = np.arange(-1.0, 4.5, step)
+    rows = itertools.product([*colors, *gap], [*sizes, *gap], [*shapes, *gap])
+    return pd.DataFrame(list(rows), columns=list(NAMES)).astype({"color": object, "shape": object})
+
+
+def rows_that_count(models, X, missing):
+    """Rows that no model refuses, and, unless they are all told to be missing, may be missing."""
+    table = common_table([Model.of(model) for model in models])
+    may = np.ones(3, dtype=bool) if missing else table.may_miss()
+    counts = np.ones(len(X), dtype=bool)
+    for j, name in enumerate(NAMES):
+        is_known = X[name].isna().to_numpy()
+        if not may[j]:
+            counts &= ~is_known
+        if table.levels[j] is not None and table.unknown[j] == "refused":
+            counts &= is_known | X[name].isin(table.levels[j].tolist()).to_numpy()
+    return X[counts]
+
+
+@pytest.mark.parametrize("unknown", ["missing", "code"])
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("kind", ["one_hot", "ordinal", "boosting"])
+@pytest.mark.parametrize("seed", range(2))
+def test_levels_in_another_order(kind, unknown, missing, seed):
+    rng = np.random.default_rng([seed, missing])
+    model = fitted(kind, rng, rng.permutation(COLORS), SHAPES, gaps=True)
+    domain = Domain(missing="all") if missing else None
+    # a tree with the model's answers to all that there can be, on other codes, and one flipped
+    known = every_row(step=1.0)
+    answers = model.predict(known)
+    flipped = answers.copy()
+    flipped[rng.integers(len(known))] ^= 1
+    for labels in (answers, flipped):
+        order = rng.permutation(COLORS), rng.permutation(SHAPES)
+        if rng.random() < 0.3:
+            order = order[0][:3], order[1]
+        tree = coded_tree(*order, unknown, known, labels)
+        models = [model, tree] if rng.random() < 0.5 else [tree, model]
+        X = rows_that_count(models, every_row(), missing)
+        apart = models[0].predict(X) != models[1].predict(X)
+        found = verify(*models, domain=domain)
+        assert found.equal is (not apart.any())
+        if not found:
+            row = found.counterexample
+            assert models[0].predict(row)[0] == found.predictions[0]
+            assert models[1].predict(row)[0] == found.predictions[1]
+            assert found.predictions[0] != found.predictions[1]
+        assert agreement(*models, X, time_limit=0.01).n_different == apart.sum()
+        assert verify(*models, X=X, max_changes=0).equal is (not apart.any())
+        few = X[:2].astype({"color": "category", "shape": "category"})
+        # all that there is differs in at most three features
+        assert verify(*models, X=few, max_changes=3, domain=domain).equal is (not apart.any())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_models_with_other_levels(seed):
+    rng = np.random.default_rng(seed)
+    kinds = rng.choice(["one_hot", "ordinal", "boosting"], 2)
+    colors = [rng.permutation(COLORS)[: rng.integers(2, 5)] for _ in kinds]
+    pair = zip(kinds, colors, strict=True)
+    models = [fitted(kind, rng, own, rng.permutation(SHAPES), gaps=True) for kind, own in pair]
+    X = rows_that_count(models, every_row(), False)
+    apart = models[0].predict(X) != models[1].predict(X)
+    found = verify(*models)
+    assert found.equal is (not apart.any())
+    assert agreement(*models, X, time_limit=0.01).n_different == apart.sum()
+
+
+def test_a_level_that_one_model_refuses():
+    rng = np.random.default_rng(0)
+    X, y = table_of(rng, COLORS, SHAPES)
+    few, labels = table_of(rng, COLORS[:3], SHAPES)
+    first = pipeline(OneHotEncoder(), X, y, 0)
+    second = pipeline(OneHotEncoder(), few, labels, 0)
+    with pytest.raises(ValueError, match=r"'color' has the level 'amber', .* other one refuses"):
+        verify(first, second)
+    with pytest.raises(ValueError, match="'amber'"):
+        agreement(first, second, X)
+
+
+def test_models_that_are_only_asked():
+    rng = np.random.default_rng(0)
+    X, y = table_of(rng, COLORS, SHAPES)
+    asked = pipeline(
+        OneHotEncoder(handle_unknown="ignore"), X, y, 0, MLPClassifier(max_iter=5, random_state=0)
+    )
+    known = every_row(step=1.0, gap=())
+    tree = coded_tree(["blue", "red"], SHAPES[::-1], "missing", known, asked.predict(known))
+    for models in ((asked, tree), (tree, asked)):
+        found = agreement(*models, known, time_limit=0.01)
+        assert found.n_different == (asked.predict(known) != tree.predict(known)).sum() > 0

@@ -1,0 +1,379 @@
+"""Folds, sizes and laws of the representer tree: all from one sample that is labelled once."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification, make_friedman1
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import accuracy_score, r2_score
+
+from ensemble_simplify import RepresenterTree, export_tree
+from ensemble_simplify.representer._folds import LAWS, clearly_best, draw_folds, sizes
+
+
+class Counting:
+    """A function that counts the rows that it is asked about."""
+
+    def __init__(self, function):
+        self.function, self.n_rows = function, 0
+
+    def __call__(self, X):
+        self.n_rows += len(X)
+        return self.function(X)
+
+
+@pytest.fixture(scope="module")
+def labels():
+    X, y = make_classification(400, 6, n_informative=4, flip_y=0.2, random_state=0)
+    return X, y, RandomForestClassifier(20, random_state=0).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def values():
+    X, y = make_friedman1(300, n_features=6, noise=1.0, random_state=0)
+    return X, y, RandomForestRegressor(10, random_state=0).fit(X, y)
+
+
+def representer(function, target="label", **options):
+    options = {"max_leaf_nodes": 16, "n_samples": 3000, "random_state": 0} | options
+    return RepresenterTree(function, target=target, **options)
+
+
+def same(a, b):
+    """Whether two scikit-learn trees are the same, to the last number."""
+    one, two = a.tree_.__getstate__(), b.tree_.__getstate__()
+    return one["nodes"].tobytes() == two["nodes"].tobytes() and np.array_equal(
+        one["values"], two["values"]
+    )
+
+
+def siblings(tree):
+    """Pairs of leaves below one split."""
+    left, right = tree.tree_.children_left, tree.tree_.children_right
+    return [
+        (a, b) for a, b in zip(left, right, strict=True) if a >= 0 and left[a] < 0 and left[b] < 0
+    ]
+
+
+# ---------------------------------------------------------------------- sizes
+
+
+@pytest.mark.parametrize("target", ["label", "proba", "value"])
+@pytest.mark.parametrize("sampling", ["one_shot", "per_node"])
+def test_another_size_asks_nothing(target, sampling, labels, values):
+    X, _, model = values if target == "value" else labels
+    function = Counting(model.predict_proba if target == "proba" else model.predict)
+    whole = representer(function, target, sampling=sampling).fit(X)
+    asked = function.n_rows
+    decisions = model.predict(X)
+    state = pickle.dumps(whole.decision_tree_)
+    for n in (2, 3, 7, 16):
+        smaller = whole.at(n)
+        assert isinstance(smaller, RepresenterTree)
+        assert smaller.get_n_leaves() == smaller.n_leaves_ == n or n > 7
+        assert smaller.n_leaves_ <= n
+        assert smaller.path_.n_leaves[0] == smaller.n_leaves_
+        assert smaller.max_leaf_nodes == n
+        # its figures are those of its own predictions
+        right = r2_score if target == "value" else accuracy_score
+        held_out = np.ones(len(X), dtype=bool)
+        held_out[np.isin(X[:, 0], whole._law_arguments["X"][:, 0])] = False
+        assert held_out.sum() == int(0.1 * len(X))
+        found = smaller.predict(X)
+        assert smaller.train_fidelity_ == pytest.approx(
+            right(decisions[~held_out], found[~held_out])
+        )
+        assert smaller.fidelity_ == pytest.approx(right(decisions[held_out], found[held_out]))
+        assert smaller.path_.fidelity[0] == pytest.approx(smaller.fidelity_)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(smaller)).predict(X), found)
+        assert same(smaller.at(2).decision_tree_, whole.at(2).decision_tree_)
+        clone(smaller)
+    assert function.n_rows == asked
+    assert pickle.dumps(whole.decision_tree_) == state
+    if sampling == "one_shot":
+        assert same(whole.at(16).decision_tree_, whole.decision_tree_)
+
+
+def test_sizes_that_cannot_be(labels):
+    X, _, forest = labels
+    tree = representer(forest.predict).fit(X)
+    for n in (1, 17, 2.5, "8"):
+        with pytest.raises(ValueError, match=rf"n_leaves={n!r}.*from 2 to 16.*max_leaf_nodes"):
+            tree.at(n)
+
+
+def test_counts_of_a_size_are_of_the_training_rows(labels):
+    X, _, forest = labels
+    tree = representer(forest.predict, validation_fraction=0).fit(X)
+    for n in (2, 5, 16):
+        made = tree.at(n).decision_tree_
+        np.testing.assert_array_equal(
+            np.bincount(made.apply(X.astype(np.float32)), minlength=made.tree_.node_count)[
+                made.tree_.children_left < 0
+            ],
+            made.tree_.n_node_samples[made.tree_.children_left < 0],
+        )
+
+
+def test_shares_are_said_to_be_of_the_rows_drawn(labels):
+    """They are not of the training rows that are counted beside them, unless these are all."""
+    X, _, forest = labels
+    tree = representer(forest.predict, max_leaf_nodes=3).fit(X)
+    made = tree.decision_tree_.tree_
+    leaf = np.flatnonzero(made.children_left < 0)[0]
+    share, n_rows = made.value[leaf].max(), made.n_node_samples[leaf]
+    words = f"({100 * share:.1f} % of drawn rows, {n_rows} training rows)"
+    assert words in tree.export_text()
+    assert words in export_tree(tree)
+    plt = pytest.importorskip("matplotlib.pyplot")
+    root = tree.plot(precision=2)[0].get_text()
+    assert f"share = [{made.value[0, 0, 0]:.2f}, {made.value[0, 0, 1]:.2f}]" in root
+    assert "value" not in root
+    plt.close("all")
+    alone = representer(forest.predict, max_leaf_nodes=3, keep_rows=1.0).fit(X)
+    assert "drawn" not in alone.export_text()
+    assert "value" in alone.plot()[0].get_text()
+    plt.close("all")
+    assert "drawn" not in representer(forest.predict_proba, "proba").fit(X).export_text()
+
+
+def test_no_leaf_is_wasted():
+    """A rare answer: all leaves asked for are there, and no split is between equal answers."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 5))
+
+    def rare(rows):
+        return (rows[:, 0] + 0.7 * np.sin(3 * rows[:, 1]) > 1.9).astype(int)
+
+    tree = RepresenterTree(rare, target="label", max_leaf_nodes=12, random_state=0).fit(X)
+    for n in (3, 6, 12):
+        smaller = tree.at(n)
+        made = smaller.decision_tree_
+        assert smaller.n_leaves_ == n
+        pairs = siblings(made)
+        assert pairs
+        answers = made.tree_.value[:, 0].argmax(axis=1)
+        assert all(answers[a] != answers[b] for a, b in pairs)
+
+
+def test_growing_goes_on_until_there_are_leaves_enough():
+    """Splits by impurity that change no answer come first here, more than are overgrown."""
+    rng = np.random.default_rng(0)
+    X = rng.random((4000, 2))
+
+    def function(rows):
+        """A share of class 1 that falls over 60 steps of x, and four corners of y that are 1."""
+        step = np.floor(rows[:, 0] * 60)
+        noise = np.modf(np.abs(np.sin(rows[:, 0] * 1e4 + rows[:, 1] * 1e5)))[0]
+        likely = 0.45 * (1 - step / 60)
+        corner = (rows[:, 1] > 0.99) & (np.modf(rows[:, 0] * 4)[0] < 0.5)
+        return (corner | (noise < likely)).astype(int)
+
+    options = {"target": "label", "keep_rows": 0.0, "sampler": "smear", "n_samples": 4000}
+    tree = RepresenterTree(function, max_leaf_nodes=6, random_state=1, **options).fit(X)
+    assert tree.n_leaves_ == 6  # in 18 leaves there are five that differ
+    answers = tree.decision_tree_.tree_.value[:, 0].argmax(axis=1)
+    assert all(answers[a] != answers[b] for a, b in siblings(tree.decision_tree_))
+
+
+# ---------------------------------------------------------------------- folds
+
+
+@pytest.mark.parametrize("kind", ["labels", "rare", "values"])
+def test_answers_of_a_fold_do_not_depend_on_its_own(kind, labels, values):
+    """Other answers to its rows, other answers of the other folds' trees alone."""
+    X, _, model = values if kind == "values" else labels
+    target = "value" if kind == "values" else "label"
+    rng = np.random.default_rng(0)
+    fold_of = rng.integers(-1, 3, len(X))
+    weight = rng.integers(1, 3, len(X)).astype(float)
+    answers = model.predict(X)
+    if kind == "rare":
+        answers = (X[:, 0] > np.quantile(X[:, 0], 0.95)).astype(int)
+    tree = representer(model.predict, target, validation_fraction=0)
+    first = tree.fit(X, sample_weight=weight, fold_of=fold_of, answers=answers).folds_
+    changed = answers.copy()
+    changed[fold_of == 1] = 1 - changed[fold_of == 1] if target == "label" else -9.0
+    second = tree.fit(X, sample_weight=weight, fold_of=fold_of, answers=changed).folds_
+    np.testing.assert_array_equal(first.answers[:, fold_of == 1], second.answers[:, fold_of == 1])
+    assert (first.answers[:, fold_of == 0] != second.answers[:, fold_of == 0]).any()
+    assert (first.answers[:, fold_of == 2] != second.answers[:, fold_of == 2]).any()
+
+
+def test_rows_of_a_fold_are_not_learned():
+    """Answers at random are learned where rows are seen, and not where they are left out."""
+    rng = np.random.default_rng(0)
+    X, answers = rng.random((300, 4)), rng.integers(0, 2, 300)
+
+    def function(rows):  # knows each row's answer by heart
+        return answers[np.argmin(((rows[:, None] - X) ** 2).sum(axis=2), axis=1)]
+
+    tree = representer(
+        function, max_leaf_nodes=64, n_folds=5, smearing=0.02, validation_fraction=0
+    ).fit(X)
+    assert tree.train_fidelity_ > 0.75
+    assert tree.folds_.agreement[-1] < 0.6
+
+
+@pytest.mark.parametrize("target", ["label", "proba", "value"])
+def test_what_folds_tell(target, labels, values):
+    X, _, model = values if target == "value" else labels
+    function = Counting(model.predict_proba if target == "proba" else model.predict)
+    fold_of = np.random.default_rng(0).integers(-3, 2, len(X))
+    tree = representer(function, target, max_leaf_nodes=12, validation_fraction=0.2)
+    n_before = tree.fit(X).n_queries_
+    assert tree.folds_ is None
+    path = tree.path_
+    tree.fit(X, fold_of=fold_of)
+    assert tree.n_queries_ == n_before
+    np.testing.assert_array_equal(tree.path_.n_leaves[0], path.n_leaves[0])
+    folds = tree.folds_
+    assert folds.n_leaves.tolist() == [4, 8, 12]
+    assert folds.answers.shape == (3, len(X))
+    assert (folds.law, folds.laws) == ("copula", None) == (tree.sampler_, None)
+    np.testing.assert_array_equal(folds.fold_of, np.maximum(fold_of, -1))
+    outside = fold_of < 0
+    for n, answers in zip(folds.n_leaves, folds.answers, strict=True):
+        np.testing.assert_array_equal(answers[outside], tree.at(n).predict(X[outside]))
+    seen = np.isin(X[:, 0], tree._law_arguments["X"][:, 0]) & ~outside
+    right = r2_score if target == "value" else accuracy_score
+    truth = model.predict(X[seen])
+    for answers, agreement in zip(folds.answers, folds.agreement, strict=True):
+        assert agreement == pytest.approx(right(truth, answers[seen]))
+    # random folds: each row that is not set aside is in one
+    tree.set_params(n_folds=4).fit(X)
+    n_rows = len(X) - int(0.2 * len(X))
+    counts = np.bincount(tree.folds_.fold_of + 1)
+    assert counts[0] == len(X) - n_rows
+    assert counts[1:].tolist() == [n_rows // 4] * 4
+
+
+def test_folds_are_alike_in_answers():
+    answers = np.eye(3)[np.repeat([0, 1, 2], [10, 90, 23])]
+    fold_of = draw_folds(answers, 5, np.random.default_rng(0))
+    for c, n in enumerate((10, 90, 23)):
+        counts = np.bincount(fold_of[answers[:, c] == 1], minlength=5)
+        assert counts.sum() == n
+        assert counts.max() - counts.min() <= 2
+    values = np.arange(40.0)[:, None]
+    fold_of = draw_folds(values, 4, np.random.default_rng(0))
+    for k in range(4):
+        assert (np.diff(np.flatnonzero(fold_of == k)) < 8).all()
+
+
+def test_no_size_below_the_number_of_classes():
+    assert sizes(32, 2).tolist() == [4, 8, 16, 32]
+    assert sizes(30, 9).tolist() == [16, 30]
+    assert sizes(6, 9).tolist() == [6]
+    assert sizes(4, 0).tolist() == [4]
+
+
+def test_batches_and_threads_do_not_change_folds(labels):
+    X, _, forest = labels
+    options = {"n_folds": 3, "sampler": "auto"}
+    whole = representer(forest.predict, **options).fit(X)
+    for other in ({"batch_size": 37}, {"n_jobs": 2}):
+        again = representer(forest.predict, **options, **other).fit(X)
+        np.testing.assert_array_equal(whole.folds_.answers, again.folds_.answers)
+        assert whole.folds_.law == again.folds_.law
+        assert same(whole.decision_tree_, again.decision_tree_)
+
+
+def test_folds_that_cannot_be(labels):
+    X, _, forest = labels
+
+    def fails(match, error=ValueError, **options):
+        given = {name: options.pop(name) for name in ("fold_of", "answers") if name in options}
+        estimator = options.pop("estimator", forest.predict)
+        with pytest.raises(error, match=match):
+            representer(estimator, **options).fit(X, **given)
+
+    fails("n_folds=5 needs one sample.*sampling='one_shot'", n_folds=5, sampling="per_node")
+    fails("sampler='auto' needs one sample", sampler="auto", max_leaf_nodes=65)
+    fails("fold_of needs one sample", fold_of=np.zeros(400, int), reuse=True)
+    fails("n_folds=5 needs a largest size.*max_leaf_nodes", n_folds=5, max_leaf_nodes=None,
+          max_depth=3)  # fmt: skip
+    fails("n_folds=1 leaves no rows", n_folds=1)
+    fails("n_folds=500, but there are 360 rows", n_folds=500)
+    fails("fold_of puts all rows into one fold", fold_of=np.zeros(400, int))
+    fails(r"fold_of has shape \(3,\).*400 rows", fold_of=[0, 1, 2])
+    fails("fold_of has shape.*float64", fold_of=np.zeros(400))
+    fails(r"answers has shape \(3,\).*400 rows", answers=[0, 1, 0])
+    fails("answers= holds the label 7, which is none of the classes", answers=np.full(400, 7),
+          estimator=FrozenEstimator(forest), target="auto")  # fmt: skip
+    fails(r"answers= holds.*shape \(360, 2\)", answers=np.zeros((400, 2)))
+    fails("smearing=0.5 has no meaning with sampler='auto'", sampler="auto", smearing=0.5)
+
+
+# ---------------------------------------------------------------------- answers given
+
+
+def test_answers_that_are_given_are_learned(labels):
+    X, _, forest = labels
+    given = np.where(X[:, 0] > 0, "up", "down")
+    forest = RandomForestClassifier(5, random_state=0).fit(X, given)
+    function = Counting(forest.predict)
+    other = np.where(X[:, 1] > 0, "up", "down")
+    tree = representer(function, keep_rows=1.0, validation_fraction=0, max_leaf_nodes=2)
+    tree.fit(X, answers=other)
+    assert tree.train_fidelity_ == np.mean(tree.predict(X) == other) > 0.95
+    assert function.n_rows == tree.n_queries_ == 1000  # those of `smeared_fidelity_`
+    # rows that are set aside are answered by the predictor
+    tree.set_params(validation_fraction=0.5).fit(X, answers=other)
+    assert tree.fidelity_ < 0.8 < tree.train_fidelity_
+
+
+def test_values_and_probabilities_that_are_given(labels, values):
+    X, _, model = values
+    tree = representer(model.predict, "value", keep_rows=1.0, validation_fraction=0)
+    tree.fit(X, answers=X[:, [0]] * 10)
+    assert tree.train_fidelity_ == pytest.approx(r2_score(X[:, 0] * 10, tree.predict(X)))
+    assert tree.train_fidelity_ > 0.95
+    X, _, model = labels
+    proba = np.column_stack([X[:, 0] > 0, X[:, 0] <= 0]) * 0.8 + 0.1
+    tree = representer(model.predict_proba, "proba", keep_rows=1.0, validation_fraction=0)
+    tree.fit(X, answers=proba)
+    np.testing.assert_allclose(tree.predict_proba(X), proba, atol=0.15)
+    assert tree.train_fidelity_ > 0.99
+
+
+# ---------------------------------------------------------------------- laws
+
+
+def test_the_law_is_chosen_by_rows_left_out(labels):
+    """Its figures are those of trees of which each row was left out."""
+    X, _, forest = labels
+    tree = representer(forest.predict, sampler="auto", validation_fraction=0).fit(X)
+    assert tree.folds_.law == tree.sampler_ in LAWS
+    assert list(tree.folds_.laws) == list(LAWS)
+    assert all(agreement.shape == (3,) for agreement in tree.folds_.laws.values())
+    law = LAWS[tree.sampler_]
+    assert {name: tree._law_arguments[name] for name in law} == law
+    assert np.bincount(tree.folds_.fold_of).tolist() == [80] * 5
+    # the same law alone, on the same folds
+    alone = representer(forest.predict, validation_fraction=0, **law)
+    alone.fit(X, fold_of=tree.folds_.fold_of)
+    np.testing.assert_array_equal(alone.folds_.answers, tree.folds_.answers)
+    assert same(alone.decision_tree_, tree.decision_tree_)
+
+
+def test_another_law_must_be_clearly_better():
+    """By half a standard error of the difference, over rows by their weights."""
+    n = 400
+    default = np.zeros(n)
+    better = np.zeros(n)
+    better[:30], better[30 : 20 + 30] = 1.0, -1.0  # a lead of .025, a standard error of .0176
+    little = np.zeros(n)
+    little[:30], little[30 : 28 + 30] = 1.0, -1.0  # a lead of .005, a standard error of .019
+    equal = np.ones(n)
+    assert clearly_best({"a": default, "b": better}, equal) == "b"
+    assert clearly_best({"a": default, "b": little}, equal) == "a"
+    assert clearly_best({"a": default, "b": default.copy()}, equal) == "a"
+    assert clearly_best({"a": default, "b": better, "c": better + 0.1}, equal) == "c"
+    assert clearly_best({"a": default, "b": better + 0.1, "c": better}, equal) == "b"
+    assert clearly_best({"a": default, "b": -better}, equal) == "a"
+    weight = np.where(better < 0, 3.0, 1.0)
+    assert clearly_best({"a": default, "b": better}, weight) == "a"
