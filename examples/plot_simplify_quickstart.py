@@ -106,5 +106,5 @@ print(outcome.at(4).differences(X_new, random_state=0))
 
 # %%
 # ``outcome.report("report.html")`` writes one page with the tree drawn,
-# ``outcome.save("tree.json")`` keeps the tree, and ``python -m ensemble_simplify report model.joblib
-# data.csv --target disease`` does the same for files.
+# ``outcome.save("tree.json")`` keeps the tree. For files, ``python -m ensemble_simplify report
+# model.joblib data.csv --target disease`` does the same.
