@@ -30,3 +30,14 @@ def test_results_and_levels_are_inside(outcome):
     assert low < outcome.table[0].accuracy < high
     names = [text for text in display.axes_[1].texts if text.get_text() == "the model"]
     assert [text.get_position()[1] for text in names] == [outcome.table[0].accuracy]
+
+
+def test_level_beyond_the_results_is_inside(outcome):
+    display = outcome.plot()
+    display.accuracy = np.linspace(0.7, 0.74, len(display.titles))
+    display.curve = display.curve.copy()
+    display.curve[:, 2] = 0.72
+    for level in (0.76, 0.685):
+        display.model_accuracy = level
+        low, high = display.plot().axes_[1].get_ylim()
+        assert low < level < high
