@@ -22,13 +22,14 @@ import sqlite3
 from pathlib import Path
 
 import pandas as pd
+from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from ensemble_simplify import simplify
+from ensemble_simplify import differences, simplify
 
 FILE = "heart_cleveland.csv"
 here = Path(globals().get("__file__", "page")).resolve().parent
@@ -98,11 +99,18 @@ display = outcome.plot()
 # Where does the tree leave the model?
 # ------------------------------------
 #
-# ``differences`` looks for short rules that hold many of the rows on which the two differ; where
-# there are none, it says so. Here is where the tree of four leaves is too coarse. (It has learned
-# from these rows by now. On others, it leaves the model more often.)
+# ``differences`` looks for short rules that hold many of the rows on which two models differ; where
+# there are none, it says so. (The tree has learned from these rows by now. On others, it leaves the
+# model more often.)
 
-print(outcome.at(4).differences(X_new, random_state=0))
+print(outcome.differences(X_new, random_state=0))
+
+# %%
+# Any two models can be compared. This one has learned nothing of patients who feel no pain:
+
+with_pain = X["chest_pain"] != "asymptomatic"
+other = clone(model).fit(X[with_pain], y[with_pain])
+print(differences(model, other, X_new, random_state=0))
 
 # %%
 # ``outcome.report("report.html")`` writes one page with the tree drawn,
