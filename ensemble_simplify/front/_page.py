@@ -187,9 +187,11 @@ def _tree(named_tree, title):
         picture, kind = "", "no-picture"
     said = "In a leaf: its answer, and the training rows that come there."
     if named_tree.classes is not None:
+        among = f"the {named_tree.shares_of} drawn" if named_tree.shares_of else "the rows that come"
+        counted = "the rows learned from that come there" if named_tree.shares_of else "their number"
         said = (
-            "In a leaf: its answer, the shares of the model's answers among the rows that come "
-            "there, and how many these are."
+            f"In a leaf: its answer, the shares of the model's answers among {among} there, and "
+            f"{counted}."
         )
     if not is_whole:
         said += " The lower parts are not shown."
