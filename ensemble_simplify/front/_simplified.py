@@ -410,7 +410,8 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: a new figure in which the tree can be read.
+            None: the current one, or where no figure is open, a new one that is as large as the
+            tree needs.
         {names}
         **kwargs
             Other parameters of `sklearn.tree.plot_tree`.

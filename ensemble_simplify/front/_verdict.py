@@ -306,10 +306,13 @@ def _rare_classes(judged, best):
     if best.is_proven or not judged.is_classifier or not rare:
         return []
     if len(rare) == 1:
-        which = f"{_quoted(rare[0][0])} to {rare[0][1]:,} of the held-out rows only"
-    else:
-        which = f"each of {len(rare)} labels to fewer than {FEW} of the held-out rows"
-    return [f"The model gives {which}, so little is known about the agreement there."]
+        label, n = rare[0]
+        have = f"Only {n:,} of the held-out rows {'has' if n == 1 else 'have'}"
+        return [f"{have} the model's answer {_quoted(label)}: little is known of the tree there."]
+    return [
+        f"{len(rare)} of the model's answers have fewer than {FEW} of the held-out rows each: "
+        "little is known of the tree there."
+    ]
 
 
 def _smaller_tree(candidates, judged, best):

@@ -236,7 +236,7 @@ def differences(
     What is told is true of the rows `X`, which both models are asked about; it is no statement
     about other rows. :func:`verify` finds a difference anywhere, or proves that there is none.
 
-    Read more in the :ref:`User Guide <verify>`.
+    Read more in the :ref:`User Guide <simplify_differences>`.
 
     Parameters
     ----------

@@ -303,7 +303,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         gives); ``answers`` of shape (n_sizes, n_rows), the answer to each row of the tree of that
         size that was grown without the row's fold and without the synthetic rows made from it, or
         of the tree itself for a row of no fold; ``agreement`` of shape (n_sizes,), of these answers
-        with the predictor, as `fidelity_` is measured; ``law``, which is `sampler_`; and
+        with the predictor's, or with those given as `answers`, on the training rows in folds, as
+        `fidelity_` is measured; ``law``, which is `sampler_`; and
         ``laws``, for ``sampler="auto"`` the agreement of smaller trials of each law, by name, else
         None.
     n_queries_ : int
@@ -543,11 +544,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         fold_of : array-like of shape (n_rows,) of int, or None, default=None
             The fold of each row, in place of `n_folds` random ones; negative: in no fold. Rows of
             no fold are grown on in every fold.
-        answers : array-like of shape (n_rows,), or (n_rows, n_classes) for ``target="proba"``, \
-                or None, default=None
-            Answers to the training rows, in place of the predictor's own: for a forest that was
-            fitted on these rows, its out-of-bag answers. Synthetic and held-out rows are answered
-            by the predictor.
+        answers : array-like of shape (n_rows,), or None, default=None
+            Labels or values by which trees are judged on folds, in place of the predictor's own:
+            for a forest that was fitted on these rows, its out-of-bag answers, since it knows these
+            rows by heart. Trees are grown on the predictor's own answers all the same.
 
         {fitted}
         """
@@ -568,7 +568,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         law_seed = int(np.random.SeedSequence(seeds).generate_state(1)[0])
         held_out = self._set_aside(y, weight, target, random)
         kept = ~held_out & (weight > 0)
-        given_answers = None if answers is None else _of_rows("answers", answers, X)[kept]
+        told = None if answers is None else _of_rows("answers", answers, X)[kept]
 
         rows = X if is_table else named_rows(given, X)
         self.estimator_ = self._fit_estimator(
@@ -577,7 +577,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         deadline = deadline_after(self.time_limit)
         X = self._read_rows(given, X, is_table)
         self._predictor = predictor = self._make_predictor(target)
-        answers = predictor.first_answers(X[kept], y, given_answers)
+        answers = predictor.first_answers(X[kept], y)
         X = self._order_levels(X, kept, answers, weight)
         self._may_miss = self._columns_to_lack(X[kept])
         self._takes_missing = self._may_miss is not None
@@ -586,8 +586,11 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if predictor.classes is not None:
             self.classes_ = predictor.classes
 
-        fold_of = self._resolve_folds(fold_of, kept, answers, law_seed)
-        training = Bunch(X=X[kept], weight=weight[kept], answers=answers, fold=fold_of[kept])
+        told = answers if told is None else predictor.told(told)
+        fold_of = self._resolve_folds(fold_of, kept, told, law_seed)
+        training = Bunch(
+            X=X[kept], weight=weight[kept], answers=answers, told=told, fold=fold_of[kept]
+        )
         self.sampler_, laws = self._choose_law(training, columns, gaps, law_seed, deadline)
         law, base = self._make_law(self.sampler_, training, columns, gaps, law_seed, deadline)
         begin, n_before = time.monotonic(), predictor.n_queries
@@ -620,7 +623,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             figures=values,
             most=most,
         )
-        self._known = self._gather(law, training, aside, seeds[2], given_answers is not None)
+        self._known = self._gather(law, training, aside, seeds[2])
         on_rows = self._set_size(is_split)
         if target != "value":
             warn_of_lost_classes(self._known["training"].decisions, on_rows, self.classes_)
@@ -906,6 +909,11 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                     "fold_of puts all rows into one fold, which leaves none to grow a tree on. "
                     "Use at least two folds, or -1 for rows to grow on only."
                 )
+            if self.sampler == "auto" and (of_kept < 0).all():
+                raise ValueError(
+                    "fold_of puts no row into a fold, but sampler='auto' chooses by rows of folds. "
+                    "Leave fold_of out, or set sampler='copula'."
+                )
             return fold_of
         fold_of = np.full(kept.size, -1)
         n_folds = self.n_folds or (N_FOLDS if self.sampler == "auto" else 0)
@@ -930,7 +938,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             {name: base for name, (_, base) in laws.items()},
             self._predictor,
             self._fold_sizes(training),
-            seeds=(seed, seed),
+            seed=seed,
+            deadline=deadline,
             max_depth=self.max_depth,
         )
 
@@ -1053,13 +1062,13 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         # the predictor may give a class to new rows only
         return np.where(present, 1.0 / np.where(present, share, 1.0), 1.0 / share[present].max())
 
-    def _gather(self, law, training, aside, seed, is_answered):
+    def _gather(self, law, training, aside, seed):
         """What is known of rows that the tree, of whatever size, is measured on."""
         predictor, tree = self._predictor, self._grown.tree
         n_new = self._most_new(min(max(len(training.X), 1000), _MOST_MEASURED))
         smeared = law.with_gaps(law.manufacture(law.everywhere(), n_new, seed))
         decisions = predictor.decode(training.answers)
-        if predictor.target == "proba" and not is_answered:
+        if predictor.target == "proba":
             decisions = predictor.decisions(training.X)
         return {
             "training": Bunch(

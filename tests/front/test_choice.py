@@ -156,7 +156,7 @@ def test_the_knee_is_where_more_leaves_bring_little(n_wrong, knee):
 def test_corrected_agreement_has_no_part_of_the_luck_of_the_best():
     rng = np.random.default_rng(0)
     plain, corrected = [], []
-    for _ in range(150):
+    for _ in range(60):
         answers = rng.integers(2, size=80)
         judged = Judged(answers)
         trees = [tree(name, answers, rng.random(80) > 0.85) for name in ["representer", *"abcdefg"]]
@@ -166,6 +166,15 @@ def test_corrected_agreement_has_no_part_of_the_luck_of_the_best():
     error = np.std(corrected) / np.sqrt(len(corrected))
     assert np.mean(plain) > 0.85 + 4 * error
     assert abs(np.mean(corrected) - 0.85) < 3 * error
+
+
+def test_corrected_agreement_is_never_above_the_measured_one():
+    answers = np.arange(60) % 2
+    # what is drawn often wants the larger tree, which is no luck of the smaller one
+    trees = curve(answers, {4: 4, 8: 3, 16: 2})
+    chosen = choose_size(trees, Judged(answers))
+    corrected = corrected_agreement([chosen], Judged(answers), trees, random_state=0)
+    assert corrected <= agreement_of(chosen, Judged(answers))
 
 
 def test_corrected_agreement_of_the_only_candidate_is_its_agreement(even):

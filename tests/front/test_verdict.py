@@ -101,7 +101,7 @@ def test_at_most_two_notes():
     assert len(found) == 2
     assert "fitted on these rows" in found[0]
     assert "genesim" in found[1]
-    assert "little is known" in notes(every, Judged(answers), best)[1]
+    assert "little is known of the tree" in notes(every, Judged(answers), best)[1]
     frequent = np.repeat([0, 1], 500)
     best = Candidate("representer", 8, np.where(rng.random(1000) < 0.9, frequent, 0))
     assert (

@@ -182,6 +182,17 @@ def test_growing_goes_on_until_there_are_leaves_enough():
 # ---------------------------------------------------------------------- folds
 
 
+def by_heart(function, X, answers):
+    """A function with answers of its own to some rows."""
+    known = {row.tobytes(): answer for row, answer in zip(X, answers, strict=True)}
+
+    def knows(rows):
+        pairs = zip(rows, function(rows), strict=True)
+        return np.array([known.get(row.tobytes(), answer) for row, answer in pairs])
+
+    return knows
+
+
 @pytest.mark.parametrize("kind", ["labels", "rare", "values"])
 def test_answers_of_a_fold_do_not_depend_on_its_own(kind, labels, values):
     """Other answers to its rows, other answers of the other folds' trees alone."""
@@ -190,17 +201,19 @@ def test_answers_of_a_fold_do_not_depend_on_its_own(kind, labels, values):
     rng = np.random.default_rng(0)
     fold_of = rng.integers(-1, 3, len(X))
     weight = rng.integers(1, 3, len(X)).astype(float)
-    answers = model.predict(X)
-    if kind == "rare":
-        answers = (X[:, 0] > np.quantile(X[:, 0], 0.95)).astype(int)
-    tree = representer(model.predict, target, validation_fraction=0)
-    first = tree.fit(X, sample_weight=weight, fold_of=fold_of, answers=answers).folds_
-    changed = answers.copy()
+    often = np.quantile(X[:, 0], 0.95)
+    function = (lambda rows: (rows[:, 0] > often).astype(int)) if kind == "rare" else model.predict
+    changed = function(X)
     changed[fold_of == 1] = 1 - changed[fold_of == 1] if target == "label" else -9.0
-    second = tree.fit(X, sample_weight=weight, fold_of=fold_of, answers=changed).folds_
-    np.testing.assert_array_equal(first.answers[:, fold_of == 1], second.answers[:, fold_of == 1])
-    assert (first.answers[:, fold_of == 0] != second.answers[:, fold_of == 0]).any()
-    assert (first.answers[:, fold_of == 2] != second.answers[:, fold_of == 2]).any()
+
+    def answers(function):
+        tree = representer(function, target, validation_fraction=0)
+        return tree.fit(X, sample_weight=weight, fold_of=fold_of).folds_.answers
+
+    first, second = answers(function), answers(by_heart(function, X, changed))
+    np.testing.assert_array_equal(first[:, fold_of == 1], second[:, fold_of == 1])
+    assert (first[:, fold_of == 0] != second[:, fold_of == 0]).any()
+    assert (first[:, fold_of == 2] != second[:, fold_of == 2]).any()
 
 
 def test_rows_of_a_fold_are_not_learned():
@@ -298,6 +311,7 @@ def test_folds_that_cannot_be(labels):
           max_depth=3)  # fmt: skip
     fails("n_folds=1 leaves no rows", n_folds=1)
     fails("n_folds=500, but there are 360 rows", n_folds=500)
+    fails("fold_of puts no row into a fold", fold_of=np.full(400, -1), sampler="auto")
     fails("fold_of puts all rows into one fold", fold_of=np.zeros(400, int))
     fails(r"fold_of has shape \(3,\).*400 rows", fold_of=[0, 1, 2])
     fails("fold_of has shape.*float64", fold_of=np.zeros(400))
@@ -311,33 +325,29 @@ def test_folds_that_cannot_be(labels):
 # ---------------------------------------------------------------------- answers given
 
 
-def test_answers_that_are_given_are_learned(labels):
-    X, _, forest = labels
-    given = np.where(X[:, 0] > 0, "up", "down")
-    forest = RandomForestClassifier(5, random_state=0).fit(X, given)
-    function = Counting(forest.predict)
-    other = np.where(X[:, 1] > 0, "up", "down")
-    tree = representer(function, keep_rows=1.0, validation_fraction=0, max_leaf_nodes=2)
-    tree.fit(X, answers=other)
-    assert tree.train_fidelity_ == np.mean(tree.predict(X) == other) > 0.95
-    assert function.n_rows == tree.n_queries_ == 1000  # those of `smeared_fidelity_`
-    # rows that are set aside are answered by the predictor
-    tree.set_params(validation_fraction=0.5).fit(X, answers=other)
-    assert tree.fidelity_ < 0.8 < tree.train_fidelity_
-
-
-def test_values_and_probabilities_that_are_given(labels, values):
-    X, _, model = values
-    tree = representer(model.predict, "value", keep_rows=1.0, validation_fraction=0)
-    tree.fit(X, answers=X[:, [0]] * 10)
-    assert tree.train_fidelity_ == pytest.approx(r2_score(X[:, 0] * 10, tree.predict(X)))
-    assert tree.train_fidelity_ > 0.95
-    X, _, model = labels
-    proba = np.column_stack([X[:, 0] > 0, X[:, 0] <= 0]) * 0.8 + 0.1
-    tree = representer(model.predict_proba, "proba", keep_rows=1.0, validation_fraction=0)
-    tree.fit(X, answers=proba)
-    np.testing.assert_allclose(tree.predict_proba(X), proba, atol=0.15)
-    assert tree.train_fidelity_ > 0.99
+@pytest.mark.parametrize("target", ["label", "proba", "value"])
+def test_answers_that_are_given_judge(target, labels, values):
+    """Folds are compared with them; the tree is what it is without."""
+    X, y, model = values if target == "value" else labels
+    if target != "value":
+        y = np.where(y == 1, "up", "down")
+        model = RandomForestClassifier(20, random_state=0).fit(X, y)
+    frozen = FrozenEstimator(model)
+    fold_of = np.arange(len(X)) % 3 - 1
+    tree = representer(frozen, target, validation_fraction=0)
+    usual = clone(tree).fit(X, y, fold_of=fold_of)
+    tree.fit(X, y, fold_of=fold_of, answers=y)
+    assert same(tree.decision_tree_, usual.decision_tree_)
+    np.testing.assert_array_equal(tree.folds_.answers, usual.folds_.answers)
+    judged = fold_of >= 0
+    right = r2_score if target == "value" else accuracy_score
+    for answers, agreement, other in zip(
+        tree.folds_.answers, tree.folds_.agreement, usual.folds_.agreement, strict=True
+    ):
+        assert agreement == pytest.approx(right(y[judged], answers[judged]))
+        assert other == pytest.approx(right(model.predict(X[judged]), answers[judged]))
+    assert (tree.folds_.agreement < usual.folds_.agreement).any()
+    assert tree.train_fidelity_ == usual.train_fidelity_
 
 
 # ---------------------------------------------------------------------- laws
