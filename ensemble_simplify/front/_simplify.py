@@ -108,7 +108,7 @@ def simplify(
     scoring : str, callable or None, default=None
         What decides in place of the agreement, as for those who care about a rare class: the name
         of a metric such as "balanced_accuracy", "recall" or "f1", or a function of the model's
-        answers and the tree's. See :ref:`scoring`.
+        answers and the tree's.
     class_weight : dict, "balanced" or None, default=None
         What a row of each of the model's classes counts in the agreement that decides; "balanced":
         all classes together count alike.
