@@ -448,7 +448,7 @@ def _reason(best, better, first, judged, size):
     rows, where = best.rows, ""
     if judged.score is not None:
         score = judged.score(judged.answers[rows], best.predicted[rows])
-        says = f"its {judged.score_name} against the model's answers is {score:.2f}"
+        says = f"its {judged.score_name} against the model's answers is {score:.3g}"
     elif judged.is_classifier:
         which = "weighted held-out rows" if judged.class_weight is not None else "held-out rows"
         share = said(agreement_of(best, judged), rows.sum())

@@ -28,6 +28,9 @@ from ensemble_simplify.writing import percent
 
 # Leaves beyond which a tree is no longer something to read.
 READABLE = 100
+# Leaves of all trees, and cells of their thresholds, beyond which a born-again tree that can be
+# read is not to be expected, and its forecast not worth the time.
+MANY_LEAVES, MANY_CELLS = 1_000, 1e8
 # Seconds of the forecast of a born-again tree, at most.
 FORECAST_SECONDS = 1.0
 # Without a time limit, exact searches that are forecast to take longer are not begun.
@@ -138,6 +141,19 @@ class Task:
         return Domain(missing=np.flatnonzero(missing).tolist()) if missing.any() else None
 
     @property
+    def may_be_small(self):
+        """Whether a tree with all of the model's answers may be small enough to read.
+
+        Its trees have few leaves, or the cells that their thresholds make are few.
+        """
+        forest, inner = self.forest, self.forest.left >= 0
+        if np.count_nonzero(~inner) <= MANY_LEAVES:
+            return True
+        cuts = np.unique(np.column_stack([forest.feature[inner], forest.threshold[inner]]), axis=0)
+        _, n_cuts = np.unique(cuts[:, 0], return_counts=True)
+        return bool(np.log(n_cuts + 1.0).sum() <= np.log(MANY_CELLS))
+
+    @property
     def is_of_stumps(self):
         """Whether the model is a sum of functions of one feature each: proofs are fast then."""
         return self.forest.n_nodes <= 3 * self.forest.n_trees
@@ -196,6 +212,10 @@ NEEDS = {
     "complete": (
         "for complete rows only, and X lacks some values",
         lambda task: not task.has_missing,
+    ),
+    "small": (
+        "the model's trees are too many and too large for a tree with all of their answers",
+        lambda task: task.may_be_small,
     ),
     "stumps": ("tried only if it is asked for", lambda task: task.is_of_stumps),
     "all": ("tried only if it is asked for", lambda task: False),
@@ -397,7 +417,7 @@ METHODS = {
     "plain_tree_on_y": Method(0.0, plain_tree_on_y, "y"),
     "representer": Method(3.0, representer),
     "cultivated": Method(1.0, cultivated, "classes answers"),
-    "born_again": Method(4.0, born_again, "classes trees", judged="never"),
+    "born_again": Method(4.0, born_again, "classes trees", judged="never", by_default="small"),
     "faithful": Method(4.0, faithful, "classes trees many", judged="once", by_default="stumps"),
     "feature_budget": Method(3.0, feature_budget, "costs trees numbers complete", judged="once"),
     "genesim": Method(

@@ -112,7 +112,7 @@ def judge(best, judged, agreement=None, max_leaves=None):
         text.append(_accuracies(model_accuracy, tree_accuracy, judged, int(rows.sum())))
     if judged.score is not None:
         score = judged.score(judged.answers[rows], best.predicted[rows])
-        text.append(f"Its {judged.score_name} against the model's answers is {score:.2f}.")
+        text.append(f"Its {judged.score_name} against the model's answers is {score:.3g}.")
     text += _lost_classes(best, judged)
     return Verdict(
         level=level,
@@ -148,19 +148,20 @@ def notes(candidates, judged, best, in_sample=False):
     list of str
         None, one or two.
     """
-    found = []
+    if best is None:
+        return []
+    found = [
+        *_closer_result(candidates, judged, best),
+        *_rare_classes(judged, best),
+        *_smaller_tree(candidates, judged, best),
+    ]
     if in_sample:
-        found.append(
+        found.insert(
+            0,
             "The model was probably fitted on these rows. It knows their labels by heart, which no "
             "small tree can learn: on new rows the agreement is higher than stated here as a rule, "
-            "and accuracies are lower. Give rows that the model has not seen."
+            "and accuracies are lower. Give rows that the model has not seen.",
         )
-    if best is not None:
-        found += [
-            *_closer_result(candidates, judged, best),
-            *_rare_classes(judged, best),
-            *_smaller_tree(candidates, judged, best),
-        ]
     return found[:2]
 
 
@@ -198,6 +199,11 @@ def _judgement(best, judged, level, agreement, label, majority, max_leaves):
     if best.is_proven:
         return f"The {tree} gives the model's answer to every input; this is proven."
     n_rows = int(best.rows.sum())
+    if judged.is_classifier and majority == agreement == 1.0:
+        return (
+            f"The model answers {_quoted(label)} to every held-out row, and so does the {tree}: "
+            "these rows cannot tell more."
+        )
     if judged.is_classifier:
         share = said(agreement, n_rows)
         other = said(majority, n_rows)

@@ -185,7 +185,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         below one split never answer alike there: a leaf is spent where it changes answers, and the
         tree is grown on if too few such leaves are found. "per_node" draws fresh rows in every
         node. "auto" takes one sample for trees of at most 64 leaves (by `max_leaf_nodes` or
-        `max_depth`), and "per_node" for larger ones. It also takes "per_node" if `reuse`,
+        `max_depth`) or with folds, and "per_node" for others. It also takes "per_node" if `reuse`,
         `min_train_samples`, `forbidden_splits`, `split_confidence`, `min_cost` or
         `categorical_features` is given. These work with "per_node" only, and are an error with
         "one_shot".
@@ -322,6 +322,13 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     forbidden_splits="stop", min_cost=0, select="train"``, with ``n_samples=len(X)`` for more than
     2000 rows.
 
+    Tables of text, categories, booleans and missing values are taken if the predictor takes them.
+    Levels become codes in the order of the predictor's mean answers to the training rows; numbers
+    and ordered categories keep their own order. Splits of one sample learn whether missing values
+    go left or right; with rows drawn per node they go with the lowest values. Where a column
+    lacked nothing in `fit`, missing values go to the side of more training rows. Levels that `fit`
+    did not see are treated as missing.
+
     A warning is given if the tree never predicts a class that the predictor gives to training rows.
     With one sample, more rows are drawn from training rows with rare answers, and they weigh
     less.
@@ -349,6 +356,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     4
     >>> representer.train_fidelity_ > 0.95
     True
+    >>> representer.at(3).n_leaves_
+    3
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -546,7 +555,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         """
         target = self._resolve_target()
         self._refuse_meaningless_options()
-        self.sampling_ = self._resolve_sampling()
+        self.sampling_ = self._resolve_sampling(fold_of)
         self._refuse_folds(fold_of)
         given = X
         X, y, is_table = self._check_rows(X, y, target)
@@ -653,13 +662,15 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 "training rows only, or sampler='smear'."
             )
 
-    def _resolve_sampling(self):
-        """How rows are drawn, where that is not said: in one sample for a small tree."""
+    def _resolve_sampling(self, fold_of):
+        """How rows are drawn, where that is not said: in one sample for small trees or folds."""
         if self.sampling != "auto":
             return self.sampling
         small = (self.max_leaf_nodes is not None and self.max_leaf_nodes <= _SMALL) or (
             self.max_depth is not None and self.max_depth <= np.log2(_SMALL)
         )
+        if self.max_leaf_nodes is not None:
+            small |= bool(self.n_folds) or fold_of is not None or self.sampler == "auto"
         return "per_node" if not small or any(self._is_set(*_PER_NODE_ONLY)) else "one_shot"
 
     def _is_set(self, *names):
@@ -909,7 +920,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 )
             return fold_of
         fold_of = np.full(kept.size, -1)
-        n_folds = self.n_folds or (N_FOLDS if self.sampler == "auto" else 0)
+        n_folds = self.n_folds
+        if self.sampler == "auto" and not n_folds and len(answers) > 1:
+            n_folds = min(N_FOLDS, len(answers))
         if n_folds:
             if n_folds > len(answers):
                 raise ValueError(
@@ -923,6 +936,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         """The name of the law, and the agreement of those that it is chosen from."""
         if self.sampler != "auto":
             return self.sampler, None
+        if (training.fold < 0).all():  # there is one row
+            return next(iter(LAWS)), None
         rows = _taken(training, some_rows(len(training.X), _MOST_CHOOSING, [seed, 9]))
         laws = {name: self._make_law(name, rows, columns, gaps, seed, deadline) for name in LAWS}
         return choose_law(

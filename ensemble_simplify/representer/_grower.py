@@ -383,7 +383,8 @@ class Sample:
                 places = np.arange(len(part.X))
                 if without is not None:
                     places = np.flatnonzero(part.fold != without)
-                parts.append([part, share, places])
+                if places.size:
+                    parts.append([part, share, places])
         surplus = sum(places.size for *_, places in parts) - most
         for k in np.argsort([-places.size for *_, places in parts], kind="stable"):
             size = parts[k][2].size  # the larger part gives first
