@@ -28,7 +28,7 @@ from ensemble_simplify.front._report import (
     title_of,
     what_columns_say,
 )
-from ensemble_simplify.front._rules import MOST_DRAWN, in_words
+from ensemble_simplify.front._rules import MOST_DRAWN, in_words, what_leaves_say
 from ensemble_simplify.writing import percent
 
 # The widths, in pixels, below which a drawing gives way to an outline; and how small it may become.
@@ -81,7 +81,7 @@ border-left:1.5px solid rgba(128,128,128,.6)}
 .es .outline .side{opacity:.74;font-size:.85em;display:inline-block;min-width:1.9em}
 .es .outline .ask{border:1px solid rgba(128,128,128,.5);border-radius:5px;padding:.02em .45em;
 background:rgba(128,128,128,.12);overflow-wrap:anywhere}
-.es .outline .leaf{overflow-wrap:anywhere}.es .outline .faint{white-space:nowrap}
+.es .outline .leaf{overflow-wrap:anywhere}.es .outline .small{display:inline-block}
 .es .outline .dot{display:inline-block;width:.75em;height:.75em;border-radius:50%;
 border:1px solid rgba(128,128,128,.9);margin-right:.4em}
 .es .bar{display:inline-flex;width:3.6em;height:.7em;margin:0 .5em;vertical-align:-.03em;
@@ -98,8 +98,9 @@ display:block;width:auto;text-align:left}
 .es.es .cards td:empty{display:none}
 .es.es .cards td::before{content:attr(data-label) ": ";opacity:.74}
 .es.es .sizes{font-size:.82em}.es.es .sizes th,.es.es .sizes td{padding:.3em .25em}
-.es .outline .bar{width:2.6em}.es .outline li li{padding-left:1.2em}
-.es .outline li li::before{width:.85em}}
+.es .outline .bar{display:none}.es .outline .leaf b{margin-right:.4em}
+.es .outline li li{padding-left:.8em}.es .outline li li::before{width:.6em}
+.es .outline ul{padding-left:.15em}.es .outline .side{min-width:1.6em}}
 """
 _STYLE += "".join(
     f"@container (max-width:{rung}px){{.es .upto{rung} .picture{{display:none}}"
@@ -185,19 +186,9 @@ def _tree(named_tree, title):
     picture, kind = f'<div class="picture">{drawing}</div>', f"upto{rung}"
     if rung is None:
         picture, kind = "", "no-picture"
-    said = "In a leaf: its answer, and the training rows that come there."
-    if named_tree.classes is not None:
-        among = f"the {named_tree.shares_of} drawn" if named_tree.shares_of else "the rows that come"
-        counted = "the rows learned from that come there" if named_tree.shares_of else "their number"
-        said = (
-            f"In a leaf: its answer, the shares of the model's answers among {among} there, and "
-            f"{counted}."
-        )
-    if not is_whole:
-        said += " The lower parts are not shown."
     return (
         f'<div class="box"><div class="{kind}">{picture}{_outline(root)}</div></div>'
-        f'<p class="small faint">{said}</p>'
+        f'<p class="small faint">{_html(what_leaves_say(named_tree))}</p>'
     )
 
 
@@ -287,9 +278,10 @@ def _content(found, level):
     verdict, row = found.verdict, best_row(found)
     color = _LEVELS.get(verdict.level, "#888888")
     reason = f"<p>{_html(found.reason)}</p>" if row is not None else ""
+    first, end, more = verdict.text.partition(". ")
     parts = [
         f'<div class="verdict" style="border-left-color:{color}">'
-        f"<p><strong>{_html(verdict.text)}</strong></p>{reason}</div>"
+        f"<p><strong>{_html(first + end)}</strong>{_html(more)}</p>{reason}</div>"
     ]
     parts += [f"<p>{_html(in_terms_of_simplify(note))}</p>" for note in found.notes[:2]]
     if row is not None:

@@ -1,4 +1,4 @@
-"""How far `simplify` has come: a bar where tqdm is installed, else a line for each result."""
+"""How far `simplify` has come: a line on stderr for each result, or a bar on a terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import sys
 
 
 class Progress:
-    """Tell which method is tried and what came of it, if `verbose`; a context manager."""
+    """Tell which method is tried and what came of it, if `verbose`; a context manager.
+
+    The bar needs tqdm and a terminal. Notebooks get lines: they show stderr, and a bar of widgets
+    needs packages that many do not have.
+    """
 
     def __init__(self, verbose, n_methods):
         self.verbose = bool(verbose)
@@ -26,18 +30,24 @@ class Progress:
 
     def end(self, lines):
         """A method has ended, with these lines about its results."""
+        if not self.verbose:
+            return
+        for line in lines:
+            text = f"[simplify] {line}"
+            if self._bar is not None:
+                self._bar.write(text, file=sys.stderr)  # above the bar
+            else:
+                print(text, file=sys.stderr, flush=True)
         if self._bar is not None:
-            self._bar.set_postfix_str("; ".join(lines))
             self._bar.update(1)
-        elif self.verbose:
-            for line in lines:
-                print(f"[simplify] {line}", file=sys.stderr, flush=True)
 
 
 def _bar(n_methods):
-    """A bar on stderr or in the notebook; None without tqdm."""
+    """A bar on a terminal; None where there is none, or no tqdm."""
+    if not sys.stderr.isatty():
+        return None
     try:
-        from tqdm.auto import tqdm
+        from tqdm import tqdm
     except ImportError:
         return None
-    return tqdm(total=n_methods, desc="simplify", unit="method")
+    return tqdm(total=n_methods, desc="simplify", unit="method", leave=False, file=sys.stderr)

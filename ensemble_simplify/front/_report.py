@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ensemble_simplify.front._next import next_steps
-from ensemble_simplify.front._rules import WIDTH, tree_lines
+from ensemble_simplify.front._rules import WIDTH, tree_lines, what_leaves_say
 from ensemble_simplify.reading import unwrap
 from ensemble_simplify.writing import one_line, percent
 
@@ -57,7 +57,7 @@ def how_judged(found):
             "the others"
         )
     return (
-        f"Judged on {judged}; the tree itself learned from {found.n_rows:,} rows. "
+        f"Judged on {judged}. The tree learned from {found.n_rows:,} rows. "
         f"{found.seconds:,.0f} s in all."
     )
 
@@ -205,7 +205,8 @@ def as_text(found):
     if best_row(found) is not None:
         tree = found.best_model.named_tree
         if tree is not None:
-            out += ["", f"{heading_of_tree(found)}:", "", *tree_lines(tree)]
+            out += ["", f"{heading_of_tree(found)}:", "", *tree_lines(tree), ""]
+            out += _paragraph(what_leaves_say(tree))
     if len(found.curve) > 1:
         heads = columns_of_curve(found)
         cells = [["  ", *(head for head, _ in heads)]]

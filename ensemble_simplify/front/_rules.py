@@ -46,7 +46,7 @@ class DrawnNode:
         if self.n_hidden or self.shares is None:
             return rows
         share = percent(float(self.shares.max()), digits=0, brief=True)
-        return f"{share} of {self.shares_of}, {rows}" if self.shares_of else f"{share} of {rows}"
+        return f"{share}, {rows}" if self.shares_of else f"{share} of {rows}"
 
 
 def in_words(tree, most=MOST_DRAWN):
@@ -80,6 +80,22 @@ def in_words(tree, most=MOST_DRAWN):
             drawn.shares_of = tree.shares_of
         made[node] = drawn
     return made[0]
+
+
+def what_leaves_say(tree):
+    """The figures beside the answer of a leaf explained."""
+    if tree.classes is None:
+        said = "In a leaf: its answer, and the training rows that come there."
+    elif tree.shares_of:
+        said = (
+            f"In a leaf: its answer, the share of {tree.shares_of} there to which the model gives "
+            "it, and the training rows that come there."
+        )
+    else:
+        said = "In a leaf: its answer, and its share of the training rows that come there."
+    if tree.nodes.n_leaves > MOST_DRAWN:
+        said += " The lower parts are not shown."
+    return said
 
 
 def _shown(nodes, most):
