@@ -730,9 +730,16 @@ def _distinct(column):
 
 
 def _sorted(entries):
-    distinct = list(dict.fromkeys(entries))
-    levels = np.empty(len(distinct), dtype=object)
-    levels[:] = sorted(distinct, key=lambda entry: (type(entry).__name__, entry))
+    try:
+        distinct = list(dict.fromkeys(entries))
+        found = sorted(distinct, key=lambda entry: (type(entry).__name__, entry))
+    except TypeError as error:
+        raise TypeError(
+            f"A column of X has entries that are neither numbers, nor text, nor dates ({error}). "
+            "Leave it out, or make it text with astype(str)."
+        ) from error
+    levels = np.empty(len(found), dtype=object)
+    levels[:] = found
     return levels
 
 
