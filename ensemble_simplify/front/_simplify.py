@@ -31,7 +31,7 @@ from ensemble_simplify.reading import unwrap
 
 # Sizes that are looked at where none is asked for.
 SIZES = (4, 8, 16, 32)
-# Part of the time limit that is left for learning the recommended tree from all rows.
+# Part of the time limit that is left for the choice.
 RESERVE = 0.05
 # What is measured of a result in numbers.
 FIGURES = ("accuracy", "balanced_accuracy", "agreement", "agreement_low", "agreement_high")
@@ -125,7 +125,8 @@ def simplify(
         Part of the rows that is left out at a time. Of at most 2,000 rows, each is left out once,
         in as many folds as that makes; of more, one part is held out.
     refit : bool, default=True
-        Learn the recommended tree again from all rows, once it is chosen. Its figures stay those
+        Learn the recommended tree again from all rows, once it is chosen, if `time_limit` leaves
+        the time. Its figures stay those
         of trees that had not seen the rows they were measured on.
     random_state : int, RandomState instance or None, default=None
         Which rows are left out, and the methods' own randomness.
@@ -260,19 +261,11 @@ def _summed_up(search, trials, curve, given, refit, begin):
     largest = max((each.size for each in over_sizes), default=task.max_leaves)
     verdict = judge(best, judged, corrected, largest)
     every = [*candidates, *(each for each in over_sizes if each not in candidates)]
-    true = (
-        judged if given.y is None else replace(judged, y=given.y[np.flatnonzero(task.fold_of >= 0)])
-    )
-    rows = [_model_row(task, true), _majority_row(true)]
-    rows += [
-        _row(trial, true if trial.name == "plain_tree_on_y" else judged)
-        for trial in trials
-        if trial.was_tried
-    ]
+    rows = _rows(task, trials, judged, given.y)
     by_name = {row.name: row for row in rows}
     results = {trial.name: trial for trial in trials if trial.result is not None}
     if best is not None:
-        _learn_again(results, best.name, task, refit)
+        _learn_again(results, best.name, search, refit)
     return Simplification(
         table=rows,
         best=choice.best,
@@ -319,15 +312,19 @@ def _is_in_sample(given, judged):
     return judged.is_classifier and bool(np.all(judged.y == judged.answers))
 
 
-def _learn_again(results, best, task, refit):
-    """Put in place of the recommended result one that has learned from all rows, or from part."""
-    trial = results[best]
+def _learn_again(results, best, search, refit):
+    """Put in place of the recommended result one that has learned from all rows, or from part.
+
+    If there is no time for it, or it fails, the first one stays.
+    """
+    trial, task = results[best], search.task
     name = best.removesuffix(SMALL)
     method = METHODS[name]
     if method.judged == "never" or refit == (method.judged == "folds"):
         return
     rows = task if refit else task.without(0)
-    again = try_method(name, rows, None, _fits)
+    seconds = None if search.deadline == np.inf else max(search.deadline - time.monotonic(), 0.0)
+    again = try_method(name, rows, seconds, _fits)
     found = {each.name: each.result for each in again if each.result is not None}
     if (result := found.get(best, found.get(name))) is not None:
         trial.result = result
@@ -335,6 +332,19 @@ def _learn_again(results, best, task, refit):
 
 def _fits(name, task, seconds):
     return [(result, None) for result in METHODS[name].attempt(task, seconds)]
+
+
+def _rows(task, trials, judged, y):
+    """The rows of the table. The labels count for what has learned nothing from the model."""
+    if y is not None:
+        y = y[np.flatnonzero(task.fold_of >= 0)]
+    by_itself = replace(judged, y=y)
+    rows = [_model_row(task, by_itself), _majority_row(by_itself)]
+    return rows + [
+        _row(trial, by_itself if trial.name == "plain_tree_on_y" else judged)
+        for trial in trials
+        if trial.was_tried
+    ]
 
 
 def _row(trial, judged):
