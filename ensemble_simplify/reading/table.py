@@ -602,12 +602,8 @@ class Gaps:
         return cls(missing.any(axis=0), low, stand_in)
 
     def fill(self, rows):
-        """Rows of numbers without gaps; a frame stays a frame."""
-        numbers = _doubles(rows)
-        numbers = np.where(np.isnan(numbers), self.stand_in, numbers)
-        if not hasattr(rows, "columns"):
-            return numbers
-        return type(rows)(dict(zip(rows.columns, numbers.T, strict=True)))
+        """Rows of numbers without gaps."""
+        return np.where(np.isnan(rows), self.stand_in, rows)
 
     def restore(self, numbers):
         """Rows of numbers with gaps where a column that had some holds what stands for one."""
