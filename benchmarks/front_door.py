@@ -228,7 +228,8 @@ def run_c(tree, frame):
             code.argtypes, code.restype = [ctypes.c_double], ctypes.c_double
             rows[:, j] = [code(np.nan if pd.isna(v) else float(v)) for v in column]
         else:  # a column of text that the tree does not read is never looked at
-            rows[:, j] = np.nan if is_text(column) else column.to_numpy(float, na_value=np.nan)
+            numbers = pd.to_numeric(column.astype(object), errors="coerce")
+            rows[:, j] = numbers.to_numpy(float, na_value=np.nan)
     numbers = ctypes.POINTER(ctypes.c_double)
     has_classes = hasattr(tree, "classes_")
     predict = library["predict"]

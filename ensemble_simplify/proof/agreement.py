@@ -354,6 +354,8 @@ def _box(rows, inside):
         low, high, integer = inside.low.copy(), inside.high.copy(), inside.integer
     if len(rows):
         known = ~np.isnan(rows)
+        rows = np.where(known.any(axis=0), rows, 0.0)  # of a column without a number, any will do
+        known |= ~known.any(axis=0)
         least = rows.min(axis=0, where=known, initial=np.inf)
         most = rows.max(axis=0, where=known, initial=-np.inf)
         low = np.where(np.isfinite(low), low, least)

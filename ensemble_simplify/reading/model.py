@@ -190,12 +190,17 @@ class Model:
             if self._n_jobs not in (None, 1):
                 n_tasks = min(effective_n_jobs(self._n_jobs), X.shape[0] // _ROWS_PER_TASK)
             if n_tasks <= 1:
-                return np.asarray(function(X))
-            return np.concatenate(
-                Parallel(n_jobs=self._n_jobs, require="sharedmem")(
-                    delayed(function)(X[part]) for part in gen_even_slices(X.shape[0], n_tasks)
+                found = np.asarray(function(X))
+            else:
+                parts = gen_even_slices(X.shape[0], n_tasks)
+                found = np.concatenate(
+                    Parallel(n_jobs=self._n_jobs, require="sharedmem")(
+                        delayed(function)(X[part]) for part in parts
+                    )
                 )
-            )
+        # some models that were fitted on a column of targets answer with a column
+        is_column = method == "predict" and found.ndim == 2 and found.shape[1] == 1
+        return found[:, 0] if is_column else found
 
 
 def common_table(models, X=None):

@@ -123,7 +123,10 @@ class Table:
         """Levels of a column: those of this table, then others of the rows; None: it has none."""
         known = self.levels[j]
         if known is None:
-            return None if self.categorical[j] else _levels(column)
+            own = None if self.categorical[j] else _levels(column)
+            # a model that knows the levels of others takes this one for numbers
+            numbers = self.coded.any() and own is not None and _are_numbers(own)
+            return None if numbers else own
         own = _levels(column)
         own = _distinct(column) if own is None else own
         seen = set(known.tolist())
@@ -164,7 +167,7 @@ class Table:
         if getattr(kind, "ordered", False):
             place = {level: i for i, level in enumerate(np.asarray(kind.categories).tolist())}
             return np.argsort([place.get(level, len(place)) for level in levels], kind="stable")
-        if all(isinstance(level, Real) for level in levels):
+        if _are_numbers(self.levels[j]):
             return np.argsort(np.array(levels, dtype=np.float64), kind="stable")
         return None
 
@@ -717,15 +720,26 @@ def _levels(column):
     return _sorted(entries)
 
 
+def _are_numbers(levels):
+    return all(isinstance(level, Real) for level in levels.tolist())
+
+
 def _distinct(column):
     """Distinct entries of a column, sorted, as levels."""
     return _sorted(entry for entry in np.asarray(column).tolist() if not is_missing(entry))
 
 
 def _sorted(entries):
-    distinct = list(dict.fromkeys(entries))
-    levels = np.empty(len(distinct), dtype=object)
-    levels[:] = sorted(distinct, key=lambda entry: (type(entry).__name__, entry))
+    try:
+        distinct = list(dict.fromkeys(entries))
+        found = sorted(distinct, key=lambda entry: (type(entry).__name__, entry))
+    except TypeError as error:
+        raise TypeError(
+            f"A column of X has entries that are neither numbers, nor text, nor dates ({error}). "
+            "Leave it out, or make it text with astype(str)."
+        ) from error
+    levels = np.empty(len(found), dtype=object)
+    levels[:] = found
     return levels
 
 

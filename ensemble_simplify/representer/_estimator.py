@@ -481,7 +481,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     def _shares_of(self):
         """The rows that the shares in leaves are of, where they are not the training rows."""
         drawn = self._predictor.target == "label" and self._law_arguments["keep_rows"] < 1.0
-        return "drawn rows" if drawn else ""
+        return "synthetic rows" if drawn else ""
 
     def _is_fitted_before(self):
         return self._is_function() or isinstance(self.estimator, FrozenEstimator)
@@ -1229,7 +1229,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     @available_if(lambda self: self._type() == "classifier")
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Class probabilities: the predictor's answers to drawn rows in the same leaf.
+        """Class probabilities: the predictor's answers to synthetic rows in the same leaf.
 
         Drawn rows are the training rows and synthetic ones, in the shares that the tree was grown
         with.

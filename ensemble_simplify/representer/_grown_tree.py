@@ -202,7 +202,7 @@ class ExactPruning:
         """The splits of the best tree of at most so many leaves; the smallest where costs tie."""
         costs = self._costs[0][:n_leaves]
         least = costs.min()
-        n = int(np.flatnonzero(costs <= least + _ROUNDING * costs[0])[0]) + 1
+        n = int(np.flatnonzero(costs <= least + _ROUNDING * abs(costs[0]))[0]) + 1
         is_split = np.zeros(len(self._costs), dtype=bool)
         stack = [(0, n)]
         while stack:

@@ -428,9 +428,11 @@ def _sql(tree, probabilities, name, table):
 
     def case(value):
         whens = [f"  WHEN {condition} THEN NULL" for condition in refused]
-        for node, condition in leaves[:-1]:
+        last, end = value(leaves[-1][0]), len(leaves) - 1
+        while end and value(leaves[end - 1][0]) == last:  # all that is left has one answer
+            end -= 1
+        for node, condition in leaves[:end]:
             whens.append(f"  WHEN {condition or '1 = 1'} THEN {value(node)}")
-        last = value(leaves[-1][0])
         return "\n".join(["CASE", *whens, f"  ELSE {last}", "END"]) if whens else last
 
     if probabilities:

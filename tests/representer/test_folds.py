@@ -131,7 +131,7 @@ def test_shares_are_said_to_be_of_the_rows_drawn(labels):
     made = tree.decision_tree_.tree_
     leaf = np.flatnonzero(made.children_left < 0)[0]
     share, n_rows = made.value[leaf].max(), made.n_node_samples[leaf]
-    words = f"({100 * share:.1f} % of drawn rows, {n_rows} training rows)"
+    words = f"({100 * share:.1f} % of synthetic rows, {n_rows} training rows)"
     assert words in tree.export_text()
     assert words in export_tree(tree)
     plt = pytest.importorskip("matplotlib.pyplot")

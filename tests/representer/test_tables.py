@@ -107,6 +107,16 @@ def test_values_walked_by_hand_and_exported(sampling):
     assert tree.fidelity(table) > 0.8
 
 
+def test_categories_that_the_model_takes_for_numbers():
+    table, y = passengers(0, n=200)
+    model = pipeline_of("one_hot").fit(table, y)
+    rows = table.assign(**{"class": table["class"].astype("category")})
+    tree = RepresenterTree(FrozenEstimator(model), max_leaf_nodes=8, random_state=0).fit(rows)
+    assert [own is None for own in tree._table.levels] == [False, True, False, True, True]
+    np.testing.assert_array_equal(tree.predict(rows), tree.predict(table))
+    assert not verify(model, tree)
+
+
 def test_everything_else_works_on_it():
     table, y = passengers(0, n=300)
     tree = RepresenterTree(
