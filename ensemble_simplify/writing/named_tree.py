@@ -373,7 +373,8 @@ class NamedTree:
             # a split between missing values and all others
             return f"{name} is {'known' if threshold > 0 else 'missing'}"
         if levels is None:
-            return f"{name} ≤ {threshold:.6g}{also}"
+            digits = 6 if abs(threshold) < 1e6 else 10  # of large ones, those before the point
+            return f"{name} ≤ {threshold:.{digits}g}{also}"
         yes, no = (
             [one_line(levels[code]) for code in self.codes(j, side) if code < len(levels)]
             for side in sides

@@ -126,6 +126,15 @@ def test_single_leaf():
     assert "123,457" in tree_html(NamedTree.of(tree), "one")
 
 
+def test_large_thresholds_are_whole():
+    X = 1.6e9 + 1e6 * np.arange(40.0).reshape(-1, 1)
+    tree = DecisionTreeRegressor(max_leaf_nodes=2).fit(X, X[:, 0] > X[19, 0])
+    first = tree_lines(NamedTree.of(tree))[0]
+    said = float(first.partition("≤ ")[2].partition(":")[0])
+    assert X[19, 0] <= said < X[20, 0]
+    assert "e+" not in first
+
+
 # ------------------------------------------------------------------- pages
 
 
