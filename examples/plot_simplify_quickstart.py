@@ -9,25 +9,27 @@ Before you run it, download :download:`heart_cleveland.csv
 repository, it is found.)
 """
 
-# sphinx_gallery_thumbnail_path = '_static/forest_to_tree.svg'
-
 # %%
 # A model
 # -------
 #
-# Findings on 303 patients: numbers, text, and a few gaps ("Heart Disease" of the UCI Machine Learning
-# Repository, CC BY 4.0). The model is a random forest behind an encoder, fitted on half of them.
+# Findings on 303 patients: numbers, text, and a few gaps ("Heart Disease" of the UCI Machine
+# Learning Repository, CC BY 4.0). The model is a random forest behind an encoder, fitted on half
+# of them.
 
+# sphinx_gallery_thumbnail_path = '_static/forest_to_tree.svg'
+import sqlite3
 from pathlib import Path
 
 import pandas as pd
+from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from ensemble_simplify import simplify
+from ensemble_simplify import differences, simplify
 
 FILE = "heart_cleveland.csv"
 here = Path(globals().get("__file__", "page")).resolve().parent
@@ -74,8 +76,6 @@ print(outcome.predict_proba(strangers).round(2))
 #
 # SQLite gives the same answer for each of the 303 patients.
 
-import sqlite3
-
 patients = pd.concat([X, X_new])
 database = sqlite3.connect(":memory:")
 patients.to_sql("patients", database, index=False)
@@ -87,8 +87,9 @@ print((pd.read_sql(query, database)["prediction"] == outcome.predict(patients)).
 # How many leaves?
 # ----------------
 #
-# Without ``max_leaves``, trees of several sizes are compared, and the one is recommended beyond which
-# more leaves gain little. Left: agreement with the model, with intervals of 95 %. Right: accuracy.
+# Without ``max_leaves``, trees of several sizes are compared, and the one is recommended beyond
+# which more leaves gain little. Left: agreement with the model, with intervals of 95 %. Right:
+# accuracy.
 
 outcome = simplify(model, X_new, y_new, X_more=X, random_state=0)
 print(outcome.verdict.text)
@@ -98,13 +99,20 @@ display = outcome.plot()
 # Where does the tree leave the model?
 # ------------------------------------
 #
-# ``differences`` looks for short rules that hold many of the rows on which the two differ; where there
-# are none, it says so. Here is where the tree of four leaves is too coarse. (It has learned from these
-# rows by now. On others, it leaves the model more often.)
+# ``differences`` looks for short rules that hold many of the rows on which two models differ; where
+# there are none, it says so. (The tree has learned from these rows by now. On others, it leaves the
+# model more often.)
 
-print(outcome.at(4).differences(X_new, random_state=0))
+print(outcome.differences(X_new, random_state=0))
 
 # %%
-# ``outcome.report("report.html")`` writes one page with the tree drawn, ``outcome.save("tree.json")``
-# keeps the tree, and ``python -m ensemble_simplify report model.joblib data.csv --target disease`` does
-# the same for files.
+# Any two models can be compared. This one has learned nothing of patients who feel no pain:
+
+with_pain = X["chest_pain"] != "asymptomatic"
+other = clone(model).fit(X[with_pain], y[with_pain])
+print(differences(model, other, X_new, random_state=0))
+
+# %%
+# ``outcome.report("report.html")`` writes one page with the tree drawn,
+# ``outcome.save("tree.json")`` keeps the tree. For files, ``python -m ensemble_simplify report
+# model.joblib data.csv --target disease`` does the same.

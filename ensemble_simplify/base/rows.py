@@ -139,8 +139,8 @@ def _check_names(estimator, X):
 
     It is done before levels are looked up in columns that are others.
     """
-    fitted = getattr(estimator, "feature_names_in_", None)
-    names = None if fitted is None else _get_feature_names(X)
+    fitted: Any = getattr(estimator, "feature_names_in_", None)
+    names: Any = None if fitted is None else _get_feature_names(X)
     if names is None or np.array_equal(names, fitted):
         return
     try:

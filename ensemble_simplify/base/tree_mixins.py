@@ -125,7 +125,8 @@ class_names : sequence, default=None
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: the current one.
+            None: the current one, or where no figure is open, a new one that is as large as the
+            tree needs.
         {names}
         **kwargs
             Other parameters of `sklearn.tree.plot_tree`. Here ``filled=True``, ``rounded=True`` and

@@ -40,6 +40,7 @@ class _Lead:
     mixed_error: float
     by_class: np.ndarray
     class_error: np.ndarray
+    doubt: float  # the standard error if one more row was unlike
 
     @property
     def is_better(self):
@@ -51,12 +52,12 @@ class _Lead:
     def is_as_good(self, least):
         """Whether it leads or is equal everywhere, and the rows are enough to tell."""
         everywhere = self.all >= 0 and (self.by_class >= 0).all()
-        return bool(everywhere and self.error <= least / 2)
+        return bool(everywhere and self.doubt <= least)
 
     def may_be_equal(self, least):
         """Whether the lead is within one standard error, and the rows are enough to tell."""
         alike = self.all <= self.error and (self.by_class <= self.class_error).all()
-        return bool(alike and self.error <= IN_DOUBT * least)
+        return bool(alike and self.doubt <= IN_DOUBT * least)
 
 
 class Comparison:
@@ -128,7 +129,13 @@ class Comparison:
             if total > 0:
                 means[-2:] = weights @ more / total, np.sqrt(weights**2 @ square) / total
         n_rows = np.maximum(n_rows, 1e-300)
-        return _Lead(*means, more / n_rows, np.sqrt(square) / n_rows)
+        doubt = np.hypot(means[1], self._least_error(i, j))
+        return _Lead(*means, more / n_rows, np.sqrt(square) / n_rows, doubt)
+
+    def _least_error(self, i, j):
+        """The part that one row is of those that both were measured on."""
+        both = self.candidates[i].rows & self.candidates[j].rows
+        return 1.0 / max(both.sum(), 1)
 
     def _sums(self, units, part):
         """Sums of a value of units, by class."""
@@ -259,7 +266,7 @@ def choose(candidates, judged, favourite="representer", max_leaves=None):
     of the difference, and does not fall behind in the other: at all if the lead is in the first,
     and by more than one standard error if it is in the second. Then a smaller tree is taken if it
     agrees on at least as many rows, of all and of each class, and the rows are enough to tell (a
-    standard error of half a point).
+    standard error of one point).
 
     Parameters
     ----------
@@ -352,8 +359,9 @@ def corrected_agreement(
             continue
         out = np.bincount(agreements.unit_of[is_out], minlength=len(agreements.counts))
         differences.append(agreements.agreement(chosen, out) - agreements.agreement(best, out))
-    # the mean of what the tree itself has on rows that were not drawn is its agreement
-    return agreement_of(every[best], judged) + float(np.nanmean(differences))
+    # The mean of what the tree itself has on rows that were not drawn is its agreement. Luck is
+    # never below nothing: where the draws choose larger trees, this is no merit of the smaller one.
+    return agreement_of(every[best], judged) + min(float(np.nanmean(differences)), 0.0)
 
 
 def _by_size(curve):
@@ -440,7 +448,7 @@ def _reason(best, better, first, judged, size):
     rows, where = best.rows, ""
     if judged.score is not None:
         score = judged.score(judged.answers[rows], best.predicted[rows])
-        says = f"its {judged.score_name} against the model's answers is {score:.2f}"
+        says = f"its {judged.score_name} against the model's answers is {score:.3g}"
     elif judged.is_classifier:
         which = "weighted held-out rows" if judged.class_weight is not None else "held-out rows"
         share = said(agreement_of(best, judged), rows.sum())

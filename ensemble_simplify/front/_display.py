@@ -18,6 +18,8 @@ _COLORS = (
 _MARKERS = "osD^vP*Xph<>"
 # Results of equal size are drawn apart, by this part of the width of all sizes in doublings.
 _APART = 0.045
+# No result is drawn farther than half of this from its size, in doublings.
+_FARTHEST = 1.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -128,17 +130,17 @@ class SimplificationDisplay(Display):
         share, accuracy = "agreement with the model", "accuracy"
         if not self.is_classifier:
             share, accuracy = f"{share} (R²)", "R² of y"
-        self._panel(axes[0], self.agreement, self.intervals, self.curve[:, 1])
+        level = self.majority, "the most frequent answer"
+        self._panel(axes[0], self.agreement, self.intervals, self.curve[:, 1], level)
         axes[0].set_title(f"{share}, with intervals of 95 %", fontsize=10, loc="left")
-        self._level(axes[0], self.majority, "the most frequent answer")
         if known:
-            self._panel(axes[1], self.accuracy, None, self.curve[:, 2])
+            level = self.model_accuracy, "the model"
+            self._panel(axes[1], self.accuracy, None, self.curve[:, 2], level)
             axes[1].set_title(accuracy, fontsize=10, loc="left")
-            self._level(axes[1], self.model_accuracy, "the model")
         return self
 
-    def _panel(self, ax, heights, intervals, curve):
-        """Results at their sizes, and a line through the trees of several sizes."""
+    def _panel(self, ax, heights, intervals, curve, level):
+        """Results at their sizes, a line through the trees of several sizes, and a level."""
         places = beside(self.leaves)
         if len(curve) > 1:
             style = {"color": "#6b7683", "lw": 1.4, "marker": ".", "zorder": 2}
@@ -159,6 +161,7 @@ class SimplificationDisplay(Display):
         ax.grid(alpha=0.3)
         if self.is_classifier:
             ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
+        self._level(ax, *level)
         self._name(ax, places, heights)
 
     def _name(self, ax, places, heights):
@@ -194,6 +197,8 @@ class SimplificationDisplay(Display):
         if not np.isfinite(height) or not low - 0.6 * (high - low) <= height <= high + (high - low):
             return
         ax.axhline(height, color="#555555", lw=1, ls=":", zorder=1)
+        room = 0.07 * (high - low)
+        ax.set_ylim(min(low, height - room), max(high, height + room))
         style = {"fontsize": 8, "color": "#555555", "ha": "left", "va": "bottom"}
         ax.text(0.01, height, name, transform=ax.get_yaxis_transform(), **style)
 
@@ -210,9 +215,10 @@ def beside(sizes):
     places = sizes.copy()
     if len(sizes) == 0:
         return places
-    step = _APART * max(np.log2(sizes.max() / sizes.min()), 3.0)
+    whole = _APART * max(np.log2(sizes.max() / sizes.min()), 3.0)
     for size in np.unique(sizes):
         own = np.flatnonzero(sizes == size)
+        step = min(whole, _FARTHEST / max(len(own) - 1, 1))
         steps = np.arange(len(own)) - (len(own) - 1) / 2
         places[own] = size * 2.0 ** (step * steps)
     return places

@@ -56,18 +56,8 @@ class Simplification:
     ``simplification["plain_tree"]`` is another row of its table, and ``simplification.at(16)`` the
     representer tree of another size; both are a :class:`SimplifiedModel`, too.
 
-    Attributes
+    Parameters
     ----------
-    best : str or None
-        Name of the row that is recommended; None if no tree was found.
-    best_model : SimplifiedModel or None
-        What is recommended.
-    verdict : Verdict
-        Whether it follows the model, in words (``verdict.text``) and in numbers.
-    reason : str
-        Why it is recommended, in a sentence.
-    notes : list of str
-        What else should be known; two sentences at most.
     table : list of Bunch
         The model, the most frequent answer, then every method that was tried. Each row has
         ``name``, ``leaves`` (of all trees), ``trees``, ``accuracy``, ``balanced_accuracy``,
@@ -76,18 +66,24 @@ class Simplification:
         which this one gives it, too), ``promise`` (in words), ``is_proven``, ``is_tree``,
         ``is_measured``, ``seconds`` and ``note``. In regression, accuracy and agreement are
         coefficients of determination.
+    best : str or None
+        Name of the row that is recommended; None if no tree was found.
+    reason : str
+        Why it is recommended, in a sentence.
+    verdict : Verdict
+        Whether it follows the model, in words (``verdict.text``) and in numbers.
     curve : list of Bunch
         For each size that was looked at: ``n_leaves`` (asked for), ``leaves``, ``agreement``,
         ``agreement_low``, ``agreement_high``, ``accuracy``, ``plain_agreement`` (of a plain tree of
         that size) and ``is_best``.
+    notes : list of str
+        What else should be known; two sentences at most.
     not_tried : dict
         Methods that were not tried, with the reason.
-    max_leaves : int
-        Size of the recommended tree.
-    model : estimator
-        The model itself.
     results : dict
         A :class:`SimplifiedModel` for each measured row.
+    max_leaves : int
+        Size of the recommended tree.
     is_classifier : bool
         Whether the model is a classifier.
     n_rows : int
@@ -100,6 +96,10 @@ class Simplification:
         Names of the columns.
     seconds : float
         Time taken.
+    _by_size : dict
+        What `at` returns.
+    _task : object
+        What `refit` learns from anew.
 
     Examples
     --------
@@ -171,6 +171,7 @@ class Simplification:
         Returns
         -------
         SimplifiedModel
+            A tree on the table that the model takes.
 
         Raises
         ------
@@ -315,12 +316,34 @@ class Simplification:
 
     @available_if(_best_has("predict"))
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict with what is recommended; see :meth:`SimplifiedModel.predict`."""
+        """Predict with what is recommended.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows as the model takes them, with its columns in their order.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels or values.
+        """
         return self.best_model.predict(X)
 
     @available_if(_best_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Predict probabilities; see :meth:`SimplifiedModel.predict_proba`."""
+        """Predict probabilities with what is recommended.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows as the model takes them, with its columns in their order.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            In the order of ``best_model.classes_``.
+        """
         return self.best_model.predict_proba(X)
 
     def export(self, language: str = "rules", *, result: str | None = None, **options: Any) -> str:
@@ -354,21 +377,75 @@ class Simplification:
         return self[self._named(result)].export(language, **options)
 
     def export_text(self, **options: Any) -> str:
-        """The recommended tree as indented text; see :meth:`SimplifiedModel.export_text`."""
+        """The recommended tree as indented text.
+
+        Parameters
+        ----------
+        **options
+            As for :meth:`SimplifiedModel.export_text`.
+
+        Returns
+        -------
+        str
+            A line for each split and each leaf.
+        """
         return self[self._named(None)].export_text(**options)
 
     def save(self, path: str | PathLike) -> None:
-        """Save what is recommended; see :meth:`SimplifiedModel.save`."""
+        """Write what is recommended to a file, which :meth:`SimplifiedModel.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            If it ends in ".json", the tree alone is written, as text.
+        """
         self[self._named(None)].save(path)
 
     def verify(self, **options: Any) -> Verification:
-        """Compare with the model everywhere, or near rows; see :meth:`SimplifiedModel.verify`."""
+        """Compare what is recommended with the model, everywhere or near rows.
+
+        Parameters
+        ----------
+        **options
+            As for :meth:`SimplifiedModel.verify`.
+
+        Returns
+        -------
+        Verification
+            True in a condition if they are proven to answer alike.
+        """
         return self[self._named(None)].verify(**options)
 
     def agreement(self, X: ArrayLike, **options: Any) -> Agreement:
-        """How often it agrees with the model; see :meth:`SimplifiedModel.agreement`."""
+        """How often what is recommended agrees with the model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows as the model takes them, with its columns in their order.
+        **options
+            Further parameters of :func:`agreement`.
+
+        Returns
+        -------
+        Agreement
+            With intervals.
+        """
         return self[self._named(None)].agreement(X, **options)
 
     def differences(self, X: ArrayLike, **options: Any) -> Differences:
-        """Where it differs from the model; see :meth:`SimplifiedModel.differences`."""
+        """Where what is recommended differs from the model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows as the model takes them, with its columns in their order.
+        **options
+            Further parameters of :func:`differences`.
+
+        Returns
+        -------
+        Differences
+            Rules. The model is ``model_a``.
+        """
         return self[self._named(None)].differences(X, **options)

@@ -410,7 +410,8 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: a new figure in which the tree can be read.
+            None: the current one, or where no figure is open, a new one that is as large as the
+            tree needs.
         {names}
         **kwargs
             Other parameters of `sklearn.tree.plot_tree`.
@@ -487,6 +488,11 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         -------
         Verification
             True in a condition if they are proven to answer alike.
+
+        Raises
+        ------
+        TypeError
+            If one of them cannot be read: see :meth:`agreement`.
         """
         model = self._against()
         inside = unwrap(self.fitted)
@@ -495,9 +501,15 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
                 return inside.verify(time_limit=time_limit)
         if X is not None:
             X, max_changes = self._rows(X), 0 if max_changes is None else max_changes
-        return verify(
-            model, self, X=X, max_changes=max_changes, domain=domain, time_limit=time_limit
-        )
+        try:
+            return verify(
+                model, self, X=X, max_changes=max_changes, domain=domain, time_limit=time_limit
+            )
+        except TypeError as error:
+            raise TypeError(
+                f"{error} Only models that can be read are compared everywhere; agreement(X) and "
+                "differences(X) ask any model about rows."
+            ) from error
 
     def agreement(self, X: ArrayLike, **options: Any) -> Agreement:
         """How often it answers as the model.

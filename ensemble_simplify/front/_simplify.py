@@ -108,7 +108,7 @@ def simplify(
     scoring : str, callable or None, default=None
         What decides in place of the agreement, as for those who care about a rare class: the name
         of a metric such as "balanced_accuracy", "recall" or "f1", or a function of the model's
-        answers and the tree's. See :ref:`scoring`.
+        answers and the tree's.
     class_weight : dict, "balanced" or None, default=None
         What a row of each of the model's classes counts in the agreement that decides; "balanced":
         all classes together count alike.
@@ -156,9 +156,15 @@ def simplify(
     -----
     What is recommended is a single, ordinary tree. If the answers of one are proven to be the
     model's at every input, it is this one. Otherwise it is the representer tree, because its
-    agreement on new rows was the highest on average, unless another tree agrees more by more than
-    one standard error of the difference, and no class is worse off; or a smaller one agrees as
-    much. The plain tree on the true labels is no result of the model, and shown as a yardstick.
+    agreement on new rows was the highest on average, unless another tree is clearly better: by more
+    than 1.5 standard errors of the difference, among all rows or where each class counts by about
+    the square root of its share, and without falling behind in the other. A smaller tree is taken
+    if it agrees on as many rows, of all and of each class, and there are enough of them to tell.
+    The plain tree on the true labels is no result of the model, and shown as a yardstick.
+
+    Without `max_leaves`, the smallest size is taken to which no larger one is better by a point of
+    agreement (in regression, 0.02 of R2) for each doubling. With `scoring`, that score decides in
+    all of this, and classes count as it counts them.
 
     Where several trees are compared, the best one's agreement is a little too high. The verdict
     tells the agreement that is corrected for the choice [1]_. In regression, agreement is the

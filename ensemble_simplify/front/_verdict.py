@@ -112,7 +112,7 @@ def judge(best, judged, agreement=None, max_leaves=None):
         text.append(_accuracies(model_accuracy, tree_accuracy, judged, int(rows.sum())))
     if judged.score is not None:
         score = judged.score(judged.answers[rows], best.predicted[rows])
-        text.append(f"Its {judged.score_name} against the model's answers is {score:.2f}.")
+        text.append(f"Its {judged.score_name} against the model's answers is {score:.3g}.")
     text += _lost_classes(best, judged)
     return Verdict(
         level=level,
@@ -148,19 +148,20 @@ def notes(candidates, judged, best, in_sample=False):
     list of str
         None, one or two.
     """
-    found = []
+    if best is None:
+        return []
+    found = [
+        *_closer_result(candidates, judged, best),
+        *_rare_classes(judged, best),
+        *_smaller_tree(candidates, judged, best),
+    ]
     if in_sample:
-        found.append(
+        found.insert(
+            0,
             "The model was probably fitted on these rows. It knows their labels by heart, which no "
             "small tree can learn: on new rows the agreement is higher than stated here as a rule, "
-            "and accuracies are lower. Give rows that the model has not seen."
+            "and accuracies are lower. Give rows that the model has not seen.",
         )
-    if best is not None:
-        found += [
-            *_closer_result(candidates, judged, best),
-            *_rare_classes(judged, best),
-            *_smaller_tree(candidates, judged, best),
-        ]
     return found[:2]
 
 
@@ -198,6 +199,11 @@ def _judgement(best, judged, level, agreement, label, majority, max_leaves):
     if best.is_proven:
         return f"The {tree} gives the model's answer to every input; this is proven."
     n_rows = int(best.rows.sum())
+    if judged.is_classifier and majority == agreement == 1.0:
+        return (
+            f"The model answers {_quoted(label)} to every held-out row, and so does the {tree}: "
+            "these rows cannot tell more."
+        )
     if judged.is_classifier:
         share = said(agreement, n_rows)
         other = said(majority, n_rows)
@@ -306,10 +312,13 @@ def _rare_classes(judged, best):
     if best.is_proven or not judged.is_classifier or not rare:
         return []
     if len(rare) == 1:
-        which = f"{_quoted(rare[0][0])} to {rare[0][1]:,} of the held-out rows only"
-    else:
-        which = f"each of {len(rare)} labels to fewer than {FEW} of the held-out rows"
-    return [f"The model gives {which}, so little is known about the agreement there."]
+        label, n = rare[0]
+        have = f"Only {n:,} of the held-out rows {'has' if n == 1 else 'have'}"
+        return [f"{have} the model's answer {_quoted(label)}: little is known of the tree there."]
+    return [
+        f"{len(rare)} of the model's answers have fewer than {FEW} of the held-out rows each: "
+        "little is known of the tree there."
+    ]
 
 
 def _smaller_tree(candidates, judged, best):

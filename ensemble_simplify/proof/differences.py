@@ -8,7 +8,7 @@ often become one; what is left, where the models differ often, are the rules.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from html import escape
 from numbers import Integral, Real
@@ -99,7 +99,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Differences(Sequence):
+class Differences:
     """Outcome of `differences`: a list of `Difference`, that of the most differing rows first.
 
     Parameters
@@ -134,6 +134,9 @@ class Differences(Sequence):
 
     def __len__(self):
         return len(self.rules)
+
+    def __iter__(self) -> Iterator[Difference]:
+        return iter(self.rules)
 
     def __getitem__(self, place):
         return self.rules[place]
@@ -236,7 +239,7 @@ def differences(
     What is told is true of the rows `X`, which both models are asked about; it is no statement
     about other rows. :func:`verify` finds a difference anywhere, or proves that there is none.
 
-    Read more in the :ref:`User Guide <verify>`.
+    Read more in the :ref:`User Guide <simplify_differences>`.
 
     Parameters
     ----------

@@ -196,9 +196,9 @@ class Forest:
         return slice(self.offsets[vote.start], self.offsets[vote.stop])
 
     def in_codes(self, own_codes, table):
-        """The same on rows of another table, in some columns of which codes mean others.
+        """The same on rows of another table, whose columns mean other codes; see `Table.codes_of`.
 
-        `own_codes` has, by column, the own code of each code of the other table, NaN for missing.
+        Codes that are NaN are missing.
         """
         touched = np.zeros(self.n_features, dtype=bool)
         touched[list(own_codes)] = True
@@ -215,7 +215,7 @@ class Forest:
             feature, threshold = self.feature[nodes], self.threshold[nodes]
             sets = {}
             for node in np.flatnonzero((left >= 0) & touched[feature]).tolist():
-                own = own_codes[feature[node]]
+                own, _ = own_codes[feature[node]]
                 is_left = to_left[nodes.start + node]
                 sets[node] = np.where(np.isnan(own), is_left, own <= threshold[node])
             arrays = left, right, feature, threshold, to_left[nodes]
@@ -236,7 +236,13 @@ class Forest:
         sizes = [len(part[0]) for part in parts]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
         shift = np.repeat(offsets[:-1], sizes)
-        double = self.double_threshold
+        double, input_dtype = self.double_threshold, self.input_dtype
+        for j, (_, ends) in own_codes.items():
+            if ends is not None:
+                # thresholds between two intervals; levels are looked up among doubles
+                at = is_set & (left >= 0) & (feature == j) & np.isfinite(threshold)
+                threshold[at] = ends[threshold[at].astype(np.intp)]
+                double, input_dtype = None, "float64"
         return replace(
             self,
             offsets=offsets,
@@ -249,7 +255,8 @@ class Forest:
             else np.where(is_set, threshold, double[origin]),
             missing_left=to_left if to_left.any() else None,
             value=self.value[origin],
-            table=replace(self.table, levels=table.levels, unknown=table.unknown),
+            input_dtype=input_dtype,
+            table=table,
         )
 
     def weighted(self, weights, value, start):

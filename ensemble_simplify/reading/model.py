@@ -120,11 +120,11 @@ class Model:
         self._own_codes = self.table.codes_of(table)
         if self.forest is None or not self._own_codes:
             return
-        read = {}
-        for j, own in self._own_codes.items():
-            is_unknown = own == len(self.table.levels[j])
-            as_missing = is_unknown & (self.table.unknown[j] == "missing")
-            read[j] = np.where(as_missing, np.nan, own)
+        read = dict(self._own_codes)
+        for j, (own, ends) in read.items():
+            levels = self.table.levels[j]
+            if levels is not None and self.table.unknown[j] == "missing":
+                read[j] = np.where(own == len(levels), np.nan, own), ends
         self.forest = self.forest.in_codes(read, table)
 
     def answers(self, rows, method="predict"):
@@ -147,7 +147,7 @@ class Model:
             rows = np.array(rows)
             for j, own in self._own_codes.items():
                 known = np.flatnonzero(~np.isnan(rows[:, j]))
-                rows[known, j] = own[rows[known, j].astype(np.intp)]
+                rows[known, j] = self.table.translated(j, rows[known, j], *own)
         return rows if self.table is None else self.table.decode(rows)
 
     def labels(self, rows):
@@ -220,13 +220,15 @@ def common_table(models, X=None):
     asked = any(model.forest is None for model in models)
     # the larger forest stays as it is
     order = int(not asked and models[1].forest.n_nodes > models[0].forest.n_nodes)
-    table = Table.common([model.table for model in models], order=order, any_levels=asked)
+    on_codes = [_is_on_codes(*pair) for pair in (models, models[::-1])]
+    table = Table.common(
+        [model.table for model in models], order=order, any_levels=asked, on_codes=on_codes
+    )
     if asked:
         # what only can be asked takes the words of the other, where it has none itself
-        for model in models:
-            pairs = zip(model.table.levels, table.levels, strict=True)
-            if any(own is None and levels is not None for own, levels in pairs):
-                model.table = table
+        for i, model in enumerate(models):
+            if on_codes[i] or not model.table.knows_kinds_of(table):
+                model.table, on_codes[i] = table, False
     if X is None:
         X = next((model.table for model in models if model.table.dtypes), None)
     if X is not None:
@@ -234,9 +236,24 @@ def common_table(models, X=None):
             model.take(X)
     if any(model.forest is not None and model.forest.table.by_dtype for model in models):
         table = replace(table if X is None else table.like(X), by_dtype=True)
-    for model in models:
-        model.follow(table)
+    for model, coded in zip(models, on_codes, strict=True):
+        if not coded:
+            model.follow(table)
     return table
+
+
+def _is_on_codes(model, other):
+    """Whether a model of numbers alone is put the codes of the levels that another one knows.
+
+    It is if some of these are no numbers, or if it says what its codes stand for.
+    """
+    if not model.table.is_plain or other.table.is_plain:
+        return False
+    says_levels = getattr(model.estimator, "__dict__", {}).get("_table") is not None
+    if says_levels and own_table(model.estimator) is None:
+        return True
+    table = other.table
+    return not all(own is None or table.has_numbers(j) for j, own in enumerate(table.levels))
 
 
 def common_forests(models):

@@ -202,48 +202,55 @@ class Table:
         )
 
     @classmethod
-    def common(cls, tables, *, order=0, any_levels=False):
+    def common(cls, tables, *, order=0, any_levels=False, on_codes=(False, False)):
         """The table whose rows two models are put, each in its own words.
 
         It has the levels of both, those of the table of number `order` first: see `codes_of`. A
         level that both refuse is put to neither; where one has a code for levels that it never saw,
-        that is put to both. ValueError if a model refuses a level that the other knows, or takes
-        numbers where the other knows levels; if `any_levels`, such levels are left out, and such
-        columns have levels.
+        that is put to both. A column that holds numbers to one model, and to the other levels that
+        are numbers, holds numbers, unless the other refuses further ones. Models that are
+        `on_codes` take the codes of the other's levels. ValueError if a model refuses a level that
+        the other knows, or takes numbers where the other knows text; if `any_levels`, such levels
+        are left out, and such columns have levels.
         """
         with_levels = [table for table in tables if not table.is_plain]
         named = [table for table in tables if table.names is not None]
         first = [*with_levels, *named, *tables][0]
-        if len(with_levels) < 2:
-            with_levels = [first]
-        elif order:
-            with_levels = with_levels[::-1]
-        levels = tuple(
-            cls._merged(j, with_levels, any_levels or len(with_levels) < 2)
-            for j in range(len(first))
-        )
-        said = zip(*(table.unknown for table in with_levels), strict=True)
+        merged = [table for table, coded in zip(tables, on_codes, strict=True) if not coded]
+        if order:
+            merged = merged[::-1]
+        levels = tuple(cls._merged(j, merged, any_levels) for j in range(len(first)))
+        said = zip(*(table.unknown for table in with_levels or tables), strict=True)
         unknown = tuple(min(each, key=("refused", "code", "missing").index) for each in said)
-        codes = np.any([table.categorical for table in tables], axis=0)
+        codes = np.array([own is not None for own in levels], dtype=bool)
+        for table in tables:
+            of_numbers = np.array([own is None for own in table.levels], dtype=bool)
+            codes |= table.categorical & of_numbers
         return replace(first, levels=levels, unknown=unknown, codes=codes)
 
     @staticmethod
     def _merged(j, tables, any_levels):
-        """The levels of column j of some tables, those of the first one first."""
-        known = [table.levels[j].tolist() for table in tables if table.levels[j] is not None]
-        if not known:
+        """The levels of column j of some tables, those of the first one first; None: numbers."""
+        coded = [table for table in tables if table.levels[j] is not None]
+        if not coded:
             return None
         name = repr(j if tables[0].names is None else tables[0].names[j])
-        if len(known) < len(tables) and not any_levels:
-            raise ValueError(
-                f"One model was fitted on levels of the column {name}, and the other on numbers. "
-                "Fit them on the same table."
-            )
+        known = [table.levels[j].tolist() for table in coded]
+        if len(coded) < len(tables):
+            are_single = coded[0].has_numbers(j) and _are_single(known[0])
+            if are_single and coded[0].unknown[j] != "refused":
+                return None
+            if not are_single and not any_levels:
+                raise ValueError(
+                    f"One model was fitted on levels of the column {name}, which are not all "
+                    "numbers that float32 represents, and the other on numbers. Fit them on the "
+                    "same table."
+                )
         if all(levels == known[0] for levels in known):
-            return next(table.levels[j] for table in tables if table.levels[j] is not None)
+            return coded[0].levels[j]
         every = dict.fromkeys(level for levels in known for level in levels)
-        for table in tables:
-            if table.levels[j] is None or table.unknown[j] != "refused":
+        for table in coded:
+            if table.unknown[j] != "refused":
                 continue
             own = set(table.levels[j].tolist())
             if not any_levels and (lacking := [level for level in every if level not in own]):
@@ -254,31 +261,64 @@ class Table:
                     "with handle_unknown='ignore'."
                 )
             every = dict.fromkeys(level for level in every if level in own)
-        if all(table.levels[j] is None or table.levels[j].dtype.kind in "iuf" for table in tables):
+        if all(table.levels[j].dtype.kind in "iuf" for table in coded):
             return np.array(list(every))
         merged = np.empty(len(every), dtype=object)
         merged[:] = list(every)
         return merged
 
-    def codes_of(self, other):
-        """Own codes of all levels of another table, by column, where they are others.
+    def has_numbers(self, j):
+        """Whether the levels of a column are numbers."""
+        return all(isinstance(level, Real | np.bool_) for level in self.levels[j].tolist())
 
-        Levels that this table lacks are unknown to it, and have the code after its last one.
+    def knows_kinds_of(self, other):
+        """Whether columns in which another table has text have levels here, too."""
+        return all(
+            own is not None or levels is None or other.has_numbers(j)
+            for j, (own, levels) in enumerate(zip(self.levels, other.levels, strict=True))
+        )
+
+    def codes_of(self, other):
+        """What the columns of another table are to this one, where it is another thing; by column.
+
+        Each is a pair: own codes, or numbers, of all codes of the other table; or, of a column that
+        holds numbers there, of the intervals between some ends; and these ends, or None. A level
+        that this table lacks is unknown to it, and has the code after its last one.
         """
-        own_codes = {}
+        found = {}
         for j, (own, levels) in enumerate(zip(self.levels, other.levels, strict=True)):
-            if own is None or levels is None:
+            if own is None and levels is None:
+                continue
+            if own is None:
+                values = levels.astype(np.float64)
+                found[j] = np.append(values, _number_outside(values)), None
                 continue
             place = {level: code for code, level in enumerate(own.tolist())}
-            own_codes[j] = np.array([place.get(level, len(own)) for level in levels.tolist()])
+            if levels is None:
+                points = np.array(own, dtype=np.float32)
+                ends = np.unique([np.nextafter(points, np.float32(-np.inf)), points])
+                ends = ends.astype(np.float64)
+                codes = [place.get(end, len(own)) for end in ends.tolist()]
+                found[j] = np.array([*codes, len(own)], dtype=np.float64), ends
+                continue
+            codes = np.array([place.get(level, len(own)) for level in levels.tolist()], dtype=float)
             if other.unknown[j] == "code":
-                own_codes[j] = np.append(own_codes[j], len(own))
-            as_they_are = np.array_equal(own_codes[j], np.arange(len(own_codes[j])))
-            if as_they_are and (
-                self.unknown[j] == "code" or own_codes[j].max(initial=0) < len(own)
+                codes = np.append(codes, len(own))
+            as_they_are = np.array_equal(codes, np.arange(len(codes)))
+            if not as_they_are or (
+                self.unknown[j] == "missing" and codes.max(initial=0) == len(own)
             ):
-                del own_codes[j]
-        return own_codes
+                found[j] = codes, None
+        return found
+
+    def translated(self, j, values, codes, ends):
+        """Own codes of entries of a column of another table; see `codes_of`."""
+        if ends is None:
+            return codes[values.astype(np.intp)]
+        place = {level: code for code, level in enumerate(self.levels[j].tolist())}
+        distinct, inverse = np.unique(values, return_inverse=True)
+        own = [place.get(value, len(place)) for value in distinct.tolist()]
+        return np.array(own, dtype=np.float64)[inverse]
 
     def __len__(self):
         return len(self.levels)
@@ -354,9 +394,9 @@ class Table:
         another, or a level is not known and the model refuses such, or an entry of a column of
         numbers is none.
         """
-        if self.is_plain or (is_plain(X) and all(own is None for own in self.levels)):
-            return X
         named = hasattr(X, "columns")
+        if not self.coded.any() and (is_plain(X) or (self.is_plain and not named)):
+            return X
         table = X if named else np.asarray(X, dtype=object)
         if table.ndim != 2 if not named else False:
             raise ValueError(f"X has {table.ndim} dimensions instead of 2. Give rows.")
@@ -552,8 +592,9 @@ class Gaps:
         low = np.where(missing, np.inf, numbers).min(axis=0, initial=np.inf)
         high = np.where(missing, -np.inf, numbers).max(axis=0, initial=-np.inf)
         # below all values, at a distance that float32 keeps
-        room = np.maximum(high - low, np.maximum(np.abs(low) * 1e-3, 1.0))
-        below = np.where(np.isfinite(low), low - room, -1.0)
+        with np.errstate(invalid="ignore"):  # a column without a number
+            room = np.maximum(high - low, np.maximum(np.abs(low) * 1e-3, 1.0))
+            below = np.where(np.isfinite(low), low - room, -1.0)
         stand_in = np.maximum(below, np.finfo(np.float32).min).astype(np.float32)
         return cls(missing.any(axis=0), low, stand_in)
 
@@ -699,6 +740,12 @@ def _lacks(column):
     """Whether None is what a column lacks its entries by."""
     missing = [e for e in np.asarray(column, dtype=object).tolist() if is_missing(e)]
     return bool(missing) and all(entry is None for entry in missing)
+
+
+def _are_single(levels):
+    """Whether numbers are some that float32 represents, with one below."""
+    numbers = np.array(levels, dtype=np.float64)
+    return bool((np.abs(numbers) < 1e38).all() and (numbers.astype(np.float32) == numbers).all())
 
 
 def _with_room(kind, column):

@@ -185,7 +185,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         below one split never answer alike there: a leaf is spent where it changes answers, and the
         tree is grown on if too few such leaves are found. "per_node" draws fresh rows in every
         node. "auto" takes one sample for trees of at most 64 leaves (by `max_leaf_nodes` or
-        `max_depth`), and "per_node" for larger ones. It also takes "per_node" if `reuse`,
+        `max_depth`) or with folds, and "per_node" for others. It also takes "per_node" if `reuse`,
         `min_train_samples`, `forbidden_splits`, `split_confidence`, `min_cost` or
         `categorical_features` is given. These work with "per_node" only, and are an error with
         "one_shot".
@@ -303,7 +303,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         gives); ``answers`` of shape (n_sizes, n_rows), the answer to each row of the tree of that
         size that was grown without the row's fold and without the synthetic rows made from it, or
         of the tree itself for a row of no fold; ``agreement`` of shape (n_sizes,), of these answers
-        with the predictor, as `fidelity_` is measured; ``law``, which is `sampler_`; and
+        with the predictor's, or with those given as `answers`, on the training rows in folds, as
+        `fidelity_` is measured; ``law``, which is `sampler_`; and
         ``laws``, for ``sampler="auto"`` the agreement of smaller trials of each law, by name, else
         None.
     n_queries_ : int
@@ -320,6 +321,13 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     The method of 1996 is ``sampler="smear", smearing=0.5, keep_rows=0, sampling="per_node",
     forbidden_splits="stop", min_cost=0, select="train"``, with ``n_samples=len(X)`` for more than
     2000 rows.
+
+    Tables of text, categories, booleans and missing values are taken if the predictor takes them.
+    Levels become codes in the order of the predictor's mean answers to the training rows; numbers
+    and ordered categories keep their own order. Splits of one sample learn whether missing values
+    go left or right; with rows drawn per node they go with the lowest values. Where a column
+    lacked nothing in `fit`, missing values go to the side of more training rows. Levels that `fit`
+    did not see are treated as missing.
 
     A warning is given if the tree never predicts a class that the predictor gives to training rows.
     With one sample, more rows are drawn from training rows with rare answers, and they weigh
@@ -348,6 +356,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     4
     >>> representer.train_fidelity_ > 0.95
     True
+    >>> representer.at(3).n_leaves_
+    3
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -536,17 +546,16 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         fold_of : array-like of shape (n_rows,) of int, or None, default=None
             The fold of each row, in place of `n_folds` random ones; negative: in no fold. Rows of
             no fold are grown on in every fold.
-        answers : array-like of shape (n_rows,), or (n_rows, n_classes) for ``target="proba"``, \
-                or None, default=None
-            Answers to the training rows, in place of the predictor's own: for a forest that was
-            fitted on these rows, its out-of-bag answers. Synthetic and held-out rows are answered
-            by the predictor.
+        answers : array-like of shape (n_rows,), or None, default=None
+            Labels or values by which trees are judged on folds, in place of the predictor's own:
+            for a forest that was fitted on these rows, its out-of-bag answers, since it knows these
+            rows by heart. Trees are grown on the predictor's own answers all the same.
 
         {fitted}
         """
         target = self._resolve_target()
         self._refuse_meaningless_options()
-        self.sampling_ = self._resolve_sampling()
+        self.sampling_ = self._resolve_sampling(fold_of)
         self._refuse_folds(fold_of)
         given = X
         X, y, is_table = self._check_rows(X, y, target)
@@ -561,7 +570,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         law_seed = int(np.random.SeedSequence(seeds).generate_state(1)[0])
         held_out = self._set_aside(y, weight, target, random)
         kept = ~held_out & (weight > 0)
-        given_answers = None if answers is None else _of_rows("answers", answers, X)[kept]
+        told = None if answers is None else _of_rows("answers", answers, X)[kept]
 
         rows = X if is_table else named_rows(given, X)
         self.estimator_ = self._fit_estimator(
@@ -570,7 +579,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         deadline = deadline_after(self.time_limit)
         X = self._read_rows(given, X, is_table)
         self._predictor = predictor = self._make_predictor(target)
-        answers = predictor.first_answers(X[kept], y, given_answers)
+        answers = predictor.first_answers(X[kept], y)
         X = self._order_levels(X, kept, answers, weight)
         self._may_miss = self._columns_to_lack(X[kept])
         self._takes_missing = self._may_miss is not None
@@ -579,8 +588,11 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if predictor.classes is not None:
             self.classes_ = predictor.classes
 
-        fold_of = self._resolve_folds(fold_of, kept, answers, law_seed)
-        training = Bunch(X=X[kept], weight=weight[kept], answers=answers, fold=fold_of[kept])
+        told = answers if told is None else predictor.told(told)
+        fold_of = self._resolve_folds(fold_of, kept, told, law_seed)
+        training = Bunch(
+            X=X[kept], weight=weight[kept], answers=answers, told=told, fold=fold_of[kept]
+        )
         self.sampler_, laws = self._choose_law(training, columns, gaps, law_seed, deadline)
         law, base = self._make_law(self.sampler_, training, columns, gaps, law_seed, deadline)
         begin, n_before = time.monotonic(), predictor.n_queries
@@ -613,7 +625,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             figures=values,
             most=most,
         )
-        self._known = self._gather(law, training, aside, seeds[2], given_answers is not None)
+        self._known = self._gather(law, training, aside, seeds[2])
         on_rows = self._set_size(is_split)
         if target != "value":
             warn_of_lost_classes(self._known["training"].decisions, on_rows, self.classes_)
@@ -650,13 +662,15 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 "training rows only, or sampler='smear'."
             )
 
-    def _resolve_sampling(self):
-        """How rows are drawn, where that is not said: in one sample for a small tree."""
+    def _resolve_sampling(self, fold_of):
+        """How rows are drawn, where that is not said: in one sample for small trees or folds."""
         if self.sampling != "auto":
             return self.sampling
         small = (self.max_leaf_nodes is not None and self.max_leaf_nodes <= _SMALL) or (
             self.max_depth is not None and self.max_depth <= np.log2(_SMALL)
         )
+        if self.max_leaf_nodes is not None:
+            small |= bool(self.n_folds) or fold_of is not None or self.sampler == "auto"
         return "per_node" if not small or any(self._is_set(*_PER_NODE_ONLY)) else "one_shot"
 
     def _is_set(self, *names):
@@ -899,9 +913,16 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                     "fold_of puts all rows into one fold, which leaves none to grow a tree on. "
                     "Use at least two folds, or -1 for rows to grow on only."
                 )
+            if self.sampler == "auto" and (of_kept < 0).all():
+                raise ValueError(
+                    "fold_of puts no row into a fold, but sampler='auto' chooses by rows of folds. "
+                    "Leave fold_of out, or set sampler='copula'."
+                )
             return fold_of
         fold_of = np.full(kept.size, -1)
-        n_folds = self.n_folds or (N_FOLDS if self.sampler == "auto" else 0)
+        n_folds = self.n_folds
+        if self.sampler == "auto" and not n_folds and len(answers) > 1:
+            n_folds = min(N_FOLDS, len(answers))
         if n_folds:
             if n_folds > len(answers):
                 raise ValueError(
@@ -915,6 +936,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         """The name of the law, and the agreement of those that it is chosen from."""
         if self.sampler != "auto":
             return self.sampler, None
+        if (training.fold < 0).all():  # there is one row
+            return next(iter(LAWS)), None
         rows = _taken(training, some_rows(len(training.X), _MOST_CHOOSING, [seed, 9]))
         laws = {name: self._make_law(name, rows, columns, gaps, seed, deadline) for name in LAWS}
         return choose_law(
@@ -923,7 +946,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             {name: base for name, (_, base) in laws.items()},
             self._predictor,
             self._fold_sizes(training),
-            seeds=(seed, seed),
+            seed=seed,
+            deadline=deadline,
             max_depth=self.max_depth,
         )
 
@@ -1046,13 +1070,13 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         # the predictor may give a class to new rows only
         return np.where(present, 1.0 / np.where(present, share, 1.0), 1.0 / share[present].max())
 
-    def _gather(self, law, training, aside, seed, is_answered):
+    def _gather(self, law, training, aside, seed):
         """What is known of rows that the tree, of whatever size, is measured on."""
         predictor, tree = self._predictor, self._grown.tree
         n_new = self._most_new(min(max(len(training.X), 1000), _MOST_MEASURED))
         smeared = law.with_gaps(law.manufacture(law.everywhere(), n_new, seed))
         decisions = predictor.decode(training.answers)
-        if predictor.target == "proba" and not is_answered:
+        if predictor.target == "proba":
             decisions = predictor.decisions(training.X)
         return {
             "training": Bunch(

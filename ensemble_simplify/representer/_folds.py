@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from ensemble_simplify.representer._fidelity import agreement
@@ -11,12 +13,15 @@ from ensemble_simplify.representer._grower import Sample, grow_tree
 _SMALLEST = 4
 
 # Rows that the tree of a fold is grown on, at most; and so many where a law is chosen.
-_MOST_GROWN, _MOST_TRIED = 24_000, 8_000
+_MOST_GROWN, _MOST_TRIED = 24_000, 6_000
 # Entries of these rows, at most, of tables with many columns; so many rows are grown on anyway.
 _MOST_ENTRIES, _LEAST_GROWN = 2_000_000, 500
 
 # Synthetic rows of each law, where one is chosen.
-_TRIED = 6_000
+_TRIED = 4_000
+
+# Share of the time left for the rows of each law.
+_TRIAL_SHARE = 0.1
 
 # Folds where nobody says how many.
 N_FOLDS = 5
@@ -76,7 +81,7 @@ def unseen_answers(sample, X, fold_of, n_leaves, target, *, most=_MOST_GROWN, **
 def unseen_agreement(found, rows, predictor):
     """How well answers to rows that trees did not see agree with those known; one a size."""
     judged = rows.fold >= 0
-    truth = predictor.decode(rows.answers[judged])
+    truth = predictor.decode(rows.told[judged])
     return np.array(
         [
             agreement(
@@ -87,16 +92,19 @@ def unseen_agreement(found, rows, predictor):
     )
 
 
-def choose_law(laws, rows, base_of, predictor, n_leaves, *, seeds, **limits):
+def choose_law(laws, rows, base_of, predictor, n_leaves, *, seed, deadline, **limits):
     """The law whose small trees agree best with what is known of rows that they did not see.
 
     Returns its name, and the agreement of each law's trees, by name.
     """
     judged = rows.fold >= 0
-    scores, found = {}, {}
     n_samples = min(_TRIED, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_GROWN))
+    scores, found = {}, {}
     for name, law in laws.items():
-        sample = Sample(law, predictor, rows, base_of[name], n_samples, seeds[0])
+        now = time.monotonic() if deadline < np.inf else 0.0
+        until = now + _TRIAL_SHARE * max(deadline - now, 0.0)
+        base, least = base_of[name], n_samples // 10
+        sample = Sample(law, predictor, rows, base, n_samples, seed, until, least)
         answers = unseen_answers(
             sample,
             rows.X,
@@ -104,11 +112,11 @@ def choose_law(laws, rows, base_of, predictor, n_leaves, *, seeds, **limits):
             n_leaves,
             predictor.target,
             most=_MOST_TRIED,
-            seed=seeds[1],
+            seed=seed,
             **limits,
         )
         found[name] = unseen_agreement(answers, rows, predictor)
-        scores[name] = _score(answers[:, judged], rows.answers[judged], predictor.target)
+        scores[name] = _score(answers[:, judged], rows.told[judged], predictor.target)
     return clearly_best(scores, rows.weight[judged]), found
 
 

@@ -360,14 +360,17 @@ class Sample:
     answers to rows of other folds.
     """
 
-    def __init__(self, law, predictor, training, base, n_samples, seed, deadline=np.inf):
+    def __init__(
+        self, law, predictor, training, base, n_samples, seed, deadline=np.inf, per_batch=None
+    ):
         self.keep_rows, self.seed, self.gaps = law.keep_rows, seed, law.gaps
         self.training, self.made, self.is_complete = training, None, True
         self.n_outputs = base.answers.shape[1]
         if law.keep_rows < 1.0:
             made = _manufactured(law, predictor, base, n_samples, seed)
             made.X = law.with_gaps(made.X)
-            answers = _answers_until(deadline, predictor, made.X, len(training.X))
+            per_batch = len(training.X) if per_batch is None else per_batch
+            answers = _answers_until(deadline, predictor, made.X, per_batch)
             self.is_complete = len(answers) == len(made.X)
             made = Bunch(**{name: values[: len(answers)] for name, values in made.items()})
             self.made = Bunch(answers=answers, **made)
@@ -380,7 +383,8 @@ class Sample:
                 places = np.arange(len(part.X))
                 if without is not None:
                     places = np.flatnonzero(part.fold != without)
-                parts.append([part, share, places])
+                if places.size:
+                    parts.append([part, share, places])
         surplus = sum(places.size for *_, places in parts) - most
         for k in np.argsort([-places.size for *_, places in parts], kind="stable"):
             size = parts[k][2].size  # the larger part gives first

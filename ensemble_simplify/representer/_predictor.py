@@ -32,14 +32,13 @@ class Predictor:
     def __post_init__(self):
         self.says = self.says or f"the predictor {self.name} returned"
 
-    def first_answers(self, X, y, given=None):
-        """Answers to the training rows, those given if there are any.
+    def first_answers(self, X, y):
+        """Answers to the training rows.
 
         The classes are the model's own; where it tells none, the labels of `y` and of the answers,
         or, for probabilities, those of `y`, or numbers.
         """
-        told = self if given is None else replace(self, says="answers= holds")
-        raw = self._ask(X) if given is None else told._checked(given, X.shape[0])
+        raw = self._ask(X)
         if self.target != "value":
             classes = getattr(self.asked.estimator, "classes_", None)
             if classes is None and self.target == "label":
@@ -47,8 +46,13 @@ class Predictor:
             elif classes is None:
                 classes = np.arange(raw.shape[1]) if y is None else np.unique(y)
             self.classes = np.asarray(classes)
-            told.classes = self.classes
-        return told._as_matrix(raw)
+        return self._as_matrix(raw)
+
+    def told(self, given):
+        """Labels or values that a user gives, as answers."""
+        kind = "value" if self.target == "value" else "label"
+        told = replace(self, target=kind, says="answers= holds")
+        return told._as_matrix(told._checked(given, len(given)))
 
     def answers(self, X):
         """Answers to any rows."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+import textwrap
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,10 @@ from ensemble_simplify.grid import FLOAT32_MAX, TreeNodes, float32_floor, shorte
 from ensemble_simplify.reading import Table, name_of, readable, unwrap
 from ensemble_simplify.writing.sklearn_tree import missing_directions, read_nodes
 from ensemble_simplify.writing.words import as_json, in_drawing, one_line, percent, plain
+
+# In a drawing: points of the font, letters and lines of a text, inches of a figure.
+_FONT, _LONGEST, _MOST_LINES = 9.0, 26, 4
+_SMALLEST, _LARGEST = (4.0, 2.4), (48.0, 24.0)
 
 
 @dataclass(frozen=True)
@@ -392,13 +397,19 @@ class NamedTree:
     def draw(self, ax=None, **options):
         """Draw the tree with `sklearn.tree.plot_tree`, then write splits in the user's words.
 
-        The options are those of ``plot_tree``, but for the names; so is what is returned.
+        The options are those of ``plot_tree``, but for the names; so is what is returned. Where no
+        figure is open, a new one is as large as the tree needs.
         """
+        import matplotlib.pyplot as plt
+
+        grows = ax is None and not plt.get_fignums()
+        if grows:
+            ax = plt.figure().add_axes((0.0, 0.0, 1.0, 1.0))
         options = {"filled": True, "impurity": False, "rounded": True, **options}
         own_ids, decimals = options.pop("node_ids", False), options.pop("precision", None)
         if decimals is not None:
             options["precision"] = decimals
-        names = None if self.classes is None else [in_drawing(label) for label in self.classes]
+        names = None if self.classes is None else [one_line(label) for label in self.classes]
         notes = plot_tree(
             self.estimator,
             # the first line says which node it is; the second is its split
@@ -418,15 +429,15 @@ class NamedTree:
             first, number, rest = found.groups()
             node = place[int(number)]
             if self.nodes.left[node] >= 0:
-                split = in_drawing(self.split_words(node, spans[node], decimals)[0])
+                split = self.split_words(node, spans[node], decimals)[0]
                 rest = "\n".join([split, *rest.split("\n")[1:]])
             if self.shares_of:  # counts of other rows would not be whole
                 shares = np.round(self.value[node], 3 if decimals is None else decimals)
                 shares = np.array2string(shares, separator=", ", threshold=6)
                 rest = re.sub(r"value = \[.*?\]", f"share = {shares}", rest, flags=re.DOTALL)
+            rest = "\n".join(map(_wrapped, rest.split("\n")))
             note.set_text(f"{first}\n{rest}" if own_ids else rest)
-        if options.get("fontsize") is None:
-            _fit_boxes(notes)
+        _fit_boxes(notes, grows, options.get("fontsize"))
         return notes
 
 
@@ -468,21 +479,46 @@ def _number(end, decimals):
     return f"{shortest_decimal(float32_floor(end)):.9g}"
 
 
-def _fit_boxes(notes):
-    """Choose the font size at which the boxes of a drawn tree do not overlap."""
-    ax = notes[0].axes
-    renderer = ax.figure.canvas.get_renderer()
+def _wrapped(line):
+    """A line of a drawn box in lines that are not too long, cut if they are too many."""
+    parts = textwrap.wrap(line, _LONGEST, max_lines=_MOST_LINES, placeholder=" …")
+    return "\n".join(map(in_drawing, parts))
+
+
+def _fit_boxes(notes, grows, fontsize):
+    """Choose a font size, or if `grows` a figure, with which boxes of a tree do not overlap."""
+    figure = notes[0].figure
     boxes = [note for note in notes if note.get_bbox_patch() is not None]
+    if grows:
+        for note in notes:
+            note.set_fontsize(_FONT if fontsize is None else fontsize)
+        needed = np.array(figure.get_size_inches()) / _room(boxes)
+        figure.set_size_inches(np.clip(needed, _SMALLEST, _LARGEST))
+    if fontsize is None:
+        size = boxes[0].get_fontsize() * min(_room(boxes))
+        for note in notes:
+            note.set_fontsize(min(size, _FONT))
+
+
+def _room(boxes):
+    """The room that boxes have, as parts of what they need: in width, and in height."""
+    figure, ax = boxes[0].figure, boxes[0].axes
+    renderer, area = figure.canvas.get_renderer(), ax.get_window_extent()
+    rows = {}
     for note in boxes:
         note.update_bbox_position_size(renderer)
-    extents = [note.get_bbox_patch().get_window_extent() for note in boxes]
-    # a column of the tree is half a leaf from the edge, and so is a row
-    slot = 2.0 * min(note.xyann[0] for note in boxes) * ax.get_window_extent().width
-    row = 2.0 * (1.0 - max(note.xyann[1] for note in boxes)) * ax.get_window_extent().height
-    share = min(
-        slot / max(extent.width for extent in extents),
-        row / max(extent.height for extent in extents),
-    )
-    size = boxes[0].get_fontsize() * share
-    for note in notes:
-        note.set_fontsize(size)
+        x, y = note.xyann
+        extent = note.get_bbox_patch().get_window_extent()
+        rows.setdefault(round(y, 6), []).append((x, extent.width, extent.height))
+    # half boxes side by side, and at the edges; a gap between boxes is part of them
+    wide, high, above = [], [], (1.0, 0.0)
+    for y in sorted(rows, reverse=True):
+        left = (0.0, 0.0)
+        for x, width, _ in [*sorted(rows[y]), (1.0, 0.0, 0.0)]:
+            wide.append((x - left[0]) * area.width / (1.08 * (left[1] + width) / 2))
+            left = x, width
+        height = max(box[2] for box in rows[y])
+        high.append((above[0] - y) * area.height / (1.5 * (above[1] + height) / 2))
+        above = y, height
+    high.append(above[0] * area.height / (1.5 * above[1] / 2))
+    return min(wide), min(high)

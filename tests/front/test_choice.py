@@ -156,7 +156,7 @@ def test_the_knee_is_where_more_leaves_bring_little(n_wrong, knee):
 def test_corrected_agreement_has_no_part_of_the_luck_of_the_best():
     rng = np.random.default_rng(0)
     plain, corrected = [], []
-    for _ in range(150):
+    for _ in range(60):
         answers = rng.integers(2, size=80)
         judged = Judged(answers)
         trees = [tree(name, answers, rng.random(80) > 0.85) for name in ["representer", *"abcdefg"]]
@@ -166,6 +166,15 @@ def test_corrected_agreement_has_no_part_of_the_luck_of_the_best():
     error = np.std(corrected) / np.sqrt(len(corrected))
     assert np.mean(plain) > 0.85 + 4 * error
     assert abs(np.mean(corrected) - 0.85) < 3 * error
+
+
+def test_corrected_agreement_is_never_above_the_measured_one():
+    answers = np.arange(60) % 2
+    # what is drawn often wants the larger tree, which is no luck of the smaller one
+    trees = curve(answers, {4: 4, 8: 3, 16: 2})
+    chosen = choose_size(trees, Judged(answers))
+    corrected = corrected_agreement([chosen], Judged(answers), trees, random_state=0)
+    assert corrected <= agreement_of(chosen, Judged(answers))
 
 
 def test_corrected_agreement_of_the_only_candidate_is_its_agreement(even):
@@ -192,6 +201,10 @@ def test_class_weight_weights_the_agreement():
     assert agreement_of(majority, Judged(answers)) == 0.9
     assert agreement_of(majority, Judged(answers, class_weight="balanced")) == pytest.approx(0.5)
     assert agreement_of(majority, Judged(answers, class_weight={"yes": 3})) == pytest.approx(0.75)
+    # right on the ten, and wrong about 30 of the 90
+    finds = Candidate("b", 4, np.repeat(["yes", "no", "yes"], [30, 60, 10]))
+    assert choose([majority, finds], Judged(answers), "a").best == "a"
+    assert choose([majority, finds], Judged(answers, class_weight="balanced"), "a").best == "b"
 
 
 @pytest.mark.parametrize("scoring", ["balanced_accuracy", "recall", "f1", f1_score])
@@ -211,18 +224,28 @@ def test_scoring_decides(scoring):
     assert choose([favourite, other], Judged(answers, scoring=scoring)).best == "other"
 
 
-def test_scoring_of_values():
+@pytest.mark.parametrize(
+    "scoring", ["neg_mean_absolute_error", lambda a, p: -mean_absolute_error(a, p)]
+)
+def test_scoring_of_values(scoring):
     rng = np.random.default_rng(0)
     answers = rng.normal(size=500)
-    near = Candidate("near", 8, answers + 0.1 * rng.normal(size=500))
     far = answers.copy()
-    far[0] += 100.0  # ruins squares, not the mean of distances
-    trees = [Candidate("representer", 8, answers + 1.0 * rng.normal(size=500)), near]
-    few = Candidate("one", 8, far)
-    for scoring in ("neg_mean_absolute_error", lambda a, p: -mean_absolute_error(a, p)):
-        judged = Judged(answers, is_classifier=False, scoring=scoring)
-        assert choose(trees, judged).best == "near"
-        assert choose_size([trees[0], few], judged) is few or choose([*trees, few], judged)
+    far[:100] += 3.0  # large squares, while the mean distance is smaller than the other's
+    trees = [
+        Candidate("representer", 8, answers + 1.0 * rng.normal(size=500)),
+        Candidate("other", 8, far),
+    ]
+    assert choose(trees, Judged(answers, is_classifier=False)).best == "representer"
+    judged = Judged(answers, is_classifier=False, scoring=scoring)
+    assert choose(trees, judged).best == "other"
+    small = Candidate("representer", 4, trees[0].predicted)
+    large = Candidate("representer", 8, far)
+    assert choose_size([small, large], Judged(answers, is_classifier=False)) is small
+    assert choose_size([small, large], judged) is large
+    # what is reported stays the agreement
+    corrected = corrected_agreement(trees, judged, random_state=0)
+    assert corrected <= agreement_of(trees[1], judged)
 
 
 @pytest.mark.parametrize(

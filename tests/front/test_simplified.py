@@ -15,6 +15,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, Voti
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 from sklearn.metrics import ConfusionMatrixDisplay, get_scorer
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -287,6 +288,15 @@ def test_without_its_model_nothing_is_compared(small):
     for ask in (lone.verify, lambda: lone.agreement(X), lambda: lone.differences(X)):
         with pytest.raises(ValueError, match=r"'lone' was kept without the model .*verify\(model"):
             ask()
+
+
+def test_a_model_that_cannot_be_read_is_asked(iris, small):
+    X, y, _ = iris
+    asked = KNeighborsClassifier().fit(X, y)
+    found = SimplifiedModel(small.fitted, model=asked, name="representer")
+    with pytest.raises(TypeError, match=r"KNeighborsClassifier .* agreement\(X\) and differences"):
+        found.verify()
+    assert found.agreement(X).n_different == found.differences(X).n_differing
 
 
 # ------------------------------------------------------------------- files

@@ -78,6 +78,26 @@ def test_no_tree_is_no_verdict_on_one():
     assert (found.level, found.text) == ("none", "No method found a tree of at most 8 leaves.")
 
 
+def test_one_answer_to_all_rows():
+    answers = np.repeat(["no"], 30)
+    found = judge(Candidate("representer", 1, answers), Judged(answers))
+    assert found.text == (
+        "The model answers 'no' to every held-out row, and so does the tree of 1 leaf: these rows "
+        "cannot tell more."
+    )
+
+
+def test_the_score_that_decides_is_told():
+    answers = np.repeat([0, 1], [90, 10])
+    tree = Candidate("representer", 8, np.repeat([0, 1], [95, 5]))
+    found = judge(tree, Judged(answers, scoring="recall"))
+    assert "Its recall against the model's answers is 0.5." in found.text
+    weighted = judge(tree, Judged(answers, class_weight="balanced"))
+    assert weighted.agreement == pytest.approx(0.75)
+    assert weighted.majority == pytest.approx(0.5)
+    assert "of weighted rows" in weighted.text
+
+
 @pytest.mark.parametrize(("noise", "level"), [(0.2, "follows"), (0.45, "partly"), (0.8, "none")])
 def test_levels_of_values(noise, level):
     rng = np.random.default_rng(0)
@@ -101,7 +121,7 @@ def test_at_most_two_notes():
     assert len(found) == 2
     assert "fitted on these rows" in found[0]
     assert "genesim" in found[1]
-    assert "little is known" in notes(every, Judged(answers), best)[1]
+    assert "little is known of the tree" in notes(every, Judged(answers), best)[1]
     frequent = np.repeat([0, 1], 500)
     best = Candidate("representer", 8, np.where(rng.random(1000) < 0.9, frequent, 0))
     assert (

@@ -155,6 +155,84 @@ def test_a_level_that_one_model_refuses():
         agreement(first, second, X)
 
 
+MONTHS = [2, 4, 5, 7]
+
+
+def around(numbers):
+    """Numbers, the float32 beside them, and some between and beyond."""
+    single = np.array(numbers, dtype=np.float32)
+    beside = [np.nextafter(single, np.float32(way)) for way in (-np.inf, np.inf)]
+    return np.unique(np.concatenate([single, *beside, np.arange(0.0, 9.0, 0.25)])).astype(float)
+
+
+@pytest.mark.parametrize("handle", ["ignore", "error"])
+@pytest.mark.parametrize("with_text", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_levels_of_one_model_that_are_numbers_to_the_other(handle, with_text, seed):
+    rng = np.random.default_rng(seed)
+    months = rng.permutation(MONTHS)
+    known = pd.DataFrame(
+        itertools.product(MONTHS, [0.0, 1.0, 2.0], ["a", "b"]), columns=["month", "size", "kind"]
+    )
+    y = (known["month"].isin(months[:2]) ^ (known["size"] > 1)).astype(int)
+    columns = ["month", "kind"] if with_text else ["month"]
+    known = known if with_text else known[["month", "size"]]
+    encoder = OneHotEncoder(handle_unknown=handle)
+    model = make_pipeline(
+        ColumnTransformer([("c", encoder, columns)], remainder="passthrough"),
+        RandomForestClassifier(3, max_depth=3, random_state=seed),
+    ).fit(known, y ^ (rng.random(len(y)) < 0.2))
+    numbers = MONTHS if handle == "error" else around(MONTHS)
+    texts = ["a", "b", "never"] if handle == "ignore" else ["a", "b"]
+    every = itertools.product(numbers, np.arange(-0.25, 3.0, 0.25), texts)
+    every = pd.DataFrame(every, columns=["month", "size", "kind"])[list(known.columns)]
+    every = every.drop_duplicates(ignore_index=True)
+    answers = model.predict(every)
+    flipped = answers.copy()
+    flipped[rng.integers(len(answers))] ^= 1
+    for labels in (answers, flipped):
+        tree = TableTree(random_state=0).fit(every, labels)
+        assert tree._table.levels[0] is None
+        # between the sizes that were tried, the tree's thresholds are others than the model's
+        X = every[every["size"].isin([0.0, 1.0, 2.0, 3.0])]
+        apart = model.predict(every) != tree.predict(every)
+        models = [model, tree] if rng.random() < 0.5 else [tree, model]
+        found = verify(*models, X=X, max_changes=0)
+        assert found.equal is (not (model.predict(X) != tree.predict(X)).any())
+        found = verify(*models)
+        if apart.any():
+            assert found.equal is False
+        if found.equal is False:
+            row = found.counterexample
+            row = row if row.ndim == 2 else pd.DataFrame([row], columns=known.columns)
+            assert models[0].predict(row)[0] == found.predictions[0]
+            assert models[1].predict(row)[0] == found.predictions[1]
+            assert found.predictions[0] != found.predictions[1]
+        assert agreement(*models, every, time_limit=0.01).n_different == apart.sum()
+        read = [Model.of(one) for one in models]
+        table = common_table(read)
+        rows = np.asarray(table.encode(every), dtype=float)
+        for one in read:
+            labels_read = one.forest.classes[one.forest.predict_index(rows)]
+            np.testing.assert_array_equal(labels_read, one.estimator.predict(every))
+            np.testing.assert_array_equal(one.answers(rows), one.estimator.predict(every))
+
+
+def test_a_plain_tree_is_put_the_numbers_that_are_levels_to_a_pipeline():
+    X = pd.DataFrame({"month": [2, 4, 5, 7] * 5, "size": np.arange(20) % 3})
+    y = np.where(X["month"] > 4, "late", "early")
+    step = ColumnTransformer([("c", OneHotEncoder(), ["month"])], remainder="passthrough")
+    model = make_pipeline(step, DecisionTreeClassifier(random_state=0)).fit(X, y)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    assert verify(model, tree)
+    assert verify(tree, model, X=X, max_changes=1)
+    wrong = DecisionTreeClassifier(random_state=0).fit(X, np.where(X["month"] > 2, "late", "early"))
+    found = verify(model, wrong)
+    row = pd.DataFrame(found.counterexample)
+    assert model.predict(row)[0] == found.predictions[0]
+    assert wrong.predict(row)[0] == found.predictions[1] != found.predictions[0]
+
+
 def test_models_that_are_only_asked():
     rng = np.random.default_rng(0)
     X, y = table_of(rng, COLORS, SHAPES)

@@ -9,9 +9,15 @@ from sklearn.datasets import make_classification, make_friedman1
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import Bunch
 
 from ensemble_simplify import RepresenterTree, export_tree
+from ensemble_simplify.reading import Model
+from ensemble_simplify.representer._coordinates import Coordinates
+from ensemble_simplify.representer._copula import CopulaLaw
 from ensemble_simplify.representer._folds import LAWS, clearly_best, draw_folds, sizes
+from ensemble_simplify.representer._grower import Sample
+from ensemble_simplify.representer._predictor import Predictor
 
 
 class Counting:
@@ -182,6 +188,17 @@ def test_growing_goes_on_until_there_are_leaves_enough():
 # ---------------------------------------------------------------------- folds
 
 
+def by_heart(function, X, answers):
+    """A function with answers of its own to some rows."""
+    known = {row.tobytes(): answer for row, answer in zip(X, answers, strict=True)}
+
+    def knows(rows):
+        pairs = zip(rows, function(rows), strict=True)
+        return np.array([known.get(row.tobytes(), answer) for row, answer in pairs])
+
+    return knows
+
+
 @pytest.mark.parametrize("kind", ["labels", "rare", "values"])
 def test_answers_of_a_fold_do_not_depend_on_its_own(kind, labels, values):
     """Other answers to its rows, other answers of the other folds' trees alone."""
@@ -190,17 +207,46 @@ def test_answers_of_a_fold_do_not_depend_on_its_own(kind, labels, values):
     rng = np.random.default_rng(0)
     fold_of = rng.integers(-1, 3, len(X))
     weight = rng.integers(1, 3, len(X)).astype(float)
-    answers = model.predict(X)
-    if kind == "rare":
-        answers = (X[:, 0] > np.quantile(X[:, 0], 0.95)).astype(int)
-    tree = representer(model.predict, target, validation_fraction=0)
-    first = tree.fit(X, sample_weight=weight, fold_of=fold_of, answers=answers).folds_
-    changed = answers.copy()
+    often = np.quantile(X[:, 0], 0.95)
+    function = (lambda rows: (rows[:, 0] > often).astype(int)) if kind == "rare" else model.predict
+    changed = function(X)
     changed[fold_of == 1] = 1 - changed[fold_of == 1] if target == "label" else -9.0
-    second = tree.fit(X, sample_weight=weight, fold_of=fold_of, answers=changed).folds_
-    np.testing.assert_array_equal(first.answers[:, fold_of == 1], second.answers[:, fold_of == 1])
-    assert (first.answers[:, fold_of == 0] != second.answers[:, fold_of == 0]).any()
-    assert (first.answers[:, fold_of == 2] != second.answers[:, fold_of == 2]).any()
+
+    def answers(function):
+        tree = representer(function, target, validation_fraction=0)
+        return tree.fit(X, sample_weight=weight, fold_of=fold_of).folds_.answers
+
+    first, second = answers(function), answers(by_heart(function, X, changed))
+    np.testing.assert_array_equal(first[:, fold_of == 1], second[:, fold_of == 1])
+    assert (first[:, fold_of == 0] != second[:, fold_of == 0]).any()
+    assert (first[:, fold_of == 2] != second[:, fold_of == 2]).any()
+
+
+def test_fewer_rows_of_a_sample():
+    """The larger part gives first; each part keeps its weight, and no row of the fold is left."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 2))
+    columns = Coordinates.resolve(None, None, 2, None)
+    law = CopulaLaw(X, np.ones(900), columns, smearing=0.5, keep_rows=0.25)
+    predictor = Predictor(
+        Model(lambda rows: rows[:, 0] > 1.9), "label", "f", classes=np.array([False, True])
+    )
+    fold = np.repeat([-1, 0, 1], 300)
+    rows = Bunch(X=X, weight=law.weight, answers=predictor.answers(X), fold=fold)
+    sample = Sample(law, predictor, rows, rows, 4000, seed=0)
+    left = {tuple(row) for row in X[fold == 1]}
+    for most, n_kept in ((np.inf, 600), (2000, 600), (1000, 500)):
+        some = sample.rows(without=1, most=most)
+        is_kept = np.arange(len(some.X)) < n_kept
+        assert len(some.X) == most or most == np.inf
+        assert {tuple(row) for row in some.X[is_kept]} <= {tuple(row) for row in X[fold != 1]}
+        assert not {tuple(row) for row in some.X} & left
+        assert some.weight[is_kept].sum() == pytest.approx(len(some.X) / 4)
+        assert some.weight.sum() == pytest.approx(len(some.X))
+        np.testing.assert_array_equal(some.answers[:, 1], some.X[:, 0] > 1.9)
+        # rows that are rare answers are drawn more often, and weigh less
+        rare = np.average(some.answers[~is_kept, 1], weights=some.weight[~is_kept])
+        assert rare < 0.06 < some.answers[~is_kept, 1].mean()
 
 
 def test_rows_of_a_fold_are_not_learned():
@@ -264,6 +310,18 @@ def test_folds_are_alike_in_answers():
         assert (np.diff(np.flatnonzero(fold_of == k)) < 8).all()
 
 
+@pytest.mark.parametrize("asked", ["n_folds", "fold_of", "sampler"])
+def test_large_trees_have_folds(asked, labels):
+    """Without folds, rows would be drawn per node."""
+    X, _, forest = labels
+    options = {"n_folds": {"n_folds": 2}, "sampler": {"sampler": "auto"}}.get(asked, {})
+    given = {"fold_of": np.arange(400) % 2} if asked == "fold_of" else {}
+    tree = representer(forest.predict, max_leaf_nodes=70, **options).fit(X, **given)
+    assert tree.sampling_ == "one_shot"
+    assert tree.folds_.n_leaves.tolist() == [4, 8, 16, 32, 64, 70]
+    assert representer(forest.predict, max_leaf_nodes=70).fit(X).sampling_ == "per_node"
+
+
 def test_no_size_below_the_number_of_classes():
     assert sizes(32, 2).tolist() == [4, 8, 16, 32]
     assert sizes(30, 9).tolist() == [16, 30]
@@ -292,12 +350,13 @@ def test_folds_that_cannot_be(labels):
             representer(estimator, **options).fit(X, **given)
 
     fails("n_folds=5 needs one sample.*sampling='one_shot'", n_folds=5, sampling="per_node")
-    fails("sampler='auto' needs one sample", sampler="auto", max_leaf_nodes=65)
+    fails("sampler='auto' needs one sample", sampler="auto", min_train_samples=3)
     fails("fold_of needs one sample", fold_of=np.zeros(400, int), reuse=True)
     fails("n_folds=5 needs a largest size.*max_leaf_nodes", n_folds=5, max_leaf_nodes=None,
           max_depth=3)  # fmt: skip
     fails("n_folds=1 leaves no rows", n_folds=1)
     fails("n_folds=500, but there are 360 rows", n_folds=500)
+    fails("fold_of puts no row into a fold", fold_of=np.full(400, -1), sampler="auto")
     fails("fold_of puts all rows into one fold", fold_of=np.zeros(400, int))
     fails(r"fold_of has shape \(3,\).*400 rows", fold_of=[0, 1, 2])
     fails("fold_of has shape.*float64", fold_of=np.zeros(400))
@@ -311,33 +370,29 @@ def test_folds_that_cannot_be(labels):
 # ---------------------------------------------------------------------- answers given
 
 
-def test_answers_that_are_given_are_learned(labels):
-    X, _, forest = labels
-    given = np.where(X[:, 0] > 0, "up", "down")
-    forest = RandomForestClassifier(5, random_state=0).fit(X, given)
-    function = Counting(forest.predict)
-    other = np.where(X[:, 1] > 0, "up", "down")
-    tree = representer(function, keep_rows=1.0, validation_fraction=0, max_leaf_nodes=2)
-    tree.fit(X, answers=other)
-    assert tree.train_fidelity_ == np.mean(tree.predict(X) == other) > 0.95
-    assert function.n_rows == tree.n_queries_ == 1000  # those of `smeared_fidelity_`
-    # rows that are set aside are answered by the predictor
-    tree.set_params(validation_fraction=0.5).fit(X, answers=other)
-    assert tree.fidelity_ < 0.8 < tree.train_fidelity_
-
-
-def test_values_and_probabilities_that_are_given(labels, values):
-    X, _, model = values
-    tree = representer(model.predict, "value", keep_rows=1.0, validation_fraction=0)
-    tree.fit(X, answers=X[:, [0]] * 10)
-    assert tree.train_fidelity_ == pytest.approx(r2_score(X[:, 0] * 10, tree.predict(X)))
-    assert tree.train_fidelity_ > 0.95
-    X, _, model = labels
-    proba = np.column_stack([X[:, 0] > 0, X[:, 0] <= 0]) * 0.8 + 0.1
-    tree = representer(model.predict_proba, "proba", keep_rows=1.0, validation_fraction=0)
-    tree.fit(X, answers=proba)
-    np.testing.assert_allclose(tree.predict_proba(X), proba, atol=0.15)
-    assert tree.train_fidelity_ > 0.99
+@pytest.mark.parametrize("target", ["label", "proba", "value"])
+def test_answers_that_are_given_judge(target, labels, values):
+    """Folds are compared with them; the tree is what it is without."""
+    X, y, model = values if target == "value" else labels
+    if target != "value":
+        y = np.where(y == 1, "up", "down")
+        model = RandomForestClassifier(20, random_state=0).fit(X, y)
+    frozen = FrozenEstimator(model)
+    fold_of = np.arange(len(X)) % 3 - 1
+    tree = representer(frozen, target, validation_fraction=0)
+    usual = clone(tree).fit(X, y, fold_of=fold_of)
+    tree.fit(X, y, fold_of=fold_of, answers=y)
+    assert same(tree.decision_tree_, usual.decision_tree_)
+    np.testing.assert_array_equal(tree.folds_.answers, usual.folds_.answers)
+    judged = fold_of >= 0
+    right = r2_score if target == "value" else accuracy_score
+    for answers, agreement, other in zip(
+        tree.folds_.answers, tree.folds_.agreement, usual.folds_.agreement, strict=True
+    ):
+        assert agreement == pytest.approx(right(y[judged], answers[judged]))
+        assert other == pytest.approx(right(model.predict(X[judged]), answers[judged]))
+    assert (tree.folds_.agreement < usual.folds_.agreement).any()
+    assert tree.train_fidelity_ == usual.train_fidelity_
 
 
 # ---------------------------------------------------------------------- laws
@@ -358,6 +413,20 @@ def test_the_law_is_chosen_by_rows_left_out(labels):
     alone.fit(X, fold_of=tree.folds_.fold_of)
     np.testing.assert_array_equal(alone.folds_.answers, tree.folds_.answers)
     assert same(alone.decision_tree_, tree.decision_tree_)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 7])
+@pytest.mark.parametrize("target", ["label", "value"])
+def test_few_rows_and_one_answer(n_rows, target):
+    """Every law ties; the default is taken."""
+    X = np.random.default_rng(0).random((n_rows, 2))
+    tree = representer(lambda rows: np.full(len(rows), 1.0), target, sampler="auto").fit(X)
+    assert tree.sampler_ == "copula"
+    assert tree.at(2).n_leaves_ == tree.n_leaves_ == 1
+    assert (tree.predict(X) == 1.0).all()
+    if n_rows > 1:
+        assert (tree.folds_.answers == 1.0).all()
+        np.testing.assert_array_equal(tree.folds_.agreement, 1.0)
 
 
 def test_another_law_must_be_clearly_better():

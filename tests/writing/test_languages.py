@@ -12,6 +12,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -37,6 +38,7 @@ from ensemble_simplify import (
 from ensemble_simplify.grid.thresholds import FLOAT32_MAX, rounding_boundary
 from ensemble_simplify.grid.tree_nodes import preorder
 from ensemble_simplify.reading.table import Table
+from ensemble_simplify.writing.named_tree import NamedTree
 from ensemble_simplify.writing.sklearn_tree import write_tree
 
 GCC = shutil.which("gcc")
@@ -753,6 +755,35 @@ def test_picture_speaks_of_levels():
             apart_x = a.x1 <= b.x0 + 1 or b.x1 <= a.x0 + 1
             assert apart_x or a.y1 <= b.y0 + 1 or b.y1 <= a.y0 + 1
     plt.close(fig)
+
+
+@pytest.mark.parametrize("n_leaves", [1, 2, 4, 8, 16, 32])
+@pytest.mark.parametrize("own_axes", [False, True])
+def test_boxes_of_pictures_do_not_overlap(n_leaves, own_axes):
+    rng = np.random.default_rng(n_leaves)
+    levels = np.array([f"a level of {i} long words, and more $of$ them" for i in range(9)])
+    names = np.array(["a_name_without_any_white_space_that_goes_on", "a long name of a column"])
+    X = np.column_stack([rng.integers(0, 9, 800), rng.normal(size=800)])
+    y = np.array(["certainly not", "perhaps some other time", "yes"])[rng.integers(0, 3, 800)]
+    tree = DecisionTreeClassifier(max_leaf_nodes=max(n_leaves, 2), random_state=0)
+    tree.fit(X if n_leaves > 1 else X[:5], y if n_leaves > 1 else y[:1].repeat(5))
+    tree._table = Table(names.astype(object), (levels, None), ("missing", "refused"))
+    plt.close("all")
+    ax = plt.subplots()[1] if own_axes else None
+    notes = NamedTree.of(tree).draw(ax)
+    figure = notes[0].figure
+    figure.canvas.draw()
+    boxes = [n.get_bbox_patch().get_window_extent() for n in notes if n.get_bbox_patch()]
+    assert len(boxes) == 2 * tree.get_n_leaves() - 1
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:i])
+        assert figure.bbox.x0 <= box.x0 <= box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0 <= box.y1 <= figure.bbox.y1
+    if not own_axes:
+        # at the size of ordinary text
+        assert notes[0].get_fontsize() > 8
+    assert max(len(line) for note in notes for line in note.get_text().split("\n")) <= 28
+    plt.close("all")
 
 
 def test_categories_of_boosting():
