@@ -41,6 +41,7 @@ import time
 import traceback
 import warnings
 from pathlib import Path
+from zlib import crc32
 
 import joblib
 import numpy as np
@@ -138,7 +139,7 @@ def fitted(kind, turn, values, frame, y):
     kind : str
         One of `MODELS`.
     turn : int
-        Number of the table; details change with it.
+        A number of the table's own; details change with it.
     values : bool
         Whether it is a regressor.
     frame, y
@@ -501,8 +502,8 @@ def main():
     print("|---" * (len(HEADS) + 3) + "|", flush=True)
     memory = joblib.Memory(options.cache, verbose=0)
     cells = [
-        (name, source, turn, kind, options.rows, options.seed, memory)
-        for turn, (name, source) in enumerate(available(options.tables))
+        (name, source, crc32(name.encode()), kind, options.rows, options.seed, memory)
+        for name, source in available(options.tables)
         if any(text in name for text in options.only)
         for kind in options.models
     ]
