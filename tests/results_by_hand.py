@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -65,7 +66,8 @@ def stand_in(
     best = trees[leaves]
     named = NamedTree.of(best)
     if table is not None:
-        named = named.of_table(table.names, table)
+        told = table.gaps.seen.copy()
+        named = replace(named, names=list(table.names), table=table, told=told)
     elif hasattr(X, "columns"):
         named = NamedTree.of(best, feature_names=[str(name) for name in X.columns])
     own = [tree.get_n_leaves() for tree in getattr(model, "estimators_", ())]

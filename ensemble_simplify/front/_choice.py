@@ -446,22 +446,18 @@ def _reason(best, better, first, judged, size):
             "every input."
         )
     rows, where = best.rows, ""
+    by_what = "agrees clearly more with the model"
     if judged.score is not None:
         score = judged.score(judged.answers[rows], best.predicted[rows])
-        says = f"its {judged.score_name} against the model's answers is {score:.3g}"
+        by_what = f"has a clearly better {judged.score_name} than its {score:.3g}"
     elif judged.is_classifier:
-        which = "weighted held-out rows" if judged.class_weight is not None else "held-out rows"
-        share = said(agreement_of(best, judged), rows.sum())
-        says = f"agrees with the model on {share} of the {which}"
         where = ", among all rows and those of each answer"
-    else:
-        says = f"has an R2 of {agreement_of(best, judged):.2f} with the model's answers"
-    text = f"{best.name} has {leaves(best.n_leaves)} and {says}: "
+    text = f"It is the tree of the method {best.name}:"
     if best is not better:
-        return f"{text}it is the smallest tree that does at least as well as {better.name}{where}."
+        return f"{text} the smallest one that does at least as well as {better.name}{where}."
     if best is not first:
-        return f"{text}better than {first.name} by more than {CLEARLY} standard errors."
-    return f"{text}no other tree{size} is clearly better (by {CLEARLY} standard errors)."
+        return f"{text} better than {first.name} by more than {CLEARLY} standard errors."
+    return f"{text} no other tree{size} {by_what} (by more than {CLEARLY} standard errors)."
 
 
 def leaves(n):

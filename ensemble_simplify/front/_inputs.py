@@ -11,7 +11,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_simplify.base import check_column_names, safe_indexing
-from ensemble_simplify.reading import Model, out_of_bag
+from ensemble_simplify.reading import Model, n_features_of, out_of_bag
 from ensemble_simplify.writing import one_line, plain
 
 # Most entries of the table, and most rows, that are looked at.
@@ -193,21 +193,25 @@ def _check_labels(model, y, answers):
 
 
 def read_trees(model):
-    """The model's trees, or None and why they cannot be read."""
+    """The model's trees, or None and why they cannot be read.
+
+    Those of a pipeline are those of its last step: over the columns of the table, where a split can
+    become several, large ones take long to read.
+    """
+    by_class = is_classifier(model)
     try:
-        forest = Model.of(model, classifier=is_classifier(model)).forest
+        if isinstance(model, Pipeline):
+            n_features_of(model)  # a TypeError if a step cannot be read
+            model = model[-1]
+        forest = Model.of(model, classifier=by_class).forest
     except (TypeError, ValueError, ImportError) as error:
         return None, f"its trees cannot be read: {short(error)}"
     return forest, ""
 
 
 def size_of(model, forest=None):
-    """Numbers of leaves and of trees of an ensemble; `forest`: what was read of it, or None.
-
-    A pipeline's trees are read over the columns of the table, where a split can become several.
-    """
-    if isinstance(model, Pipeline):
-        model, forest = model[-1], None
+    """Numbers of leaves and of trees of an ensemble; `forest`: what was read of it, or None."""
+    model = model[-1] if isinstance(model, Pipeline) else model
     forest = Model.of(model, check=False).forest if forest is None else forest
     return int((forest.left < 0).sum()), forest.n_trees
 

@@ -22,7 +22,7 @@ from ensemble_simplify.front._inputs import read_trees, size_of
 from ensemble_simplify.front._table_tree import TableCodes, TableTree
 from ensemble_simplify.genesim import GenesimClassifier
 from ensemble_simplify.grid import Domain
-from ensemble_simplify.reading import Table
+from ensemble_simplify.reading import Model, Table
 from ensemble_simplify.representer import RepresenterTree
 from ensemble_simplify.writing import percent
 
@@ -93,7 +93,7 @@ class Task:
 
     @property
     def forest(self):
-        """The model's trees; None if they cannot be read."""
+        """The trees of the model, or of the last step of a pipeline; None: they cannot be read."""
         return self._trees[0]
 
     @property
@@ -137,7 +137,7 @@ class Task:
     @property
     def domain(self):
         """For which inputs promises are made."""
-        missing = self.table.gaps.seen | self.forest.table.may_miss()
+        missing = self.table.gaps.seen | Model.unread(self.model).table.may_miss()
         return Domain(missing=np.flatnonzero(missing).tolist()) if missing.any() else None
 
     @property
@@ -217,8 +217,8 @@ NEEDS = {
         "the model's trees are too many and too large for a tree with all of their answers",
         lambda task: task.may_be_small,
     ),
-    "stumps": ("tried only if it is asked for", lambda task: task.is_of_stumps),
-    "all": ("tried only if it is asked for", lambda task: False),
+    "stumps": ("tried only with methods='all' or by name", lambda task: task.is_of_stumps),
+    "all": ("tried only with methods='all' or by name", lambda task: False),
 }
 
 

@@ -166,27 +166,6 @@ class NamedTree:
                 )
         return replace(self, names=names, classes=classes)
 
-    def of_table(self, names, table, filled=False):
-        """The tree in words for columns, a `table` with gaps, that it does not know itself.
-
-        `filled` says whether something stood for each gap when the tree was fitted.
-        """
-        nodes, threshold, missing_left = self.nodes, self.nodes.threshold, self.missing_left
-        split, j = nodes.left >= 0, nodes.feature
-        gaps = table.gaps
-        if filled:
-            missing_left = split & (gaps.stand_in[j] <= threshold)
-            apart = split & gaps.seen[j] & (threshold < gaps.low[j])
-            threshold = np.where(apart, -FLOAT32_MAX, threshold)
-        return replace(
-            self,
-            nodes=TreeNodes(nodes.left, nodes.right, j, threshold),
-            missing_left=missing_left,
-            names=list(names),
-            table=table,
-            told=gaps.seen.copy(),
-        )
-
     def levels(self, j):
         """Levels of a column as Python's own objects, in the order of their codes; None: none."""
         own = None if self.table is None else self.table.levels[j]

@@ -98,7 +98,7 @@ def test_report(command, files, capsys):
     assert "representer" in shown.out
     assert "accuracy" in shown.out
     # rows of both tables are learned from
-    assert "150 rows" in shown.out
+    assert "150 rows" in " ".join(shown.out.split())
     assert "page.html" in shown.out
     assert "run any code" in shown.err
     with open("page.html", encoding="utf-8") as page:
