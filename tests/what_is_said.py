@@ -906,11 +906,11 @@ def check_simplify(case, rng):
     repr(outcome)
     outcome.to_frame()
     for row in outcome.table:
-        hold("Error" not in str(row.note) or "not tried" in str(row.note), row.name, row.note)
-    for name, fitted in outcome.fitted.items():
+        hold(row.is_measured, row.name, row.note)
+    for name, fitted in outcome.results.items():
         answers = said(fitted.predict, case.X)
         hold(len(answers) == case.n_rows, name)
-    hold(outcome.best is None or outcome.best in outcome.fitted, "best", outcome.best)
+    hold(outcome.best is None or outcome.best in outcome.results, "best", outcome.best)
 
 
 # ------------------------------------------------------------------- exports

@@ -374,8 +374,7 @@ def test_what_simplify_finds_on_tables_can_be_asked():
     pipeline = make_pipeline(codes, FOREST).fit(X, y)
     found = simplify(pipeline, X, y, methods=["plain_tree", "representer"], random_state=0)
     for name in ("plain_tree", "representer"):
-        tree = found.fitted[name]
+        tree = found[name]
         for models in ((pipeline, tree), (tree, pipeline)):
             outcome = agreement(*models, X, random_state=0, time_limit=0.5)
             assert outcome.share == np.mean(pipeline.predict(X) == tree.predict(X))
-            assert not outcome.is_read
