@@ -58,7 +58,7 @@ print(outcome.report())
 # %%
 # In a notebook, the result shows itself:
 
-outcome  # noqa: B018
+outcome
 
 # %%
 # The tree works

@@ -49,7 +49,7 @@ def checked_rows(model, X, y, X_more, random_state):
     X = _table(X, "X")
     if len(X) < 8:
         raise ValueError(f"X has {len(X)} rows. Give at least 8.")
-    check_column_names([model], X)
+    _check_columns(model, X)
     if y is not None:
         y = _labels(y, X)
     given, notes, was_fitted_on = _answered(model, X, "X", random_state)
@@ -80,6 +80,21 @@ def _table(X, name):
         twice = next(column for column in names if names.count(column) > 1)
         raise ValueError(f"{name} has two columns {plain(twice)!r}. Give each its own name.")
     return X
+
+
+def _check_columns(model, X):
+    """Refuse, by name, columns that are not those that the model was fitted on."""
+    known = getattr(model, "feature_names_in_", None)
+    if known is not None and hasattr(X, "columns") and len(X.columns) != len(known):
+        remedy = "Pass X[list(model.feature_names_in_)]."
+        for name in known:
+            if name not in X.columns:
+                raise ValueError(f"X lacks the column {name!r} of the model. {remedy}")
+        odd = next(name for name in X.columns if name not in set(known))
+        raise ValueError(
+            f"X has the column {plain(odd)!r}, on which the model was not fitted. {remedy}"
+        )
+    check_column_names([model], X)
 
 
 def _labels(y, X):

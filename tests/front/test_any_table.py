@@ -18,6 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from ensemble_simplify import simplify
 from ensemble_simplify.front import _methods
+from ensemble_simplify.reading import Table
 
 N = 60
 
@@ -446,11 +447,10 @@ def test_a_model_whose_values_are_not_finite_is_refused_by_name():
 
 
 def test_entries_that_are_no_levels_are_refused_with_a_remedy():
-    X, y = mixed()
-    model = pipeline(X, y)
+    X, _ = mixed()
     X["c"] = 1j * np.arange(N)
     with pytest.raises(TypeError, match=r"neither numbers, nor text.*astype"):
-        simplify(model, X, y)
+        Table.of_rows(X)
 
 
 def test_no_forecast_where_the_trees_are_far_too_large(monkeypatch):

@@ -627,6 +627,20 @@ def test_wrong_input_is_refused(classified, change, error, text):
         simplify(**{"model": model, "X": X, "y": y, **change})
 
 
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        (["sex", "age", "port"], "lacks the column 'class'"),
+        (["sex", "age", "port", "class", "age2"], "has the column 'age2', on which the model"),
+        (["age", "sex", "port", "class"], "has the column 'age' where"),
+    ],
+)
+def test_other_columns_are_refused_by_name(columns, text):
+    X, _ = ship()
+    with pytest.raises(ValueError, match=text):
+        simplify(ship_model(), X.assign(age2=X["age"])[columns])
+
+
 def test_native_boosters_are_refused_with_the_remedy():
     lightgbm = pytest.importorskip("lightgbm")
     X, y = load_iris(return_X_y=True)
