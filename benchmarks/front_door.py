@@ -26,7 +26,7 @@ call with the model's own rows as ``X_more``: all that the user has. The last qu
   gcc with warnings as errors, Python, JSON. They are run on all fresh rows, some with new gaps
   and unknown levels where the model takes these, for the recommended tree and after ``refit``.
 
-Standard errors are those of the means of tables.
+In the means, an R2 below 0 counts as 0. Standard errors are those of the means of tables.
 """
 
 from __future__ import annotations
@@ -452,6 +452,8 @@ def totals(found):
     for column in (*COLUMNS, "cpu all"):
         if column not in frame:
             frame[column] = np.nan
+    shares = [name for name in frame if name.split(" ")[0] in ("best", "representer", "plain")]
+    frame[shares] = frame[shares].clip(lower=0.0)
     frame["best - representer"] = frame["best"] - frame["representer"]
     frame["best - plain"] = frame["best"] - frame["plain"]
     frame["best - representer, all rows"] = frame["best all"] - frame["representer all"]
