@@ -139,8 +139,15 @@ class Task:
 
     @property
     def domain(self):
-        """For which inputs promises are made."""
-        missing = self.table.gaps.seen | Model.unread(self.model).table.may_miss()
+        """For which inputs promises are made: where a table has gaps, any column may have some."""
+        asked = Model.unread(self.model)
+        missing = self.table.gaps.seen | asked.table.may_miss()
+        if missing.any() and not missing.all():
+            try:
+                asked.answers(np.full((1, len(missing)), np.nan))
+            except Exception:  # it refuses them in its own way
+                return Domain(missing=np.flatnonzero(missing).tolist())
+            missing[:] = True
         return Domain(missing=np.flatnonzero(missing).tolist()) if missing.any() else None
 
     @property

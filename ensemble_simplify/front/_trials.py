@@ -89,7 +89,8 @@ def representers(sizes):
         (largest,) = METHODS[name].attempt(task, seconds)
         fitted, rows = largest.fitted, np.flatnonzero(task.fold_of >= 0)
         folds, found = fitted.folds_, []
-        for size in sizes:
+        # it looks at no size below the number of classes that it knows
+        for size in [size for size in sizes if size in folds.n_leaves]:
             of_size = fitted.at(n_leaves=size)
             n_leaves = int(of_size.get_n_leaves())
             result = largest._replace(fitted=of_size, size=(n_leaves, 1))
@@ -173,7 +174,7 @@ class Search:
             if trials[0].result is None:
                 self._failed = trials[0]
             else:
-                self.by_size = dict(zip(sizes, trials, strict=True))
+                self.by_size = {trial.candidate.size: trial for trial in trials}
                 found = self.by_size
             progress.end([self._line(trial) for trial in trials])
         best = sizes[0]

@@ -200,6 +200,33 @@ def test_sizes_are_compared(classified):
     assert found.verdict.text in " ".join(found.report().split())
 
 
+def test_proven_tree_of_a_table_with_gaps_takes_them_in_any_column():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 3)).round(2), columns=list("abc"))
+    y = (X["a"] > 0).astype(int)
+    X.loc[::5, "b"] = np.nan
+    model = HistGradientBoostingClassifier(max_iter=3, max_depth=1).fit(X, y)
+    found = simplify(model, X, methods="born_again", max_leaves=4, random_state=0)
+    assert found.best == "born_again"
+    assert found.verify()
+    new = X.mask(rng.random(X.shape) < 0.3)
+    assert new.isna().any().all()
+    assert np.array_equal(found.predict(new), model.predict(new))
+
+
+def test_class_that_trees_know_of_one_row_alone():
+    """The model gives it to that row, and the trees that have not seen the row do not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(241, 3))
+    y = (X[:, 0] > 0) + 2 * (X[:, 1] > 0)
+    y[240], X[240] = 4, 9.0
+    model = RandomForestClassifier(30, random_state=0).fit(X, y)
+    new = rng.normal(size=(60, 3))
+    found = simplify(model, new, X_more=X, methods="representer", random_state=0)
+    assert found.best == "representer"
+    assert [point.n_leaves for point in found.curve] == [8, 16, 32]
+
+
 def test_no_size_below_the_number_of_classes():
     X, _ = make_classification(300, 5, n_informative=5, n_redundant=0, random_state=0)
     y = np.arange(300) % 6
