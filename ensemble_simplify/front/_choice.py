@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ensemble_simplify.front._judged import Judged, agreement_of
+from ensemble_simplify.front._rules import leaves
 from ensemble_simplify.writing import percent
 
 # What twice as many leaves must bring, at least: a point of agreement, or this much of the way
@@ -458,11 +459,6 @@ def _reason(best, better, first, judged, size):
     if best is not first:
         return f"{text} better than {first.name} by more than {CLEARLY} standard errors."
     return f"{text} no other tree{size} {by_what} (by more than {CLEARLY} standard errors)."
-
-
-def leaves(n):
-    """Leaves in words."""
-    return "1 leaf" if n == 1 else f"{n:,} leaves"
 
 
 def said(share, n_rows):

@@ -14,6 +14,8 @@ from sklearn.metrics import get_scorer
 
 from ensemble_simplify.base import binomial_interval
 
+# What a result is told to have: a part of `figures`.
+FIGURES = ("agreement", "agreement_low", "agreement_high", "accuracy")
 # Bootstrap samples for the interval of a coefficient of determination.
 _N_DRAWN = 500
 

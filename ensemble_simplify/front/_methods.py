@@ -444,5 +444,6 @@ METHODS = {
     "born_again_1": Method(4.0, born_again_1, "classes trees", judged="once", by_default="all"),
     "born_again_0": Method(2.0, born_again_0, "classes trees", judged="once", by_default="all"),
 }
+# They are cheap: no call, and no limit of time, leaves them out.
 ALWAYS = ("plain_tree", "plain_tree_on_y")
 SMALL = "_small"

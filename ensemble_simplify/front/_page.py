@@ -20,7 +20,6 @@ from ensemble_simplify.front._report import (
     how_judged,
     in_terms_of_simplify,
     interval,
-    leaves,
     not_tried,
     promises,
     remarks,
@@ -28,7 +27,7 @@ from ensemble_simplify.front._report import (
     title_of,
     what_columns_say,
 )
-from ensemble_simplify.front._rules import MOST_DRAWN, in_words, what_leaves_say
+from ensemble_simplify.front._rules import MOST_DRAWN, in_words, leaves, what_leaves_say
 from ensemble_simplify.writing import percent
 
 # The widths, in pixels, below which a drawing gives way to an outline; and how small it may become.

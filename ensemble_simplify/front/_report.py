@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ensemble_simplify.front._next import next_steps
-from ensemble_simplify.front._rules import WIDTH, tree_lines, what_leaves_say
+from ensemble_simplify.front._rules import WIDTH, leaves, tree_lines, what_leaves_say
 from ensemble_simplify.reading import unwrap
 from ensemble_simplify.writing import one_line, percent
 
@@ -41,11 +41,6 @@ def heading_of_tree(found):
     row = best_row(found)
     what = "The closest tree" if found.verdict.level == "none" else "The recommended tree"
     return f"{what} ({row.name}, {leaves(row.leaves)})"
-
-
-def leaves(number):
-    """A number of leaves in words."""
-    return "1 leaf" if number == 1 else f"{number:,} leaves"
 
 
 def how_judged(found):

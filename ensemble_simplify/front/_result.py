@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.front._display import SimplificationDisplay
 from ensemble_simplify.front._inputs import checked_rows
+from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._methods import METHODS, SMALL, NotTried, Task
 from ensemble_simplify.front._page import as_fragment, as_page
 from ensemble_simplify.front._report import as_text
@@ -27,13 +28,9 @@ if TYPE_CHECKING:
 _HIDDEN = ("is_measured",)
 
 
-# What a result knows of its figures.
-_FIGURES = ("agreement", "agreement_low", "agreement_high", "accuracy")
-
-
 def simplified(result, model, figures=None):
     """What a method found, as users get it, with the figures of a row of the table."""
-    known = {} if figures is None else {name: figures[name] for name in _FIGURES}
+    known = {} if figures is None else {name: figures[name] for name in FIGURES}
     return SimplifiedModel(
         result.fitted,
         model=model,

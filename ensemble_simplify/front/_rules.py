@@ -118,6 +118,11 @@ def written(value):
     return f"{value:.4g}"
 
 
+def leaves(number):
+    """A number of leaves in words."""
+    return "1 leaf" if number == 1 else f"{number:,} leaves"
+
+
 def tree_lines(tree, width=WIDTH):
     """The tree as a list of indented lines of text, none of them wider than told.
 

@@ -21,7 +21,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from ensemble_simplify.base import HoldsTree, SharesDocs, pyplot
+from ensemble_simplify.front._judged import FIGURES
 from ensemble_simplify.front._page import tree_html
+from ensemble_simplify.front._rules import leaves
 from ensemble_simplify.front._table_tree import TableTree
 from ensemble_simplify.grid import Domain
 from ensemble_simplify.proof import (
@@ -38,7 +40,6 @@ from ensemble_simplify.writing import NamedTree, export_tree, import_tree, one_l
 # The first line of a file says what it is, before anything in it is unpickled.
 _MAGIC, _VERSION = b"ensemble_simplify.SimplifiedModel", 1
 _ABOUT = {"name": str, "title": str, "promise": str, "is_proven": bool}
-_FIGURES = ("agreement", "agreement_low", "agreement_high", "accuracy")
 
 
 def _inside_has(method):
@@ -564,7 +565,7 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         path = Path(path)
         if path.suffix.lower() == ".json":
             about = {key: getattr(self, key) for key in _ABOUT}
-            figures = {key: getattr(self, f"{key}_") for key in _FIGURES}
+            figures = {key: getattr(self, f"{key}_") for key in FIGURES}
             about |= {key: float(x) for key, x in figures.items() if math.isfinite(x)}
             text = self.export("json")
             head = f'{{\n"simplified": {json.dumps(about)},\n'
@@ -635,7 +636,7 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         except ValueError as error:
             raise ValueError(f"{str(path)!r} cannot be read: {error}") from error
         about = json.loads(text).get("simplified", {})
-        kinds = {**dict.fromkeys(_FIGURES, float), **_ABOUT}
+        kinds = {**dict.fromkeys(FIGURES, float), **_ABOUT}
         if not isinstance(about, dict) or any(
             key not in kinds or not isinstance(value, kinds[key]) for key, value in about.items()
         ):
@@ -652,7 +653,7 @@ class SimplifiedModel(SharesDocs, BaseEstimator):
         if tree is None:
             return f"a {name_of(unwrap(self.fitted))}"
         n = tree.nodes.n_leaves
-        return "a tree of 1 leaf" if n == 1 else f"a tree of {n} leaves"
+        return f"a tree of {leaves(n)}"
 
     def _figures(self):
         """What was measured, in words."""

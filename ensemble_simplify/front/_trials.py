@@ -12,13 +12,11 @@ from sklearn.utils import Bunch
 from ensemble_simplify.base import safe_indexing
 from ensemble_simplify.front._choice import choose_size
 from ensemble_simplify.front._inputs import short
-from ensemble_simplify.front._judged import Candidate, agreement_of, figures
-from ensemble_simplify.front._methods import METHODS, MethodResult, NotTried
+from ensemble_simplify.front._judged import FIGURES, Candidate, agreement_of, figures
+from ensemble_simplify.front._methods import ALWAYS, METHODS, MethodResult, NotTried
 
 # A method that would get fewer seconds is not begun.
 LEAST_SECONDS = 0.05
-# Not even in time-limited calls is their turn left out.
-ALWAYS = ("plain_tree", "plain_tree_on_y")
 # Its sizes are looked at, and it is recommended unless another tree is better.
 FAVOURITE = "representer"
 
@@ -192,10 +190,7 @@ class Search:
             leaves=trial.candidate.n_leaves,
             plain_agreement=np.nan if plain is None else agreement_of(plain, self.judged),
             is_best=is_best,
-            **{
-                name: point.get(name, np.nan)
-                for name in ("agreement", "agreement_low", "agreement_high", "accuracy")
-            },
+            **{name: point.get(name, np.nan) for name in FIGURES},
         )
 
     def others(self, progress):

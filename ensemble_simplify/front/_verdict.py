@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_simplify.front._choice import compared, leaves, said, step
+from ensemble_simplify.front._choice import compared, said, step
 from ensemble_simplify.front._judged import (
     agreement_of,
     class_agreement,
@@ -14,6 +14,7 @@ from ensemble_simplify.front._judged import (
     interval_of,
     r2,
 )
+from ensemble_simplify.front._rules import leaves
 from ensemble_simplify.writing import one_line
 
 # A tree follows the model from this agreement, and from this part of the way from the most frequent
