@@ -60,11 +60,11 @@ class Outcome(Enum):
 class WeightSearch:
     """Search for few trees that keep a promise.
 
-    The promise has its ``own`` demands to begin with, ``guides``, which are demands beside the
-    promise, ``worst(weights, n, rng, deadline)``, and sets of ``telling_trees(deadline)``; `price` is what each tree costs. `weights` are of the
-    cheapest trees so far that keep it (at first all, with weight one), and no trees that keep it
-    cost less than `bound`. Methods raise `Stopped` when the time is up; `tell` takes a line about
-    the progress.
+    The promise has its ``own`` demands to begin with, ``worst(weights, n, rng, deadline)``, and
+    sets of ``telling_trees(deadline)``; ``guides`` are demands beside it. `price` is what each tree
+    costs. `weights` are of the cheapest trees so far that keep it (at first all, with weight one),
+    and no trees that keep it cost less than `bound`. Methods raise `Stopped` when the time is up;
+    `tell` takes a line about the progress.
     """
 
     def __init__(self, promise, price, rng, deadline=np.inf, tell=lambda line: None):
