@@ -145,9 +145,7 @@ def figures(cell, predicted):
     return {
         "accuracy": float(right.mean()),
         "agreement": float(np.mean(predicted == cell.answers_test)),
-        "balanced": float(
-            np.mean([right[cell.y_test == k].mean() for k in np.unique(cell.y_test)])
-        ),
+        "balanced": float(np.mean(recalls)),
         "worst": worst_class(predicted, cell.answers_test),
     }
 
