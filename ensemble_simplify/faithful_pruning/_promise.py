@@ -15,6 +15,7 @@ from time import monotonic
 import numpy as np
 
 from ensemble_simplify.base import product
+from ensemble_simplify.faithful_pruning._pairs import telling_trees
 from ensemble_simplify.grid import FREE, distinct_rows, leaves_of_cells
 from ensemble_simplify.proof import Lines, n_near, points_apart
 
@@ -233,6 +234,10 @@ class NearRows:
         least = np.lexsort([demands.leads.sum(axis=1), at])
         least = demands[least[np.unique(at[least], return_index=True)[1]]]
         return least[least.distinct()]
+
+    def telling_trees(self, deadline=np.inf):
+        """Sets of trees of which one must be kept each; see `_pairs`."""
+        return telling_trees(self.votes, self.whole, self.cells, self.max_changes, deadline)
 
     def differences(self, forest, deadline=np.inf):
         """Batches (row, cells) of points at which a forest of the same classes answers otherwise.
