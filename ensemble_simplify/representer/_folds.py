@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ensemble_simplify.representer._fidelity import agreement
-from ensemble_simplify.representer._grower import Sample, grow_tree
+from ensemble_simplify.representer._grower import Sample, grow_trees
+from ensemble_simplify.representer._grown_tree import ExactPrunings
 
 # The smallest tree that folds are asked about.
 _SMALLEST = 4
@@ -24,7 +25,7 @@ _TRIED, _MOST_TRIED_LEAVES = 4_000, 32
 _USUAL_LEAVES = 16
 
 # Share of the time left for the rows of each law.
-_TRIAL_SHARE = 0.05
+_TRIAL_SHARE = 0.1
 
 # Folds where nobody says how many.
 N_FOLDS = 5
@@ -32,27 +33,21 @@ N_FOLDS = 5
 # Another law than the first must agree better by so many standard errors of the difference.
 _CLEARLY = 0.5
 
-# The laws that `sampler="auto"` chooses from, the default first; the shares of training rows that
-# are tried with each, the first one before the law is chosen.
+# The laws that `sampler="auto"` chooses from, the default first.
 LAWS = {
-    "leaves": {"sampler": "leaves", "keep_rows": (0.3, 0.1)},
-    "copula": {"sampler": "copula", "smearing": 0.25, "keep_rows": (0.3, 0.1)},
-    "heavy_copula": {"sampler": "copula", "smearing": 0.5, "keep_rows": (0.3, 0.1)},
+    "leaves": {"sampler": "leaves", "keep_rows": 0.3},
+    "copula": {"sampler": "copula", "smearing": 0.25, "keep_rows": 0.3},
+    "heavy_copula": {"sampler": "copula", "smearing": 0.5, "keep_rows": 0.3},
 }
 # What smearing and keep_rows are where a sampler is named.
 SMEARING, KEEP_ROWS = 0.25, 0.5
 
 
-def laws_to_try(smearing, keep_rows):
-    """The laws to choose from, with what a user gives in place of their own; by name."""
+def laws_to_try(smearing):
+    """The laws to choose from, one of each sampler if `smearing` is a number; by name."""
     laws = {}
     for name, law in LAWS.items():
-        law = dict(law)
-        if smearing != "auto" and "smearing" in law:
-            law["smearing"] = float(smearing)
-        if keep_rows != "auto":
-            law["keep_rows"] = (float(keep_rows),)
-        if law not in laws.values():
+        if smearing == "auto" or law["sampler"] not in (own["sampler"] for own in laws.values()):
             laws[name] = law
     return laws
 
@@ -87,7 +82,7 @@ def draw_folds(answers, n_folds, random):
     return fold_of
 
 
-def unseen_answers(sample, X, fold_of, n_leaves, target, *, most=_MOST_GROWN, **limits):
+def unseen_answers(sample, X, fold_of, n_leaves, target, *, most=_MOST_GROWN, **how):
     """Answers of trees of some sizes to rows X, each grown without the row's fold.
 
     Rows of no fold have zeros. The array has shape (n_sizes, n_rows, n_outputs).
@@ -97,11 +92,13 @@ def unseen_answers(sample, X, fold_of, n_leaves, target, *, most=_MOST_GROWN, **
     most = min(most, max(_MOST_ENTRIES // X.shape[1], _LEAST_GROWN))
     for fold in np.unique(fold_of[fold_of >= 0]):
         rows = sample.rows(without=fold, most=most)
-        tree = grow_tree(rows, target, max_leaf_nodes=largest, **limits)
+        trees = grow_trees(rows, target, max_leaf_nodes=largest, **how)
         places = np.flatnonzero(fold_of == fold)
-        nodes, prunings = tree.leaves(X[places]), tree.prunings(largest)
+        prunings = ExactPrunings(trees, largest)
         for k, n in enumerate(n_leaves):
-            found[k, places] = tree.mean[tree.ends(prunings.best(n))[nodes]]
+            which, is_split = prunings.best(n)
+            tree = trees[which]
+            found[k, places] = tree.mean[tree.ends(is_split)[tree.leaves(X[places])]]
     return found
 
 
@@ -119,21 +116,21 @@ def unseen_agreement(found, rows, predictor):
     )
 
 
-def choose_law(laws, made, rows, predictor, n_leaves, *, seed, deadline, max_depth):
-    """The law, and share of training rows, whose small trees agree best with rows left out.
+def choose_law(laws, rows, predictor, n_leaves, *, seed, deadline, max_depth):
+    """The law whose small trees agree best with what is known of rows that they did not see.
 
-    `laws` are of `laws_to_try`, `made` the same as laws and the rows that they are made of. The
-    laws are compared at their first shares, then the shares of the best. Returns a Bunch: the
-    ``law`` and its ``keep_rows``; ``laws`` and ``shares``, the agreement of each law's and of each
-    share's trees; and, of the choice, the ``agreement`` of trees of ``n_leaves`` and their
-    ``answers`` to rows that they did not see.
+    `laws` are laws and the rows that they are made of, by name. Returns a Bunch: the ``law`` and
+    the ``laws``, the agreement of each one's trees, and, of the one chosen, the ``agreement`` of
+    trees of ``n_leaves``, and their ``answers`` to rows that they did not see.
     """
     judged = rows.fold >= 0
     n_samples = min(_TRIED, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_GROWN))
-
-    def tried(sample, share):
-        sample.keep_rows = share
-        answers = unseen_answers(
+    scores, answers, found = {}, {}, {}
+    for name, (law, base) in laws.items():
+        now = time.monotonic() if deadline < np.inf else 0.0
+        until = now + _TRIAL_SHARE * max(deadline - now, 0.0)
+        sample = Sample(law, predictor, rows, base, n_samples, seed, until, n_samples // 10)
+        answers[name] = unseen_answers(
             sample,
             rows.X,
             rows.fold,
@@ -143,31 +140,15 @@ def choose_law(laws, made, rows, predictor, n_leaves, *, seed, deadline, max_dep
             max_depth=max_depth,
             seed=seed,
         )
-        score = _score(answers[:, judged], rows.told[judged], predictor.target)
-        return Bunch(
-            answers=answers, score=score, agreement=unseen_agreement(answers, rows, predictor)
-        )
-
-    samples, of_laws = {}, {}
-    for name, (law, base) in made.items():
-        now = time.monotonic() if deadline < np.inf else 0.0
-        until = now + _TRIAL_SHARE * max(deadline - now, 0.0)
-        samples[name] = Sample(law, predictor, rows, base, n_samples, seed, until, n_samples // 10)
-        of_laws[name] = tried(samples[name], laws[name]["keep_rows"][0])
-    name = clearly_best({k: v.score for k, v in of_laws.items()}, rows.weight[judged])
-    first, *others = laws[name]["keep_rows"]
-    of_shares = {first: of_laws[name]}
-    for share in others:
-        of_shares[share] = tried(samples[name], share)
-    share = clearly_best({k: v.score for k, v in of_shares.items()}, rows.weight[judged])
+        found[name] = unseen_agreement(answers[name], rows, predictor)
+        scores[name] = _score(answers[name][:, judged], rows.told[judged], predictor.target)
+    best = clearly_best(scores, rows.weight[judged])
     return Bunch(
-        law=name,
-        keep_rows=share,
-        laws={k: v.agreement for k, v in of_laws.items()},
-        shares={k: v.agreement for k, v in of_shares.items()},
+        law=best,
+        laws=found,
         n_leaves=n_leaves,
-        agreement=of_shares[share].agreement,
-        answers=of_shares[share].answers,
+        agreement=found[best],
+        answers=answers[best],
     )
 
 

@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import Bunch
 
 from ensemble_simplify.grid import preorder, sized_nodes
+from ensemble_simplify.representer._alternation import OVERGROWN, Alternation
 from ensemble_simplify.representer._best_split import best_split
 from ensemble_simplify.representer._grown_tree import GrownTree
 from ensemble_simplify.representer._law import ColumnSplit, Law, Region
@@ -29,9 +30,12 @@ _PURE = 1e-12
 # A node whose best split does not lead clearly gets more rows, up to so many times its first ones.
 _MOST_ROWS = 10
 
-# Before pruning, a tree of one sample has so many times the leaves that are asked for, or up to so
-# many times where too few of them differ.
-_OVERGROWN, _MOST_OVERGROWN = 3, 48
+# Before pruning, a tree of one sample has up to so many times the leaves that are asked for, where
+# too few of fewer differ.
+_MOST_OVERGROWN = 48
+
+# Leaves up to which trees are optimised.
+_MOST_OPTIMISED = 64
 
 # In one sample for all nodes, each answer of the predictor gets at least this part of the rows that
 # it would get if all answers had equally many.
@@ -139,9 +143,10 @@ class Grower:
         children = []
         of_rows = split.goes_left(self.law.X[parent.rows, split.column])
         of_draws = split.goes_left(parent.draws[:, split.column]) if self.reuse else None
+        regions = self.law.parts(parent.region, split)
         for side, left in enumerate((True, False)):
             child = _GrowingNode(
-                self.law.part(parent.region, split, left),
+                regions[side],
                 parent.rows[of_rows == left],
                 (*parent.path, side),
             )
@@ -329,25 +334,52 @@ def _losses(node, split):
 # ---------------------------------------------------------------------- one big sample
 
 
-def grow_tree(rows, target, *, max_depth, max_leaf_nodes, seed):
-    """Scikit-learn's own tree on some rows, larger than asked for.
+def grow_trees(rows, target, *, max_depth, max_leaf_nodes, seed, sizes=()):
+    """A tree on some rows, larger than asked for, and optimised ones of some sizes.
 
-    It is grown on where it holds too few different leaves to be pruned to `max_leaf_nodes`.
+    The large one is grown on where it holds too few different leaves to be pruned to
+    `max_leaf_nodes`. Without that, it is scikit-learn's own.
     """
     is_label = target == "label"
-    kind = DecisionTreeClassifier if is_label else DecisionTreeRegressor
-    answers = rows.answers.argmax(axis=1) if is_label else rows.answers
-    limit = None if max_leaf_nodes is None else _OVERGROWN * max_leaf_nodes
+    if max_leaf_nodes is None:
+        kind = DecisionTreeClassifier if is_label else DecisionTreeRegressor
+        answers = rows.answers.argmax(axis=1) if is_label else rows.answers
+        tree = kind(max_depth=max_depth, random_state=seed)
+        return [_read(tree.fit(rows.X, answers, sample_weight=rows.weight), rows)]
+    alternation = Alternation(rows, is_label, max_depth)
+    grown, limit = None, OVERGROWN * max_leaf_nodes
     while True:
-        tree = kind(max_depth=max_depth, max_leaf_nodes=limit, random_state=seed)
-        grown = _read(tree.fit(rows.X, answers, sample_weight=rows.weight), rows)
-        if limit is None or grown.n_leaves < limit or limit >= _MOST_OVERGROWN * max_leaf_nodes:
-            return grown
-        if np.count_nonzero(grown.prunings(max_leaf_nodes).best(max_leaf_nodes)) + 1 == (
-            max_leaf_nodes
-        ):
-            return grown
+        grown = alternation.grown(limit, above=grown)
+        if grown.n_leaves < limit or limit >= _MOST_OVERGROWN * max_leaf_nodes:
+            break
+        if grown.pruned(max_leaf_nodes).n_leaves == max_leaf_nodes:
+            break
         limit *= 4
+    trees, starts = [grown], [grown]
+    sizes = [size for size in sizes if size <= _MOST_OPTIMISED]
+    if sizes and is_label:
+        starts.append(alternation.grown(grown.n_leaves, by_entropy=True))
+    trees += [alternation.best(starts, size) for size in sizes]
+    for tree in trees:
+        tree.centre_thresholds(rows.X)
+    return trees
+
+
+def worth_its_leaves(tree, rows, price, class_weight=None):
+    """A tree with its costs on rows that it was not grown on, without what is not worth its leaves.
+
+    `price` is what a leaf must lower the cost by; for values and probabilities, relative to the
+    cost of the root. With a `class_weight` rows of rare answers count more in this.
+    """
+    target = "label" if tree.is_label else "value"
+    costs = cost = tree.errors(rows.X, rows.answers, rows.weight, target)
+    if class_weight is not None:
+        weight = rows.weight * class_weight[rows.answers.argmax(axis=1)]
+        costs = tree.errors(rows.X, rows.answers, weight, target)
+    price *= 1.0 if tree.is_label else cost[0]
+    pruned_at, path, _ = replace(tree, cost=costs).pruning_path(cost[:, None])
+    place = max(int(np.searchsorted(path.alphas, price, side="right")) - 1, 0)
+    return replace(tree, cost=cost).collapsed(pruned_at > place)[0]
 
 
 class Sample:

@@ -238,13 +238,13 @@ def test_fewer_rows_of_a_sample():
     fold = np.repeat([-1, 0, 1], 300)
     rows = Bunch(X=X, weight=law.weight, answers=predictor.answers(X), fold=fold)
     sample = Sample(law, predictor, rows, rows, 4000, seed=0)
-    left = {tuple(row) for row in X[fold == 1]}
+    made = {tuple(row) for row in sample.made.X[sample.made.fold != 1]}
     for most, n_kept in ((np.inf, 600), (2000, 600), (1000, 500)):
         some = sample.rows(without=1, most=most)
         is_kept = np.arange(len(some.X)) < n_kept
         assert len(some.X) == most or most == np.inf
         assert {tuple(row) for row in some.X[is_kept]} <= {tuple(row) for row in X[fold != 1]}
-        assert not {tuple(row) for row in some.X} & left
+        assert {tuple(row) for row in some.X[~is_kept]} <= made
         assert some.weight[is_kept].sum() == pytest.approx(len(some.X) / 4)
         assert some.weight.sum() == pytest.approx(len(some.X))
         np.testing.assert_array_equal(some.answers[:, 1], some.X[:, 0] > 1.9)
@@ -318,14 +318,12 @@ def test_folds_are_alike_in_answers():
 
 @pytest.mark.parametrize("asked", ["n_folds", "fold_of"])
 def test_large_trees_have_folds(asked, labels):
-    """Without folds, rows would be drawn per node."""
     X, _, forest = labels
     options = {"n_folds": 2} if asked == "n_folds" else {}
     given = {"fold_of": np.arange(400) % 2} if asked == "fold_of" else {}
     tree = representer(forest.predict, max_leaf_nodes=70, **options).fit(X, **given)
     assert tree.sampling_ == "one_shot"
     assert tree.folds_.n_leaves.tolist() == [4, 8, 16, 32, 64, 70]
-    assert representer(forest.predict, max_leaf_nodes=70).fit(X).sampling_ == "per_node"
 
 
 def test_no_size_below_the_number_of_classes():
@@ -415,25 +413,20 @@ def test_the_law_is_chosen_by_rows_left_out(asked, labels):
     assert list(folds.laws) == list(LAWS)
     assert all(agreement.shape == (3,) for agreement in folds.laws.values())
     law = LAWS[tree.sampler_]
-    assert tree._law_arguments["sampler"] == law["sampler"]
-    assert tree.smearing_ == law.get("smearing", 0.25)
-    assert list(folds.keep_rows) == list(law["keep_rows"])
-    assert tree.keep_rows_ in law["keep_rows"]
+    assert {name: tree._law_arguments[name] for name in law} == law
+    assert (tree.smearing_, tree.keep_rows_) == (law.get("smearing", 0.25), law["keep_rows"])
     n_folds = asked or 5
     assert np.bincount(folds.fold_of).tolist() == [400 // n_folds] * n_folds
     right = [accuracy_score(forest.predict(X), answers) for answers in folds.answers]
     np.testing.assert_allclose(folds.agreement, right)
     # the same law alone, on the same folds
-    own = {"keep_rows": tree.keep_rows_, "sampler": law["sampler"]}
-    if "smearing" in law:
-        own["smearing"] = law["smearing"]
-    alone = representer(forest.predict, validation_fraction=0, **own)
+    alone = representer(forest.predict, validation_fraction=0, **law)
     alone.fit(X, fold_of=folds.fold_of)
     assert same(alone.decision_tree_, tree.decision_tree_)
     if asked:
         np.testing.assert_array_equal(alone.folds_.answers, folds.answers)
     else:
-        np.testing.assert_array_equal(folds.agreement, folds.keep_rows[tree.keep_rows_])
+        np.testing.assert_array_equal(folds.agreement, folds.laws[tree.sampler_])
 
 
 @pytest.mark.parametrize(
@@ -477,7 +470,7 @@ def test_what_is_given_is_kept_in_every_law(labels):
     assert tree.sampler_ == "leaves" or tree.smearing_ == 0.4
     tree = representer(forest.predict, keep_rows=0.2).fit(X)
     assert list(tree.folds_.laws) == list(LAWS)
-    assert list(tree.folds_.keep_rows) == [0.2] == [tree.keep_rows_]
+    assert tree.keep_rows_ == 0.2
     # the training rows alone, rows of no fold, and a named sampler: there is nothing to choose
     assert representer(forest.predict, keep_rows=1.0).fit(X).folds_ is None
     tree = representer(forest.predict).fit(X, fold_of=np.full(400, -1))
