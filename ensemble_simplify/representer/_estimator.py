@@ -626,7 +626,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         )
         trial = self._choose_law(training, columns, gaps, law_seed, deadline)
         self.sampler_ = trial.law
-        law, base = self._make_law(trial.options, training, columns, gaps, law_seed, deadline)
+        if trial.made is None:
+            law, base = self._make_law(trial.options, training, columns, gaps, law_seed, deadline)
+        else:
+            (law, base), self._law_arguments = trial.made
         self.smearing_, self.keep_rows_ = (
             self._law_arguments[name] for name in ("smearing", "keep_rows")
         )
@@ -1009,14 +1012,15 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         options = {name: usual | law | given for name, law in laws.items()}
         if len(laws) == 1 or self.keep_rows == 1.0 or (training.fold < 0).all():
             name = next(iter(laws))
-            return Bunch(law=name, options=options[name])
+            return Bunch(law=name, options=options[name], made=None)
         places = some_rows(len(training.X), _MOST_CHOOSING, [seed, 9])
         rows = _taken(training, places)
+        made = {}
+        for name, own in options.items():
+            law = self._make_law(own, rows, columns, gaps, seed, deadline)
+            made[name] = law, self._law_arguments
         trial = choose_law(
-            {
-                name: self._make_law(own, rows, columns, gaps, seed, deadline)
-                for name, own in options.items()
-            },
+            {name: law for name, (law, _) in made.items()},
             rows,
             self._predictor,
             trial_sizes(self.max_leaf_nodes, self._n_classes(training)),
@@ -1024,7 +1028,12 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             deadline=deadline,
             max_depth=self.max_depth,
         )
-        return Bunch(**trial, options=options[trial.law], places=places)
+        return Bunch(
+            **trial,
+            options=options[trial.law],
+            places=places,
+            made=made[trial.law] if len(places) == len(training.X) else None,
+        )
 
     def _n_classes(self, training):
         if self._predictor.target == "value":

@@ -19,8 +19,9 @@ _MOST_GROWN, _MOST_TRIED = 24_000, 6_000
 # Entries of these rows, at most, of tables with many columns; so many rows are grown on anyway.
 _MOST_ENTRIES, _LEAST_GROWN = 2_000_000, 500
 
-# Synthetic rows of each law, where one is chosen, and leaves of the largest trees, at most.
-_TRIED, _MOST_TRIED_LEAVES = 4_000, 32
+# Synthetic rows of each law, where one is chosen: so many times the training rows, and at most;
+# and leaves of the largest trees, at most.
+_TRIED, _MOST_TRIALS, _MOST_TRIED_LEAVES = 10, 4_000, 32
 # Leaves of the largest trees that choose where no size is asked for.
 _USUAL_LEAVES = 16
 
@@ -124,7 +125,8 @@ def choose_law(laws, rows, predictor, n_leaves, *, seed, deadline, max_depth):
     trees of ``n_leaves``, and their ``answers`` to rows that they did not see.
     """
     judged = rows.fold >= 0
-    n_samples = min(_TRIED, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_GROWN))
+    most = min(_MOST_TRIALS, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_GROWN))
+    n_samples = min(_TRIED * len(rows.X), most)
     scores, answers, found = {}, {}, {}
     for name, (law, base) in laws.items():
         now = time.monotonic() if deadline < np.inf else 0.0
