@@ -172,6 +172,12 @@ TABLES = {
         "faithful fipe --seconds 60 --probes 100000", "The same on FIPE's own data.", 10,
         "--data DIR: the datasets of a checkout of eminyous/fipe-experiments",
     ),
+    "faithful.needed": Table(
+        "faithful needed", "How many trees of default forests are needed.", 5, DATA
+    ),
+    "faithful.rows": Table(
+        "faithful rows", "The training rows alone, beside trees chosen otherwise.", 5, DATA
+    ),
     "regression": Table(
         "regression", "Public calls beside those of another checkout.", 5,
         "--against DIR: that checkout, its kernels built",
