@@ -7,8 +7,8 @@ for nearly all of them, for every row. :class:`~ensemble_simplify.FeatureBudgetP
 forest whose rows need, on average, no more than a budget that you choose.
 
 The last section reads :download:`heart_statlog.csv <../../examples/data/heart_statlog.csv>` and
-:download:`heart_statlog_prices.csv <../../examples/data/heart_statlog_prices.csv>`. Save them beside
-this file before you run it. (In a clone of the repository, both are there already.)
+:download:`heart_statlog_prices.csv <../../examples/data/heart_statlog_prices.csv>`. Save them
+beside this file before you run it. (In a clone of the repository, both are there already.)
 """
 
 from pathlib import Path
@@ -138,7 +138,7 @@ if not found:
 tests = pd.read_csv(found[0])
 ill = tests.pop("target")
 listed = pd.read_csv(found[0].with_name("heart_statlog_prices.csv"), index_col="feature")
-listed.fillna("").rename_axis(None)
+listed.astype(object).fillna("").rename_axis(None)
 
 # %%
 # For thirty dollars a patient, the questions, an ECG at rest and a blood sample are affordable; the
@@ -159,6 +159,6 @@ print(f"test accuracy: {doctor.score(B, b):.3f}")
 print(", ".join(tests.columns[doctor.acquired_features(B).any(axis=0)]))
 
 # %%
-# All tests cost 323.97 dollars, and a forest on all of them is right for 82 % of these patients. The
-# example :ref:`sphx_glr_auto_examples_questions_plot_blood_test.py` goes on from here, and sets
+# All tests cost 323.97 dollars, and a forest on all of them is right for 82 % of these patients.
+# The example :ref:`sphx_glr_auto_examples_questions_plot_blood_test.py` goes on from here, and sets
 # plain alternatives beside the pruner: on so few patients they do as well.
