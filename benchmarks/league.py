@@ -467,6 +467,22 @@ def claims(results, sets):
             yield [f"{bold(one)} less {bold(other)}", *gaps]
 
 
+def verdicts(results, sets):
+    """Which others a method of this package is ahead of, even with, or behind, at each size."""
+    for one in SIZED:
+        for figure in ("agreement", "accuracy") if CONTESTANTS[one].ours else ():
+            for size in SIZES:
+                sides = {1: [], 0: [], -1: []}
+                for other in SIZED:
+                    gap = results.gap(figure, one, other, size, "own rows", sets)
+                    if other != one and gap is not None and gap[2] > 1:
+                        clear = abs(gap[0]) > 2 * gap[1]
+                        sides[int(np.sign(gap[0])) if clear else 0].append(other)
+                if any(sides.values()):
+                    lists = [", ".join(map(bold, sides[side])) or "none" for side in (1, 0, -1)]
+                    yield [bold(one), figure, str(size), *lists]
+
+
 def times(results, before):
     """Seconds of two versions of this package, where both are there."""
     for title, contestant in CONTESTANTS.items():
@@ -568,6 +584,11 @@ def report(store, options):
             print(f"### {title}\n")
             print("\n".join(table(head, lines)), end="\n\n")
 
+    show(
+        "Ahead, even and behind: differences of more than two standard errors",
+        ("Method", "Figure", "Leaves", "Ahead of", "Even with", "Behind"),
+        verdicts(results, classes),
+    )
     show("Models of their own size, less the forest", (
         "Method", "Leaves", "Trees", "Accuracy", "Agreement", "Agreement less forest's",
         "Accuracy less forest's", "CPU s",
