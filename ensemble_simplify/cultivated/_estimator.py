@@ -47,8 +47,9 @@ ROWS_PER_TASK = 1024  # prediction is not shared out below this
 ROWS_PER_PART = 65_536  # rows whose leaves are added up together for a refit
 CV_FOLDS = 5  # of ccp_alpha="cv"
 CV_ALPHAS = 50  # most values that it compares
-LEAST_PRICE = 3e-5  # of a leaf, for ccp_alpha="auto" from so many rows on
-ROWS_OF_LEAST_PRICE = 30_000
+REFIT_ROWS = 200_000  # most rows to which leaves are refitted, drawn from all
+# Of a leaf, for ccp_alpha="auto": divided by the square root of the number of rows, but at least.
+PRICE, LEAST_PRICE = 0.005, 2e-5
 # A tree of few leaves, grown best first, is looked for in ever larger trees: how much larger.
 FINER = 8.0
 MIN_WORK = 1_000_000  # rows times features; below this the whole tree is grown at once
@@ -119,11 +120,11 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
         its mass most comes first. ``max_leaf_nodes=15, max_options=5`` is small enough to read.
     ccp_alpha : float, "auto" or "cv", default="auto"
         Cost of a leaf in minimal cost-complexity pruning, in units of Gini impurity, as in
-        scikit-learn's trees; 0 prunes nothing, as in the paper. "auto" is ``3e-5 * max(1,
-        sqrt(30_000 / n_samples))``, or 0 if `max_leaf_nodes` is given: counted in rows, the price
-        of a leaf grows with their number, so that many rows do not give a tree of many thousand
-        leaves. "cv" takes the value with the best accuracy in five shuffled, stratified folds (with
-        class shares in the leaves), of equal ones the largest.
+        scikit-learn's trees; 0 prunes nothing, as in the paper. "auto" is ``max(2e-5, 0.005 /
+        sqrt(n_samples))``, or 0 if `max_leaf_nodes` is given: counted in rows, the price of a leaf
+        grows with their number, so that many rows do not give a tree of many thousand leaves.
+        "cv" takes the value with the best accuracy in five shuffled, stratified folds (with class
+        shares in the leaves), of equal ones the largest.
     leaf_values : {"auto", "shares", "refit"}, default="auto"
         What a leaf answers: the shares of the classes in its mass, as in the paper, or
         probabilities whose averages over the leaves of each training row come nearest to its label
@@ -156,7 +157,7 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
         Threads that share out the branches of the tree when fitting and the rows when
         predicting. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Controls the folds of ``ccp_alpha="cv"``; nothing else is random.
+        Controls the folds of ``ccp_alpha="cv"``; nothing else depends on it.
     verbose : int, default=0
         If positive, the size of the grown tree is printed.
 
@@ -193,7 +194,8 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
     sum over the training rows of ``w_i ||y_i - sum_l f_il v_l||^2``, with `w` their weights, `f`
     their fractions and `y` their classes as unit vectors, plus ``||v_l - s_l||^2`` for every
     leaf, `s` being the shares: as if one more row had been seen there. Every ``v_l`` remains a
-    vector of probabilities.
+    vector of probabilities. Of more than 200 000 rows, 200 000 drawn ones are summed over, always
+    the same.
 
     Missing values are allowed: in fitting they are left out of a feature's impurities (its gain
     counts only for the mass that is known), and a row whose value is missing is divided as the
@@ -428,18 +430,21 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
             return grown(least_price)
         # Where nodes of little impurity stay leaves, the tree is found much sooner, and it is the
         # same if each of its modules saves more than such a node could.
-        is_large = X.size > MIN_WORK
-        least = max(least_price, 1 / (FINER * self.max_leaf_nodes) if is_large else 0.0)
+        least = 1 / (FINER * self.max_leaf_nodes) if X.size > MIN_WORK else 0.0
         while True:
             tree, timed_out = grown(least)
             tree = tree.best_first(self.max_leaf_nodes)
-            enough = tree.n_leaves == self.max_leaf_nodes and tree.least_decrease > least
-            if timed_out or enough or least <= least_price:
+            found = tree.n_leaves == self.max_leaf_nodes and tree.least_decrease > least
+            if found or timed_out or least == 0:
                 return tree, timed_out
-            least = max(least_price, least / FINER if least > 1e-7 else 0.0)
+            least = least / FINER if least > LEAST_PRICE else 0.0
 
     def _refitted(self, tree, X, y, weight, deadline):
         """The tree with refitted leaves, and whether time was out: it is then as it was."""
+        if len(X) > REFIT_ROWS:
+            drawn = np.random.default_rng(0).choice(len(X), REFIT_ROWS, replace=False)
+            drawn.sort()
+            X, y, weight = X[drawn], y[drawn], weight[drawn]
         X = np.ascontiguousarray(X)
         router, leaves = tree.router(self._min_fraction), tree.leaves
 
@@ -987,7 +992,7 @@ def _shares_of_leaves(router, X, leaves):
 
 def _price_of_a_leaf(n_rows):
     """The price that is taken for ``ccp_alpha="auto"``, in units of Gini impurity."""
-    return LEAST_PRICE * max(1.0, (ROWS_OF_LEAST_PRICE / n_rows) ** 0.5)
+    return max(LEAST_PRICE, PRICE / n_rows**0.5)
 
 
 def _quarter_of_sqrt(mass):

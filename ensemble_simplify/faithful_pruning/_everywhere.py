@@ -40,7 +40,7 @@ class Everywhere:
         self.axes = axes
         self.outside = outside
         self.rows = NearRows(votes, axes, outside, cells, 0, deadline)
-        self.known = self.rows.cells
+        self.known, self.guides = self.rows.cells, self.rows.guides
         self.slack = 2.0 * votes.rounding
 
     @cached_property

@@ -19,6 +19,7 @@ import numpy as np
 from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._lazy import LazyProgram
+from ensemble_simplify.faithful_pruning._nearest import nearest_first
 from ensemble_simplify.faithful_pruning._pairs import least_price
 from ensemble_simplify.faithful_pruning._promise import Demands
 from ensemble_simplify.faithful_pruning._shares import Shares
@@ -26,6 +27,7 @@ from ensemble_simplify.faithful_pruning._ties import on_grid, spanned
 from ensemble_simplify.grid import Stopped
 
 LEAD = 1.0  # What every demand must lead by; sums round at some 1e-13 of it.
+EVEN = 1.0, 0.75, 0.5, 0.25  # How near to equal weights are brought, as far as the promise allows.
 NO_WEIGHT = 1e-7  # Below this share of the largest weight, a weight counts as none.
 SOFT = 1e-2  # Softening of the reweighting, as a share of the largest weight.
 REWEIGHTINGS = 6  # Rounds of reweighting on the same demands, at most.
@@ -59,10 +61,10 @@ class WeightSearch:
     """Search for few trees that keep a promise.
 
     The promise has its ``own`` demands to begin with, ``worst(weights, n, rng, deadline)``, and
-    sets of ``telling_trees(deadline)``; `price` is what each tree costs. `weights` are of the
-    cheapest trees so far that keep it (at first all, with weight one), and no trees that keep it
-    cost less than `bound`. Methods raise `Stopped` when the time is up; `tell` takes a line about
-    the progress.
+    sets of ``telling_trees(deadline)``; ``guides`` are demands beside it. `price` is what each tree
+    costs. `weights` are of the cheapest trees so far that keep it (at first all, with weight one),
+    and no trees that keep it cost less than `bound`. Methods raise `Stopped` when the time is up;
+    `tell` takes a line about the progress.
     """
 
     def __init__(self, promise, price, rng, deadline=np.inf, tell=lambda line: None):
@@ -335,6 +337,7 @@ class WeightSearch:
         if self.is_optimal:
             return
         self.add(self.promise.own)
+        self.add(self.promise.guides)
         if self.usable.sum() < len(self.price) and self.promise.is_same(self.same, self.deadline):
             self._better(self.same)
             if self.is_optimal:
@@ -395,6 +398,34 @@ class WeightSearch:
         """Weights, for their price, of the same trees in a program that wants few of them."""
         least = self._solve(self._reweighted(weights), weights > 0)
         return ((weights if least is None else least) + 1e-9 * weights) / self.price
+
+    def follow(self):
+        """Take trees by their votes, and weights as near to equal ones as the promise allows.
+
+        These are no more trees than were found, if they can keep the promise, whatever guides ask.
+        The fewest trees, by weights that just meet what was asked, follow the ensemble less at
+        other points.
+        """
+        if self.has_start or self.tied.any() or self.cost == self.cost_of(self.usable):
+            return
+        alone = WeightSearch(self.promise, self.price, self.rng, self.deadline)
+        alone.add(self.promise.own)
+        kept, found = self.weights > 0, self.weights
+        order = nearest_first(self.promise.said, self.usable)
+        near = np.zeros(len(kept), dtype=bool)
+        near[order[np.cumsum(self.price[order]) <= self.cost]] = True
+        if near.any():
+            outcome, others = alone._try(near)
+            if outcome is Outcome.KEPT:
+                kept, found = near, others
+        found = found * (np.count_nonzero(kept) / found.sum())
+        for share in EVEN:
+            weights = share * kept + (1.0 - share) * found
+            least = product(alone.demands.leads[:, :-1], weights).min()
+            clear = least > LEAST_SHARE_OF_FEWER * weights.sum() * self.largest
+            if clear and not self.promise.worst(weights, BATCH, self.rng, self.deadline)[1]:
+                self.weights = weights
+                return
 
     def mend(self, demands):
         """Find weights for the same trees that meet further demands as well, or give them up."""
