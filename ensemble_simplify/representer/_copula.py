@@ -9,26 +9,22 @@ and reads every column's value at the rank of z. Columns keep their distribution
 about their rank correlation; `smearing=1` is the Gaussian copula itself, with a base row for
 nominal columns only. Those, categories and groups, are smeared.
 
-Inside a region some ordered columns are limited to intervals of scores. A base row and the
-tightest column are drawn exactly; the other limited columns follow one after the other, each
-from its truncated normal given those before, and a draw is accepted with the probability of
-these truncations: exact. Where fewer than one draw in `_PATIENCE` is accepted, rows are resampled
-from the proposals in proportion to that probability, which is only approximate. Columns without
-limits are drawn given the limited ones. The probability of a region is estimated as the mean of
-what its proposals would be accepted with; it is exact where one column is limited.
+Inside a region some ordered columns are limited to intervals of scores. A base row and its tightest
+column are drawn exactly; the other limited columns follow one after the other, given those before,
+and a row is thrown away where one falls outside: exact. Where fewer than one row in `_PATIENCE` is
+kept, rows are drawn inside their limits and resampled in proportion to the probability that they
+would be kept, which is only approximate. Columns without limits are drawn given the limited ones.
+The probability of a region is estimated as the mean of these probabilities; it is exact where one
+column is limited.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
-from ensemble_simplify.representer._law import (
-    Law,
-    first_above,
-    normal_mass,
-    truncated_normal,
-)
+from ensemble_simplify.representer._copula_draws import Box, read_values
+from ensemble_simplify.representer._law import Law, first_above, normal_mass
 
 # Proposals a wanted row before resampling takes the place of rejection.
 _PATIENCE = 200
@@ -38,6 +34,9 @@ _PROPOSALS = 2048
 
 # Share of the noise that is independent in every column: it keeps correlations regular.
 _OWN = 1e-3
+
+# Limited columns among which each base row has its tightest, at most.
+_MOST_FIRST = 16
 
 # Numbers that are drawn at once.
 _AT_ONCE = 2**20
@@ -71,6 +70,7 @@ class CopulaLaw(Law):
             self.scores[order, k] = ndtri(share - 0.5 * weight)
             self.row[k], self.share[k, 1:], self.sorted[k] = order, share, x[order]
         self.share[:, -1] = 1.0
+        self.is_even = bool((self.weight == self.weight[0]).all())
         centred = self.scores - self.weight @ self.scores / total
         deviation = np.sqrt(self.weight @ np.square(centred) / total)
         deviation[deviation == 0.0] = 1.0
@@ -100,45 +100,31 @@ class CopulaLaw(Law):
 
     # ------------------------------------------------------------------ probabilities
 
-    def _narrowed(self, region, i, limits, allowed):
-        """Every row's `q`, made smaller by what the part is estimated to have of the region.
+    def _divided(self, region, i, sides):
+        """Every row's `q`, made smaller by what each side is estimated to have of the region.
 
-        The two sides of a split are estimated in the same way and made to add up. Rows do not
-        have estimates of their own: draws do not need them.
+        Both sides are estimated in the same way and made to add up. Rows do not have estimates of
+        their own: draws do not need them.
         """
-        rest_limits, rest_allowed = limits.copy(), allowed
-        if self.nominal[i]:
-            rest_allowed = allowed.copy()
-            levels = slice(self.allowed_start[i], self.allowed_start[i + 1])
-            rest_allowed[levels] = region.allowed[levels] & ~allowed[levels] & 1
-        else:
-            (low, high), (new_low, new_high) = region.limits[i], limits[i]
-            rest_limits[i] = (
-                (max(new_high, low), high) if new_high < high else (low, min(new_low, high))
-            )
-        mine = self._mass(limits, allowed)
-        total = mine + self._mass(rest_limits, rest_allowed)
-        return region.q * (mine / total if total > 0.0 else 0.5)
+        masses = [self._mass(limits, allowed) for limits, allowed in sides]
+        total = sum(masses)
+        return [region.q * (mass / total if total > 0.0 else 0.5) for mass in masses]
 
     def _mass(self, limits, allowed):
         """Estimated mass of the base rows' copies in a region; exact for one limited column."""
-        path = _Path(self, limits)
-        if (path.places[:, 0] >= path.places[:, 1]).any():
+        limited = _Limited(self, limits)
+        if limited.is_empty:
             return 0.0
-        of_base = self._base_masses(path, allowed)
-        total = of_base.sum()
-        if path.size < 2 or total == 0.0:
+        masses = self._bounds(limited, allowed)
+        total = masses.sum()
+        if limited.size < 2 or total == 0.0:
             return total
-        random = np.random.default_rng([self.seed, 3])
-        # one draw in each of equal parts of the mass
-        steps = (np.arange(_PROPOSALS) + random.random(_PROPOSALS)) / _PROPOSALS
-        base = first_above(np.cumsum(of_base), steps * total)
-        return total * path.weights(base, random)[1].mean()
+        return total * limited.weigh(_PROPOSALS, masses, self.seed)[2].mean()
 
-    def _base_masses(self, path, allowed):
-        """Weight times the chance to fall into the region, of each base row's copies.
+    def _bounds(self, limited, allowed):
+        """Weight times the chance to fall into the region, of each base row's copies, or more.
 
-        Only the nominal coordinates and the tightest ordered one are counted.
+        Only the nominal coordinates and the ordered one that is tightest for the row are counted.
         """
         whole = self.everywhere()
         q = whole.q
@@ -147,42 +133,48 @@ class CopulaLaw(Law):
             self.smearer.narrow(q, i, whole.limits, whole.allowed, whole.limits, allowed, out)
             q = out
         masses = self.weight * q
-        if path.size:
-            low, high = path.limits(np.empty((q.size, 0)), 0, np.arange(q.size))
-            masses *= normal_mass(low, high)
+        if limited.size:
+            limited.box.bound(masses)
         return masses
 
     # ------------------------------------------------------------------ draws
 
     def manufacture(self, region, n, seed):
         random = np.random.default_rng(seed)
-        path = _Path(self, region.limits)
-        of_base = self._base_masses(path, region.allowed) * (region.q > 0.0)
+        limited = _Limited(self, region.limits)
         X = np.empty((n, self.X.shape[1]))
-        base, noise = path.draw(n, np.cumsum(of_base), random)
+        masses = self._bounds(limited, region.allowed) * region.q
+        base, noise = limited.draw(n, masses, random)
         for i in np.flatnonzero(self.nominal):
             columns = self.members[i]
             X[:, columns] = self.X[np.ix_(self._smeared(i, base, region, random), columns)]
         at_once = max(_AT_ONCE // X.shape[1], 1)
         for begin in range(0, n, at_once):
             rows = slice(begin, begin + at_once)
-            X[rows, self.column_of] = self._values(base[rows], noise[rows], path, random)
+            self._read(base[rows], noise[rows], limited, random, X[rows])
         return X
 
-    def _values(self, base, limited, path, random):
-        """Values of all ordered columns, given the standard noise of the limited ones."""
+    def _read(self, base, inside, limited, random, X):
+        """Write the values of all ordered columns, given the noise of the limited ones, to X."""
         noise = self._noise(base.size, random)
-        if path.size:
-            gap = limited @ path.root.T - noise[:, path.order]
-            cross = self.correlation(path.order, np.arange(self.ordered.size))
-            noise += np.linalg.solve(path.correlation, gap.T).T @ cross
-        share = ndtr(self.shift * self.scores[base] + self.scale * noise)
-        values = np.empty_like(share)
-        for k, column in enumerate(self.column_of):
-            place = first_above(self.share[k, 1:], share[:, k])
-            place = np.clip(place, path.places[k, 0], path.places[k, 1] - 1)
-            values[:, k] = self.X[self.row[k, place], column]
-        return values
+        if limited.size:
+            gap = inside - noise[:, limited.columns]
+            cross = self.correlation(limited.columns, np.arange(self.ordered.size))
+            noise += np.linalg.solve(limited.correlation, gap.T).T @ cross
+        read_values(
+            noise,
+            base,
+            self.scores,
+            self.shift,
+            self.scale,
+            self.share,
+            self.is_even,
+            limited.places,
+            self.row,
+            self.X,
+            self.column_of,
+            X,
+        )
 
     def _smeared(self, i, base, region, random):
         """Training row that each draw has a nominal coordinate from."""
@@ -196,80 +188,55 @@ class CopulaLaw(Law):
         return np.where(random.random(base.size) * (keep + anew) < keep, base, source)
 
 
-class _Path:
-    """The limited columns of a region, the tightest first, drawn one after the other."""
+class _Limited:
+    """The limited columns of a region, the tightest first."""
 
     def __init__(self, law, limits):
-        self.law = law
         self.places = law.places(limits)
+        self.is_empty = bool((self.places[:, 0] >= self.places[:, 1]).any())
         ends = ndtri(np.take_along_axis(law.share, self.places, axis=1))
-        limited = np.flatnonzero((self.places[:, 0] > 0) | (self.places[:, 1] < law.X.shape[0]))
-        self.order = limited[np.argsort(normal_mass(*ends[limited].T), kind="stable")]
-        self.ends = ends[self.order]
-        self.correlation = law.correlation(self.order, self.order)
-        self.root = np.linalg.cholesky(self.correlation)
+        columns = np.flatnonzero((self.places[:, 0] > 0) | (self.places[:, 1] < law.X.shape[0]))
+        self.columns = columns[np.argsort(normal_mass(*ends[columns].T), kind="stable")]
+        self.correlation = law.correlation(self.columns, self.columns)
+        # any of the tightest in front of the others
+        first = np.arange(min(self.size, _MOST_FIRST))
+        others = np.tile(np.arange(self.size), (first.size, 1))
+        order = np.argsort(others != first[:, None], axis=1, kind="stable")
+        self.box = Box(
+            law.scores.take(self.columns, axis=1),
+            ends[self.columns],
+            order,
+            np.linalg.cholesky(self.correlation[order[:, :, None], order[:, None, :]]),
+            law.shift,
+            law.scale,
+        )
 
     @property
     def size(self):
-        return self.order.size
+        return self.columns.size
 
-    def limits(self, noise, k, base):
-        """Limits of the standard noise of column k, given the noise of those before."""
-        law = self.law
-        mean = law.shift * law.scores[base, self.order[k]]
-        mean += law.scale * (noise[:, :k] @ self.root[k, :k])
-        low, high = (self.ends[k][:, None] - mean) / (law.scale * self.root[k, k])
-        return low, high
+    def draw(self, n, masses, random):
+        """Base rows, and the noise of the limited columns, of `n` rows inside.
 
-    def draw(self, n, of_base, random):
-        """Base rows, and the standard noise of the limited columns, of `n` rows inside.
-
-        `of_base` are cumulated masses of the base rows, the first column's among them.
+        `masses` are bounds of those of the base rows.
         """
-        found, n_found, n_proposed = [], 0, 0
-        n_next = n
-        while n_found < n:
-            if n_proposed >= _PATIENCE * n:
-                found.append(self._resampled(n - n_found, of_base, random))
-                break
-            base, noise = self._accepted(n_next, of_base, random)
-            found.append((base, noise))
-            n_found += base.size
-            n_proposed += n_next
-            rate = (n_found + 1) / n_proposed
-            n_next = int(min((n - n_found) / rate + 16, 2**17))
-        base = np.concatenate([pair[0] for pair in found])[:n]
-        return base, np.concatenate([pair[1] for pair in found])[:n]
+        if self.size == 0:
+            base = first_above(np.cumsum(masses), random.random(n) * masses.sum())
+            return base, np.empty((n, 0))
+        base, noise = np.empty(n, dtype=np.intp), np.empty((n, self.size))
+        seeds = random.integers(2**63, size=2).tolist()
+        n_found = self.box.draw(masses, seeds[0], _PATIENCE * n, base, noise)
+        if n_found < n:
+            among, noises, weights = self.weigh(20 * (n - n_found), masses, seeds[1])
+            if not weights.any():  # too small for a float: any is as good
+                weights[:] = 1.0
+            cumulated = np.cumsum(weights)
+            chosen = first_above(cumulated, random.random(n - n_found) * cumulated[-1])
+            base[n_found:], noise[n_found:] = among[chosen], noises[chosen]
+        return base, noise
 
-    def _accepted(self, n, of_base, random):
-        # sorted numbers are found much faster
-        base = first_above(of_base, np.sort(random.random(n)) * of_base[-1])
-        noise = np.empty((n, self.size))
-        for k in range(self.size):
-            low, high = self.limits(noise, k, base)
-            if k:
-                kept = random.random(base.size) < normal_mass(low, high)
-                base, noise, low, high = base[kept], noise[kept], low[kept], high[kept]
-            noise[:, k] = truncated_normal(low, high, random)
-        order = random.permutation(base.size)  # some may be left over
-        return base[order], noise[order]
-
-    def weights(self, base, random):
-        """Noise of the limited columns inside, and the probability that it would be accepted."""
-        noise = np.empty((base.size, self.size))
-        weight = np.ones(base.size)
-        for k in range(self.size):
-            low, high = self.limits(noise, k, base)
-            if k:
-                weight *= normal_mass(low, high)
-            noise[:, k] = truncated_normal(low, high, random)
-        return noise, weight
-
-    def _resampled(self, n, of_base, random):
-        base = first_above(of_base, random.random(20 * n) * of_base[-1])
-        noise, weight = self.weights(base, random)
-        if not weight.any():  # too small for a float: any is as good
-            weight[:] = 1.0
-        cumulated = np.cumsum(weight)
-        chosen = first_above(cumulated, random.random(n) * cumulated[-1])
-        return base[chosen], noise[chosen]
+    def weigh(self, n, masses, seed):
+        """Base rows, noise inside, and the probability that `draw` would keep each row."""
+        base, noise, weights = np.empty(n, dtype=np.intp), np.empty((n, self.size)), np.empty(n)
+        self.box.weigh(masses, seed, weights, base, noise)
+        return base, noise, weights

@@ -78,6 +78,7 @@ from ensemble_simplify.representer._grower import (
     Sample,
     grow_trees,
     some_rows,
+    worth_its_leaves,
 )
 from ensemble_simplify.representer._grown_tree import ExactPrunings, WrittenTree
 from ensemble_simplify.representer._predictor import Predictor, one_hot
@@ -103,8 +104,9 @@ _LEAST_COST = 0.25
 # Training rows that a law is chosen by, at most.
 _MOST_CHOOSING = 10_000
 
-# Leaves up to which "auto" is one sample.
-_SMALL = 64
+# Without `max_leaf_nodes`: fresh rows for each manufactured row of the one sample,
+# and the training rows and fresh rows by which a leaf must lower the cost.
+_FRESH_SHARE, _LEAST_GAIN, _LEAST_FRESH = 0.5, 0.1, 2.0
 
 # With a time limit: the share of it for growing; the shares of what is left for new rows to choose
 # a size, and again to measure it, with so many in any case; the share for the copula, and the
@@ -135,8 +137,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     The tree is grown on training rows and on synthetic rows, all labelled by the predictor. As
     many rows can be drawn as are needed, so the tree does not run out of data. By default,
-    synthetic rows lie near the training rows, and related columns move together. A small tree is
-    grown on one big sample. A large tree draws fresh rows in every node. The method of Breiman and
+    synthetic rows lie near the training rows, and related columns move together, and the tree is
+    grown on one big sample; it can draw fresh rows in every node, too. The method of Breiman and
     Shang [1]_ is a choice of parameters; see Notes.
 
     It is a classifier if `estimator` is one, and a regressor if `estimator` is one.
@@ -186,12 +188,12 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if too few such leaves are found. Trees of at most 64 leaves are then optimised: in turn,
         every split gets the column and the threshold that cost the sample least, with all others
         fixed. They start from a tree that was grown by the Gini impurity and from one by entropy;
-        the cheapest is taken. "per_node" draws fresh rows in every
-        node. "auto" takes one sample for trees of at most 64 leaves (by `max_leaf_nodes` or
-        `max_depth`) or with folds, and "per_node" for others. It also takes "per_node" if `reuse`,
-        `min_train_samples`, `forbidden_splits`, `split_confidence`, `min_cost` or
-        `categorical_features` is given. These work with "per_node" only, and are an error with
-        "one_shot".
+        the cheapest is taken. Without `max_leaf_nodes` the tree is grown to the end, and half as
+        many fresh rows prune it: a leaf must lower the cost on them by a tenth of a training row,
+        and by two fresh rows. "per_node" draws fresh rows in every node. "auto" takes one sample,
+        but "per_node" if `reuse`, `min_train_samples`, `forbidden_splits`, `split_confidence`,
+        `min_cost` or `categorical_features` is given. These work with "per_node" only, and are an
+        error with "one_shot".
     n_samples : int or None, default=None
         Rows in each node, or synthetic rows in all for "one_shot". None: as many as training
         rows, but at most 2000; for "one_shot" 40 times as many, but at most 40,000.
@@ -558,7 +560,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         """
         target = self._resolve_target()
         self._refuse_meaningless_options()
-        self.sampling_ = self._resolve_sampling(fold_of)
+        self.sampling_ = self._resolve_sampling()
         self._refuse_folds(fold_of)
         given = X
         X, y, is_table = self._check_rows(X, y, target)
@@ -671,16 +673,11 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 "training rows only, or sampler='smear'."
             )
 
-    def _resolve_sampling(self, fold_of):
-        """How rows are drawn, where that is not said: in one sample for small trees or folds."""
+    def _resolve_sampling(self):
+        """How rows are drawn, where that is not said: in one sample, if all options allow it."""
         if self.sampling != "auto":
             return self.sampling
-        small = (self.max_leaf_nodes is not None and self.max_leaf_nodes <= _SMALL) or (
-            self.max_depth is not None and self.max_depth <= np.log2(_SMALL)
-        )
-        if self.max_leaf_nodes is not None:
-            small |= bool(self.n_folds) or fold_of is not None or self.sampler == "auto"
-        return "per_node" if not small or any(self._is_set(*_PER_NODE_ONLY)) else "one_shot"
+        return "per_node" if any(self._is_set(*_PER_NODE_ONLY)) else "one_shot"
 
     def _is_set(self, *names):
         """Whether each of some parameters has another value than its default."""
@@ -832,7 +829,15 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         """Trees, a large one first, and the one sample that they are grown on, if it is one."""
         n_rows, sample = law.X.shape[0], None
         if self.sampling_ == "one_shot":
-            most = min(_ONE_SHOT * n_rows, _MOST_ONE_SHOT)
+            n_samples = self.n_samples
+            if n_samples is None:
+                n_samples = min(_ONE_SHOT * n_rows, _MOST_ONE_SHOT)
+            is_free = self.max_leaf_nodes is None and law.keep_rows < 1.0
+            is_free &= self.select is not None
+            sample_deadline = deadline
+            if is_free and deadline < np.inf:
+                now = time.monotonic()
+                sample_deadline = now + max(deadline - now, 0.0) / (1.0 + _FRESH_SHARE)
             sample = Sample(
                 law,
                 self._predictor,
@@ -841,9 +846,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                     some_rows(len(training.X), _MOST_ONE_SHOT, [self._law_arguments["seed"], 6]),
                 ),
                 base,
-                most if self.n_samples is None else self.n_samples,
+                n_samples,
                 seeds[0],
-                deadline,
+                sample_deadline,
             )
             report(self, f"{self._predictor.n_queries} rows labelled")
             trees = grow_trees(
@@ -854,6 +859,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 seed=seeds[3],
                 sizes=[] if self.max_leaf_nodes is None else self._fold_sizes(training),
             )
+            if is_free:
+                trees[0] = self._worth_its_leaves(
+                    trees[0], law, training, base, n_samples, seeds[0], deadline
+                )
         else:
             tree = Grower(
                 law=law,
@@ -883,6 +892,14 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 "or n_samples."
             )
         return trees, sample
+
+    def _worth_its_leaves(self, tree, law, training, base, n_samples, seed, deadline):
+        """A tree that grew without limit, pruned by rows that it was not grown on."""
+        n_samples = max(int(n_samples * _FRESH_SHARE), 1)
+        own = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
+        rows = Sample(law, self._predictor, base, base, n_samples, own, deadline).made
+        price = max(_LEAST_GAIN / law.X.shape[0], _LEAST_FRESH / len(rows.X))
+        return worth_its_leaves(tree, rows, price, self._class_weight(training))
 
     def _sized(self, trees):
         """Which of the trees has the size that is asked for, and with which of its splits."""

@@ -143,9 +143,10 @@ class Grower:
         children = []
         of_rows = split.goes_left(self.law.X[parent.rows, split.column])
         of_draws = split.goes_left(parent.draws[:, split.column]) if self.reuse else None
+        regions = self.law.parts(parent.region, split)
         for side, left in enumerate((True, False)):
             child = _GrowingNode(
-                self.law.part(parent.region, split, left),
+                regions[side],
                 parent.rows[of_rows == left],
                 (*parent.path, side),
             )
@@ -362,6 +363,23 @@ def grow_trees(rows, target, *, max_depth, max_leaf_nodes, seed, sizes=()):
     for tree in trees:
         tree.centre_thresholds(rows.X)
     return trees
+
+
+def worth_its_leaves(tree, rows, price, class_weight=None):
+    """A tree with its costs on rows that it was not grown on, without what is not worth its leaves.
+
+    `price` is what a leaf must lower the cost by; for values and probabilities, relative to the
+    cost of the root. With a `class_weight` rows of rare answers count more in this.
+    """
+    target = "label" if tree.is_label else "value"
+    costs = cost = tree.errors(rows.X, rows.answers, rows.weight, target)
+    if class_weight is not None:
+        weight = rows.weight * class_weight[rows.answers.argmax(axis=1)]
+        costs = tree.errors(rows.X, rows.answers, weight, target)
+    price *= 1.0 if tree.is_label else cost[0]
+    pruned_at, path, _ = replace(tree, cost=costs).pruning_path(cost[:, None])
+    place = max(int(np.searchsorted(path.alphas, price, side="right")) - 1, 0)
+    return replace(tree, cost=cost).collapsed(pruned_at > place)[0]
 
 
 class Sample:

@@ -123,9 +123,20 @@ class Law:
         """Probability that a synthetic row falls into a region."""
         return float(product(self.weight, self.chances(region)) / self.weight.sum())
 
-    def part(self, region, split, left):
-        """The left or right side of a split region."""
+    def parts(self, region, split):
+        """The left and the right side of a split region."""
         i = self.coordinate_of[split.column]
+        goes_left = split.goes_left(self.X[:, split.column])
+        sides = [self._limited(region, i, split, left) for left in (True, False)]
+        return tuple(
+            Region(*side, q, region.inside & (goes_left == left))
+            for side, q, left in zip(
+                sides, self._divided(region, i, sides), (True, False), strict=True
+            )
+        )
+
+    def _limited(self, region, i, split, left):
+        """Limits and levels of one side."""
         limits, allowed = region.limits, region.allowed
         if self.nominal[i]:
             allowed = allowed.copy()
@@ -138,8 +149,11 @@ class Law:
                 limits[i, 1] = min(limits[i, 1], split.threshold)
             else:
                 limits[i, 0] = max(limits[i, 0], split.threshold)
-        inside = region.inside & (split.goes_left(self.X[:, split.column]) == left)
-        return Region(limits, allowed, self._narrowed(region, i, limits, allowed), inside)
+        return limits, allowed
+
+    def _divided(self, region, i, sides):
+        """The `q` of both sides."""
+        return [self._narrowed(region, i, limits, allowed) for limits, allowed in sides]
 
     def _narrowed(self, region, i, limits, allowed):
         q = np.empty_like(region.q)

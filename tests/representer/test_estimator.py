@@ -49,7 +49,7 @@ from ensemble_simplify.reading.model import Model
 from ensemble_simplify.representer import _estimator
 from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._copula import CopulaLaw
-from ensemble_simplify.representer._grower import Grower, Sample
+from ensemble_simplify.representer._grower import Grower, Sample, grow_trees, worth_its_leaves
 from ensemble_simplify.representer._grown_tree import GrownTree
 from ensemble_simplify.representer._law import ColumnSplit
 from ensemble_simplify.representer._predictor import Predictor
@@ -227,7 +227,8 @@ def test_time_limit(friedman):
         time.sleep(0.1)
         return forest.predict(rows)
 
-    tree = RepresenterTree(slow, target="value", time_limit=0.15, random_state=0)
+    options = {"sampling": "per_node", "time_limit": 0.15, "random_state": 0}
+    tree = RepresenterTree(slow, target="value", **options)
     with pytest.warns(ConvergenceWarning, match=r"time_limit=0\.15"):
         tree.fit(X, y)
     assert 1 <= tree.n_leaves_ <= 4
@@ -311,7 +312,7 @@ def test_a_forbidden_split_is_passed_over_or_ends_the_branch(iris):
     for t, split in enumerate(stopped.splits):
         if split is not None:
             for child, left in zip(stopped.children(t), (True, False), strict=True):
-                regions[child] = grower.law.part(regions[t], split, left)
+                regions[child] = grower.law.parts(regions[t], split)[0 if left else 1]
         elif stopped.mean[t].max() < 0.9:
             rows = grower.law.draw(regions[t], 20_000, 1)
             stump = DecisionTreeClassifier(max_depth=1).fit(rows, function(rows)).tree_
@@ -502,6 +503,79 @@ def test_pruned_to_a_size(seed, most):
         np.testing.assert_array_equal(nodes[pruned.leaves(X)], ends[tree.leaves(X)])
 
 
+@pytest.mark.parametrize("kind", ["label", "weighted", "value"])
+@pytest.mark.parametrize("price", [0.0005, 0.004, 0.03])
+def test_worth_its_leaves(kind, price):
+    """Of all prunings, one whose errors on fresh rows and whose leaves are cheapest together."""
+    rng = np.random.default_rng(0)
+
+    def sample(n):
+        X = rng.standard_normal((n, 3))
+        answers = X[:, :1] * X[:, 1:2] + rng.standard_normal((n, 1))
+        if kind != "value":
+            answers = np.eye(2)[(answers[:, 0] > 0.8).astype(int)]
+        weight = rng.integers(1, 4, n) / n
+        return Bunch(X=X, answers=answers, weight=weight, gaps=None, is_complete=True)
+
+    limits = {"max_depth": None, "max_leaf_nodes": None, "seed": 0}
+    (full,) = grow_trees(sample(300), "value" if kind == "value" else "label", **limits)
+    fresh = sample(4000)
+    class_weight = np.array([1.0, 5.0]) if kind == "weighted" else None
+    pruned = worth_its_leaves(full, fresh, price, class_weight)
+    weight, unit = fresh.weight.copy(), 1.0
+    if kind == "weighted":
+        weight *= class_weight[fresh.answers.argmax(axis=1)]
+    weight /= weight.sum()
+
+    def loss(mean, answers):
+        if kind == "value":
+            return np.square(answers - mean).sum(axis=1)
+        return answers.argmax(axis=1) != mean.argmax()
+
+    if kind == "value":
+        unit = weight @ loss(full.mean[0], fresh.answers)
+
+    def cheapest(t, rows):
+        as_leaf = weight[rows] @ loss(full.mean[t], fresh.answers[rows]) + price * unit
+        if full.splits[t] is None:
+            return as_leaf
+        goes_left = full.splits[t].goes_left(fresh.X[rows, full.splits[t].column])
+        sides = zip(full.children(t), (rows[goes_left], rows[~goes_left]), strict=True)
+        return min(as_leaf, sum(cheapest(*side) for side in sides))
+
+    leaves = pruned.leaves(fresh.X)
+    errors = sum(
+        weight[leaves == t] @ loss(pruned.mean[t], fresh.answers[leaves == t])
+        for t in np.unique(leaves)
+    )
+    assert errors + price * unit * pruned.n_leaves == pytest.approx(
+        cheapest(0, np.arange(len(fresh.X)))
+    )
+    assert pruned.n_leaves < full.n_leaves
+    # its costs are those of the fresh rows, as they are
+    plain = fresh.weight / fresh.weight.sum()
+    assert pruned.cost[0] == pytest.approx(plain @ loss(pruned.mean[0], fresh.answers))
+
+
+def test_a_tree_without_limit_is_small_and_follows():
+    """Far smaller than what is grown, and as faithful as with rows drawn in each node."""
+    X, y = make_classification(1200, 8, n_informative=5, flip_y=0.1, random_state=0)
+    forest = FrozenEstimator(RandomForestClassifier(20, random_state=0).fit(X[:500], y[:500]))
+    trees = {
+        name: RepresenterTree(forest, random_state=0, **options).fit(X[:800])
+        for name, options in {
+            "auto": {},
+            "as grown": {"select": None, "sampling": "one_shot"},
+            "per_node": {"sampling": "per_node"},
+        }.items()
+    }
+    assert trees["auto"].sampling_ == "one_shot"
+    assert trees["auto"].n_leaves_ < trees["as grown"].n_leaves_ / 3
+    new = X[800:]
+    assert trees["auto"].fidelity(new) >= trees["per_node"].fidelity(new) - 0.02
+    assert trees["auto"].n_queries_ < trees["per_node"].n_queries_
+
+
 # ---------------------------------------------------------------------- pruning
 
 
@@ -543,7 +617,9 @@ def test_selection_by_fidelity(iris):
     asked = RepresenterTree(FrozenEstimator(forest), max_leaf_nodes=9, random_state=0).fit(X, y)
     assert asked.path_.selected == 0
     assert asked.n_leaves_ == 9
-    without = RepresenterTree(FrozenEstimator(forest), validation_fraction=0, random_state=0)
+    without = RepresenterTree(
+        FrozenEstimator(forest), sampling="per_node", validation_fraction=0, random_state=0
+    )
     path = without.fit(X, y).path_
     assert np.isnan(path.fidelity).all()
     assert np.isnan(path.fidelity_low).all()
@@ -1147,17 +1223,15 @@ def test_bad_parameters(iris):
 
 
 def test_the_right_sampling_is_chosen(iris):
-    """One sample for small trees, unless an option needs more; refused where it cannot be had."""
+    """One sample, unless an option needs rows in each node."""
     X, y, forest = iris
 
     def sampling(**options):
         return RepresenterTree(FrozenEstimator(forest), **options).fit(X, y).sampling_
 
-    assert sampling() == "per_node"
-    assert sampling(max_leaf_nodes=64) == "one_shot"
-    assert sampling(max_leaf_nodes=65) == "per_node"
-    assert sampling(max_depth=6) == "one_shot"
-    assert sampling(max_depth=7) == "per_node"
+    assert sampling() == "one_shot"
+    assert sampling(max_leaf_nodes=200) == "one_shot"
+    assert sampling(max_depth=7) == "one_shot"
     assert sampling(max_leaf_nodes=5, sampling="per_node") == "per_node"
     assert sampling(sampling="one_shot") == "one_shot"
     for option in (

@@ -234,13 +234,13 @@ def test_fewer_rows_of_a_sample():
     fold = np.repeat([-1, 0, 1], 300)
     rows = Bunch(X=X, weight=law.weight, answers=predictor.answers(X), fold=fold)
     sample = Sample(law, predictor, rows, rows, 4000, seed=0)
-    left = {tuple(row) for row in X[fold == 1]}
+    made = {tuple(row) for row in sample.made.X[sample.made.fold != 1]}
     for most, n_kept in ((np.inf, 600), (2000, 600), (1000, 500)):
         some = sample.rows(without=1, most=most)
         is_kept = np.arange(len(some.X)) < n_kept
         assert len(some.X) == most or most == np.inf
         assert {tuple(row) for row in some.X[is_kept]} <= {tuple(row) for row in X[fold != 1]}
-        assert not {tuple(row) for row in some.X} & left
+        assert {tuple(row) for row in some.X[~is_kept]} <= made
         assert some.weight[is_kept].sum() == pytest.approx(len(some.X) / 4)
         assert some.weight.sum() == pytest.approx(len(some.X))
         np.testing.assert_array_equal(some.answers[:, 1], some.X[:, 0] > 1.9)
@@ -312,14 +312,12 @@ def test_folds_are_alike_in_answers():
 
 @pytest.mark.parametrize("asked", ["n_folds", "fold_of", "sampler"])
 def test_large_trees_have_folds(asked, labels):
-    """Without folds, rows would be drawn per node."""
     X, _, forest = labels
     options = {"n_folds": {"n_folds": 2}, "sampler": {"sampler": "auto"}}.get(asked, {})
     given = {"fold_of": np.arange(400) % 2} if asked == "fold_of" else {}
     tree = representer(forest.predict, max_leaf_nodes=70, **options).fit(X, **given)
     assert tree.sampling_ == "one_shot"
     assert tree.folds_.n_leaves.tolist() == [4, 8, 16, 32, 64, 70]
-    assert representer(forest.predict, max_leaf_nodes=70).fit(X).sampling_ == "per_node"
 
 
 def test_no_size_below_the_number_of_classes():

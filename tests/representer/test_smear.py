@@ -147,7 +147,7 @@ LAWS = [
 def region_of(law, splits):
     region = law.everywhere()
     for split, left in splits:
-        region = law.part(region, split, left)
+        region = law.parts(region, split)[0 if left else 1]
     return region
 
 
@@ -178,7 +178,7 @@ def test_same_law_as_rejection(options, weighted):
         sd = np.sqrt(probability * (1 - probability) / mask.size)
         assert abs(mask.mean() - probability) <= 4 * sd + slack * probability
         accepted = reference[mask]
-        drawn = law.draw(region, 4000, 10 + depth)
+        drawn = law.draw(region, 4000, 20 + depth)
         assert inside(drawn, splits).all()
         assert len(accepted) > 300
         p_values = []
@@ -227,7 +227,7 @@ def test_both_sides_add_up_row_by_row(options, seed, n, depth):
         split = ColumnSplit(j, float(rng.choice(X[:, j]) + rng.choice([0.0, 0.01, -0.4])))
         if j == 3:
             split = ColumnSplit(3, np.nan, rng.choice([1.0, 2.0, 5.0, 7.0], 2).astype(np.float32))
-        left, right = law.part(region, split, True), law.part(region, split, False)
+        left, right = law.parts(region, split)
         np.testing.assert_allclose(left.q + right.q, region.q, rtol=1e-11, atol=1e-300)
         region = left if rng.random() < 0.5 else right
         if law.probability(region) <= 1e-12:
@@ -242,7 +242,7 @@ def test_exact_in_binary_fractions(sampler):
     law = make_law(X, sampler=sampler, smearing=0.5, n_neighbors=8)
     region = law.everywhere()
     split = ColumnSplit(1, 12.5)
-    left, right = law.part(region, split, True), law.part(region, split, False)
+    left, right = law.parts(region, split)
     np.testing.assert_array_equal(left.q + right.q, region.q)
     assert law.probability(left) + law.probability(right) == 1.0
 
@@ -250,14 +250,14 @@ def test_exact_in_binary_fractions(sampler):
 def test_probability_by_hand():
     X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
     law = make_law(X, smearing=0.25)
-    region = law.part(law.everywhere(), ColumnSplit(0, 0.5), True)  # one row of four inside
+    region = law.parts(law.everywhere(), ColumnSplit(0, 0.5))[0]  # one row of four inside
     np.testing.assert_allclose(region.q, [0.8125, 0.0625, 0.0625, 0.0625])
-    region = law.part(region, ColumnSplit(1, 0.5), False)
+    region = law.parts(region, ColumnSplit(1, 0.5))[1]
     np.testing.assert_allclose(
         region.q, np.array([0.8125, 0.0625, 0.0625, 0.0625]) * [0.1875, 0.9375, 0.9375, 0.9375]
     )
     law = make_law(X, np.array([1.0, 1.0, 1.0, 5.0]), smearing=1.0)
-    region = law.part(law.everywhere(), ColumnSplit(0, 2.5), False)
+    region = law.parts(law.everywhere(), ColumnSplit(0, 2.5))[1]
     np.testing.assert_allclose(region.q, 5 / 8)
 
 
@@ -340,9 +340,7 @@ def test_copula_keeps_distributions_and_rank_correlations():
 def test_copula_with_more_columns_than_rows():
     X = np.random.default_rng(0).standard_normal((12, 300))
     law = make_law(X, sampler="copula")
-    region = law.part(
-        law.part(law.everywhere(), ColumnSplit(3, 0.0), True), ColumnSplit(200, 0.3), False
-    )
+    region = region_of(law, [(ColumnSplit(3, 0.0), True), (ColumnSplit(200, 0.3), False)])
     drawn = law.draw(region, 500, 0)
     assert (drawn[:, 3] <= 0.0).all()
     assert (drawn[:, 200] > 0.3).all()
@@ -361,7 +359,7 @@ def test_copula_in_a_region_that_rejection_hardly_reaches():
         (ColumnSplit(1, -1.2), True),
         (ColumnSplit(2, 0.0), False),
     ]:
-        region = law.part(region, split, left)
+        region = law.parts(region, split)[0 if left else 1]
     drawn = law.draw(region, 300, 0)
     assert (drawn[:, 0] > 1.2).all()
     assert (drawn[:, 1] <= -1.2).all()
@@ -384,7 +382,7 @@ def test_regions_compare_in_float32():
     """1 + 1e-9 is 1 in float32: both rows stay on the same side of any threshold."""
     X = np.array([[1.0], [1.0 + 1e-9], [2.0]])
     law = make_law(X, smearing=0.5)
-    left = law.part(law.everywhere(), ColumnSplit(0, 1.0), True)
+    left = law.parts(law.everywhere(), ColumnSplit(0, 1.0))[0]
     assert law.probability(left) == pytest.approx(2 / 3)
     assert set(law.draw(left, 500, 0)[:, 0]) == {1.0, 1.0 + 1e-9}
 
@@ -393,9 +391,9 @@ def test_kernel_draws_stay_inside_thin_and_far_regions():
     X = np.random.default_rng(0).standard_normal((50, 1))
     law = make_law(X, sampler="kernel")
     for low, high in [(-1e-7, 1e-7), (4.0, 4.5), (-8.0, -6.0), (7.0, np.inf)]:
-        region = law.part(law.everywhere(), ColumnSplit(0, low), False)
+        region = law.parts(law.everywhere(), ColumnSplit(0, low))[1]
         if np.isfinite(high):
-            region = law.part(region, ColumnSplit(0, high), True)
+            region = law.parts(region, ColumnSplit(0, high))[0]
         drawn = law.draw(region, 2000, 0).astype(np.float32)
         assert (drawn > low).all()
         assert (drawn <= high).all()
@@ -418,8 +416,8 @@ def test_deep_regions_keep_their_probability():
     law = make_law(X, smearing=0.5)
     region = law.everywhere()
     for j in range(40):
-        region = law.part(region, ColumnSplit(j, X[4, j] + 1e-4), True)
-        region = law.part(region, ColumnSplit(j, X[4, j] - 1e-4), False)
+        region = law.parts(region, ColumnSplit(j, X[4, j] + 1e-4))[0]
+        region = law.parts(region, ColumnSplit(j, X[4, j] - 1e-4))[1]
     expected = np.full(30, (0.5 / 30) ** 40)
     expected[4] = (0.5 + 0.5 / 30) ** 40
     np.testing.assert_allclose(region.q, expected, rtol=1e-9)

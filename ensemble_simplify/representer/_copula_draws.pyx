@@ -1,0 +1,338 @@
+"""Normal noise inside a box, and the rows that are read from it: the compiled part of the copula.
+
+A box limits the scores of some columns. The score of a column is
+
+    shift * (that of the base row) + scale * noise,
+
+where the noise is normal with unit variances and the correlation of the columns. A row that falls
+outside in one column is outside, so the chance of a base row's copies is at most that of the column
+in which it is least. Base rows are drawn by that bound, and the noise of that column inside its
+limits, by inversion in the tail that is precise. The noise of the others follows given those before:
+either drawn freely and the row thrown away where a score falls outside, which is exact; or drawn
+inside, too, with the probability of these limits as the row's weight.
+"""
+
+from cython cimport final
+from libc.math cimport INFINITY, erfc, fabs, log, sqrt
+from libcpp.algorithm cimport upper_bound
+from libcpp.vector cimport vector
+
+from ensemble_simplify._typedefs cimport (
+    float64_t, intp_t, random_unit, should_stop, uint64_t,
+)
+
+cdef enum:
+    POLL = 16384    # rows between two looks at the keyboard
+
+cdef double FARTHEST = 38.0     # normal numbers beyond have no probability in float64
+cdef double HALF_STEP = 1.0 / 18014398509481984.0   # of random_unit
+
+
+# --------------------------------------------------------------------- the normal distribution
+
+cdef inline double below(double x) noexcept nogil:
+    """Probability of a standard normal number below x."""
+    return 0.5 * erfc(-x * 0.70710678118654752440)
+
+
+cdef inline double quantile(double p) noexcept nogil:
+    """Standard normal number with probability p below it, to 16 digits (Wichura, AS 241)."""
+    cdef double q = p - 0.5, r, x
+    if fabs(q) <= 0.425:
+        r = 0.180625 - q * q
+        return q * (
+            ((((((2.5090809287301226727e3 * r + 3.3430575583588128105e4) * r
+            + 6.7265770927008700853e4) * r + 4.5921953931549871457e4) * r
+            + 1.3731693765509461125e4) * r + 1.9715909503065514427e3) * r
+            + 1.3314166789178437745e2) * r + 3.3871328727963666080e0
+        ) / (
+            ((((((5.2264952788528545610e3 * r + 2.8729085735721942674e4) * r
+            + 3.9307895800092710610e4) * r + 2.1213794301586595867e4) * r
+            + 5.3941960214247511077e3) * r + 6.8718700749205790830e2) * r
+            + 4.2313330701600911252e1) * r + 1.0
+        )
+    r = p if q < 0.0 else 1.0 - p
+    if r <= 0.0:
+        return -FARTHEST if q < 0.0 else FARTHEST
+    r = sqrt(-log(r))
+    if r <= 5.0:
+        r -= 1.6
+        x = (
+            ((((((7.74545014278341407640e-4 * r + 2.27238449892691845833e-2) * r
+            + 2.41780725177450611770e-1) * r + 1.27045825245236838258e0) * r
+            + 3.64784832476320460504e0) * r + 5.76949722146069140550e0) * r
+            + 4.63033784615654529590e0) * r + 1.42343711074968357734e0
+        ) / (
+            ((((((1.05075007164441684324e-9 * r + 5.47593808499534494600e-4) * r
+            + 1.51986665636164571966e-2) * r + 1.48103976427480074590e-1) * r
+            + 6.89767334985100004550e-1) * r + 1.67638483018380384940e0) * r
+            + 2.05319162663775882187e0) * r + 1.0
+        )
+    else:
+        r -= 5.0
+        x = (
+            ((((((2.01033439929228813265e-7 * r + 2.71155556874348757815e-5) * r
+            + 1.24266094738807843860e-3) * r + 2.65321895265761230930e-2) * r
+            + 2.96560571828504891230e-1) * r + 1.78482653991729133580e0) * r
+            + 5.46378491116411436990e0) * r + 6.65790464350110377720e0
+        ) / (
+            ((((((2.04426310338993978564e-15 * r + 1.42151175831644588870e-7) * r
+            + 1.84631831751005468180e-5) * r + 7.86869131145613259100e-4) * r
+            + 1.48753612908506148525e-2) * r + 1.36929880922735805310e-1) * r
+            + 5.99832206555887937690e-1) * r + 1.0
+        )
+    return -x if q < 0.0 else x
+
+
+cdef inline double random_normal(uint64_t *state) noexcept nogil:
+    return quantile(random_unit(state) + HALF_STEP)
+
+
+cdef struct Limits:
+    # An interval of standard normal numbers, seen from the side of the nearer tail.
+    bint is_flipped
+    double low
+    double high
+    double begin    # probability below `low`
+    double mass     # between `low` and `high`
+
+
+cdef inline Limits limits_of(double low, double high) noexcept nogil:
+    cdef Limits limits
+    limits.is_flipped = low > 0.0
+    limits.low = -high if limits.is_flipped else low
+    limits.high = -low if limits.is_flipped else high
+    limits.begin = below(limits.low)
+    limits.mass = max(below(limits.high) - limits.begin, 0.0)
+    return limits
+
+
+cdef inline double inside(const Limits &limits, uint64_t *state) noexcept nogil:
+    """A standard normal number between limits."""
+    cdef double z = quantile(limits.begin + random_unit(state) * limits.mass)
+    z = min(max(max(z, -FARTHEST), limits.low), limits.high)
+    return -z if limits.is_flipped else z
+
+
+def normal(const float64_t[::1] x, float64_t[::1] probability, float64_t[::1] back):
+    """The probability below each number, and the number of that probability again."""
+    cdef intp_t i
+    for i in range(x.shape[0]):
+        probability[i] = below(x[i])
+        back[i] = quantile(probability[i])
+
+
+# --------------------------------------------------------------------- noise inside a box
+
+@final
+cdef class Box:
+    """What a region leaves of the limited columns."""
+
+    cdef const float64_t[:, ::1] scores, ends
+    cdef const intp_t[:, ::1] order
+    cdef const float64_t[:, :, ::1] roots
+    cdef double shift, scale
+    cdef intp_t n_rows, n_columns
+    cdef vector[intp_t] first   # the order of each base row
+
+    def __init__(
+        self,
+        const float64_t[:, ::1] scores,     # (n_rows, n_columns) of the base rows
+        const float64_t[:, ::1] ends,       # (n_columns, 2): limits of the scores
+        # (n_orders, n_columns): the columns in orders that begin with different ones; and for each
+        # order, the lower triangular root of their correlation.
+        const intp_t[:, ::1] order,
+        const float64_t[:, :, ::1] roots,
+        double shift,
+        double scale,
+    ):
+        self.scores, self.ends, self.order, self.roots = scores, ends, order, roots
+        self.shift, self.scale = shift, scale
+        self.n_rows, self.n_columns = scores.shape[0], scores.shape[1]
+
+    cdef inline double mean(self, intp_t n, intp_t f, intp_t k, const double *own) noexcept nogil:
+        """Of the score of the k-th column of order f, given its independent noise before."""
+        cdef double sum = 0.0
+        cdef intp_t i
+        for i in range(k):
+            sum += self.roots[f, k, i] * own[i]
+        return self.shift * self.scores[n, self.order[f, k]] + self.scale * sum
+
+    cdef inline Limits limits(self, intp_t n, intp_t f, intp_t k, const double *own) noexcept nogil:
+        """Of the independent noise of that column."""
+        cdef double mean = self.mean(n, f, k, own), scale = self.scale * self.roots[f, k, k]
+        cdef intp_t column = self.order[f, k]
+        return limits_of(
+            (self.ends[column, 0] - mean) / scale, (self.ends[column, 1] - mean) / scale
+        )
+
+    cdef inline void add_up(self, intp_t f, const double *own, double *noise) noexcept nogil:
+        """Correlated noise of all columns from the independent one."""
+        cdef intp_t k, i
+        cdef double sum
+        for k in range(self.n_columns):
+            sum = 0.0
+            for i in range(k + 1):
+                sum += self.roots[f, k, i] * own[i]
+            noise[self.order[f, k]] = sum
+
+    def bound(
+        self,
+        float64_t[::1] masses,      # IN, OUT (n_rows,)
+    ):
+        """Multiply each base row's mass by the chance of the column where it is least.
+
+        To be called once, before the others.
+        """
+        cdef intp_t n, f
+        cdef double mass, least
+        with nogil:
+            self.first.resize(self.n_rows)
+            for n in range(self.n_rows):
+                if masses[n] == 0.0:
+                    continue
+                least = INFINITY
+                for f in range(self.order.shape[0]):
+                    mass = self.limits(n, f, 0, NULL).mass
+                    if mass < least:
+                        least, self.first[n] = mass, f
+                masses[n] *= least
+
+    def draw(
+        self,
+        const float64_t[::1] masses,    # (n_rows,) after `bound`
+        uint64_t seed,
+        intp_t most,                    # rows to try
+        intp_t[::1] base,               # OUT (n,): base rows
+        float64_t[:, ::1] noise,        # OUT (n, n_columns), n_columns > 0
+    ):
+        """Draw rows and keep those inside, until there are `n`. Returns how many there are."""
+        cdef intp_t n_found = 0, n_wanted = base.shape[0], m, n, k, f, column
+        cdef uint64_t random = seed
+        cdef double score
+        cdef vector[double] cumulated, own
+        cdef vector[intp_t] guide
+        with nogil:
+            cumulate(masses, cumulated, guide)
+            own.resize(self.n_columns)
+            for m in range(most):
+                if n_found == n_wanted:
+                    break
+                if m % POLL == POLL - 1:
+                    should_stop(INFINITY)
+                n = picked(cumulated, guide, random_unit(&random))
+                f = self.first[n]
+                own[0] = inside(self.limits(n, f, 0, NULL), &random)
+                for k in range(1, self.n_columns):
+                    own[k] = random_normal(&random)
+                    column = self.order[f, k]
+                    score = self.mean(n, f, k, own.data()) + self.scale * self.roots[f, k, k] * own[k]
+                    if not self.ends[column, 0] < score <= self.ends[column, 1]:
+                        break
+                else:
+                    base[n_found] = n
+                    self.add_up(f, own.data(), &noise[n_found, 0])
+                    n_found += 1
+        return n_found
+
+    def weigh(
+        self,
+        const float64_t[::1] masses,    # (n_rows,) after `bound`
+        uint64_t seed,
+        float64_t[::1] weights,         # OUT (n,)
+        intp_t[::1] base,               # OUT (n,)
+        float64_t[:, ::1] noise,        # OUT (n, n_columns), n_columns > 0
+    ):
+        """Draw rows inside, each with the probability that `draw` would keep it.
+
+        Base rows are spread evenly: one in each of `n` equal parts of their mass.
+        """
+        cdef intp_t m, k, f, n = 0
+        cdef uint64_t random = seed
+        cdef double step
+        cdef Limits limits
+        cdef vector[double] cumulated, own
+        cdef vector[intp_t] guide
+        with nogil:
+            cumulate(masses, cumulated, guide)
+            own.resize(self.n_columns)
+            for m in range(base.shape[0]):
+                if m % POLL == POLL - 1:
+                    should_stop(INFINITY)
+                step = (m + random_unit(&random)) / base.shape[0] * cumulated[self.n_rows - 1]
+                while n < self.n_rows - 1 and cumulated[n] <= step:
+                    n += 1
+                base[m], weights[m], f = n, 1.0, self.first[n]
+                for k in range(self.n_columns):
+                    limits = self.limits(n, f, k, own.data())
+                    if k:
+                        weights[m] *= limits.mass
+                    own[k] = inside(limits, &random)
+                self.add_up(f, own.data(), &noise[m, 0])
+
+
+cdef void cumulate(
+    const float64_t[::1] masses, vector[double] &cumulated, vector[intp_t] &guide
+) noexcept nogil:
+    """Cumulated masses, and for equal parts of them the first place that reaches beyond each."""
+    cdef intp_t n_rows = masses.shape[0], n, part = 0
+    cdef double total = 0.0
+    cumulated.resize(n_rows)
+    guide.resize(n_rows)
+    for n in range(n_rows):
+        total += masses[n]
+        cumulated[n] = total
+    for n in range(n_rows):
+        while part < n_rows and cumulated[n] > part * (total / n_rows):
+            guide[part] = n
+            part += 1
+    while part < n_rows:
+        guide[part] = n_rows - 1
+        part += 1
+
+
+cdef inline intp_t picked(
+    const vector[double] &cumulated, const vector[intp_t] &guide, double u
+) noexcept nogil:
+    """The place of the first cumulated mass above a share u of all."""
+    cdef intp_t n_rows = cumulated.size(), n = guide[max(<intp_t>(u * n_rows) - 1, 0)]
+    u *= cumulated[n_rows - 1]
+    while n < n_rows - 1 and cumulated[n] <= u:
+        n += 1
+    return n
+
+
+# --------------------------------------------------------------------- values
+
+def read_values(
+    const float64_t[:, ::1] noise,      # (n, n_ordered) of all ordered columns
+    const intp_t[::1] base,             # (n,)
+    const float64_t[:, ::1] scores,     # (n_rows, n_ordered)
+    double shift,
+    double scale,
+    const float64_t[:, ::1] share,      # (n_ordered, n_rows + 1) of the rows before each place
+    bint is_even,                       # whether all places have the same share
+    const intp_t[:, ::1] places,        # (n_ordered, 2): the first to take, and that after the last
+    const intp_t[:, ::1] row,           # (n_ordered, n_rows) in each place
+    const float64_t[:, ::1] X,          # (n_rows, n_columns)
+    const intp_t[::1] column_of,        # (n_ordered,)
+    float64_t[:, :] out,                # OUT (n, n_columns)
+):
+    """The value of each ordered column at the rank of its score."""
+    cdef intp_t n_rows = X.shape[0], m, n, k, place, n_read = 0
+    cdef double u
+    with nogil:
+        for m in range(noise.shape[0]):
+            n = base[m]
+            n_read += noise.shape[1]
+            if n_read >= POLL:
+                should_stop(INFINITY)
+                n_read = 0
+            for k in range(noise.shape[1]):
+                u = below(shift * scores[n, k] + scale * noise[m, k])
+                if is_even:
+                    place = <intp_t>(u * n_rows)
+                else:
+                    place = upper_bound(&share[k, 1], &share[k, 1] + n_rows, u) - &share[k, 1]
+                place = min(max(place, places[k, 0]), places[k, 1] - 1)
+                out[m, column_of[k]] = X[row[k, place], column_of[k]]
