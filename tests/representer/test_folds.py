@@ -522,7 +522,7 @@ def test_few_rows_and_one_answer(n_rows, target):
 
 
 def test_another_law_must_be_clearly_better():
-    """By half a standard error of the difference, over rows by their weights."""
+    """By a standard error of the difference, over rows by their weights."""
     n = 400
     default = np.zeros(n)
     better = np.zeros(n)
