@@ -303,8 +303,9 @@ def show_rows(options):
     found = cells(tasks, options)
     print(
         f"Default forests on two thirds of at most {MOST_ROWS} rows (with fresh rows: on 60 % of "
-        "these), two splits, method='heuristic'; agreement with the forest on the last third, and the difference to "
-        "as many trees chosen otherwise, in points; means over sets and standard errors.\n"
+        "these), two splits, method='heuristic'; agreement with the forest on the last third, and "
+        "the difference to as many trees chosen otherwise, in points; means over sets and "
+        "standard errors.\n"
     )
     others = "by votes", "by answers", "first", "a forest"
     print(f"| rows | sets | trees | agreement | {' | '.join(others)} | CPU s |")
