@@ -52,6 +52,9 @@ TABLES = {
     "born_again_sizes.smaller": Table(
         "born_again_sizes smaller", "What a domain, pruning and merging save.", 5, DATA
     ),
+    "born_again_near.new": Table(
+        "born_again_near new", "Agreement on new rows beside surrogates of the same size.", 15, DATA
+    ),
     "born_again_near.faithful": Table(
         "born_again_near faithful", "Default forests near their training rows.", 15, DATA
     ),
