@@ -87,10 +87,18 @@ def tuned_freely(cell):
 
 
 def pruned(cell, size):
-    """A plain tree on the answers, three times as large, and its best pruning of that size."""
+    return _best_pruning(cell, size, cell.X, cell.answers)
+
+
+def pruned_on_oob(cell, size):
+    return _best_pruning(cell, size, cell.X[cell.voted], cell.oob[cell.voted])
+
+
+def _best_pruning(cell, size, X, answers):
+    """Of a plain tree three times as large, the best pruning of that size."""
     from ensemble_simplify.representer._grown_tree import ExactPruning
 
-    model = plain_tree(cell, OVERGROWN * size).fit(cell.X, cell.answers)
+    model = plain_tree(cell, OVERGROWN * size).fit(X, answers)
     tree = model.tree_
     mean = tree.value[:, 0, :] if not cell.regression else tree.value[:, :, 0]
     impurity = tree.weighted_n_node_samples * tree.impurity
@@ -368,6 +376,7 @@ CONTESTANTS = {
     "plain tree on answers": Contestant(on_answers, all_rows=True),
     "plain tree on answers, pruned": Contestant(pruned, all_rows=True),
     "plain tree on out-of-bag answers": Contestant(on_oob),
+    "plain tree on out-of-bag answers, pruned": Contestant(pruned_on_oob),
     "plain tree on y": Contestant(on_y),
     "plain tree on y, tuned": Contestant(tuned),
     "plain tree on y, tuned, any size": Contestant(tuned_freely, sizes=WHOLE),
