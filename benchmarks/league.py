@@ -1,287 +1,153 @@
-"""What to make of a default random forest: every method here, and what one would do instead.
+"""A default random forest, and what to make of it: all methods here beside what others offer.
 
-    python -m benchmarks.league --data DIR [--sets sonar seeds] [--methods representer streed]
-        [--splits 5] [--first-seed N] [--store FILE] [--report]
+    python -m benchmarks.league run [--data DIR] [--store DIR] [--ours] [--jobs 2] [--splits 5]
+    python -m benchmarks.league report [--store DIR]
 
-The question: "I have ``RandomForestClassifier()``, 100 full trees, and want something simpler." Ten
-sets (those of DIR, CSV files with a last column ``target``, and scikit-learn's digits; at most
-2,000 rows), stratified splits with two thirds of the rows to learn from. The forest is fitted on
-those, and every method gets the forest and the same rows; it is judged on the other third:
+``run`` fits what is not in the store yet, split by split, and may be stopped and begun again at any
+time; ``--ours`` takes the methods of this package alone, ``--peers`` all others, which do not
+change with it. Peers whose package is not installed are left out, so that those which need other
+versions of scikit-learn can be added by a run in an environment of their own. ``--package DIR``
+measures another checkout of this package. Without ``--data``, a directory of CSV files with a last
+column ``target``, the sets of packages are run alone. ``report`` prints what is stored.
 
-- ``accuracy``, and ``agreement`` with the forest, on test rows; ``worst class``: the agreement
-  among the test rows to which the forest gives one class, for the class where it is lowest (classes
-  of fewer than 5 such rows are left out);
-- ``seconds`` of CPU on one core, tuning counted, the fit of the given forest not.
-
-Differences are to the plain tree on the forest's answers, in one split; their standard error is
-that of the means of the sets. Methods:
-
-- ``forest``: the given one; ``forest of 10 trees``: a smaller one, fitted on y.
-- ``plain tree on answers``, ``plain tree on y``: scikit-learn's, of at most 8 leaves, on the
-  forest's answers or on y; ``plain tree on y, tuned``: of any size, cost-complexity by 5 shuffled
-  folds.
-- ``born-again``: ``BornAgainClassifier(max_changes=1)`` of the forest, 4 seconds, and its ``at()``
-  with 8 leaves; ``representer``; ``faithful pruning``: ``max_changes=1``, 4 seconds;
-  ``feature-budget pruning``: of the given forest to half of what its features cost, each costs one.
-- ``GENESIM`` and its ``at()`` with 8 leaves, ``cultivated`` whole and with 8 leaves: learn from y.
-- ``simplify``: the tree that it recommends within 8 seconds, ``max_leaves=8``.
-- ``STreeD`` (depth 3, so at most 8 leaves), ``GOSDT`` (two classes only: the least of
-  three regularisations that leaves at most 8 leaves, 5 seconds a fit), ``FIGS`` (12
-  splits, its default), ``EBM`` (4 outer bags, no interactions; not a tree): learn from y. See
-  `benchmarks.genesim_peers`. Methods whose package is not installed are left out.
-
-Without ``--data`` it runs on wine and wdbc, to try the program out. ``--store`` appends a line a
-result, so that a run can be made in pieces; ``--report`` prints what is there and runs nothing.
+A third of the rows of a set judges. The forest, a default one, is fitted on all other rows ("own
+rows"), or on 60 % of them ("all rows": trees learn from the others, too). Sets and encoding:
+`benchmarks._league_sets`; methods and their settings: `benchmarks._league_contestants`. Each
+fit of a peer has so many seconds of CPU (``--seconds``); a search that needed more is not tried
+again on other splits of the set, nor for larger trees.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
+import hashlib
+import itertools
+import json
+import math
+import multiprocessing
+import os
+import re
+import resource
+import signal
+import sys
 import time
 import warnings
 from collections import defaultdict
-from importlib.util import find_spec
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from threading import Lock
 
 import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import train_test_split
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.tree import DecisionTreeClassifier
 
-from benchmarks import genesim_small_trees
-from benchmarks._record import environment
-from benchmarks.genesim_peers import Gosdt, Streed, _ebm
-from benchmarks.genesim_small_trees import TunedCart
-from ensemble_simplify import (
-    BornAgainClassifier,
-    CultivatedForestClassifier,
-    FaithfulPruner,
-    FeatureBudgetPruner,
-    GenesimClassifier,
-    RepresenterTree,
-    TimeLimitError,
-    simplify,
-)
-from ensemble_simplify.reading.forest import read_forest
+from benchmarks._league_contestants import CONTESTANTS, SIZES
+from benchmarks._league_sets import NEW, SETTINGS, Cell, is_regression, make_cell, names
+from benchmarks._record import ROOT, environment
 
-SETS = (
-    "banknote", "blood_transfusion", "climate_model", "digits", "fico_heloc", "qsar_biodeg",
-    "seeds", "sonar", "spambase", "steel_plates",
-)  # fmt: skip
-MORE_CLASSES = ("digits", "seeds", "steel_plates")  # GOSDT takes two
-FIRST_SEED = 4100
-MAX_ROWS = 2000
-LEAVES = 8
-SECONDS = 4  # of born-again trees and of faithful pruning
-SIMPLIFY_SECONDS = 8
+FIRST_SPLIT = 8200
+STORE = ROOT / "build" / "league"
+MEMORY = 4 << 30  # bytes of a process
 FEW = 5  # test rows of a class that tell too little
-BASE = "plain tree on answers"
-
-
-class Given(NamedTuple):
-    """The rows to learn from, the forest, its answers to them, and the seed of the split."""
-
-    X: np.ndarray
-    y: np.ndarray
-    forest: RandomForestClassifier
-    answers: np.ndarray
-    seed: int
-
-    @property
-    def frozen(self):
-        return FrozenEstimator(self.forest)
-
-
-# ------------------------------------------------------------------- methods
-
-
-def plain(given):
-    tree = DecisionTreeClassifier(max_leaf_nodes=LEAVES, random_state=given.seed)
-    return {BASE: tree.fit(given.X, given.answers)}
-
-
-def plain_on_y(given):
-    tree = DecisionTreeClassifier(max_leaf_nodes=LEAVES, random_state=given.seed)
-    return {"plain tree on y": tree.fit(given.X, given.y)}
-
-
-def tuned(given):
-    return {"plain tree on y, tuned": TunedCart(given.seed).fit(given.X, given.y)}
-
-
-def born_again(given):
-    whole = BornAgainClassifier(
-        given.frozen, max_changes=1, time_limit=SECONDS, random_state=given.seed
-    ).fit(given.X, given.y)
-    return {"born-again": whole, "born-again, 8 leaves": whole.at(n_leaves=LEAVES)}
-
-
-def representer(given):
-    tree = RepresenterTree(given.frozen, max_leaf_nodes=LEAVES, random_state=given.seed)
-    return {"representer": tree.fit(given.X)}
-
-
-def genesim(given):
-    whole = GenesimClassifier(n_jobs=1, random_state=given.seed).fit(given.X, given.y)
-    least = int(whole.pareto_front_.n_leaves[0])
-    return {"GENESIM": whole, "GENESIM, 8 leaves": whole.at(n_leaves=max(LEAVES, least))}
-
-
-def cultivated(given):
-    return {"cultivated": CultivatedForestClassifier(random_state=given.seed).fit(given.X, given.y)}
-
-
-def cultivated_8(given):
-    tree = CultivatedForestClassifier(max_leaf_nodes=LEAVES, max_options=5, random_state=given.seed)
-    return {"cultivated, 8 leaves": tree.fit(given.X, given.y)}
-
-
-def faithful(given):
-    pruner = FaithfulPruner(
-        given.frozen, max_changes=1, time_limit=SECONDS, random_state=given.seed
-    )
-    return {"faithful pruning": pruner.fit(given.X, given.y)}
-
-
-def feature_budget(given):
-    pruner = FeatureBudgetPruner(
-        given.frozen,
-        feature_costs=np.ones(given.X.shape[1]),
-        budget="50%",
-        random_state=given.seed,
-    )
-    return {"feature-budget pruning": pruner.fit(given.X, given.y)}
-
-
-def recommended(given):
-    found = simplify(
-        given.forest,
-        given.X,
-        given.y,
-        max_leaves=LEAVES,
-        time_limit=SIMPLIFY_SECONDS,
-        random_state=given.seed,
-    )
-    return {"simplify": found.best_model}
-
-
-def forest(given):
-    return {"forest": given.forest}
-
-
-def small_forest(given):
-    smaller = RandomForestClassifier(10, n_jobs=1, random_state=given.seed)
-    return {"forest of 10 trees": smaller.fit(given.X, given.y)}
-
-
-def streed(given):
-    return {"STreeD": Streed(given.seed, tune=False).fit(given.X, given.y)}
-
-
-def gosdt(given):
-    if len(np.unique(given.y)) > 2:
-        return {}
-    found = Gosdt(given.seed, (0.05, 0.02, 0.01), most_leaves=LEAVES).fit(given.X, given.y)
-    return {"GOSDT": found}
-
-
-class Figs:
-    """FIGS of twelve splits, its default; one against the rest with three classes or more."""
-
-    def __init__(self, seed):
-        self.seed = seed
-
-    def fit(self, X, y):
-        from imodels import FIGSClassifier
-
-        model = FIGSClassifier(random_state=self.seed)
-        self.model_ = (model if len(np.unique(y)) == 2 else OneVsRestClassifier(model)).fit(X, y)
-        parts = getattr(self.model_, "estimators_", [self.model_])
-        self.n_leaves_ = sum(part.complexity_ + len(part.trees_) for part in parts)
-        self.n_trees_ = sum(len(part.trees_) for part in parts)
-        return self
-
-    def predict(self, X):
-        return self.model_.predict(X)
-
-
-def figs(given):
-    return {"FIGS": Figs(given.seed).fit(given.X, given.y)}
-
-
-def ebm(given):
-    return {"EBM": _ebm(given.seed).fit(given.X, given.y)}
-
-
-METHODS = (
-    forest, plain, plain_on_y, tuned, small_forest, born_again, faithful, representer, recommended,
-    genesim, cultivated, cultivated_8, feature_budget, streed, gosdt, figs, ebm,
-)  # fmt: skip
-NEAR = "proven where one feature of a training row changes"
-# What each promises, in the order of the table: trees to read, larger ones, and what is no tree.
-PROMISES = {
-    "forest": "",
-    "simplify": "that of the tree it picks",
-    "representer": "none",
-    "born-again, 8 leaves": "exceptions are counted",
-    "GENESIM, 8 leaves": "none",
-    "cultivated, 8 leaves": "none; soft splits",
-    BASE: "none",
-    "plain tree on y": "none",
-    "STreeD": "optimal on y at its depth",
-    "GOSDT": "optimal on y, given time",
-    "born-again": NEAR,
-    "GENESIM": "none",
-    "cultivated": "none; soft splits",
-    "plain tree on y, tuned": "none",
-    "faithful pruning": NEAR,
-    "feature-budget pruning": "half the cost of features",
-    "forest of 10 trees": "none",
-    "FIGS": "none",
-    "EBM": "none; a sum of curves",
-}
-HERE = (
-    "simplify", "representer", "born-again, 8 leaves", "GENESIM, 8 leaves", "cultivated, 8 leaves",
-    "born-again", "GENESIM", "cultivated", "faithful pruning", "feature-budget pruning",
-)  # fmt: skip
-CAPTION = (
-    "Means over {sets} data sets of {splits} splits each (seeds from {seed}); methods of this "
-    "package in bold. Agreement is the share of test rows that get the forest's answer. The next "
-    "column is its difference, in points, to the plain tree on the forest's answers, with the "
-    "standard error over the sets."
-)
-# Methods that a reader compares with another than the plain tree.
-PAIRS = (
-    ("representer", "STreeD"),
-    ("representer", "born-again, 8 leaves"),
-    ("GENESIM, 8 leaves", "representer"),
-    ("simplify", "representer"),
-    ("GENESIM", "plain tree on y, tuned"),
-    ("forest of 10 trees", "born-again"),
-    ("forest of 10 trees", "cultivated"),
-    ("forest of 10 trees", "feature-budget pruning"),
-    ("EBM", "forest"),
-)
-NEEDS = {streed: "pystreed", gosdt: "gosdt", figs: "imodels", ebm: "interpret"}
-
+CONTEXT = multiprocessing.get_context("forkserver")
+BASE, PRUNED = "plain tree on answers", "plain tree on answers, pruned"
 
 # ------------------------------------------------------------------- measuring
 
 
-def load(name, data):
-    """Rows and labels of a set, at most 2,000 rows."""
-    if name == "digits":
-        return load_digits(return_X_y=True)
-    X, y = genesim_small_trees.load(name, data)
-    if len(X) > MAX_ROWS:
-        rows = np.random.default_rng(0).permutation(len(X))[:MAX_ROWS]
-        X, y = X[rows], y[rows]
-    return X, y
+def own_version(package):
+    """The version of a checkout of this package, and a digest of its sources."""
+    folder = Path(package) / "ensemble_simplify"
+    files = sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".pyx", ".pxd"))
+    digest = hashlib.sha1(b"".join(path.read_bytes() for path in files)).hexdigest()[:7]
+    number = re.search(r'^__version__ = "(.+)"$', (folder / "__init__.py").read_text(), re.M)[1]
+    return f"{number} {digest}"
+
+
+class Store:
+    """Results by what they are of, in a file of a line each."""
+
+    def __init__(self, folder):
+        self.cells = Path(folder) / "cells"
+        self.path = Path(folder) / "results.jsonl"
+        self.rows, self.known = {}, set()
+        self.lock = Lock()
+        if self.path.exists():
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                self._keep(json.loads(line))
+
+    def _keep(self, row):
+        key = tuple(row[part] for part in ("set", "split", "setting", "contestant", "size"))
+        self.known |= {key, (*key, row["version"])}
+        self.rows[*key, row["version"]] = row
+
+    def add(self, row):
+        with self.lock:
+            self._keep(row)
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+
+    def has(self, name, split, setting, contestant, size, release):
+        """Whether it is there; what peers do does not depend on the version."""
+        key = name, split, setting, contestant, size
+        return ((*key, release) if CONTESTANTS[contestant].ours else key) in self.known
+
+    def gave_up(self, name, contestant, size):
+        """Whether a search was out of time on this set, for a tree of at most that size."""
+        return any(
+            row.get("failed") == "out of time" and row["size"] <= size
+            for key, row in list(self.rows.items())
+            if key[0] == name and key[3] == contestant
+        )
+
+
+def installed(package):
+    """The version of a package; None if it is not there."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def todo(store, name, split, setting, slow, options, release):
+    """What there is to fit in a cell: contestants, sizes and versions."""
+    task = "r" if is_regression(name) else "c"
+    for title, contestant in CONTESTANTS.items():
+        if contestant.ours != options.ours and options.ours != options.peers:
+            continue
+        if contestant.slow != slow:
+            continue
+        if options.contestants and title not in options.contestants:
+            continue
+        if task not in contestant.tasks or (setting == "all rows" and not contestant.all_rows):
+            continue
+        if contestant.ours:
+            its = release
+        elif contestant.needs:
+            its = installed(contestant.needs)
+            if its is None:
+                continue
+        else:
+            its = version("scikit-learn")
+        for size in SIZES if contestant.per_size else (0,):
+            if not store.has(name, split, setting, title, size, its):
+                yield title, size, its
+
+
+def figures(cell, predicted):
+    """How right the answers to test rows are, and how like the model's."""
+    if cell.regression:
+        return {
+            "accuracy": _r2(cell.y_test, predicted),
+            "agreement": _r2(cell.answers_test, predicted),
+        }
+    right = predicted == cell.y_test
+    recalls = [right[cell.y_test == label].mean() for label in np.unique(cell.y_test)]
+    return {
+        "accuracy": float(right.mean()),
+        "agreement": float(np.mean(predicted == cell.answers_test)),
+        "balanced": float(np.mean(recalls)),
+        "worst": worst_class(predicted, cell.answers_test),
+    }
 
 
 def worst_class(predicted, answers):
@@ -291,232 +157,495 @@ def worst_class(predicted, answers):
     return float(min(np.mean(predicted[answers == label] == label) for label in enough))
 
 
-def size(model):
-    """Leaves and trees; NaN for what is none."""
-    if isinstance(model, RandomForestClassifier):
-        return sum(tree.get_n_leaves() for tree in model.estimators_), len(model.estimators_)
-    if isinstance(model, FaithfulPruner | FeatureBudgetPruner):
-        pruned = read_forest(model)
-        return np.sum(pruned.left < 0), pruned.n_trees
-    if hasattr(model, "n_leaves_"):
-        return model.n_leaves_, getattr(model, "n_trees_", 1)
-    tree = getattr(model, "decision_tree_", model)
-    return (tree.get_n_leaves(), 1) if hasattr(tree, "get_n_leaves") else (np.nan, np.nan)
+def _r2(truth, values):
+    return float(1 - np.mean((truth - values) ** 2) / np.var(truth))
 
 
-def split(name, seed, data):
-    """The given forest with its rows, and the rows that judge."""
-    X, y = load(name, data)
-    X, X_test, y, y_test = train_test_split(X, y, train_size=2 / 3, stratify=y, random_state=seed)
-    model = RandomForestClassifier(n_jobs=1, random_state=seed).fit(X, y)
-    return Given(X, y, model, model.predict(X), seed), X_test, y_test
+def serve(pipe, path, name, split, tasks, seconds, package):
+    """Fit some contestants on a cell, in a process that is killed where one needs too long."""
+    warnings.simplefilter("ignore")
+    time.monotonic = time.process_time  # others on the machine take nothing from a time limit
+    if package not in sys.path:
+        sys.path.insert(0, package)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if any(CONTESTANTS[title].ours or title in (PRUNED, "GOSDT") for title, _ in tasks):
+        import ensemble_simplify.representer  # noqa: F401 - its time is that of nobody
+    cell = Cell(path, name, split)
+    for title, size in tasks:
+        contestant = CONTESTANTS[title]
+        if contestant.ours or title == "forest":
+            cell.forest.n_jobs = 1
+            _limit(resource.RLIM_INFINITY)
+        else:
+            _limit(math.ceil(time.process_time()) + seconds)
+        begin = time.process_time()
+        try:
+            fit = contestant.fit
+            found = {size: fit(cell, size)} if contestant.per_size else fit(cell)
+            took = time.process_time() - begin
+            rows = [
+                {
+                    "size": of,
+                    **figures(cell, np.asarray(fitted.predict(cell.X_test))),
+                    "leaves": float(fitted.leaves),
+                    "trees": float(fitted.trees),
+                    "seconds": took,
+                }
+                for of, fitted in found.items()
+            ]
+        except Exception as error:  # of a peer, whatever it may be: it is recorded
+            rows = [{"size": size, "failed": f"{type(error).__name__}: {error}"[:200]}]
+        pipe.send(rows)
+    pipe.close()
 
 
-def run(options, done):
-    """Fit what is not in the store yet."""
-    methods = [m for m in METHODS if not options.methods or m.__name__ in options.methods]
-    for seed in range(options.first_seed, options.first_seed + options.splits):
-        for name in options.sets:
-            given, X_test, y_test = split(name, seed, options.data)
-            answers = given.forest.predict(X_test)
-            for method in methods:
-                if (name, seed, method.__name__) in done or not installed(method):
-                    continue
-                for title, *figures in measure(method, given, X_test, y_test, answers):
-                    done.setdefault((name, seed, method.__name__), {})[title] = figures
-                    if options.store:
-                        with open(options.store, "a", newline="", encoding="utf-8") as file:
-                            csv.writer(file).writerow(
-                                (name, seed, method.__name__, title, *figures)
-                            )
+def _limit(seconds):
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
 
 
-def installed(method):
-    """Whether the package that a method needs is there."""
-    return method not in NEEDS or find_spec(NEEDS[method]) is not None
-
-
-def measure(method, given, X_test, y_test, answers):
-    """A line for each result of a method: accuracy, agreement, worst class, size and seconds."""
-    begin = time.process_time()
-    try:
-        results = method(given)
-    except TimeLimitError as error:
-        print(f"# {method.__name__}: {error}", flush=True)
-        results = {}
-    seconds = time.process_time() - begin
-    for title, model in results.items():
-        predicted = np.asarray(model.predict(X_test))
-        yield (
-            title,
-            float(np.mean(predicted == y_test)),
-            float(np.mean(predicted == answers)),
-            worst_class(predicted, answers),
-            *size(model),
-            seconds,
+def fit_cell(store, name, split, setting, slow, options, release):
+    """Fit what is to be done in a cell: searches each in a process of its own."""
+    tasks = list(todo(store, name, split, setting, slow, options, release))
+    if not tasks:
+        return
+    path = store.cells / f"{name}-{split}-{setting.replace(' ', '-')}.npz"
+    make_cell(path, name, split, setting, options.data)
+    if not is_regression(name) and len(np.unique(Cell(path, name, split).y)) > 2:
+        tasks = [task for task in tasks if not CONTESTANTS[task[0]].two_classes]
+    same = {"set": name, "split": split, "setting": setting}
+    while tasks:
+        title, size, its = tasks[0]
+        if slow and store.gave_up(name, title, size):
+            tasks.pop(0)
+            failed = {"failed": "not tried: out of time before"}
+            store.add({**same, "contestant": title, "version": its, "size": size, **failed})
+            continue
+        some = tasks[:1] if slow else tasks
+        pipe, theirs = CONTEXT.Pipe(duplex=False)
+        where = path, name, split, [task[:2] for task in some]
+        process = CONTEXT.Process(
+            target=serve, args=(theirs, *where, options.seconds, str(options.package))
         )
+        process.start()
+        theirs.close()
+        ended = None
+        for title, size, its in some:
+            try:
+                rows = pipe.recv()
+            except EOFError:
+                process.join()
+                late = process.exitcode == -signal.SIGXCPU
+                ended = "out of time" if late else f"ended with exit code {process.exitcode}"
+                rows = [{"size": size, "failed": ended}]
+            for row in rows:
+                store.add({**same, "contestant": title, "version": its, **row})
+            tasks = tasks[1:]
+            if ended:
+                break
+        process.join()
 
 
-def read(store):
-    """Figures by (set, seed, method) and title."""
-    done = {}
-    if store and Path(store).exists():
-        with open(store, newline="", encoding="utf-8") as file:
-            for name, seed, method, title, *figures in csv.reader(file):
-                results = done.setdefault((name, int(seed), method), {})
-                results[title] = [float(figure) for figure in figures]
-    return done
+def run(store, options):
+    """Fit what is not in the store, all sets of one split after another."""
+    store.cells.mkdir(parents=True, exist_ok=True)
+    os.environ["OMP_NUM_THREADS"] = "1"
+    preload = ["benchmarks._league_contestants", "benchmarks._league_sets"]
+    if not options.ours:
+        preload += [
+            "imodels",
+            "interpret.glassbox",
+            "pystreed",
+            "c50py",
+            "licketysplit",
+            "pycontree",
+        ]
+    CONTEXT.set_forkserver_preload(preload)
+    release = own_version(options.package)
+    begin = time.time()
+    splits = range(FIRST_SPLIT, FIRST_SPLIT + options.splits)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for slow, split in itertools.product((False, True), splits):
+            cells = [
+                (store, name, split, setting, slow, options, release)
+                for name in options.sets or names(options.data)
+                for setting in SETTINGS
+            ]
+            list(pool.map(lambda cell: fit_cell(*cell), cells))
+            which = "searches" if slow else "all but searches"
+            print(f"{which}, split {split}: {(time.time() - begin) / 60:.1f} min", flush=True)
 
 
 # ------------------------------------------------------------------- tables
 
+# The order of the tables: methods of this package first.
+SIZED = (
+    "representer", "simplify", "born-again", "GENESIM", "cultivated",
+    BASE, PRUNED, "plain tree on out-of-bag answers",
+    "plain tree on y", "plain tree on y, tuned", "HSTree", "FIGS", "C5.0", "SIRUS", "SPLIT",
+    "STreeD", "ConTree", "GOSDT",
+)  # fmt: skip
+WHOLE = (
+    "forest", "born-again", "GENESIM", "cultivated, whole", "faithful pruning",
+    "feature-budget pruning", "forest of 10 trees", "linear model", "EBM",
+    "plain tree on y, tuned, any size", "C5.0",
+)  # fmt: skip
+FRONT = tuple(title for title in SIZED if title not in ("GOSDT", "plain tree on y"))
+# One less the other: what is said of the first.
+PAIRS = (
+    *(("representer", other) for other in SIZED[1:]),
+    *(("simplify", other) for other in ("representer", PRUNED)),
+    *(
+        ("GENESIM", other)
+        for other in ("plain tree on y, tuned", "HSTree", "STreeD", "SPLIT", "ConTree", "C5.0")
+    ),
+    *(("cultivated", other) for other in ("plain tree on y, tuned", "HSTree", "linear model")),
+    *(("born-again", other) for other in (BASE, "plain tree on out-of-bag answers")),
+)
+CAPTION = (
+    "Agreement with a default forest, and accuracy, on test rows, of trees of at most 8, 16 and 32 "
+    "leaves (rules of SIRUS): points more than a plain tree on the forest's answers, ± the "
+    "standard error over {sets} data sets ({new} of them new here, {splits} splits each). The "
+    "plain tree: agreement {agreement}, accuracy {accuracy}. Seconds of CPU are those of 8 leaves. "
+    "Methods of this package in bold."
+)
 
-def by_title(done):
-    """Means over the splits by title and set: figures, then their differences to the plain tree."""
-    splits = defaultdict(dict)
-    for (name, seed, _), results in done.items():
-        splits[name, seed].update(results)
-    cells = defaultdict(lambda: defaultdict(list))
-    for (name, _), results in splits.items():
-        for title, figures in results.items():
-            gaps = np.subtract(figures[:3], results[BASE][:3])
-            cells[title][name].append([*figures, *gaps])
-    return {
-        title: {name: np.mean(rows, axis=0) for name, rows in sets.items()}
-        for title, sets in cells.items()
-    }
+
+class Figures:
+    """The results of one version of this package, and of all others."""
+
+    def __init__(self, rows=(), release=None):
+        self.release = release
+        self.cells = defaultdict(dict)
+        self.failed = defaultdict(list)
+        for row in rows:
+            title = row["contestant"]
+            if CONTESTANTS[title].ours and row["version"] != self.release:
+                continue
+            key = title, row["setting"], row["size"]
+            where = row["set"], row["split"]
+            if "failed" in row:
+                self.failed[key].append((*where, row["failed"]))
+            else:
+                self.cells[key][where] = row
+
+    def of(self, title, size, setting="own rows"):
+        """By set and split. A contestant without sizes is the same at each of them."""
+        return self.cells.get((title, setting, size)) or self.cells[title, setting, 0]
+
+    def mean(self, figure, title, size, setting, sets):
+        """The mean over sets; None if it lacks one of them."""
+        by_set = defaultdict(list)
+        for (name, _), row in self.of(title, size, setting).items():
+            if name in sets:
+                by_set[name].append(row[figure])
+        if not sets or not set(sets) <= set(by_set):
+            return None
+        return float(np.mean([np.mean(by_set[name]) for name in sets]))
+
+    def gap(self, figure, one, other, size, setting, sets):
+        """Mean and standard error over sets of differences in the same splits, and their number."""
+        mine, theirs = self.of(one, size, setting), self.of(other, size, setting)
+        by_set = defaultdict(list)
+        for where in mine.keys() & theirs.keys():
+            by_set[where[0]].append(mine[where][figure] - theirs[where][figure])
+        values = 100 * np.array([np.mean(by_set[name]) for name in sets if name in by_set])
+        if not values.size:
+            return None
+        error = values.std(ddof=1) / math.sqrt(values.size) if values.size > 1 else math.nan
+        return float(values.mean()), float(error), values.size
+
+    def sets(self, title=BASE, setting="own rows"):
+        """Sets of classes and of values that have results."""
+        found = {name for name, _ in self.of(title, SIZES[0], setting)}
+        order = [name for name in names("papers") if name in found]
+        return [n for n in order if not is_regression(n)], [n for n in order if is_regression(n)]
 
 
 def bold(title):
-    """The title, in bold if it is a method of this package."""
-    return f"**{title}**" if title in HERE else title
+    return f"**{title}**" if title in CONTESTANTS and CONTESTANTS[title].ours else title
 
 
-def in_words(leaves, trees):
-    """A size in a few words."""
-    if np.isnan(trees):
-        return "not a tree"
-    size = f"{leaves:,.0f} leaves"
-    return size if trees == 1 else f"{trees:.0f} trees, {size}"
-
-
-def difference(values):
-    """Mean and standard error of differences in points of per cent."""
-    values = 100 * np.asarray(values)
-    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return f"{values.mean():+.1f} ± {error:.1f}"
-
-
-def summary(means, n_sets):
-    """Lines of the table for the front page."""
-    yield "| Method | Size | Accuracy | Agreement | vs plain tree | CPU s | Promise |"
-    yield "|---" * 7 + "|"
-    for title, promise in PROMISES.items():
-        if title not in means or len(means[title]) < n_sets:
-            continue
-        rows = np.array(list(means[title].values()))
-        accuracy, agreement, _, leaves, trees, seconds = rows.mean(axis=0)[:6]
-        beside = "" if title in ("forest", BASE) else difference(rows[:, 7])
-        yield (
-            f"| {bold(title)} | {in_words(leaves, trees)} | {100 * accuracy:.1f} % | "
-            f"{100 * agreement:.1f} % | {beside} | {_seconds(title, seconds)} | {promise} |"
-        )
-
-
-def _seconds(title, seconds):
-    if title == "forest":
+def difference(gap, n_sets):
+    """As text; with the number of sets if some are lacking."""
+    if gap is None:
         return ""
-    return f"{seconds:.1f}" if seconds >= 0.05 else "< 0.1"
+    mean, error, n = gap
+    return f"{mean:+.1f} ± {error:.1f}" + (f" ({n} sets)" if n < n_sets else "")
 
 
-def more(means, sets):
-    """Lines of differences in accuracy and in the worst class, over the sets that all have."""
-    yield "| Method | Accuracy vs plain tree | Worst class | vs plain tree |"
-    yield "|---" * 4 + "|"
-    for title in PROMISES:
-        if title not in means or not set(sets) <= set(means[title]):
+def percent(value, scale=100):
+    return "" if value is None else f"{scale * value:.1f}"
+
+
+def seconds(value):
+    if value is None:
+        return ""
+    return f"{value:.2f}" if value >= 0.005 else "< 0.01"
+
+
+def table(head, rows):
+    """Lines of a table."""
+    yield "| " + " | ".join(head) + " |"
+    yield "|---" * len(head) + "|"
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+
+
+def sized(results, sets, setting="own rows", titles=SIZED):
+    """Differences to the plain tree at all sizes."""
+    for title in titles:
+        if not any(results.of(title, size, setting).keys() for size in SIZES):
             continue
-        rows = np.array([means[title][name] for name in sets])
-        gaps = ["", ""] if title == BASE else [difference(rows[:, 6]), difference(rows[:, 8])]
-        yield f"| {bold(title)} | {gaps[0]} | {100 * rows[:, 2].mean():.1f} % | {gaps[1]} |"
+        cells = [
+            "" if title == BASE else difference(
+                results.gap(figure, title, BASE, size, setting, sets), len(sets)
+            )
+            for figure in ("agreement", "accuracy")
+            for size in SIZES
+        ]  # fmt: skip
+        if title == BASE or any(cells):
+            yield [bold(title), *cells, seconds(_seconds(results, title, sets, setting))]
 
 
-def pairs(means, sets):
-    """Lines of differences between other methods than the plain tree."""
-    yield "| Methods | Accuracy | Agreement |"
-    yield "|---" * 3 + "|"
+def _seconds(results, title, sets, setting="own rows"):
+    """Seconds of CPU of 8 leaves, over the sets that there are."""
+    its = {name for name, _ in results.of(title, SIZES[0], setting)}
+    return results.mean("seconds", title, SIZES[0], setting, [n for n in sets if n in its])
+
+
+HEAD = (
+    "Method", "Agreement, 8", "16", "32", "Accuracy, 8", "16", "32", "CPU s",
+)  # fmt: skip
+
+
+def absolute(results, sets, size, regression=False):
+    """Every figure of trees of a size, where all sets have it."""
+    kinds = ("accuracy", "agreement") if regression else (
+        "accuracy", "agreement", "balanced", "worst"
+    )  # fmt: skip
+    for title in ("forest", *SIZED):
+        cells = [percent(results.mean(kind, title, size, "own rows", sets)) for kind in kinds]
+        if all(cells):
+            leaves = results.mean("leaves", title, size, "own rows", sets)
+            yield [bold(title), f"{leaves:,.1f}", *cells]
+
+
+def whole(results, sets):
+    """Models of a size of their own."""
+    for title in WHOLE:
+        found = results.cells.get((title, "own rows", 0), {})
+        its = [name for name in sets if name in {name for name, _ in found}]
+        if not its:
+            continue
+        rows = [row for (name, _), row in found.items() if name in its]
+        leaves, trees = (np.mean([row[key] for row in rows]) for key in ("leaves", "trees"))
+        form = "" if np.isnan(leaves) else f"{leaves:,.0f}"
+        gaps = [
+            "" if title == "forest" else difference(
+                results.gap(kind, title, "forest", 0, "own rows", its), len(sets)
+            )
+            for kind in ("agreement", "accuracy")
+        ]  # fmt: skip
+        yield [
+            bold(title), form, "" if np.isnan(trees) or not form else f"{trees:.0f}",
+            percent(np.mean([row["accuracy"] for row in rows])),
+            percent(np.mean([row["agreement"] for row in rows])), *gaps,
+            seconds(np.mean([row["seconds"] for row in rows])),
+        ]  # fmt: skip
+
+
+def claims(results, sets):
+    """One method less another, at all sizes."""
     for one, other in PAIRS:
-        if set(sets) <= set(means.get(one, ())) & set(means.get(other, ())):
-            gaps = np.array([means[one][name][:2] - means[other][name][:2] for name in sets])
-            both = f"{bold(one)} less {bold(other)}"
-            yield f"| {both} | {difference(gaps[:, 0])} | {difference(gaps[:, 1])} |"
+        gaps = [
+            difference(results.gap(figure, one, other, size, "own rows", sets), len(sets))
+            for figure in ("agreement", "accuracy")
+            for size in SIZES
+        ]
+        if any(gaps):
+            yield [f"{bold(one)} less {bold(other)}", *gaps]
 
 
-def per_set(means, sets):
-    """Lines of accuracy / agreement in per cent of each set."""
-    yield "| accuracy / agreement, % | " + " | ".join(sets) + " |"
-    yield "|---" * (len(sets) + 1) + "|"
-    for title in PROMISES:
-        if title in means:
-            cells = [
-                "{:.1f} / {:.1f}".format(*(100 * means[title][name][:2]))
-                if name in means[title]
-                else ""
-                for name in sets
+def times(results, before):
+    """Seconds of two versions of this package, where both are there."""
+    for title, contestant in CONTESTANTS.items():
+        for setting in SETTINGS if contestant.ours else ():
+            for size in SIZES if contestant.per_size else (0,):
+                mine = results.cells.get((title, setting, size), {})
+                theirs = before.cells.get((title, setting, size), {})
+                both = sorted(mine.keys() & theirs.keys())
+                if both:
+                    now, then = (
+                        np.array([found[where]["seconds"] for where in both])
+                        for found in (mine, theirs)
+                    )
+                    yield [
+                        title, setting, str(size or ""), f"{len(both)}", seconds(then.mean()),
+                        seconds(now.mean()), f"{now.sum() / then.sum():.2f}",
+                        f"{np.max(now / np.maximum(then, 0.01)):.1f}",
+                    ]  # fmt: skip
+
+
+def worths(results, before, sets):
+    """The agreement and accuracy of two versions of this package."""
+    both = Figures()
+    for title, contestant in CONTESTANTS.items():
+        for setting in SETTINGS if contestant.ours else ():
+            for size in SIZES if contestant.per_size else (*SIZES, 0):
+                key = title, setting, size
+                both.cells[f"{title} now", setting, size] = results.cells.get(key, {})
+                both.cells[f"{title} then", setting, size] = before.cells.get(key, {})
+            gaps = [
+                difference(
+                    both.gap(kind, f"{title} now", f"{title} then", size, setting, sets), len(sets)
+                )
+                for kind in ("agreement", "accuracy")
+                for size in SIZES
             ]
-            yield f"| {bold(title)} | " + " | ".join(cells) + " |"
+            if any(gaps):
+                yield [title, setting, *gaps]
 
 
-def missing(done):
-    """In how many splits a method found nothing, of those sets that it takes."""
-    found, splits = defaultdict(set), {(name, seed) for name, seed, _ in done}
-    for (name, seed, _), results in done.items():
-        for title in results:
-            found[title].add((name, seed))
-    out = {}
-    for title, own in found.items():
-        taken = {key for key in splits if title != "GOSDT" or (key[0] not in MORE_CLASSES)}
-        if own != taken:
-            out[title] = f"{len(taken - own)} of {len(taken)} splits"
-    return out
+def per_set(results, sets, size, titles):
+    """Accuracy / agreement of each set."""
+    for name in sets:
+        cells = []
+        for title in titles:
+            pair = [
+                results.mean(k, title, size, "own rows", [name]) for k in ("accuracy", "agreement")
+            ]
+            cells.append("" if None in pair else " / ".join(map(percent, pair)))
+        yield [name, *cells]
 
 
-def report(done):
-    """The tables of what is stored."""
-    means = by_title(done)
-    sets = [name for name in SETS if name in means[BASE]] or list(means[BASE])
-    seeds = sorted({seed for _, seed, _ in done})
-    print(f"\n{CAPTION.format(sets=len(sets), splits=len(seeds), seed=seeds[0])}\n")
-    print("\n".join(summary(means, len(sets))), end="\n\n")
-    for title, fewer in missing(done).items():
-        print(f"{title} found nothing within its time in {fewer}.\n")
-    print("\n".join(more(means, sets)), end="\n\n")
-    print("\n".join(pairs(means, sets)), end="\n\n")
-    two = [name for name in sets if name in means.get("GOSDT", ())]
-    if two and two != sets:
-        part = {title: {n: m[n] for n in two if n in m} for title, m in means.items()}
-        print(f"Sets of two classes alone, where GOSDT can be used: {', '.join(two)}.\n")
-        print("\n".join(summary(part, len(two))), end="\n\n")
-    print("\n".join(per_set(means, sets)))
+def failures(results):
+    """Who found nothing, and why."""
+    for (title, setting, size), cells in results.failed.items():
+        reasons = defaultdict(list)
+        for name, split, why in cells:
+            reasons[why].append(f"{name} {split}")
+        for why, where in reasons.items():
+            yield [title, setting, str(size or ""), str(len(where)), why.replace("|", "/")]
+
+
+def versions(results):
+    """What was measured."""
+    its = {}
+    for (title, _, _), found in results.cells.items():
+        for row in found.values():
+            its[CONTESTANTS[title].needs or "scikit-learn"] = row["version"]
+    return ", ".join(f"{package} {its[package]}" for package in sorted(its))
+
+
+def report(store, options):
+    """The tables of what is stored; the first is for the start page."""
+    rows = list(store.rows.values())
+    own = [row["version"] for row in rows if CONTESTANTS[row["contestant"]].ours]
+    here = own_version(options.package)
+    release = options.version or (here if here in own or not own else own[-1])
+    results = Figures(rows, release)
+    classes, values = results.sets()
+    if not classes:
+        print("Nothing is stored.")
+        return
+    splits = len({split for _, split in results.of(BASE, SIZES[0])})
+    plain = {
+        kind: " / ".join(
+            f"{100 * results.mean(kind, BASE, size, 'own rows', classes):.1f} %" for size in SIZES
+        )
+        for kind in ("agreement", "accuracy")
+    }
+    new = [name for name in classes if name in NEW]
+    print(f"Measured with {versions(results)}.", end=" ")
+    print(f"Not the sources here: they are {here}.\n" if release != here else "\n")
+    print(CAPTION.format(sets=len(classes), new=len(new), splits=splits, **plain), end="\n\n")
+    print("\n".join(table(HEAD, sized(results, classes, titles=FRONT))), end="\n\n")
+
+    def show(title, head, lines):
+        lines = list(lines)
+        if lines:
+            print(f"### {title}\n")
+            print("\n".join(table(head, lines)), end="\n\n")
+
+    show("Models of their own size, less the forest", (
+        "Method", "Leaves", "Trees", "Accuracy", "Agreement", "Agreement less forest's",
+        "Accuracy less forest's", "CPU s",
+    ), whole(results, classes))  # fmt: skip
+    for title, sets in (("new", new), ("papers'", [n for n in classes if n not in NEW])):
+        show(f"{title.capitalize()} sets alone ({len(sets)})", HEAD, sized(results, sets))
+    for title, sets in (
+        ("All sets", classes), ("New sets", new),
+        ("Papers' sets", [name for name in classes if name not in NEW]),
+    ):  # fmt: skip
+        show(
+            f"{title} ({len(sets)}), the forest fitted on 60 % of the rows",
+            HEAD,
+            sized(results, sets, "all rows"),
+        )
+    show("One less another", HEAD[:-1], claims(results, classes))
+    for size in SIZES:
+        show(f"{size} leaves, all figures in per cent", (
+            "Method", "Leaves", "Accuracy", "Agreement", "Balanced accuracy", "Worst class",
+        ), absolute(results, classes, size))  # fmt: skip
+    show(
+        f"Regression, {len(values)} sets: R² x 100 less the plain tree's",
+        ("Method", "Against forest, 8", "16", "32", "Against y, 8", "16", "32", "CPU s"),
+        sized(results, values),
+    )
+    show(
+        "Regression, the forest fitted on 60 % of the rows",
+        ("Method", "Against forest, 8", "16", "32", "Against y, 8", "16", "32", "CPU s"),
+        sized(results, values, "all rows"),
+    )
+    for size in SIZES:
+        show(f"Regression, {size} leaves: R² x 100", (
+            "Method", "Leaves", "Against y", "Against forest",
+        ), absolute(results, values, size, regression=True))  # fmt: skip
+    if options.before:
+        found = [row["version"] for row in rows if row["version"].startswith(options.before)]
+        before = Figures(rows, found[-1])
+        show(f"Seconds of {before.release} and {results.release}", (
+            "Method", "Setting", "Leaves", "Cells", "Before", "Now", "Ratio", "Largest",
+        ), times(results, before))  # fmt: skip
+        for title, sets in (("classes", classes), ("values", values)):
+            show(f"{results.release} less {before.release}, {title}", (
+                "Method", "Setting", *HEAD[1:-1],
+            ), worths(results, before, sets))  # fmt: skip
+    show("Accuracy / agreement of each set, 8 leaves", (
+        "Set", "forest", BASE, "plain tree on out-of-bag answers", "representer", "GENESIM",
+        "STreeD",
+    ), per_set(results, [*classes, *values], SIZES[0], (
+        "forest", BASE, "plain tree on out-of-bag answers", "representer", "GENESIM", "STreeD",
+    )))  # fmt: skip
+    show("Without a result", ("Method", "Setting", "Leaves", "Splits", "Why"), failures(results))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("action", choices=["run", "report"])
+    parser.add_argument("--store", default=STORE, help="directory of results, build/league")
     parser.add_argument("--data", help="directory of CSV files")
+    parser.add_argument("--ours", action="store_true", help="fit the methods of this package")
+    parser.add_argument("--peers", action="store_true", help="fit all others")
+    parser.add_argument("--contestants", nargs="+", choices=CONTESTANTS, metavar="NAME")
     parser.add_argument("--sets", nargs="+")
-    parser.add_argument("--methods", nargs="+", choices=[m.__name__ for m in METHODS])
     parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
-    parser.add_argument("--store", help="append one line a result to this CSV file")
-    parser.add_argument("--report", action="store_true", help="print what is stored, fit nothing")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seconds", type=int, default=20, help="of CPU for a fit of a peer")
+    parser.add_argument("--package", default=str(ROOT), help="a checkout of this package")
+    parser.add_argument("--version", help="of this package, to report on")
+    parser.add_argument("--before", help="another version, to report beside it")
     options = parser.parse_args()
-    options.sets = options.sets or (SETS if options.data else ("wine", "wdbc"))
-    warnings.filterwarnings("ignore")
-    print(environment("pystreed", "gosdt", "imodels", "interpret-core"))
-    done = read(options.store)
-    if not options.report:
-        run(options, done)
-    report(done)
+    store = Store(options.store)
+    if options.action == "report":
+        print(environment())
+        report(store, options)
+    else:
+        os.environ["PYTHONPATH"] = os.pathsep.join([options.package, str(ROOT)])
+        run(store, options)
 
 
 if __name__ == "__main__":

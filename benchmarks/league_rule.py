@@ -3,7 +3,7 @@
     python -m benchmarks.league_rule --data DIR [--sets magic] [--models forest mlp]
         [--splits 2] [--first-seed N] [--store FILE] [--report]
 
-Ten sets that `benchmarks.league` does not have, of at most 2,000 rows (those of DIR, CSV files with
+Ten sets, of at most 2,000 rows (those of DIR, CSV files with
 a last column ``target``; without ``--data`` wine and wdbc, to try the program out), four kinds of
 models, and stratified splits in three thirds: the model is fitted on the first, ``simplify`` gets
 the second, and the third, which neither has seen, judges. It is called twice: with
@@ -34,8 +34,9 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks import genesim_small_trees
 from benchmarks._record import environment
-from benchmarks.league import LEAVES, load, worst_class
+from benchmarks.league import worst_class
 from ensemble_simplify import simplify
 
 SETS = (
@@ -43,6 +44,8 @@ SETS = (
     "indian_liver", "magic", "vehicle", "vertebral",
 )  # fmt: skip
 FIRST_SEED = 5300
+MAX_ROWS = 2000
+LEAVES = 8
 MODELS = {
     "forest": lambda seed: RandomForestClassifier(random_state=seed, n_jobs=1),
     "balanced forest": lambda seed: RandomForestClassifier(
@@ -55,6 +58,15 @@ MODELS = {
 }
 PLAIN, BEST, HINDSIGHT = "plain tree", "recommended", "best in hindsight"
 CHOICES = {BEST: "recommended", PLAIN: "plain_tree", "representer": "representer"}
+
+
+def load(name, data):
+    """Rows and labels of a set, at most 2,000 rows."""
+    X, y = genesim_small_trees.load(name, data)
+    rows = np.arange(len(X))
+    if len(X) > MAX_ROWS:
+        rows = np.random.default_rng(0).permutation(len(X))[:MAX_ROWS]
+    return X[rows], y[rows]
 
 
 def measure(tree, X, y, answers):

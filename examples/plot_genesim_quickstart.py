@@ -31,9 +31,11 @@ print(f"{model.n_leaves_} leaves, accuracy on the test rows {model.score(X_test,
 # %%
 # The result is a scikit-learn tree
 # ---------------------------------
-# ``decision_tree_`` is a ``DecisionTreeClassifier``. Its leaves count all training rows.
+# ``decision_tree_`` is a ``DecisionTreeClassifier``. Its nodes count all training rows; their
+# values are class probabilities, shrunk along the path from the root and helped by the votes of a
+# forest, so that small leaves do not look surer than they are.
 
-print(export_text(model.decision_tree_, feature_names=list(X.columns), show_weights=True))
+print(model.export_text())
 
 # %%
 

@@ -47,6 +47,12 @@ ROWS_PER_TASK = 1024  # prediction is not shared out below this
 ROWS_PER_PART = 65_536  # rows whose leaves are added up together for a refit
 CV_FOLDS = 5  # of ccp_alpha="cv"
 CV_ALPHAS = 50  # most values that it compares
+REFIT_ROWS = 200_000  # most rows to which leaves are refitted, drawn from all
+# Of a leaf, for ccp_alpha="auto": divided by the square root of the number of rows, but at least.
+PRICE, LEAST_PRICE = 0.005, 2e-5
+# A tree of few leaves, grown best first, is looked for in ever larger trees: how much larger.
+FINER = 8.0
+MIN_WORK = 1_000_000  # rows times features; below this the whole tree is grown at once
 
 # Versions that the paper compares.
 PRESETS = {
@@ -83,8 +89,8 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
     for the average over all trees that can be put together from the decisions in its modules. The
     spread of the leaves that a row ends in says how much those trees disagree about it.
 
-    Without limits the tree is large. ``max_leaf_nodes=15, max_options=5`` make it small enough to
-    read.
+    By default the tree has some hundred leaves. ``max_leaf_nodes=15, max_options=5`` make it small
+    enough to read.
 
     Read more in the :ref:`User Guide <cultivated>`.
 
@@ -112,15 +118,18 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
     max_leaf_nodes : int or None, default=None
         Grow the tree best first to at most this many leaves: the module that lowers the impurity of
         its mass most comes first. ``max_leaf_nodes=15, max_options=5`` is small enough to read.
-    ccp_alpha : float or "cv", default=0.0
+    ccp_alpha : float, "auto" or "cv", default="auto"
         Cost of a leaf in minimal cost-complexity pruning, in units of Gini impurity, as in
-        scikit-learn's trees; 0 prunes nothing. "cv" takes the value with the best accuracy in
-        five shuffled, stratified folds (with class shares in the leaves), of equal ones the
-        largest.
+        scikit-learn's trees; 0 prunes nothing, as in the paper. "auto" is ``max(2e-5, 0.005 /
+        sqrt(n_samples))``, or 0 if `max_leaf_nodes` is given: counted in rows, the price of a leaf
+        grows with their number, so that many rows do not give a tree of many thousand leaves.
+        "cv" takes the value with the best accuracy in five shuffled, stratified folds (with class
+        shares in the leaves), of equal ones the largest.
     leaf_values : {"auto", "shares", "refit"}, default="auto"
         What a leaf answers: the shares of the classes in its mass, as in the paper, or
         probabilities whose averages over the leaves of each training row come nearest to its label
-        (see Notes). "auto" is "refit" if `max_leaf_nodes` or `ccp_alpha` makes the tree small.
+        (see Notes). "auto" is "refit" unless the tree is the whole one (``ccp_alpha=0`` without
+        `max_leaf_nodes`).
     min_samples_split : float, default=6
         Nodes with less mass (sum of fractions times sample weights) are leaves.
     min_fraction : float, default=0.01
@@ -148,7 +157,7 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
         Threads that share out the branches of the tree when fitting and the rows when
         predicting. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Controls the folds of ``ccp_alpha="cv"``; nothing else is random.
+        Controls the folds of ``ccp_alpha="cv"``; nothing else depends on it.
     verbose : int, default=0
         If positive, the size of the grown tree is printed.
 
@@ -185,7 +194,8 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
     sum over the training rows of ``w_i ||y_i - sum_l f_il v_l||^2``, with `w` their weights, `f`
     their fractions and `y` their classes as unit vectors, plus ``||v_l - s_l||^2`` for every
     leaf, `s` being the shares: as if one more row had been seen there. Every ``v_l`` remains a
-    vector of probabilities.
+    vector of probabilities. Of more than 200 000 rows, 200 000 drawn ones are summed over, always
+    the same.
 
     Missing values are allowed: in fitting they are left out of a feature's impurities (its gain
     counts only for the mass that is known), and a row whose value is missing is divided as the
@@ -220,7 +230,7 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
         "k": [StrOptions({"auto", "sqrt"}), Interval(Real, 0, None, closed="neither"), callable],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
-        "ccp_alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"})],
+        "ccp_alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto", "cv"})],
         "leaf_values": [StrOptions({"auto", "shares", "refit"})],
         "min_samples_split": [Interval(Real, 0, None, closed="neither")],
         "min_fraction": [Interval(Real, 0, 0.5, closed="left")],
@@ -244,7 +254,7 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
         k: str | float | Callable = "auto",
         max_depth: int | None = 14,
         max_leaf_nodes: int | None = None,
-        ccp_alpha: float | str = 0.0,
+        ccp_alpha: float | str = "auto",
         leaf_values: str = "auto",
         min_samples_split: float = 6,
         min_fraction: float = 0.01,
@@ -286,7 +296,7 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
         name : {"full", "split", "option", "shallow"}
             Both kinds of modules, robust splits only, options only (these three at most 14
             deep), or both kinds at most 6 deep; rows are divided without limit
-            (``min_fraction=0``).
+            (``min_fraction=0``), and nothing is pruned (``ccp_alpha=0``).
         **parameters
             Other parameters, or values that override the version's.
 
@@ -299,7 +309,12 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"name={name!r} is not one of the paper's versions; choose from {list(PRESETS)}."
             )
-        options: dict[str, Any] = {**PRESETS[name], "min_fraction": 0.0, **parameters}
+        options: dict[str, Any] = {
+            **PRESETS[name],
+            "min_fraction": 0.0,
+            "ccp_alpha": 0.0,
+            **parameters,
+        }
         return cls(**options)
 
     def __sklearn_tags__(self):
@@ -328,8 +343,11 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
         chosen = "exact" if len(X) <= EXACT_ROWS else "histogram"
         self.splitter_ = chosen if self.splitter == "auto" else self.splitter
         self._min_fraction = float(self.min_fraction)
-        tree, timed_out = self._tree(X, y, weight, deadline)
         self.ccp_alpha_ = self.ccp_alpha
+        if self.ccp_alpha == "auto":
+            self.ccp_alpha_ = 0.0 if self.max_leaf_nodes else _price_of_a_leaf(weight.sum())
+        least_price = 0.0 if self.ccp_alpha == "cv" else self.ccp_alpha_
+        tree, timed_out = self._tree(X, y, weight, deadline, least_price)
         if self.ccp_alpha == "cv":
             self.ccp_alpha_ = self._best_alpha(tree, X, y, weight, deadline)
             timed_out |= time.monotonic() >= deadline
@@ -369,43 +387,64 @@ class CultivatedForestClassifier(SharesDocs, ClassifierMixin, BaseEstimator):
             X, y, weight = X[used], y[used], weight[used]
         return X, y.astype(np.intp), weight
 
-    def _tree(self, X, y, weight, deadline):
-        """The tree before pruning, and whether time was out before it was grown."""
+    def _tree(self, X, y, weight, deadline, least_price=0.0):
+        """The tree before pruning, and whether time was out before it was grown.
+
+        Branches that do not pay where a leaf costs `least_price` may be missing.
+        """
         histogram = self.splitter_ == "histogram"
         max_bins = self.max_bins or int(min(max(8 * len(X) ** 0.5, 4096), MAX_BINS))
         codes = encode(X, weight, max_bins if histogram else None, self.n_jobs)
         k_mass, k_value = self._tabulate_k(weight.sum())
-        grown = grow(
-            None if histogram else codes.codes,
-            codes.codes if histogram else None,
-            codes.n_codes,
-            y,
-            weight,
-            len(self.classes_),
-            option_threshold=self.option_threshold,
-            option_modules=self.option_modules,
-            robust_splits=self.robust_splits,
-            max_options=0 if self.max_options is None else self.max_options,
-            k_mass=k_mass,
-            k_value=k_value,
-            max_depth=np.iinfo(np.intp).max if self.max_depth is None else self.max_depth,
-            min_mass=self.min_samples_split,
-            min_fraction=self.min_fraction,
-            trivial_threshold=self.trivial_threshold,
-            align=self.align,
-            # a sorted list is quicker than a histogram of mostly empty bins
-            list_below=max(2, int(codes.n_codes.mean()) // 2),
-            n_jobs=self.n_jobs,
-            seconds=deadline - time.monotonic(),
-        )
-        timed_out = grown.pop("timed_out")
-        tree = ModuleTree.from_codes(grown, codes)
-        if self.max_leaf_nodes is not None:
+
+        def grown(least_impurity):
+            tree = grow(
+                None if histogram else codes.codes,
+                codes.codes if histogram else None,
+                codes.n_codes,
+                y,
+                weight,
+                len(self.classes_),
+                option_threshold=self.option_threshold,
+                option_modules=self.option_modules,
+                robust_splits=self.robust_splits,
+                max_options=0 if self.max_options is None else self.max_options,
+                k_mass=k_mass,
+                k_value=k_value,
+                max_depth=np.iinfo(np.intp).max if self.max_depth is None else self.max_depth,
+                min_mass=self.min_samples_split,
+                # A branch saves no more than the impurity of its root. A little less, for rounding.
+                min_impurity=least_impurity * weight.sum() * (1 - 1e-9),
+                min_fraction=self.min_fraction,
+                trivial_threshold=self.trivial_threshold,
+                align=self.align,
+                # a sorted list is quicker than a histogram of mostly empty bins
+                list_below=max(2, int(codes.n_codes.mean()) // 2),
+                n_jobs=self.n_jobs,
+                seconds=deadline - time.monotonic(),
+            )
+            timed_out = tree.pop("timed_out")
+            return ModuleTree.from_codes(tree, codes), timed_out
+
+        if self.max_leaf_nodes is None:
+            return grown(least_price)
+        # Where nodes of little impurity stay leaves, the tree is found much sooner, and it is the
+        # same if each of its modules saves more than such a node could.
+        least = 1 / (FINER * self.max_leaf_nodes) if X.size > MIN_WORK else 0.0
+        while True:
+            tree, timed_out = grown(least)
             tree = tree.best_first(self.max_leaf_nodes)
-        return tree, timed_out
+            found = tree.n_leaves == self.max_leaf_nodes and tree.least_decrease > least
+            if found or timed_out or least == 0:
+                return tree, timed_out
+            least = least / FINER if least > LEAST_PRICE else 0.0
 
     def _refitted(self, tree, X, y, weight, deadline):
         """The tree with refitted leaves, and whether time was out: it is then as it was."""
+        if len(X) > REFIT_ROWS:
+            drawn = np.random.default_rng(0).choice(len(X), REFIT_ROWS, replace=False)
+            drawn.sort()
+            X, y, weight = X[drawn], y[drawn], weight[drawn]
         X = np.ascontiguousarray(X)
         router, leaves = tree.router(self._min_fraction), tree.leaves
 
@@ -949,6 +988,11 @@ def _shares_of_leaves(router, X, leaves):
     row, node, fraction = router.leaves(X)
     shape = len(X), len(leaves)
     return csr_array((fraction, (row, np.searchsorted(leaves, node))), shape=shape)
+
+
+def _price_of_a_leaf(n_rows):
+    """The price that is taken for ``ccp_alpha="auto"``, in units of Gini impurity."""
+    return max(LEAST_PRICE, PRICE / n_rows**0.5)
 
 
 def _quarter_of_sqrt(mass):

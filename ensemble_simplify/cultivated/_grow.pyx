@@ -145,6 +145,7 @@ cdef cppclass Grower:
     const double* k_value
     intp_t max_depth
     double min_mass
+    double min_impurity             # times mass: nodes of no more are leaves
     double smallest                 # fraction of a row
     intp_t list_below               # nodes with fewer rows are held as lists
     # The node that is being split, and its children
@@ -764,7 +765,7 @@ cdef void weigh(Grower* g, OpenNode* node) noexcept nogil:
         node.depth >= g.max_depth
         or node.mass < g.min_mass * (1.0 - TIE)
         or gini_mass_of_node(node.class_mass.data() + 1, g.n_classes - 1, node.mass)
-        <= TIE * node.mass
+        <= max(TIE * node.mass, g.min_impurity)
     )
 
 
@@ -1136,6 +1137,7 @@ def grow(
     const double[::1] k_value,
     intp_t max_depth,
     double min_mass,
+    double min_impurity,
     double min_fraction,
     bint trivial_threshold,
     double align,
@@ -1144,6 +1146,9 @@ def grow(
     double seconds,
 ):
     """Grow a tree of modules; the order of the nodes is pre-order.
+
+    Nodes whose impurity times mass is at most `min_impurity`, or whose mass is less than
+    `min_mass`, are leaves.
 
     Give `codes` (exact) or `bins` (histograms) and None for the other. Returns a dict of arrays
     and ``"timed_out"``.
@@ -1168,6 +1173,7 @@ def grow(
     if g.n_tabulated:
         g.k_mass, g.k_value = &k_mass[0], &k_value[0]
     g.max_depth, g.min_mass, g.list_below = max_depth, min_mass, list_below
+    g.min_impurity = min_impurity
     g.smallest = smallest_fraction(min_fraction)
     n_threads = effective_n_jobs(n_jobs)
     if n_threads > 1 and g.n_samples * g.n_features > MIN_SHARED:

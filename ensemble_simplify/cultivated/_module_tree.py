@@ -98,6 +98,11 @@ class ModuleTree:
         below = loss[self.left] + loss[self.right]
         return np.where(inner, loss - below, 0.0)
 
+    @property
+    def least_decrease(self):
+        """The least decrease of impurity that a module brings, as part of the whole tree's mass."""
+        return self.decrease[self.left >= 0].min(initial=np.inf) / self.mass[0]
+
     def best_first(self, max_leaf_nodes):
         """The tree that has grown best first to so many leaves.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from contextlib import suppress
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -21,6 +22,7 @@ from ensemble_simplify.base import (
     StrOptions,
     TakesWhatItsEstimatorTakes,
     all_or_nothing,
+    check_column_names,
     check_readable,
     check_weights,
     checked_table,
@@ -45,7 +47,7 @@ from ensemble_simplify.faithful_pruning._promise import NearRows, Votes
 from ensemble_simplify.faithful_pruning._weights import WeightSearch
 from ensemble_simplify.grid import Axes, Domain, Stopped, distinct_rows, with_missing
 from ensemble_simplify.proof import Verification, verify, within
-from ensemble_simplify.reading import Model
+from ensemble_simplify.reading import Model, held_out
 from ensemble_simplify.writing import depth_of, reweighted, weights_can_be_written
 
 # Effort of method="auto": searches from other costs, and trees tried for a lower bound.
@@ -252,7 +254,14 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     @fit_context(prefer_skip_nested_validation=False)
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_more: ArrayLike | None = None,
+    ) -> Self:
         """Fit the ensemble, unless it is frozen, and prune it.
 
         Parameters
@@ -262,6 +271,10 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         {y}
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights, used in fitting the ensemble. Nothing is promised near rows of weight zero.
+        X_more : array-like of shape (n_more, n_features) or None, default=None
+            Further rows, of the same columns, that the promise covers like training rows. They need
+            no labels, and no ensemble is fitted on them. Give rows that a fitted ensemble has not
+            seen: with ``max_changes=0``, agreement on new rows rises with their number.
 
         {fitted}
         """
@@ -290,16 +303,28 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         self.classes_ = model.forest.classes
         class_index(y, self.classes_)
         weights_can_be_written(self.estimator_)
-        domain = promised_domain(self, model, X)
+        more_rows, more = self._further(X_more, model)
+        domain = promised_domain(self, model, np.concatenate([X, more]))
         forest = model.finest if domain is None else domain.read(model.finest)
         self._axes = Axes.of(forest)
         counted = used[weight[used] > 0]
-        promised = X[counted]
+        promised = np.concatenate([X[counted], more])
         cells = self._axes.encode_rows(promised).T
         self._cells = cells[distinct_rows(cells)[0]]
-        steps = self._search(forest, domain, deadline, np.random.default_rng(rng.randint(1 << 31)))
-        finer = counted[self._is_finer(forest, promised)]
-        self._set_path(steps, model, *(safe_indexing(rows, at) for at in (finer, aside)), X[finer])
+        own = None
+        if self.max_changes == 0:
+            own = held_out(self.estimator_, rows if not aside.size else safe_indexing(rows, used))
+        if own is not None:
+            own = cells[: len(counted)], own[:, weight[used] > 0]
+        rng = np.random.default_rng(rng.randint(1 << 31))
+        steps = self._search(forest, domain, own, deadline, rng)
+        finer = np.flatnonzero(self._is_finer(forest, promised))
+        n = np.searchsorted(finer, len(counted))
+        as_given = [
+            safe_indexing(rows, counted[finer[:n]]),
+            safe_indexing(more_rows, finer[n:] - len(counted)),
+        ]
+        self._set_path(steps, model, as_given, safe_indexing(rows, aside), promised[finer])
         self._choose(self._within_tolerance())
         report(
             self,
@@ -316,6 +341,24 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         is_aside[rng.permutation(candidates)[:n_aside]] = True
         return np.flatnonzero(~is_aside), np.flatnonzero(is_aside)
 
+    def _further(self, X_more, model):
+        """Further rows of the promise as they were given, and as numbers."""
+        if X_more is None:
+            return np.empty((0, self.n_features_in_)), np.empty((0, self.n_features_in_))
+        check_column_names([self], X_more, "X_more")
+        if not self._table.same_dtypes(X_more):
+            raise ValueError(
+                "X_more comes in other types of numbers than X, and the pipeline answers these "
+                "differently. Give both in the same types: X_more.astype(X.dtype)."
+            )
+        more = self._table.read(X_more, [np.float64, np.float32], "X_more")
+        if np.isnan(more).any() and not self._takes_missing:
+            raise ValueError(
+                "X_more lacks values, but the ensemble takes no missing values. Leave such rows "
+                "out."
+            )
+        return named_rows(X_more, more), more
+
     def _is_finer(self, forest, X):
         """Which of the promised training rows ensembles can answer otherwise than their cells."""
         self._finer_axes = self._axes if forest.is_finer else None
@@ -325,15 +368,19 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     # ------------------------------------------------------------------ search
 
-    def _search(self, forest, domain, deadline, rng):
-        """Proven weights, and those of smaller ensembles with counted exceptions."""
+    def _search(self, forest, domain, own, deadline, rng):
+        """Proven weights, and those of smaller ensembles with counted exceptions.
+
+        `own` are the cells of the rows that the ensemble was fitted on, and which trees were grown
+        without each; None if these are not known.
+        """
         votes = Votes(forest)
         self._votes_start = votes.start
         self._leaves_of_tree = votes.n_leaves
         price = votes.n_leaves if self.objective == "leaves" else np.ones(forest.n_trees)
         outside = None if domain is None else domain.outside(self._axes)
         self.n_points_ = np.inf
-        self._bound, self._optimal = 0.0, False
+        self._bound = 0.0
         where = votes, self._axes, outside, self._cells
         try:
             if self.max_changes is None:
@@ -341,6 +388,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             else:
                 promise = NearRows(*where, self.max_changes, deadline)
                 self.n_points_ = promise.n_points
+                if own is not None:
+                    promise.follow_out_of_bag(*own)
         except Stopped:
             self._tell_of_limit()
             return [Step(np.ones(forest.n_trees), 0)]
@@ -348,8 +397,12 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         counts = self.max_changes is not None and self.n_points_ <= PATH_POINTS
         search = WeightSearch(promise, price.astype(float), rng, deadline, partial(report, self))
         in_time = self._run(search, deadline, WITH_PATH if counts else WITHOUT_PATH)
+        if self.max_changes == 0:
+            with suppress(Stopped):
+                search.follow()
         weights = self._proven(search, promise, domain, deadline)
-        self._bound, self._optimal = search.bound, search.is_optimal
+        # trees that were taken by their votes can have fewer leaves than guides allow
+        self._bound = min(search.bound, search.cost)
         steps = [Step(weights, 0)]
         if counts and time.monotonic() < deadline:
             path = find_path(promise, search.weights, search.demands.leads, rng, deadline)
@@ -453,20 +506,26 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     def _set_path(self, steps, model, finer, aside, numbers):
         """Set the path; ensembles are asked about finer rows, and rows set aside, as given.
 
-        `numbers` are the finer rows as numbers.
+        `finer` are parts that follow one another; `numbers` are the same rows as numbers.
         """
         weights = np.array([step.weights for step in steps])
         kept = weights > 0
         agreement = np.full(len(steps), np.nan)
         differs = np.zeros((len(steps), len(numbers)), dtype=bool)
-        for rows, found in ((finer, differs), (aside, agreement)):
-            if not len(rows):
+        begin = 0
+        for part in (*finer, aside):
+            if not len(part):
                 continue
-            own = model.ask(rows)
+            own = model.ask(part)
+            end = begin + len(part)
             for i, w in enumerate(weights):
                 pruned = Model.of(reweighted(self.estimator_, w), check=False)
-                apart = pruned.ask(rows) != own
-                found[i] = apart if found is differs else 1.0 - apart.mean()
+                apart = pruned.ask(part) != own
+                if part is aside:
+                    agreement[i] = 1.0 - apart.mean()
+                else:
+                    differs[i, begin:end] = apart
+            begin = end
         # what `tolerance` bounds, and rows for a proof
         self._n_promised = np.array([step.n_exceptions for step in steps])
         self._finer_rows = numbers[differs.any(axis=0)]

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from ensemble_simplify.base import product
+from ensemble_simplify.faithful_pruning._pairs import ROUNDS, telling_trees
 from ensemble_simplify.faithful_pruning._promise import Demands, NearRows
 from ensemble_simplify.grid import Stopped
 from ensemble_simplify.proof import (
@@ -39,13 +40,17 @@ class Everywhere:
         self.axes = axes
         self.outside = outside
         self.rows = NearRows(votes, axes, outside, cells, 0, deadline)
-        self.known = self.rows.cells
+        self.known, self.guides = self.rows.cells, self.rows.guides
         self.slack = 2.0 * votes.rounding
 
     @cached_property
     def own(self):
         """Demands at the rows themselves."""
         return self._clearly(self.rows.own)
+
+    def telling_trees(self, deadline=np.inf):
+        """Sets of trees of which one must be kept each; see `_pairs`."""
+        return telling_trees(self.votes, self.rows.whole, self.known, ROUNDS, deadline)
 
     def demands(self, cells):
         """See `NearRows.demands`; ties are never enough, for the search wants clear leads."""

@@ -15,6 +15,7 @@ from time import monotonic
 import numpy as np
 
 from ensemble_simplify.base import product
+from ensemble_simplify.faithful_pruning._pairs import telling_trees
 from ensemble_simplify.grid import FREE, distinct_rows, leaves_of_cells
 from ensemble_simplify.proof import Lines, n_near, points_apart
 
@@ -25,6 +26,11 @@ KEPT_LABELS = 1 << 28
 OWN_SHARE, DEMAND_SECONDS = 0.25, 1e-6
 LOOKED_AT = 1 << 12  # Broken points from which the worst are chosen.
 HUGE = 1e9  # Votes beyond are scaled: HiGHS takes coefficients of moderate size.
+# Votes of trees for classes, at rows, that are held at once: for out-of-bag answers, and in `said`.
+HELD, SAID = 1 << 23, 1 << 20
+# The least lead of an out-of-bag answer that is asked for, as a share of all trees' largest votes:
+# rows that are all but tied say nothing.
+OWN_LEAD = 1e-6
 GRID = 2.0**-10  # Votes that are multiples of this add up exactly under weights on a grid.
 
 
@@ -190,6 +196,7 @@ class NearRows:
         self.max_changes = min(max_changes, len(axes.shape))
         self.outside = outside
         self.whole = Lines(votes.forest, axes, outside)
+        self.guides = Demands.none(votes.forest.n_trees)
         self.numbers = np.arange(votes.forest.n_classes)
         n_lines = n_near(len(self.cells), axes.shape, max(self.max_changes - 1, 0))
         n_bytes = 2.0 * n_lines * self.whole.n_positions
@@ -233,6 +240,49 @@ class NearRows:
         least = np.lexsort([demands.leads.sum(axis=1), at])
         least = demands[least[np.unique(at[least], return_index=True)[1]]]
         return least[least.distinct()]
+
+    def follow_out_of_bag(self, cells, held_out):
+        """Let `guides` ask for the answers of the trees that were grown without each row.
+
+        A forest knows its training rows by heart, and nearly any few of its trees answer them as
+        all do. `cells` are those of its rows; `held_out` is a mask of shape (n_trees, n_rows).
+        """
+        trees, votes = self.whole.trees, self.votes
+        some = self._spread(len(cells), HELD)
+        cells, held_out = np.ascontiguousarray(cells[some]), held_out[:, some]
+        leaves = np.empty((len(trees), len(cells)), dtype=np.intp)
+        leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)
+        total = np.zeros((len(cells), votes.value.shape[1]))
+        for leaf, counts in zip(leaves, held_out, strict=True):
+            total += np.where(counts[:, None], votes.value[leaf], 0.0)
+        answer = total.argmax(axis=1)
+        own = np.take_along_axis(total, answer[:, None], axis=1)
+        clear = own - total > OWN_LEAD * votes.largest.sum()
+        leads = np.zeros((np.count_nonzero(clear), len(trees) + 1))
+        row, other = np.nonzero(clear)
+        for t, (leaf, counts) in enumerate(zip(leaves, held_out, strict=True)):
+            value = votes.value[leaf[row]]
+            lead = value[np.arange(len(row)), answer[row]] - value[np.arange(len(row)), other]
+            leads[:, t] = np.where(counts[row], lead, 0.0)
+        self.guides = Demands(leads, np.zeros(len(leads), dtype=bool))
+
+    @property
+    def said(self):
+        """Votes of each tree at rows, evenly spread: float64 of shape (n_trees, n)."""
+        trees = self.whole.trees
+        cells = np.ascontiguousarray(self.cells[self._spread(len(self.cells), SAID)])
+        leaves = np.empty((len(trees), len(cells)), dtype=np.intp)
+        leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)
+        return self.votes.value[leaves].reshape(len(trees), -1)
+
+    def _spread(self, n_rows, n_votes):
+        """Some of many rows, evenly spread, at which trees have so many votes."""
+        most = max(n_votes // (len(self.whole.trees) * self.votes.value.shape[1]), 1)
+        return slice(None, None, max(-(-n_rows // most), 1))
+
+    def telling_trees(self, deadline=np.inf):
+        """Sets of trees of which one must be kept each; see `_pairs`."""
+        return telling_trees(self.votes, self.whole, self.cells, self.max_changes, deadline)
 
     def differences(self, forest, deadline=np.inf):
         """Batches (row, cells) of points at which a forest of the same classes answers otherwise.

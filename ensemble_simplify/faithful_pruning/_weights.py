@@ -19,12 +19,15 @@ import numpy as np
 from ensemble_simplify._lp import LinearProgram
 from ensemble_simplify.base import product
 from ensemble_simplify.faithful_pruning._lazy import LazyProgram
+from ensemble_simplify.faithful_pruning._nearest import nearest_first
+from ensemble_simplify.faithful_pruning._pairs import least_price
 from ensemble_simplify.faithful_pruning._promise import Demands
 from ensemble_simplify.faithful_pruning._shares import Shares
 from ensemble_simplify.faithful_pruning._ties import on_grid, spanned
 from ensemble_simplify.grid import Stopped
 
 LEAD = 1.0  # What every demand must lead by; sums round at some 1e-13 of it.
+EVEN = 1.0, 0.75, 0.5, 0.25  # How near to equal weights are brought, as far as the promise allows.
 NO_WEIGHT = 1e-7  # Below this share of the largest weight, a weight counts as none.
 SOFT = 1e-2  # Softening of the reweighting, as a share of the largest weight.
 REWEIGHTINGS = 6  # Rounds of reweighting on the same demands, at most.
@@ -57,10 +60,11 @@ class Outcome(Enum):
 class WeightSearch:
     """Search for few trees that keep a promise.
 
-    The promise has its ``own`` demands to begin with, and ``worst(weights, n, rng, deadline)``;
-    `price` is what each tree costs. `weights` are of the cheapest trees so far that keep it (at
-    first all, with weight one), and no trees that keep it cost less than `bound`. Methods raise
-    `Stopped` when the time is up; `tell` takes a line about the progress.
+    The promise has its ``own`` demands to begin with, ``worst(weights, n, rng, deadline)``, and
+    sets of ``telling_trees(deadline)``; ``guides`` are demands beside it. `price` is what each tree
+    costs. `weights` are of the cheapest trees so far that keep it (at first all, with weight one),
+    and no trees that keep it cost less than `bound`. Methods raise `Stopped` when the time is up;
+    `tell` takes a line about the progress.
     """
 
     def __init__(self, promise, price, rng, deadline=np.inf, tell=lambda line: None):
@@ -73,6 +77,8 @@ class WeightSearch:
         n_trees = len(price)
         self.weights = np.ones(n_trees)
         self.bound = float(price[self.usable].min())
+        # of each of these sets of trees, one must be kept
+        self.sets = np.empty((0, n_trees), dtype=bool)
         self.demands = Demands.none(n_trees)
         self.seen = set()
         # which demands are ties that no weights break
@@ -324,9 +330,18 @@ class WeightSearch:
             # whatever is left answers it
             self._better(np.eye(len(self.price))[self._cheapest(self.usable)])
             return
+        sets = self.promise.telling_trees(self.deadline) & self.usable
+        # trees that are the same but for rounding can differ where that decides
+        self._add_sets(sets[sets.any(axis=1)])
+        self.tell(f"no less than {self.bound:g} by points that few trees tell apart")
+        if self.is_optimal:
+            return
         self.add(self.promise.own)
+        self.add(self.promise.guides)
         if self.usable.sum() < len(self.price) and self.promise.is_same(self.same, self.deadline):
             self._better(self.same)
+            if self.is_optimal:
+                return
         outcome, weights = self._keep(self.price)
         if outcome is Outcome.KEPT:
             self.is_found = True
@@ -340,6 +355,8 @@ class WeightSearch:
 
     def again(self, n_starts):
         """Search from other costs of trees."""
+        if n_starts and not self.is_optimal:
+            self._find_needed()
         for _ in range(n_starts):
             if self.is_optimal or not self.is_done:
                 break
@@ -361,23 +378,54 @@ class WeightSearch:
         self._better(weights)
         tried = np.zeros(len(weights), dtype=bool)
         rank = self._rank(weights)
-        while True:
+        while not self.is_optimal:
             candidates = np.flatnonzero((weights > 0) & ~tried)
             if not candidates.size or len(np.flatnonzero(weights)) == 1:
-                return weights
+                break
             t = candidates[np.argmin(rank[candidates])]
             tried[t] = True
             allowed = weights > 0
             allowed[t] = False
+            if not self.sets[:, allowed].any(axis=1).all():
+                continue
             outcome, found = self._keep(self.price, allowed)
             if outcome is Outcome.KEPT:
                 weights, rank = found, self._rank(found)
                 self._better(weights)
+        return weights
 
     def _rank(self, weights):
         """Weights, for their price, of the same trees in a program that wants few of them."""
         least = self._solve(self._reweighted(weights), weights > 0)
         return ((weights if least is None else least) + 1e-9 * weights) / self.price
+
+    def follow(self):
+        """Take trees by their votes, and weights as near to equal ones as the promise allows.
+
+        These are no more trees than were found, if they can keep the promise, whatever guides ask.
+        The fewest trees, by weights that just meet what was asked, follow the ensemble less at
+        other points.
+        """
+        if self.has_start or self.tied.any() or self.cost == self.cost_of(self.usable):
+            return
+        alone = WeightSearch(self.promise, self.price, self.rng, self.deadline)
+        alone.add(self.promise.own)
+        kept, found = self.weights > 0, self.weights
+        order = nearest_first(self.promise.said, self.usable)
+        near = np.zeros(len(kept), dtype=bool)
+        near[order[np.cumsum(self.price[order]) <= self.cost]] = True
+        if near.any():
+            outcome, others = alone._try(near)
+            if outcome is Outcome.KEPT:
+                kept, found = near, others
+        found = found * (np.count_nonzero(kept) / found.sum())
+        for share in EVEN:
+            weights = share * kept + (1.0 - share) * found
+            least = product(alone.demands.leads[:, :-1], weights).min()
+            clear = least > LEAST_SHARE_OF_FEWER * weights.sum() * self.largest
+            if clear and not self.promise.worst(weights, BATCH, self.rng, self.deadline)[1]:
+                self.weights = weights
+                return
 
     def mend(self, demands):
         """Find weights for the same trees that meet further demands as well, or give them up."""
@@ -401,16 +449,10 @@ class WeightSearch:
         """
         clauses = [self.usable.astype(float)]
         if max_rounds and not self.is_optimal:
+            self._find_needed()
+        clauses += list(self.sets.astype(float))
+        if max_rounds and not self.is_optimal:
             clauses.append(self._largest_shares())
-            # trees without which the others cannot do
-            needed = 0.0
-            for t in np.flatnonzero(self.weights > 0):
-                others = self.usable.copy()
-                others[t] = False
-                if self._is_ruled_out(others):
-                    clauses.append((~others & self.usable).astype(float))
-                    needed += self.price[t]
-                    self.bound = max(self.bound, needed)
         for _ in range(max_rounds):
             if self.is_optimal:
                 return
@@ -438,6 +480,20 @@ class WeightSearch:
             if clause is None:
                 return
             clauses.append(clause)
+
+    def _find_needed(self):
+        """Trees of the present choice without which all others cannot do become `sets`."""
+        alone = self.sets[self.sets.sum(axis=1) == 1].any(axis=0)
+        for t in np.flatnonzero((self.weights > 0) & ~alone):
+            others = self.usable.copy()
+            others[t] = False
+            if self._is_ruled_out(others):
+                self._add_sets((~others & self.usable)[None])
+
+    def _add_sets(self, sets):
+        """Trees of which one must be kept, whatever the weights."""
+        self.sets = np.concatenate([self.sets, sets])
+        self.bound = max(self.bound, least_price(self.sets, self.price))
 
     def _largest_shares(self):
         """How large a part of all weight each tree can have; raises `bound`."""

@@ -43,7 +43,7 @@ from ensemble_simplify.genesim.population._population import Population
 from ensemble_simplify.genesim.population._rows import Rows
 from ensemble_simplify.genesim.population._scoring import Scorer
 from ensemble_simplify.grid import Axes
-from ensemble_simplify.writing import write_counted
+from ensemble_simplify.writing import apply_nodes, write_counted
 
 # Rows times trees from which on threads pay.
 _WORK_FOR_THREADS = 2_000_000
@@ -126,6 +126,11 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         - ``"one_se"``: the smallest whose fitness is within one standard error (of the score on
           the validation rows) of the best.
         - ``"auto"``: ``"forest"`` if ``scoring="accuracy"``, else ``"best"``.
+    shrinkage : float, default=10
+        How many rows the ancestors of a leaf count for in its class probabilities (hierarchical
+        shrinkage). They are taken from the labels and, where `selection` or `fitness` asks a
+        forest, from its out-of-bag votes. No probability is zero then. 0: a leaf answers the
+        fractions of its rows' labels. What `predict` answers does not depend on it.
     n_iter_no_change : int or None, default=None
         Stop after this many iterations in which the best score did not rise.
     time_limit : float or None, default=None
@@ -144,7 +149,8 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     decision_tree_ : DecisionTreeClassifier
-        The result, a real scikit-learn tree. Its leaves count all rows given to `fit`.
+        The result, a real scikit-learn tree. Its nodes count all rows given to `fit`; their values
+        are the probabilities that `shrinkage` makes of these.
     {classes_}
     pareto_front_ : Bunch
         The fittest tree of every size met on the way: ``n_leaves`` and ``fitness``, both rising;
@@ -179,7 +185,8 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
     ``selection="best"`` and ``scoring="accuracy"``, the tree is never worse on the validation
     rows than the best tree of the first population, since counting the validation rows into the
     leaves at the end cannot lower their accuracy. The paper's setting is
-    ``GenesimClassifier("paper", n_crossovers=10, training_weight=0, selection="best")``.
+    ``GenesimClassifier("paper", n_crossovers=10, training_weight=0, selection="best",
+    shrinkage=0)``.
 
     A frozen ensemble may have seen the rows that are held out here. Its splits then know them, and
     scores on them are too good. Give rows that the ensemble has not seen, or use
@@ -231,6 +238,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
         "selection": [StrOptions({"auto", "forest", "best", "one_se"})],
+        "shrinkage": [Interval(Real, 0, None, closed="left")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
@@ -259,6 +267,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         min_samples_leaf: int = 3,
         max_leaf_nodes: int | None = None,
         selection: str = "auto",
+        shrinkage: float = 10,
         n_iter_no_change: int | None = None,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -283,6 +292,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self.min_samples_leaf = min_samples_leaf
         self.max_leaf_nodes = max_leaf_nodes
         self.selection = selection
+        self.shrinkage = shrinkage
         self.n_iter_no_change = n_iter_no_change
         self.time_limit = time_limit
         self.n_jobs = n_jobs
@@ -347,7 +357,7 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         evolution.settle(trees)
         evolution.breed(random_seed(random_state))
         self._set_history(evolution)
-        self._set_front(population, scorer, axes, rows.held_out, deadline)
+        self._set_front(population, scorer, axes, X[rows.kept], weight[rows.kept], rows, deadline)
         if self._selection() == "forest":
             self.pareto_front_.merit = _merits(
                 self.pareto_front_.trees, X[rows.kept], y_index[rows.kept], weight, rows
@@ -487,29 +497,35 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
                 f"n_iter={self.n_iter} iterations. Raise it, or lower n_bootstraps or n_iter."
             )
 
-    def _set_front(self, population, scorer, axes, held_out, deadline):
+    def _set_front(self, population, scorer, axes, X, weight, rows, deadline):
         """Count all rows into the trees of the front, and write them, the fittest first.
 
         Rating them takes about as long; where there is no time for both, small trees are left out.
         """
         front = Bunch(n_leaves=[], fitness=[], score=[], trees=[])
+        votes = None
+        if self.shrinkage > 0 and rows.votes is not None:
+            votes = weight[:, None] * np.nan_to_num(rows.votes)
         start = time.monotonic()
         for i, fitness in reversed(list(enumerate(population.describe("front")[0].tolist()))):
             now = time.monotonic()
             if front.trees and now + (now - start) >= deadline:
                 break
-            nodes, n_rows, weights = population.label_front(i, validation=held_out)
+            nodes, n_rows, weights = population.label_front(i, validation=rows.held_out)
             n_leaves = (len(nodes) + 1) // 2
             # Counting all rows may join leaves: of two trees of one size, the later is fitter.
             if front.n_leaves and front.n_leaves[-1] <= n_leaves:
                 continue
+            nodes = axes.decode(nodes)
             tree = write_counted(
-                axes.decode(nodes),
+                nodes,
                 n_rows[:, 0],
                 weights[:, : len(self.classes_)],
                 n_features=axes.n_features,
                 classes=self.classes_,
                 feature_names=getattr(self, "feature_names_in_", None),
+                shrinkage=self.shrinkage,
+                votes=None if votes is None else _leaf_sums(votes, nodes, X),
             )
             front.n_leaves.append(n_leaves)
             front.fitness.append(fitness)
@@ -524,6 +540,11 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
             merit=np.full(len(front.trees), np.nan),
             trees=front.trees,
         )
+
+    @property
+    def _shares_of(self):
+        """What the shares in leaves are of, where they are not fractions of the training rows."""
+        return "rows expected" if self.shrinkage > 0 else ""
 
     def _choose(self, population, scorer):
         """Choose a tree of the front."""
@@ -545,6 +566,13 @@ class GenesimClassifier(HoldsClassifierTree, ClassifierMixin, BaseEstimator):
         self.validation_score_ = float(front.score[i])
         self.n_leaves_ = int(front.n_leaves[i])
         self.n_nodes_ = 2 * self.n_leaves_ - 1
+
+
+def _leaf_sums(of_rows, nodes, X):
+    """Sums over the rows of each leaf."""
+    leaf = np.searchsorted(nodes.leaves, apply_nodes(nodes, X))
+    columns = [np.bincount(leaf, weights=column, minlength=nodes.n_leaves) for column in of_rows.T]
+    return np.column_stack(columns)
 
 
 def _merits(trees, X, y_index, weight, rows):

@@ -40,10 +40,7 @@ def out_of_bag(model, X):
         model is another, or was not fitted on these rows in this order.
     """
     X = X if hasattr(X, "shape") else np.asarray(X)
-    last, steps = readable(model), []
-    while isinstance(last, Pipeline):
-        steps.append(last[:-1])
-        last = readable(last.steps[-1][1])
+    last, steps = _last(model)
     n_rows = X.shape[0]
     if not hasattr(type(last), "estimators_samples_") or getattr(last, "_n_samples", -1) != n_rows:
         return None
@@ -77,6 +74,25 @@ def out_of_bag(model, X):
     mean = total / counted.sum(axis=0)[:, None]
     answers = mean[:, 0] if forest.classes is None else forest.classes[mean.argmax(axis=1)]
     return answers, n_held > 0
+
+
+def held_out(model, X):
+    """Mask, of shape (n_trees, n_rows), of the rows that each tree of a model was grown without.
+
+    None where `out_of_bag` is; the arguments are the same.
+    """
+    if out_of_bag(model, X) is None:
+        return None
+    return out_of_sample(_last(model)[0], len(X))
+
+
+def _last(model):
+    """What stands at the end of pipelines, and the steps before it."""
+    last, steps = readable(model), []
+    while isinstance(last, Pipeline):
+        steps.append(last[:-1])
+        last = readable(last.steps[-1][1])
+    return last, steps
 
 
 def out_of_sample(ensemble, n_rows):

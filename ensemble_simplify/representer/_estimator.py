@@ -76,11 +76,11 @@ from ensemble_simplify.representer._grower import (
     LEAST_SHARE,
     Grower,
     Sample,
-    grow_tree,
+    grow_trees,
     some_rows,
     worth_its_leaves,
 )
-from ensemble_simplify.representer._grown_tree import WrittenTree
+from ensemble_simplify.representer._grown_tree import ExactPrunings, WrittenTree
 from ensemble_simplify.representer._predictor import Predictor, one_hot
 from ensemble_simplify.representer._samplers import make_law
 
@@ -182,15 +182,18 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     neighbor_weights : {"uniform", "decaying"}, default="uniform"
         For ``sampler="neighbors"`` only: whether farther values are less likely.
     sampling : {"auto", "per_node", "one_shot"}, default="auto"
-        "one_shot" draws one big sample, grows scikit-learn's own tree of three times the leaves
-        asked for, and prunes it to the least costly tree of at most so many leaves. Two leaves
-        below one split never answer alike there: a leaf is spent where it changes answers, and the
-        tree is grown on if too few such leaves are found. Without `max_leaf_nodes` the tree is
-        grown to the end, and half as many fresh rows prune it: a leaf must lower the cost on them
-        by a tenth of a training row, and by two fresh rows. "per_node" draws fresh rows in every
-        node. "auto" takes one sample, but "per_node" if `reuse`, `min_train_samples`,
-        `forbidden_splits`, `split_confidence`, `min_cost` or `categorical_features` is given. These
-        work with "per_node" only, and are an error with "one_shot".
+        "one_shot" draws one big sample, grows a tree of three times the leaves asked for, and
+        prunes it to the least costly tree of at most so many leaves. Two leaves below one split
+        never answer alike there: a leaf is spent where it changes answers, and the tree is grown on
+        if too few such leaves are found. Trees of at most 64 leaves are then optimised: in turn,
+        every split gets the column and the threshold that cost the sample least, with all others
+        fixed. They start from a tree that was grown by the Gini impurity and from one by entropy;
+        the cheapest is taken. Without `max_leaf_nodes` the tree is grown to the end, and half as
+        many fresh rows prune it: a leaf must lower the cost on them by a tenth of a training row,
+        and by two fresh rows. "per_node" draws fresh rows in every node. "auto" takes one sample,
+        but "per_node" if `reuse`, `min_train_samples`, `forbidden_splits`, `split_confidence`,
+        `min_cost` or `categorical_features` is given. These work with "per_node" only, and are an
+        error with "one_shot".
     n_samples : int or None, default=None
         Rows in each node, or synthetic rows in all for "one_shot". None: as many as training
         rows, but at most 2000; for "one_shot" 40 times as many, but at most 40,000.
@@ -601,46 +604,52 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         growing = deadline
         if self.time_limit is not None:
             growing = begin + _GROWING_SHARE * max(deadline - begin, 0.0)
-        tree, sample = self._grow(law, columns, training, base, seeds, growing)
+        trees, sample = self._grow(law, columns, training, base, seeds, growing)
         if self._takes_missing:
-            tree.send_gaps(training.X, ~gaps.seen)
+            for tree in trees:
+                tree.send_gaps(training.X, ~gaps.seen)
         # what a new row took in growing tells how many there is time for
         a_row = (time.monotonic() - begin) / max(predictor.n_queries - n_before, 1)
         self._most_new = partial(_share_of_time, share=_NEW_SHARE, deadline=deadline, each=a_row)
 
         if self.select == "smeared":
-            n_new = self._most_new(len(training.X))
-            errors = self._errors_on_new_rows(tree, law, n_new, seeds[1])
+            judging = self._new_rows(law, self._most_new(len(training.X)), seeds[1])
         else:
             truth = answers if y is None else predictor.encode(y[kept])
-            errors = tree.errors(training.X, truth, training.weight, target)
+            judging = training.X, truth, training.weight
         new = None if y is None else y[held_out]
         aside = RowsAside.of(predictor, X[held_out], new, weight[held_out])
-        values = self._node_values(tree, law, training, errors, aside)
-        is_split, self.path_ = self._prune(*self._sized(tree), values, aside)
-        if self.max_leaf_nodes is None or self.sampling_ == "per_node":
-            tree, kept_nodes = tree.collapsed(is_split)
-            is_split, values = ~tree.is_leaf, values[kept_nodes]
-        most = tree.n_leaves if self.max_leaf_nodes is None else self.max_leaf_nodes
+        figures = [
+            self._node_values(tree, law, training, tree.errors(*judging, target), aside)
+            for tree in trees
+        ]
+        which, is_split = self._sized(trees)
+        is_split, self.path_ = self._prune(*trees[which].collapsed(is_split), figures[which], aside)
+        if self.max_leaf_nodes is None:
+            tree, kept_nodes = trees[0].collapsed(is_split)
+            trees, figures, is_split = [tree], [figures[0][kept_nodes]], ~tree.is_leaf
+        levels = columns.levels(training.X)
         self._grown = Bunch(
-            tree=WrittenTree.of(tree, columns.levels(training.X), self._takes_missing),
-            figures=values,
-            most=most,
+            trees=[WrittenTree.of(tree, levels, self._takes_missing) for tree in trees],
+            figures=figures,
+            most=trees[0].n_leaves if self.max_leaf_nodes is None else self.max_leaf_nodes,
         )
         self._known = self._gather(law, training, aside, seeds[2])
-        on_rows = self._set_size(is_split)
+        on_rows = self._set_size(which, is_split)
         if target != "value":
             warn_of_lost_classes(self._known["training"].decisions, on_rows, self.classes_)
         self.folds_ = self._ask_folds(sample, training, fold_of, X, kept, laws, seeds)
         self.stability_ = None
         if self.n_stability:
-            others = []
+            others = [trees]
             for k, other in enumerate(np.random.SeedSequence(seeds).spawn(self.n_stability)):
                 now, own = time.monotonic(), other.generate_state(4).tolist()
                 end = now + max(deadline - now, 0.0) / (self.n_stability - k)
                 others.append(self._grow(law, columns, training, base, own, end)[0])
-            trees = [self._sized(each)[0] for each in (tree, *others)]
-            self.stability_ = stability(trees, training.X)
+            sized = [(each, *self._sized(each)) for each in others]
+            self.stability_ = stability(
+                [each[which].collapsed(is_split)[0] for each, which, is_split in sized], training.X
+            )
         self.n_queries_ = predictor.n_queries
         del self._most_new
         return self
@@ -817,7 +826,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         return make_law(**self._law_arguments), base
 
     def _grow(self, law, columns, training, base, seeds, deadline):
-        """A tree, and the one sample that it is grown on, if it is one."""
+        """Trees, a large one first, and the one sample that they are grown on, if it is one."""
         n_rows, sample = law.X.shape[0], None
         if self.sampling_ == "one_shot":
             n_samples = self.n_samples
@@ -842,17 +851,20 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 sample_deadline,
             )
             report(self, f"{self._predictor.n_queries} rows labelled")
-            tree = grow_tree(
+            trees = grow_trees(
                 sample.rows(),
                 self._predictor.target,
                 max_depth=self.max_depth,
                 max_leaf_nodes=self.max_leaf_nodes,
                 seed=seeds[3],
+                sizes=[] if self.max_leaf_nodes is None else self._fold_sizes(training),
             )
             if is_free:
-                tree = self._worth_its_leaves(
-                    tree, law, training, base, n_samples, seeds[0], deadline
-                )
+                trees = [
+                    self._worth_its_leaves(
+                        trees[0], law, training, base, n_samples, seeds[0], deadline
+                    )
+                ]
         else:
             tree = Grower(
                 law=law,
@@ -874,13 +886,14 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                 seed=seeds[0],
                 n_jobs=self.n_jobs,
             ).grow()
-        if not tree.is_complete:
+            trees = [tree]
+        if not trees[0].is_complete:
             warn_out_of_time(
                 f"time_limit={self.time_limit} stopped the growing of the tree at "
-                f"{tree.n_leaves} leaves. Raise it, or ask for less: a smaller max_leaf_nodes "
+                f"{trees[0].n_leaves} leaves. Raise it, or ask for less: a smaller max_leaf_nodes "
                 "or n_samples."
             )
-        return tree, sample
+        return trees, sample
 
     def _worth_its_leaves(self, tree, law, training, base, n_samples, seed, deadline):
         """A tree that grew without limit, pruned by rows that it was not grown on."""
@@ -890,11 +903,11 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         price = max(_LEAST_GAIN / law.X.shape[0], _LEAST_FRESH / len(rows.X))
         return worth_its_leaves(tree, rows, price, self._class_weight(training))
 
-    def _sized(self, tree):
-        """A tree as it is asked for, and its nodes in the one that is grown."""
-        if self.sampling_ == "per_node" or self.max_leaf_nodes is None:
-            return tree, np.arange(len(tree.nodes))
-        return tree.collapsed(tree.prunings(self.max_leaf_nodes).best(self.max_leaf_nodes))
+    def _sized(self, trees):
+        """Which of the trees has the size that is asked for, and with which of its splits."""
+        if self.max_leaf_nodes is None:
+            return 0, ~trees[0].is_leaf
+        return ExactPrunings(trees, self.max_leaf_nodes).best(self.max_leaf_nodes)
 
     # ------------------------------------------------------------------ folds
 
@@ -979,13 +992,15 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if (fold_of < 0).all():
             return None
         predictor, n_leaves = self._predictor, self._fold_sizes(training)
-        limits = {"max_depth": self.max_depth, "seed": seeds[3]}
-        found = unseen_answers(sample, X, fold_of, n_leaves, predictor.target, **limits)
+        how = {"max_depth": self.max_depth, "seed": seeds[3], "sizes": n_leaves}
+        found = unseen_answers(sample, X, fold_of, n_leaves, predictor.target, **how)
         outside = np.flatnonzero(fold_of < 0)
-        leaves = self._grown.tree.leaves(X[outside])
-        prunings = self._grown.tree.tree.prunings(self.max_leaf_nodes)
+        trees = self._grown.trees
+        prunings = ExactPrunings([each.tree for each in trees], self.max_leaf_nodes)
         for k, n in enumerate(n_leaves):
-            found[k, outside] = self._grown.tree.answers(prunings.best(n), leaves)
+            which, is_split = prunings.best(n)
+            tree = trees[which]
+            found[k, outside] = tree.answers(is_split, tree.leaves(X[outside]))
         return Bunch(
             fold_of=fold_of,
             n_leaves=n_leaves,
@@ -1014,11 +1029,12 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
         return self.min_train_samples
 
-    def _errors_on_new_rows(self, tree, law, n, seed, class_weight=None):
+    def _new_rows(self, law, n, seed, class_weight=None):
+        """Synthetic rows, the answers to them, and their weights."""
         X = law.with_gaps(law.manufacture(law.everywhere(), n, seed))
         truth = self._predictor.answers(X)
         weight = np.ones(len(X)) if class_weight is None else class_weight[truth.argmax(axis=1)]
-        return tree.errors(X, truth, weight, self._predictor.target)
+        return X, truth, weight
 
     def _node_values(self, tree, law, training, errors, aside):
         """For every node as a leaf, what the figures of the pruning path are sums of.
@@ -1039,7 +1055,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if self.select == "fidelity" and self.max_leaf_nodes is None:
             seed = self._law_arguments["seed"]
             n = self._most_new(min(len(training.X), _MOST_MEASURED))
-            values[:, 4] = self._errors_on_new_rows(tree, law, n, seed, class_weight)
+            new = self._new_rows(law, n, seed, class_weight)
+            values[:, 4] = tree.errors(*new, self._predictor.target)
         return values
 
     def _path(self, tree, values, effective_size):
@@ -1089,7 +1106,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     def _gather(self, law, training, aside, seed):
         """What is known of rows that the tree, of whatever size, is measured on."""
-        predictor, tree = self._predictor, self._grown.tree
+        predictor, trees = self._predictor, self._grown.trees
         n_new = self._most_new(min(max(len(training.X), 1000), _MOST_MEASURED))
         smeared = law.with_gaps(law.manufacture(law.everywhere(), n_new, seed))
         decisions = predictor.decode(training.answers)
@@ -1097,30 +1114,34 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             decisions = predictor.decisions(training.X)
         return {
             "training": Bunch(
-                leaves=tree.leaves(training.X),
+                leaves=[tree.leaves(training.X) for tree in trees],
                 decisions=decisions,
                 weight=training.weight,
                 answers=training.answers,
             ),
             "smeared": Bunch(
-                leaves=tree.leaves(smeared), decisions=predictor.decisions(smeared), weight=None
+                leaves=[tree.leaves(smeared) for tree in trees],
+                decisions=predictor.decisions(smeared),
+                weight=None,
             ),
             "aside": Bunch(
-                leaves=tree.leaves(aside.X), decisions=aside.decisions, weight=aside.weight
+                leaves=[tree.leaves(aside.X) for tree in trees],
+                decisions=aside.decisions,
+                weight=aside.weight,
             ),
         }
 
-    def _set_size(self, is_split):
-        """Make it the tree with some of the splits of the one that was grown, and measure it.
+    def _set_size(self, which, is_split):
+        """Make it the tree with some of the splits of one that was grown, and measure it.
 
         Returns its answers to the training rows.
         """
         training, aside = self._known["training"], self._known["aside"]
-        predictor, tree = self._predictor, self._grown.tree
+        predictor, tree = self._predictor, self._grown.trees[which]
         self.n_leaves_ = int(np.count_nonzero(is_split)) + 1
         self.decision_tree_ = tree.write(
             is_split,
-            training.leaves,
+            training.leaves[which],
             training.answers,
             n_features=self.n_features_in_,
             classes=predictor.classes,
@@ -1128,12 +1149,12 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             weight=training.weight,
         )
         answers = {
-            name: predictor.decode(tree.answers(is_split, rows.leaves))
+            name: predictor.decode(tree.answers(is_split, rows.leaves[which]))
             for name, rows in self._known.items()
         }
         found = {
             name: agreement(rows.decisions, answers[name], predictor.target, rows.weight)
-            if rows.leaves.size
+            if rows.leaves[which].size
             else np.nan
             for name, rows in self._known.items()
         }
@@ -1145,7 +1166,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             training.decisions, answers["training"], self.classes_, training.weight
         )
         self.class_fidelity_ = np.full(self.classes_.size, np.nan)
-        if aside.leaves.size:
+        if aside.leaves[which].size:
             self.class_fidelity_ = agreement_by_class(
                 aside.decisions, answers["aside"], self.classes_, aside.weight
             )
@@ -1164,7 +1185,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     def at(self, n_leaves: int) -> Self:
         """A copy whose tree has another size.
 
-        It is pruned from the same grown tree, by the same rows; the predictor is not asked again.
+        It is the cheapest pruning of the trees that were grown, of the large one and of those that
+        were optimised at 4, 8, 16, ... leaves. The predictor is not asked again.
 
         Parameters
         ----------
@@ -1187,12 +1209,13 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             )
         smaller = copy(self)
         smaller.max_leaf_nodes = int(n_leaves)
-        is_split = self._grown.tree.tree.prunings(int(n_leaves)).best(int(n_leaves))
-        tree, nodes = self._grown.tree.tree.collapsed(is_split)
+        trees = [each.tree for each in self._grown.trees]
+        which, is_split = ExactPrunings(trees, int(n_leaves)).best(int(n_leaves))
+        tree, nodes = trees[which].collapsed(is_split)
         weight = self._known["aside"].weight
         size = weight.sum() ** 2 / np.square(weight).sum() if weight.size else 0.0
-        smaller.path_ = self._path(tree, self._grown.figures[nodes], size)[1]
-        smaller._set_size(is_split)
+        smaller.path_ = self._path(tree, self._grown.figures[which][nodes], size)[1]
+        smaller._set_size(which, is_split)
         return smaller
 
     def fidelity(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

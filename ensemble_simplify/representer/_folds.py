@@ -7,7 +7,8 @@ import time
 import numpy as np
 
 from ensemble_simplify.representer._fidelity import agreement
-from ensemble_simplify.representer._grower import Sample, grow_tree
+from ensemble_simplify.representer._grower import Sample, grow_trees
+from ensemble_simplify.representer._grown_tree import ExactPrunings
 
 # The smallest tree that folds are asked about.
 _SMALLEST = 4
@@ -60,7 +61,7 @@ def draw_folds(answers, n_folds, random):
     return fold_of
 
 
-def unseen_answers(sample, X, fold_of, n_leaves, target, *, most=_MOST_GROWN, **limits):
+def unseen_answers(sample, X, fold_of, n_leaves, target, *, most=_MOST_GROWN, **how):
     """Answers of trees of some sizes to rows X, each grown without the row's fold.
 
     Rows of no fold have zeros. The array has shape (n_sizes, n_rows, n_outputs).
@@ -70,11 +71,13 @@ def unseen_answers(sample, X, fold_of, n_leaves, target, *, most=_MOST_GROWN, **
     most = min(most, max(_MOST_ENTRIES // X.shape[1], _LEAST_GROWN))
     for fold in np.unique(fold_of[fold_of >= 0]):
         rows = sample.rows(without=fold, most=most)
-        tree = grow_tree(rows, target, max_leaf_nodes=largest, **limits)
+        trees = grow_trees(rows, target, max_leaf_nodes=largest, **how)
         places = np.flatnonzero(fold_of == fold)
-        nodes, prunings = tree.leaves(X[places]), tree.prunings(largest)
+        prunings = ExactPrunings(trees, largest)
         for k, n in enumerate(n_leaves):
-            found[k, places] = tree.mean[tree.ends(prunings.best(n))[nodes]]
+            which, is_split = prunings.best(n)
+            tree = trees[which]
+            found[k, places] = tree.mean[tree.ends(is_split)[tree.leaves(X[places])]]
     return found
 
 

@@ -46,6 +46,11 @@ class GrownTree:
     def n_leaves(self):
         return (len(self.nodes) + 1) // 2
 
+    @property
+    def loss(self):
+        """What all leaves cost together."""
+        return float(self.cost[self.is_leaf].sum())
+
     def children(self, t):
         return t + 1, t + 1 + int(self.nodes[t + 1, 2])
 
@@ -80,15 +85,29 @@ class GrownTree:
         return errors / weight.sum()
 
     def send_gaps(self, X, columns):
-        """Let splits on some columns, which X never lacks, send gaps to the side of more rows.
+        """Let splits on some columns send gaps to the side of more rows.
 
-        `columns` is a bool array. Other splits stay as they are.
+        `columns` is a bool array. Splits that a row of X with a gap comes to stay as they are.
         """
         for t, rows in self._rows_of_nodes(X):
             split = self.splits[t]
-            if split is not None and columns[split.column]:
-                n_left = np.count_nonzero(split.goes_left(X[rows, split.column]))
+            if split is None or not columns[split.column]:
+                continue
+            x = X[rows, split.column]
+            if not np.isnan(x).any():
+                n_left = np.count_nonzero(split.goes_left(x))
                 self.splits[t] = replace(split, missing_left=bool(2 * n_left > rows.size))
+
+    def centre_thresholds(self, X):
+        """Put every threshold halfway between the rows of X in its node that it divides."""
+        for t, rows in self._rows_of_nodes(X):
+            split = self.splits[t]
+            if split is None or not np.isfinite(split.threshold):
+                continue
+            x = X[rows, split.column].astype(np.float32).astype(np.float64)
+            below, above = x[x <= split.threshold], x[x > split.threshold]
+            if below.size and above.size:
+                self.splits[t] = replace(split, threshold=float(below.max() + above.min()) / 2.0)
 
     def pruning_path(self, values):
         """Weakest-link pruning, with the sums of some values over the leaves of each tree.
@@ -104,6 +123,10 @@ class GrownTree:
     def prunings(self, most):
         """The best trees of this one with each number of leaves up to `most`."""
         return ExactPruning(self, most)
+
+    def pruned(self, n_leaves):
+        """The best tree of at most so many leaves."""
+        return self.collapsed(self.prunings(n_leaves).best(n_leaves))[0]
 
     def collapsed(self, is_split):
         """This tree without some splits, and the nodes of this tree that are left."""
@@ -213,6 +236,27 @@ class ExactPruning:
                 of_left = int(self._left[t][n - 1])
                 stack += [(left, of_left), (right, n - of_left)]
         return is_split
+
+
+class ExactPrunings:
+    """For each number of leaves, the pruning of some trees of one sample that costs least."""
+
+    def __init__(self, trees, most):
+        self.trees = trees
+        self._of_each = [tree.prunings(most) for tree in trees]
+
+    def best(self, n_leaves):
+        """Which tree it is, and its splits; the smallest where costs tie."""
+        found = [each.best(n_leaves) for each in self._of_each]
+        losses = np.array(
+            [
+                tree.collapsed(is_split)[0].loss
+                for tree, is_split in zip(self.trees, found, strict=True)
+            ]
+        )
+        least = losses <= losses.min() + _ROUNDING * self.trees[0].cost[0]
+        which = min(np.flatnonzero(least), key=lambda k: np.count_nonzero(found[k]))
+        return int(which), found[which]
 
 
 @dataclass(eq=False)

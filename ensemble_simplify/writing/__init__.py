@@ -1,13 +1,15 @@
 """Trees and ensembles written as scikit-learn objects, in words and in other languages.
 
-`sklearn_tree` writes node arrays as trees of scikit-learn, and alone knows how those are stored.
-`reweighted` writes an ensemble with some of its trees, under other weights. `named_tree` says a
-tree in its user's words, `languages` in SQL, C and others, and `words` shows names and numbers.
-The kernel `_cost_complexity` prunes a tree at its weakest links.
+`sklearn_tree` writes node arrays as trees of scikit-learn, and alone knows how those are stored;
+`leaf_values` is what their nodes answer. `reweighted` writes an ensemble with some of its trees,
+under other weights. `named_tree` says a tree in its user's words, `languages` in SQL, C and others,
+and `words` shows names and numbers. The kernel `_cost_complexity` prunes a tree at its weakest
+links.
 """
 
 from ensemble_simplify.writing._cost_complexity import sums_on_path, weakest_links
 from ensemble_simplify.writing.languages import export_tree, import_tree
+from ensemble_simplify.writing.leaf_values import shrunken, weight_of_a_row, with_labels
 from ensemble_simplify.writing.named_tree import ALL, NamedTree, Span
 from ensemble_simplify.writing.reweighted import depth_of, reweighted, weights_can_be_written
 from ensemble_simplify.writing.sklearn_tree import (

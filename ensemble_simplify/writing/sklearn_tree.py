@@ -27,6 +27,7 @@ from ensemble_simplify.grid import (
     preorder,
     walk,
 )
+from ensemble_simplify.writing.leaf_values import shrunken, weight_of_a_row, with_labels
 
 _NO_SPLIT = -2
 
@@ -45,10 +46,6 @@ _KNOWN_NODE_FIELDS = frozenset(
 
 # All nodes without training rows together weigh at most this fraction of the training rows.
 _PSEUDO_WEIGHT = 1e-3
-
-# How far a corrected probability stays below the leaf's label, relative to it: wide enough to
-# survive the rounding to float32 that exporters do.
-_LABEL_MARGIN = 2.0**-20
 
 _PROBA_TOLERANCE = 1e-6
 _CONSISTENCY_TOLERANCE = 1e-6
@@ -173,7 +170,7 @@ def write_classifier(
     else:
         leaf_proba = _of_leaves("leaf_proba", leaf_proba, nodes)
         leaf_proba = _check_proba("leaf_proba", leaf_proba, (nodes.n_leaves, n_classes))
-    leaf_proba = _force_labels(leaf_proba, leaf_label)
+    leaf_proba = with_labels(leaf_proba, leaf_label)
 
     if empty.any():
         pseudo_weight = _pseudo_weight(leaf_weight, n_node_samples[0], empty)
@@ -335,17 +332,45 @@ def write_tree(
     return tree
 
 
-def write_counted(nodes, n_node_samples, class_weights, *, n_features, classes, feature_names=None):
+def write_counted(
+    nodes,
+    n_node_samples,
+    class_weights,
+    *,
+    n_features,
+    classes,
+    feature_names=None,
+    shrinkage=0.0,
+    votes=None,
+):
     """Write a tree of which every node's class weights are known as a `DecisionTreeClassifier`.
 
-    `class_weights` has shape (n_nodes, n_classes). The values of the tree are their fractions, its
-    impurities those of Gini; the first heaviest class of a leaf is its label.
+    The first heaviest class of a node is its label, and impurities are Gini's.
+
+    Parameters
+    ----------
+    nodes : TreeNodes
+    n_node_samples : array-like of shape (n_nodes,), integers
+    class_weights : ndarray of shape (n_nodes, n_classes)
+    n_features : int
+    classes : array-like of shape (n_classes,)
+    feature_names : array-like of shape (n_features,) of str, or None
+    shrinkage : float, default=0.0
+        Rows that the ancestors of a node count for in its values, see `shrunken`; 0: the values are
+        the fractions of the class weights.
+    votes : ndarray of shape (n_leaves, n_classes), or None
+        Further evidence of the classes in the leaves, in the unit of the class weights.
     """
     weight = class_weights.sum(axis=1)
     fractions = class_weights / weight[:, None]
+    value = fractions
+    if shrinkage > 0:
+        evidence = class_weights if votes is None else class_weights + nodes._sum_up(votes)
+        value = shrunken(nodes, evidence / weight_of_a_row(n_node_samples, weight), shrinkage)
+        value = with_labels(value, fractions.argmax(axis=1))
     return write_tree(
         nodes,
-        value=fractions,
+        value=value,
         n_node_samples=n_node_samples,
         weighted_n_node_samples=weight,
         impurity=gini(fractions),
@@ -718,31 +743,3 @@ def _mean_up(nodes, leaf_values, weight):
         share = share.reshape(-1, *(1,) * (leaf_values.ndim - 1))
         values[inner] = share * values[left] + (1.0 - share) * values[right]
     return values
-
-
-def _force_labels(proba, label):
-    """Change probabilities as little as makes ``label`` their first argmax, also as float32.
-
-    The classes that stand above the label are lowered, and the label raised, to one common level:
-    the Euclidean projection on the probabilities in which the label is largest. Where ``argmax``
-    would answer an earlier class of the same level, a margin goes from that class to the label.
-    """
-    proba = proba.copy()
-    proba /= np.where(np.abs(proba.sum(axis=1) - 1.0) > 1e-12, proba.sum(axis=1), 1.0)[:, None]
-    wrong = (proba.argmax(axis=1) != label) | (proba.astype(np.float32).argmax(axis=1) != label)
-    p, label = proba[wrong], label[wrong]
-    rows = np.arange(label.size)
-    own = p[rows, label].copy()
-    p[rows, label] = -1.0
-    descending = -np.sort(-p, axis=1)[:, :-1]
-    count = np.arange(1, descending.shape[1] + 1)
-    # The level when the first `count` classes take part; it peaks where the last belongs to it.
-    levels = (own[:, None] + np.cumsum(descending, axis=1)) / (count + 1)
-    level = np.maximum(own, levels.max(axis=1, initial=0.0))
-    earlier = np.arange(p.shape[1]) < label[:, None]
-    bound = np.where(earlier, level[:, None] * (1.0 - _LABEL_MARGIN), level[:, None])
-    p = np.minimum(p, bound)
-    p[rows, label] = 0.0
-    p[rows, label] = np.maximum(1.0 - p.sum(axis=1), level)
-    proba[wrong] = p
-    return proba

@@ -7,8 +7,9 @@ a larger sum avoid? This page answers for 270 patients who may have a heart dise
 findings, and the prices of these findings.
 
 To run this page on your computer, download
-:download:`heart_statlog.csv <../../../examples/data/heart_statlog.csv>` and save it beside this
-file.
+:download:`heart_statlog.csv <../../../examples/data/heart_statlog.csv>` and
+:download:`heart_statlog_prices.csv <../../../examples/data/heart_statlog_prices.csv>`, and save
+them beside this file.
 """
 
 import warnings
@@ -32,56 +33,40 @@ here = Path(globals().get("__file__", "page")).resolve().parent
 found = [path for path in (here / FILE, here.parent / "data" / FILE) if path.exists()]
 if not found:
     raise FileNotFoundError(
-        f"Download {FILE} from the page of this example, and save it in {here}."
+        f"Download {FILE} and its prices from the page of this example, and save them in {here}."
     )
 data = pd.read_csv(found[0])
 X, y = data.drop(columns="target"), data["target"]
-X = X.rename(
-    columns={
-        "cp": "chest pain",
-        "trestbps": "blood pressure",
-        "chol": "cholesterol",
-        "fbs": "blood sugar",
-        "restecg": "ECG at rest",
-        "thalach": "highest pulse",
-        "exang": "pain on exercise",
-        "oldpeak": "ECG on exercise",
-        "slope": "slope of the ECG",
-        "ca": "X-ray of vessels",
-        "thal": "thallium image",
-    }
-)
+NAMES = {
+    "cp": "chest pain",
+    "trestbps": "blood pressure",
+    "chol": "cholesterol",
+    "fbs": "blood sugar",
+    "restecg": "ECG at rest",
+    "thalach": "highest pulse",
+    "exang": "pain on exercise",
+    "oldpeak": "ECG on exercise",
+    "slope": "slope of the ECG",
+    "ca": "X-ray of vessels",
+    "thal": "thallium image",
+}
+X = X.rename(columns=NAMES)
 print(f"{len(X)} patients, {y.mean():.0%} of them ill, {X.shape[1]} findings")
 
 # %%
 # The prices
 # ----------
-# The prices are in dollars, from Turney's study of diagnosis by cost (1995). Some tests share a
-# part of their price: blood is drawn once, and the patient walks on the treadmill once. Such a
-# shared part is the price of a *group*. A patient pays it with the first test of the group. A
-# question costs a dollar, as does the blood pressure.
+# The prices are in Canadian dollars, from Turney's study of diagnosis by cost (1995). Some tests
+# share a part of their price: blood is drawn once, and the patient walks on the treadmill once.
+# Such a shared part is the price of a *group*. A patient pays it with the first test of the group.
+# A question costs a dollar, as does the blood pressure.
 
-prices = {
-    "age": 1.0,
-    "sex": 1.0,
-    "chest pain": 1.0,
-    "blood pressure": 1.0,
-    "cholesterol": 5.17,
-    "blood sugar": 3.10,
-    "ECG at rest": 15.50,
-    "pain on exercise": 1.0,
-    "ECG on exercise": 1.0,
-    "slope of the ECG": 1.0,
-    "highest pulse": 1.0,
-    "thallium image": 1.0,
-    "X-ray of vessels": 100.90,
-}
-groups = {
-    "blood sample": ["cholesterol", "blood sugar"],
-    "treadmill": ["pain on exercise", "ECG on exercise", "slope of the ECG"],
-    "thallium scan": ["highest pulse", "thallium image"],
-}
-group_prices = {"blood sample": 2.10, "treadmill": 86.30, "thallium scan": 101.90}
+listed = pd.read_csv(found[0].with_name("heart_statlog_prices.csv"), index_col="feature")
+listed = listed.rename(index=NAMES)
+prices = listed["price"].to_dict()
+shared = listed.dropna().groupby("group", sort=False)
+groups = {group: list(tests.index) for group, tests in shared}
+group_prices = shared["group_price"].first().to_dict()
 group_of = {test: group for group, tests in groups.items() for test in tests}
 
 
@@ -92,15 +77,10 @@ def price_of(tests):
 
 
 print(f"All tests of one patient: ${price_of(X.columns):.2f}")
-listed = pd.DataFrame(
-    [
-        (t, f"${p:.2f}", group_of.get(t, ""), group_prices.get(group_of.get(t)))
-        for t, p in prices.items()
-    ],
-    columns=["finding", "own price", "group", "shared price"],
-)
+listed.columns = ["own price", "group", "shared price"]
+listed["own price"] = listed["own price"].map("${:.2f}".format)
 listed["shared price"] = listed["shared price"].map("${:.2f}".format, na_action="ignore")
-listed.fillna("").set_index("finding").rename_axis(None)
+listed.fillna("").rename_axis(None)
 
 # %%
 # Which tests for which sum?

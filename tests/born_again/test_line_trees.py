@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oracles import FREE, min_leaves
 
 from ensemble_simplify.born_again.near._cheapest_prunings import Front, Prunings
-from ensemble_simplify.born_again.near._line_search import row_weights
+from ensemble_simplify.born_again.near._line_search import leaves_beside_cuts, row_weights
 from ensemble_simplify.grid.axes import children
 from ensemble_simplify.proof.near_rows import Lines, Neighbourhood
 
@@ -87,6 +87,16 @@ def wrong_points(near, grid, told):
     return rows, others
 
 
+def forced_places(near, known, first):
+    """Places, beginning at `first` for each axis, after a promised neighbour of another class."""
+    places = set()
+    for cell in near.cells if near.max_changes else ():
+        for a in range(known.ndim):
+            line = known[(*cell[:a], slice(None), *cell[a + 1 :])]
+            places |= {int(first[a]) + 1 + int(k) for k in np.flatnonzero(line[1:] != line[:-1])}
+    return sorted(places)
+
+
 @given(st.integers(0, 10**6), st.integers(0, 1))
 @settings(max_examples=120)
 def test_trees_bounds_and_proofs(seed, max_changes):
@@ -104,11 +114,18 @@ def test_trees_bounds_and_proofs(seed, max_changes):
     assert best <= (len(better) + 1) // 2 <= (len(nodes) + 1) // 2
     np.testing.assert_array_equal(answers(better, grid.shape)[promised], grid[promised])
     # lower bounds
-    assert trees.forced_splits() + 1 <= best
+    forced = trees.forced_cuts()
+    first = np.cumsum([0, *grid.shape[:-1]])
+    np.testing.assert_array_equal(np.flatnonzero(forced), forced_places(near, known, first))
+    assert forced.sum() + 1 <= best
     points = fooling_points(
         near.cells, near.labels, near.own_first, near.own_last, near.runs, seed, 1e5, np.inf
     )
     assert len(points) <= best
+    for some in (points, points[::2], points[:1]):  # a part of a fooling set is one
+        beside = leaves_beside_cuts(some, np.cumsum(forced), first)
+        parted = np.ptp(np.cumsum(forced)[some[:, :-1] + first], axis=0).sum()
+        assert len(some) + forced.sum() - parted <= beside <= best
     for one, two in combinations(points, 2):
         box = tuple(
             slice(min(a, b), max(a, b) + 1) for a, b in zip(one[:-1], two[:-1], strict=True)

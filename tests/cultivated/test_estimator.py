@@ -21,6 +21,7 @@ from ensemble_simplify import (
     CultivatedForestClassifier,
     ModuleTreeDisplay,
 )
+from ensemble_simplify.cultivated import _estimator
 from ensemble_simplify.cultivated._leaf_refit import refit_leaves
 
 
@@ -132,8 +133,9 @@ def test_integer_weights_are_repeated_rows(seed, n_classes, rounded, splitter, m
 
 def test_weights_that_sum_to_one_grow_the_whole_tree():
     X, y = load_breast_cancer(return_X_y=True)
-    plain = CultivatedForestClassifier().fit(X, y)
-    weighted = CultivatedForestClassifier().fit(X, y, sample_weight=np.full(len(X), 1 / len(X)))
+    clf = CultivatedForestClassifier(ccp_alpha=0)
+    plain = clone(clf).fit(X, y)
+    weighted = clone(clf).fit(X, y, sample_weight=np.full(len(X), 1 / len(X)))
     assert plain.n_leaves_ > 50
     assert weighted.n_leaves_ == plain.n_leaves_
     np.testing.assert_allclose(weighted.predict_proba(X), plain.predict_proba(X), atol=1e-9)
@@ -398,7 +400,7 @@ def test_explanations_name_the_heaviest_leaves():
         for leaf, fraction, proba, rule in explanation:
             column = np.searchsorted(clf.modules_.leaves, leaf)
             assert fraction == weights[row, column]
-            np.testing.assert_array_equal(proba, clf.modules_.value[leaf])
+            np.testing.assert_array_equal(proba, clf.modules_.response[leaf])
             assert rule == clf.leaf_rule(leaf)
             n_modules = len(clf.modules_.path(leaf))
             assert n_modules == clf.modules_.depth[leaf]
@@ -597,7 +599,7 @@ def test_best_first_is_a_part_of_the_whole_tree(n_leaves, n_classes):
         300, 6, n_informative=4, n_classes=n_classes, n_clusters_per_class=1, flip_y=0.2,
         random_state=1,
     )  # fmt: skip
-    narrow = {"min_fraction": 0, "k": lambda mass: np.sqrt(mass) / 4}
+    narrow = {"min_fraction": 0, "ccp_alpha": 0, "k": lambda mass: np.sqrt(mass) / 4}
     whole = CultivatedForestClassifier(**narrow).fit(X, y)
     small = CultivatedForestClassifier(min_fraction=0, max_leaf_nodes=n_leaves).fit(X, y)
     leaves = greedy_leaves(whole.modules_, n_leaves)
@@ -649,6 +651,74 @@ def test_small_sharp_trees_are_scikit_learns():
         np.testing.assert_allclose(probabilities(ours), probabilities(theirs), atol=1e-12)
         assert ours.n_leaves_ == theirs.get_n_leaves() == n_leaves
         assert ours.ccp_alpha_ == alpha
+
+
+def hills(n_rows, n_classes=2):
+    """Rows of many regions, so that trees are large."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(n_rows, 4))
+    score = np.sin(2 * X[:, 0]) + np.sin(3 * X[:, 1]) + X[:, 2] * X[:, 3]
+    score += rng.normal(scale=0.7, size=n_rows)
+    return X, np.digitize(score, np.linspace(-1, 1, n_classes + 1)[1:-1])
+
+
+def assert_same_trees(tree, other):
+    for name in vars(tree):
+        np.testing.assert_array_equal(getattr(tree, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("splitter", ["exact", "histogram"])
+def test_branches_that_are_not_grown_would_have_been_pruned(splitter, n_classes):
+    X, y = hills(3000, n_classes)
+    clf = CultivatedForestClassifier(splitter=splitter, leaf_values="shares")
+    whole = clone(clf).set_params(ccp_alpha=0).fit(X, y).modules_
+    for alpha in (1e-5, 1e-4, 1e-3):
+        pruned = clone(clf).set_params(ccp_alpha=alpha).fit(X, y).modules_
+        assert 1 < pruned.n_leaves < whole.n_leaves
+        assert_same_trees(pruned, whole.pruned(alpha))
+
+
+@pytest.mark.parametrize("n_leaves", [4, 15, 300])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_trees_of_many_rows_grow_best_first(n_classes, n_leaves, monkeypatch):
+    X, y = hills(3000, n_classes)
+    clf = CultivatedForestClassifier(max_leaf_nodes=n_leaves, ccp_alpha=1e-4)
+    at_once = clone(clf).fit(X, y).modules_
+    monkeypatch.setattr(_estimator, "MIN_WORK", 0)
+    assert_same_trees(clone(clf).fit(X, y).modules_, at_once)
+
+
+def test_a_leaf_costs_more_rows_the_more_there_are():
+    n_leaves, price = [], []
+    for n_rows in (400, 6400):
+        X, y = hills(n_rows)
+        clf = CultivatedForestClassifier().fit(X, y)
+        whole = CultivatedForestClassifier(ccp_alpha=0).fit(X, y)
+        assert clf.ccp_alpha_ == pytest.approx(0.005 / n_rows**0.5)
+        price.append(clf.ccp_alpha_ * n_rows)
+        n_leaves.append(clf.n_leaves_ / whole.n_leaves_)
+        assert clf.n_leaves_ == whole.modules_.pruned(clf.ccp_alpha_).n_leaves
+        assert whole.ccp_alpha_ == 0
+    assert price[1] == pytest.approx(4 * price[0])
+    assert n_leaves[1] < 0.5 < n_leaves[0] < 1
+    assert _estimator._price_of_a_leaf(1e7) == 2e-5
+    small = CultivatedForestClassifier(max_leaf_nodes=15).fit(X, y)
+    assert (small.ccp_alpha_, small.n_leaves_) == (0, 15)
+    assert CultivatedForestClassifier.preset("full").ccp_alpha == 0
+
+
+def test_a_part_of_many_rows_refits_the_leaves(monkeypatch):
+    X, y = hills(6000)
+    clf = CultivatedForestClassifier(max_leaf_nodes=8)
+    by_all = clone(clf).fit(X, y).modules_
+    monkeypatch.setattr(_estimator, "REFIT_ROWS", 4000)
+    by_some, again = clone(clf).fit(X, y).modules_, clone(clf).fit(X, y).modules_
+    np.testing.assert_array_equal(by_some.response, again.response)
+    change = np.abs(by_some.response - by_all.response)
+    assert 0 < change.max() < 0.1
+    shares = np.abs(by_some.value - by_all.response)
+    assert change[by_all.leaves].mean() < 0.2 * shares[by_all.leaves].mean()
 
 
 @pytest.mark.parametrize("max_leaf_nodes", [None, 12])

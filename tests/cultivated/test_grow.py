@@ -245,7 +245,8 @@ def test_equals_the_reference_grower(
     X, y, weight = random_data(seed, n, p, n_classes, levels, missing)
     y[:n_classes] = np.arange(n_classes)
     params = {**DEFAULTS, **parameters}
-    clf = CultivatedForestClassifier(splitter=splitter, **params).fit(X, y, sample_weight=weight)
+    whole = CultivatedForestClassifier(splitter=splitter, ccp_alpha=0, **params)
+    clf = whole.fit(X, y, sample_weight=weight)
     nodes = reference_tree(X, y, weight, n_classes, params)
     assert_same_tree(clf.modules_, nodes, p)
 
@@ -293,7 +294,9 @@ def test_equation_1_average_over_the_cartesian_product(load):
     X, y = load(return_X_y=True)
     keep = np.random.default_rng(0).permutation(len(X))[:60]
     X, y = X[keep][:, :3], y[keep]
-    clf = CultivatedForestClassifier(max_depth=2, max_options=2, k=1.5, min_fraction=0).fit(X, y)
+    clf = CultivatedForestClassifier(
+        max_depth=2, max_options=2, k=1.5, min_fraction=0, ccp_alpha=0
+    ).fit(X, y)
     tree = clf.modules_
     assert tree.n_leaves >= 3
     assert np.diff(tree.option_start).max() == 2
@@ -322,7 +325,7 @@ def test_equation_1_average_over_the_cartesian_product(load):
 @pytest.mark.parametrize("min_fraction", [0.0, 0.01, 0.1])
 def test_fractions_sum_to_one_on_every_level(load, min_fraction):
     X, y = load(return_X_y=True)
-    clf = CultivatedForestClassifier(min_fraction=min_fraction).fit(X, y)
+    clf = CultivatedForestClassifier(min_fraction=min_fraction, ccp_alpha=0).fit(X, y)
     tree = clf.modules_
     for depth in range(clf.depth_ + 1):
         level = (tree.depth == depth) | ((tree.left < 0) & (tree.depth < depth))
@@ -336,7 +339,7 @@ def test_fractions_sum_to_one_on_every_level(load, min_fraction):
 
 def test_phi_sums_to_one_and_respects_the_neighbourhood():
     X, y = load_breast_cancer(return_X_y=True)
-    clf = CultivatedForestClassifier().fit(X, y)
+    clf = CultivatedForestClassifier(ccp_alpha=0).fit(X, y)
     tree = clf.modules_
     first = tree.cut_start[:-1]
     assert np.all(tree.cut_suffix[first] == 1.0)
@@ -367,8 +370,8 @@ def test_histograms_are_exact_on_binned_values():
     X = np.round(rng.normal(size=(3000, 4)) * 40) / 40
     X[rng.random(X.shape) < 0.05] = np.nan
     y = (np.nan_to_num(X[:, 0] * X[:, 1]) + rng.normal(size=3000) > 0).astype(int)
-    exact = CultivatedForestClassifier(splitter="exact").fit(X, y)
-    binned = CultivatedForestClassifier(splitter="histogram").fit(X, y)
+    exact = CultivatedForestClassifier(splitter="exact", ccp_alpha=0).fit(X, y)
+    binned = CultivatedForestClassifier(splitter="histogram", ccp_alpha=0).fit(X, y)
     tree, other = exact.modules_, binned.modules_
     np.testing.assert_array_equal(tree.left, other.left)
     np.testing.assert_array_equal(tree.option_feature, other.option_feature)

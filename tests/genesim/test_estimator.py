@@ -90,6 +90,82 @@ def test_history_front_and_result_agree(prune, fitness):
         np.testing.assert_array_equal(reached, np.flatnonzero(leaf))
 
 
+@pytest.mark.parametrize("options", [{}, {"selection": "best"}, {"fitness": "oob"}])
+def test_values_are_shrunk_labels_and_votes(options):
+    """The formula, node by node: labels and the forest's votes, as far as there are some."""
+    X, y = load_wine(return_X_y=True)
+    X = X.astype(np.float32)
+    weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
+    model = GenesimClassifier(**SMALL, **options).fit(X, y, sample_weight=weight)
+    rows = model._divide(X, y.astype(np.int32), weight, np.random.RandomState(0))
+    evidence = weight[:, None] * np.eye(3)[y]
+    if rows.votes is not None:
+        evidence[rows.kept] += weight[rows.kept, None] * np.nan_to_num(rows.votes)
+    for fitted in model.pareto_front_.trees:
+        tree = fitted.tree_
+        sums = fitted.decision_path(X).T @ evidence
+        sums[0] += 1 / 3
+        fraction = sums / sums.sum(axis=1, keepdims=True)
+        want, stack = {0: fraction[0]}, [0]
+        while stack:
+            node = stack.pop()
+            n = sums[node].sum() - (node == 0)
+            for child in (tree.children_left[node], tree.children_right[node]):
+                if child >= 0:
+                    want[child] = want[node] + (fraction[child] - fraction[node]) / (1 + 10 / n)
+                    stack.append(child)
+        want = np.array([want[node] for node in range(tree.node_count)])
+        counts = fitted.decision_path(X).T @ (weight[:, None] * np.eye(3)[y])
+        label = counts.argmax(axis=1)
+        same = want.argmax(axis=1) == label
+        assert same.mean() > 0.5
+        np.testing.assert_allclose(tree.value[same, 0], want[same], atol=1e-12)
+        np.testing.assert_array_equal(tree.value[:, 0].argmax(axis=1), label)
+
+
+def test_shrinkage_changes_no_label_and_leaves_no_class_without_a_chance():
+    X, y = make_classification(400, 6, n_informative=4, n_classes=3, flip_y=0.3, random_state=0)
+    weight = np.random.default_rng(0).exponential(size=400)
+    plain = GenesimClassifier(**SMALL, shrinkage=0).fit(X, y, sample_weight=weight)
+    shrunk = GenesimClassifier(**SMALL).fit(X, y, sample_weight=weight)
+    assert plain.n_leaves_ == shrunk.n_leaves_
+    assert plain.validation_score_ == shrunk.validation_score_
+    new = np.random.default_rng(1).normal(size=(2000, 6))
+    for before, after in zip(plain.pareto_front_.trees, shrunk.pareto_front_.trees, strict=True):
+        np.testing.assert_array_equal(before.predict(new), after.predict(new))
+        np.testing.assert_array_equal(before.apply(new), after.apply(new))
+        proba = after.predict_proba(new)
+        assert proba.min() > 0
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    # as rows of plain counts: fractions of the labels
+    leaf = plain.decision_tree_.apply(X)
+    held = np.zeros((plain.n_nodes_, 3))
+    np.add.at(held, (leaf, y), weight)
+    reached = np.unique(leaf)
+    want = held[reached] / held[reached].sum(axis=1, keepdims=True)
+    value = plain.decision_tree_.tree_.value[reached, 0]
+    np.testing.assert_allclose(value, want, atol=1e-12)
+
+
+def test_shrinkage_lowers_log_loss_on_new_rows():
+    X, y = load_breast_cancer(return_X_y=True)
+    train, new = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
+    losses = []
+    for shrinkage in (0, 10):
+        model = GenesimClassifier(**SMALL, shrinkage=shrinkage).fit(X[train], y[train])
+        losses.append(metrics.log_loss(y[new], model.predict_proba(X[new])))
+    assert losses[1] < losses[0] - 0.05
+
+
+def test_shares_in_words_are_of_rows_expected():
+    X, y = load_wine(return_X_y=True)
+    shrunk, plain = (GenesimClassifier(**SMALL, shrinkage=s).fit(X, y) for s in (10, 0))
+    assert "% of rows expected, " in shrunk.export_text()
+    assert "rows expected" not in plain.export_text()
+    assert any("share = [" in note.get_text() for note in shrunk.plot())
+    assert any("value = [" in note.get_text() for note in plain.plot())
+
+
 def test_result_is_not_worse_than_the_best_first_tree_on_validation_rows():
     """Counting the validation rows in at the end cannot lower their accuracy."""
     X, y = load_breast_cancer(return_X_y=True)

@@ -55,7 +55,7 @@ def test_root_test_has_the_largest_gain_of_the_formula():
                 - (~left).mean() * entropy(mean_distribution(~left))
             )
             best = max(best, gain)
-    model = InterpretableSingleModel(FrozenEstimator(forest), max_depth=1).fit(X, y)
+    model = InterpretableSingleModel(FrozenEstimator(forest), max_depth=1, shrinkage=0).fit(X, y)
     tree = model.decision_tree_.tree_
     left = X[:, tree.feature[0]] <= tree.threshold[0]
     value = tree.value[:, 0, :]
@@ -110,6 +110,25 @@ def test_faithful_to_ensembles_of_every_kind(estimator):
     for i in np.flatnonzero(tree.feature >= 0):
         left, right = tree.children_left[i], tree.children_right[i]
         assert tree.feature[left] >= 0 or tree.feature[right] >= 0 or label[left] != label[right]
+
+
+def test_shrinkage_keeps_labels_and_gives_every_class_a_chance():
+    X, y = make_classification(300, 6, n_informative=4, n_classes=3, flip_y=0.3, random_state=0)
+    weight = np.random.default_rng(0).exponential(size=300)
+    forest = FrozenEstimator(RandomForestClassifier(10, random_state=0).fit(X, y))
+    plain, shrunk = (
+        InterpretableSingleModel(forest, shrinkage=s).fit(X, y, sample_weight=weight).decision_tree_
+        for s in (0, 10)
+    )
+    new = np.random.default_rng(1).normal(size=(2000, 6))
+    np.testing.assert_array_equal(plain.apply(new), shrunk.apply(new))
+    np.testing.assert_array_equal(plain.predict(new), shrunk.predict(new))
+    assert shrunk.predict_proba(new).min() > 0
+    # a leaf lies between its own estimate and the mean of all rows
+    counts = plain.tree_.value[:, 0] * plain.tree_.weighted_n_node_samples[:, None]
+    spread = np.abs(shrunk.tree_.value[:, 0] - counts[0] / counts[0].sum()).max(axis=1)
+    most = np.abs(plain.tree_.value[:, 0] - counts[0] / counts[0].sum()).max(axis=1)
+    assert np.mean(spread < most) > 0.9
 
 
 def test_pruning_is_that_of_scikit_learn():

@@ -45,6 +45,63 @@ def test_merged_tree_is_the_exact_mean(seed, k, depth):
     assert len(np.unique(np.column_stack([leaves, own]), axis=0)) == len(np.unique(own))
 
 
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_shrinkage_is_taken_in_every_tree_and_keeps_the_labels_of_the_mean(class_weight):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4)).round(1)
+    y = np.searchsorted([-0.8, 0.7], X[:, 0] * X[:, 1] + rng.normal(scale=0.5, size=300))
+    trees = [
+        DecisionTreeClassifier(
+            min_samples_leaf=2, class_weight=class_weight, random_state=i, splitter="random"
+        ).fit(X[i::3], y[i::3], sample_weight=rng.integers(1, 4, 100))
+        for i in range(3)
+    ]
+    points = rng.normal(size=(1000, 4))
+    plain, shrunk = merge_trees(trees), merge_trees(trees, shrinkage=4)
+    np.testing.assert_array_equal(shrunk.apply(points), plain.apply(points))
+    np.testing.assert_array_equal(shrunk.predict(points), plain.predict(points))
+
+    def by_hand(tree, path):
+        """The probabilities at the end of a path, from the fractions on it."""
+        t = tree.tree_
+        n, fraction = t.weighted_n_node_samples[path], t.value[path, 0]
+        total = fraction[0] = (n[0] * fraction[0] + 1 / 3) / (n[0] + 1)
+        for i in range(1, len(path)):
+            total = total + (fraction[i] - fraction[i - 1]) * n[i - 1] / (n[i - 1] + 4)
+        return total
+
+    want = np.zeros((len(points), 3))
+    for tree in trees:
+        paths = tree.decision_path(points)
+        for row in range(len(points)):
+            want[row] += by_hand(tree, np.sort(paths[row].indices)) / 3
+    kept = want.argmax(axis=1) == plain.predict(points)
+    assert 0.5 < kept.mean() < 1
+    np.testing.assert_allclose(shrunk.predict_proba(points)[kept], want[kept], atol=1e-12)
+    assert shrunk.predict_proba(points).min() > 0
+    np.testing.assert_allclose(shrunk.predict_proba(points).sum(axis=1), 1.0, atol=1e-12)
+
+
+def test_a_shrunk_copy_of_a_shrunk_tree_starts_from_its_leaves():
+    """Counts of inner nodes are the sums of the leaves', whatever values the nodes have."""
+    X, y = load_iris(return_X_y=True)
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+    once = merge_trees([tree], shrinkage=5)
+    np.testing.assert_array_equal(once.predict(X), tree.predict(X))
+    other = merge_trees([tree])
+    other.tree_.value[other.tree_.children_left >= 0] = 1 / 3
+    np.testing.assert_allclose(
+        merge_trees([other], shrinkage=5).predict_proba(X), once.predict_proba(X), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("shrinkage", [-1, np.nan, np.inf, "much"])
+def test_shrinkage_is_a_number(shrinkage):
+    tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="shrinkage="):
+        merge_trees([tree], shrinkage=shrinkage)
+
+
 def test_merging_a_tree_with_itself_is_the_tree():
     X, y = load_breast_cancer(return_X_y=True)
     for seed in range(6):

@@ -9,13 +9,13 @@ from ensemble_simplify.representer import _folds
 
 
 def test_folds_of_wide_tables_grow_on_fewer_rows(monkeypatch):
-    sizes, grow = [], _folds.grow_tree
+    sizes, grow = [], _folds.grow_trees
 
     def noted(rows, *args, **kwargs):
         sizes.append(rows.X.shape)
         return grow(rows, *args, **kwargs)
 
-    monkeypatch.setattr(_folds, "grow_tree", noted)
+    monkeypatch.setattr(_folds, "grow_trees", noted)
     monkeypatch.setattr(_folds, "_MOST_ENTRIES", 30_000)
     X = np.random.default_rng(0).normal(size=(40, 50))
     model = RandomForestClassifier(3, random_state=0).fit(X, X[:, 0] > 0)

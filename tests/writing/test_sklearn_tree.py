@@ -383,51 +383,6 @@ def test_small_weights_stay_below_those_of_rows():
     assert tree.tree_.impurity[0] == pytest.approx(0.5, abs=1e-3)
 
 
-@settings(deadline=None, max_examples=200)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 6))
-def test_probabilities_are_corrected_minimally(seed, n_classes):
-    rng = np.random.default_rng(seed)
-    proba = rng.dirichlet(np.full(n_classes, rng.choice([0.1, 1.0, 10.0])), size=4)
-    proba[1] = 1 / n_classes
-    proba[2] = np.eye(n_classes)[rng.integers(n_classes)]
-    label = rng.integers(n_classes, size=4)
-    if rng.random() < 0.5:  # nearly tied with an earlier class
-        label[3] = n_classes - 1
-        top = proba[3].max()
-        proba[3, [0, -1]] = top, np.nextafter(top, 1)
-        proba[3] /= proba[3].sum()
-    corrected = _sklearn_tree._force_labels(proba, label)
-    assert (corrected >= 0).all()
-    np.testing.assert_allclose(corrected.sum(axis=1), 1.0, rtol=0, atol=1e-15)
-    np.testing.assert_array_equal(corrected.argmax(axis=1), label)
-    np.testing.assert_array_equal(corrected.astype(np.float32).argmax(axis=1), label)
-    right = proba.astype(np.float32).argmax(axis=1) == label
-    right &= proba.argmax(axis=1) == label
-    np.testing.assert_array_equal(corrected[right], proba[right])
-    # No probabilities with that label are closer, but for the margin.
-    distance = np.linalg.norm(corrected - proba, axis=1)
-    for row in range(4):
-        others = rng.dirichlet(np.ones(n_classes), size=300)
-        others = np.concatenate([others, np.linspace(corrected[row], others[0], 50)])
-        others = others[others.argmax(axis=1) == label[row]]
-        assert np.linalg.norm(others - proba[row], axis=1).min() >= distance[row] - 1e-5
-
-
-def test_corrections_by_hand():
-    proba = [[0.5, 0.3, 0.2], [0.5, 0.3, 0.2], [0.4, 0.4, 0.2], [0.0, 1.0, 0.0], [0.4, 0.4, 0.2]]
-    corrected = _sklearn_tree._force_labels(np.array(proba), np.array([1, 2, 1, 0, 0]))
-    expected = [
-        [0.4, 0.4, 0.2],
-        [0.35, 0.3, 0.35],
-        [0.4, 0.4, 0.2],
-        [0.5, 0.5, 0.0],
-        [0.4, 0.4, 0.2],
-    ]
-    np.testing.assert_allclose(corrected, expected, rtol=0, atol=2e-6)
-    np.testing.assert_array_equal(corrected.argmax(axis=1), [1, 2, 1, 0, 0])
-    np.testing.assert_array_equal(corrected[4], proba[4])
-
-
 @pytest.fixture(scope="module")
 def iris_tree():
     """A written tree with names, and leaves that no row reaches."""

@@ -48,7 +48,8 @@ class Effort:
     path_improve: tuple = (2e6, 3e8)  # at least and at most so many.
     # Without a time limit: units of work for the proofs that no tree is smaller.
     proof_work: float = 5e8
-    bound_looks: float = 1e8  # Points that are looked at for the lower bound.
+    bound_looks: float = 1e8  # Points that are looked at for the lower bound,
+    few_points: int = 200  # which is sought beside forced cuts if so few points need a leaf each.
     n_prices: int = 12  # Number of prices of a leaf on the path of exceptions.
     # The first and the last price, as shares of the weight of all points.
     prices: tuple = (1 / 8, 1 / 30_000)
@@ -355,7 +356,8 @@ class LineSearch:
         near, found = self.near, n_leaves(self.nodes)
         trees = self.trees()
         classes = len(np.unique(near.labels[near.labels >= 0]))
-        self.leaves_bound = max(classes, trees.forced_splits() + 1)
+        before = np.cumsum(trees.forced_cuts())
+        self.leaves_bound = max(classes, int(before[-1]) + 1)
         limited = np.isfinite(self.seconds)
         now = monotonic()
         end = self.at(1.0 if self.fronts is None else 1.0 - EFFORT.count_share)
@@ -372,6 +374,9 @@ class LineSearch:
                 half,
             )
             self.leaves_bound = max(self.leaves_bound, len(points))
+            if 0 < len(points) <= EFFORT.few_points:
+                beside = leaves_beside_cuts(points, before, np.cumsum([0, *self.shape[:-1]]))
+                self.leaves_bound = max(self.leaves_bound, beside)
         budget = trees.work_done + EFFORT.proof_work
         while prove and self.leaves_bound < found:
             # the last step is the proof; without a limit of time, of work
@@ -534,6 +539,29 @@ def forecast_near(lines, shape, cells, max_changes, *, seconds, rng):
 def n_leaves(nodes):
     """Leaves of a tree."""
     return (len(nodes) + 1) // 2
+
+
+def leaves_beside_cuts(points, before, first):
+    """Leaves that every tree has, by points of which every two need two, and by forced cuts.
+
+    A tree splits at every forced cut, one between neighbours of different classes. Where all points
+    lie on one side, that split parts none of them, so it comes beside the splits that do. Points at
+    an end of an axis are left out while more forced cuts than points then lie beside the others.
+
+    The points are those of `fooling_points`; `before` counts the forced cuts up to each place of
+    the axes, which begin at `first`.
+    """
+    counted = before[points[:, :-1] + first]
+    least, shrinks = len(counted) - int(np.ptp(counted, axis=0).sum()), True
+    while shrinks:
+        shrinks, all_points = False, counted
+        for column in all_points.T:
+            for value in np.unique(column)[:-1]:
+                for side in (column <= value, column > value):
+                    some = np.count_nonzero(side) - int(np.ptp(all_points[side], axis=0).sum())
+                    if some > least:
+                        least, counted, shrinks = some, all_points[side], True
+    return int(before[-1]) + least
 
 
 def row_weights(near, share):

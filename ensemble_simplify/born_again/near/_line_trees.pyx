@@ -1145,9 +1145,13 @@ cdef class LineTrees:
             return None, None
         return (True, nodes_to_array(tree)) if outcome else (False, None)
 
-    def forced_splits(self):
-        """Cuts at which every tree without an error splits."""
-        return self.n_forced(self.everything())
+    def forced_cuts(self):
+        """Whether every tree without an error splits between a place and the one before.
+
+        The places of axis a begin at the sum of the lengths of the axes before it.
+        """
+        self.n_forced(self.everything())
+        return np.array(self.stamp)[: self.first[self.n_axes]] == self.stamps
 
     def find(
         self,

@@ -1,1 +1,4 @@
-"""Ensembles fitted anew on what a pruning keeps: `_refit` chooses, `_writing` writes."""
+"""Ensembles fitted anew on what a pruning keeps.
+
+`_feature_sets` names sets of features, `_refit` grows on them and chooses, `_writing` writes.
+"""

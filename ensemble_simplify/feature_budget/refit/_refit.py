@@ -1,8 +1,7 @@
 """Ensembles fitted with prices in mind: candidates for the best classifier within a budget.
 
-Features are left out one after the other, or a group at once, those that gain least for what they
-cost first. On each of these sets of features ensembles are grown, and pruned along their whole
-path. Every pruning is judged on rows that it has not seen.
+On smaller and smaller sets of features ensembles are grown, and pruned along their whole path.
+Every pruning is judged on rows that it has not seen.
 """
 
 from __future__ import annotations
@@ -35,6 +34,11 @@ from ensemble_simplify.feature_budget._case import has_held_out_rows, held_out_r
 from ensemble_simplify.feature_budget._prices import Prices
 from ensemble_simplify.feature_budget.growing._budget_forest import BudgetForestClassifier
 from ensemble_simplify.feature_budget.pruning._choice import ROUNDING
+from ensemble_simplify.feature_budget.refit._feature_sets import (
+    feature_sets,
+    sparse_worth,
+    within_price,
+)
 from ensemble_simplify.feature_budget.refit._writing import voting_trees
 from ensemble_simplify.reading import tree_estimators, widen_members
 
@@ -43,8 +47,6 @@ from ensemble_simplify.reading import tree_estimators, widen_members
 class Effort:
     """How many ensembles and prunings are tried and judged."""
 
-    # Each set of features costs at most this share of the one before.
-    shrink: float = 0.8
     # From so many rows times trees on, candidates have trees of the given kind only.
     many: float = 1e6
     # Trees of a candidate, unless the estimator says how many.
@@ -106,90 +108,6 @@ class JudgedEnsemble:
     errors: np.ndarray
     scores: np.ndarray
     of_rows: np.ndarray
-
-
-# ------------------------------------------------------------------- sets of features
-
-
-def feature_sets(prices, importance_on, budget=np.inf):
-    """Smaller and smaller sets of features, the least gain for its price left out first.
-
-    `importance_on` takes the features of a set, and returns what each is worth in it (None: time is
-    up). If `budget` is within the price of all features, one of the sets fills it. The first set of
-    the list are all features.
-    """
-    kept = np.arange(len(prices.resources))
-    sets = []
-    while True:
-        sets.append(kept)
-        worth = importance_on(kept)
-        if worth is None or len(kept) == 1:
-            return sets
-        value = np.zeros(len(prices.resources))
-        value[kept] = worth
-        price = prices.of_set(kept)
-        goal = EFFORT.shrink * price
-        if goal < budget < price * (1 - ROUNDING):
-            goal = budget
-        goal *= 1 + ROUNDING
-        smaller = kept
-        while prices.of_set(smaller) > goal:
-            left = without_the_least(prices, smaller, value)
-            if left is None:
-                break
-            smaller = left
-        if len(smaller) == len(kept):
-            return sets
-        if prices.of_set(smaller) <= goal:
-            smaller = filled_up(prices, smaller, np.setdiff1d(kept, smaller), value, goal)
-        kept = smaller
-
-
-def without_the_least(prices, kept, value):
-    """A set without the feature or group of least value for its price; None if nothing is left."""
-    own, group, group_price = _shared_prices(prices)
-    group, gain = group[kept], value[kept]
-    n_groups = len(group_price)
-    # Singly, the last of a group saves the price of that, too.
-    size = np.bincount(group, minlength=n_groups)
-    saved = own[kept] + np.where(size[group] == 1, group_price[group], 0)
-    whole = np.bincount(group, weights=own[kept], minlength=n_groups) + group_price
-    whole[[0, *np.flatnonzero(size == 0)]] = 0  # no group, or none of it left
-    saved = np.append(saved, whole)
-    gain = np.append(gain, np.bincount(group, weights=gain, minlength=n_groups))
-    saved[len(kept) :][size == len(kept)] = 0
-    if len(kept) == 1 or not (saved > 0).any():
-        return None
-    ratio = np.full(len(saved), np.inf)
-    np.divide(gain, saved, out=ratio, where=saved > 0)
-    least = int(np.argmin(ratio))
-    if least < len(kept):
-        return np.delete(kept, least)
-    return kept[group != least - len(kept)]
-
-
-def filled_up(prices, kept, others, value, goal):
-    """A set with more of other features while they fit, the most value for its price first."""
-    own, group, group_price = _shared_prices(prices)
-    while len(others):
-        bought = np.isin(group[others], group[kept])
-        more = own[others] + np.where(bought, 0, group_price[group[others]])
-        fits = prices.of_set(kept) + more <= goal
-        others, more = others[fits], more[fits]
-        if len(others):
-            # First of all what is free.
-            ratio = np.full(len(others), np.inf)
-            np.divide(value[others], more, out=ratio, where=more > 0)
-            best = np.lexsort((-value[others], -ratio))[0]
-            kept, others = np.sort(np.append(kept, others[best])), np.delete(others, best)
-    return kept
-
-
-def _shared_prices(prices):
-    """Prices of the features alone, the group of each (0: none), and prices of the groups."""
-    priced = np.append(prices.price, 0.0)
-    groups, group = np.unique(np.append(-1, prices.resources[:, 1]), return_inverse=True)
-    return priced[prices.resources[:, 0]], group[1:], priced[groups]
 
 
 # ------------------------------------------------------------------- ensembles on them
@@ -436,21 +354,37 @@ class CandidateSearch:
             # those grown with prices take complete rows only
             for model in shared_purchases(self.prices, n_trees):
                 self._try("grown with prices", model, every)
-        feature_sets(self.prices, lambda features: self._grow_all(ensembles, features), self.budget)
+        sets = feature_sets(
+            self.prices, lambda features: self._grow_all(ensembles, features), self.budget
+        )
+        self._grow_sparse(ensembles, own, sets)
         self._grow_the_best()
         return self.found
 
+    def _grow_sparse(self, ensembles, own, sets):
+        """Trials on the features that L1 penalties choose, at the prices of other sets."""
+        if not self.is_complete:
+            return
+        rows, is_classifier = sampled_rows(len(self.X)), own.forest.classes is not None
+        value = sparse_worth(
+            self.X[rows], own.target[rows], self.weight[rows], classification=is_classifier
+        )
+        known = {tuple(features) for features in sets}
+        for features in sets[1:]:
+            chosen = within_price(self.prices, sets[0], value, self.prices.of_set(features))
+            if tuple(chosen) not in known:
+                known.add(tuple(chosen))
+                self._grow_all(ensembles, chosen)
+
     def _grow_all(self, ensembles, features):
         """Trials of every kind on some features; what these are worth to the first kind."""
-        worth = None
-        for k, (name, ensemble) in enumerate(ensembles.items()):
-            # The first leads the way; the others go along where there is time.
+        worth = np.zeros(len(features))
+        for name, ensemble in ensembles.items():
             if monotonic() >= self.deadline:
                 self.is_complete = False
                 return None
             model = self._try(name, ensemble, features)
-            if k == 0:
-                worth = importances(model, features)
+            worth += importances(model, features)
         return worth
 
     def _try(self, name, ensemble, features):
@@ -631,7 +565,8 @@ class PruningChoices:
         The features were chosen, and the trees pruned, on the same rows on which a candidate is
         judged: the lowest of many scores is too good to be true, the more so the smaller the set of
         features. Scores that are less than a standard error of their difference apart are taken as
-        equal, and more features bought as the better guess. With `unpruned`, only ensembles that
+        equal, and more features bought as the better guess: of those that cost nearly as much as
+        the dearest, the lowest score is taken. With `unpruned`, only ensembles that
         are not pruned count, if any of them is within the budget.
         """
         fits = self.costs <= budget * (1 + ROUNDING)
@@ -640,7 +575,8 @@ class PruningChoices:
         within = np.flatnonzero(fits)
         best = within[np.lexsort((self.costs[within], self.scores[within]))[0]]
         equal = within[self._ties(best)[within]]
-        return int(equal[np.lexsort((self.scores[equal], -self.costs[equal]))[0]])
+        dear = equal[self.costs[equal] >= _NEARLY * self.costs[equal].max()]
+        return int(dear[np.lexsort((-self.costs[dear], self.scores[dear]))[0]])
 
     def _ties(self, best):
         """Mask of the points whose scores are no further off than the rows tell."""
@@ -659,6 +595,8 @@ class PruningChoices:
 
 # Standard errors that scores must be apart to count as different.
 _TIE = 1.0
+# Costs from this share of the dearest on count as equal.
+_NEARLY = 0.9
 
 
 def lower_envelope(costs, errors):

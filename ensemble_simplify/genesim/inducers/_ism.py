@@ -56,6 +56,10 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
     ccp_alpha : float, default=0.0
         Cost of a leaf in minimal cost-complexity pruning, in units of Gini impurity, as in
         scikit-learn's trees; 0 prunes nothing.
+    shrinkage : float, default=10
+        How many rows the ancestors of a leaf count for in its class probabilities (hierarchical
+        shrinkage); no probability is zero then. 0: the estimate of the Notes as it is. What
+        `predict` answers does not depend on it.
     time_limit : float or None, default=None
         Seconds after which the tree is grown no further. An ensemble that is being fitted here is
         not interrupted.
@@ -68,7 +72,8 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
     estimator_ : estimator
         The fitted ensemble.
     decision_tree_ : DecisionTreeClassifier
-        The result; the value of a node is the ensemble's estimate of the class distribution.
+        The result; the value of a node is the ensemble's estimate of the class distribution,
+        after `shrinkage`.
     {classes_}
     n_leaves_ : int
         Leaves of `decision_tree_`.
@@ -121,6 +126,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
         "min_samples_split": [Interval(Integral, 2, None, closed="left")],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "ccp_alpha": [Interval(Real, 0, None, closed="left")],
+        "shrinkage": [Interval(Real, 0, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -134,6 +140,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
         min_samples_split: int = 5,
         min_samples_leaf: int = 1,
         ccp_alpha: float | str = 0.0,
+        shrinkage: float = 10,
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -143,6 +150,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
         self.ccp_alpha = ccp_alpha
+        self.shrinkage = shrinkage
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -203,6 +211,7 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
             n_features=axes.n_features,
             classes=self.classes_,
             feature_names=getattr(self, "feature_names_in_", None),
+            shrinkage=self.shrinkage,
         )
         self.n_nodes_ = len(nodes)
         self.n_leaves_ = (len(nodes) + 1) // 2
@@ -212,6 +221,11 @@ class InterpretableSingleModel(HoldsClassifierTree, ClassifierMixin, BaseEstimat
         self.fidelity_ = np.nan
         report(self, f"{self.n_leaves_} leaves, train fidelity {self.train_fidelity_:.4f}")
         return self
+
+    @property
+    def _shares_of(self):
+        """What the shares in leaves are of, where they are not means over the training rows."""
+        return "rows expected" if self.shrinkage > 0 else ""
 
     def _votes(self, given, X):
         """The ensemble's class distribution for every row; its label where it has none."""

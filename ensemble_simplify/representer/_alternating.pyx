@@ -1,0 +1,597 @@
+"""Alternating optimisation of a tree: every split in turn, with all others fixed.
+
+Columns are codes: code b of a column lies between its cuts b - 1 and b, and a row goes left at a
+split by cut c if its code is at most c. The code after the last stands for a missing value. A row
+costs what it loses by the answer of its leaf, times its weight: whether the labels differ, or the
+squared difference of the values. A column is swept by a histogram over its codes.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY, isnan, log
+from libcpp.algorithm cimport pop_heap, push_heap
+from libcpp.utility cimport pair
+from libcpp.vector cimport vector
+
+from ensemble_simplify._typedefs cimport (
+    float64_t, int32_t, intp_t, should_stop, uint8_t, uint16_t, uint64_t,
+)
+from ensemble_simplify.grid._sweep cimport (
+    TIE, middle, place_of, same_value, sort_column, value_of,
+)
+
+cdef enum:
+    ERROR = 0               # what the best answer of each side loses
+    SQUARES = 1             # the variance; for labels the Gini impurity
+    ENTROPY = 2
+    POLL = 1 << 22          # entries of columns read between two looks for an interruption
+
+
+cdef struct Rows:
+    intp_t n_rows
+    intp_t n_columns
+    intp_t n_outputs
+    const uint16_t *codes       # (n_columns, n_rows)
+    const int32_t *n_cuts       # (n_columns,)
+    const int32_t *label        # (n_rows,); NULL: values
+    const float64_t *value      # (n_rows, n_outputs), of mean 0
+    const float64_t *weight     # (n_rows,)
+
+
+cdef struct Nodes:
+    int32_t *column             # -1: a leaf
+    int32_t *cut
+    uint8_t *missing_left
+    int32_t *left
+    int32_t *right
+    int32_t *label              # of leaves
+    float64_t *value            # (n_nodes, n_outputs), of leaves
+
+
+cdef struct Split:
+    double score                # the larger, the better
+    int32_t column              # -1: none
+    int32_t cut
+    bint missing_left
+    bint is_swapped             # rows up to the cut go right
+
+
+cdef struct Part:
+    # A node and its rows, a piece of `Room.rows`.
+    intp_t node
+    intp_t begin
+    intp_t end
+
+
+cdef cppclass Room:
+    # Working room, taken once.
+    vector[int32_t] rows        # in the order of the leaves as far as they are known
+    vector[int32_t] spare
+    vector[int32_t] differ      # rows whose answer depends on the split
+    vector[double] gain         # of each of these, by going left
+    vector[double] bins
+    vector[double] sums, left, right
+    vector[Part] stack
+    intp_t n_read
+
+
+# --------------------------------------------------------------------- rows and nodes
+
+cdef inline bint goes_left(const Rows *r, const Nodes *t, intp_t node, intp_t row) noexcept nogil:
+    cdef int32_t j = t.column[node]
+    cdef int32_t code = r.codes[j * r.n_rows + row]
+    return t.missing_left[node] if code > r.n_cuts[j] else code <= t.cut[node]
+
+
+cdef inline intp_t leaf_of(
+    const Rows *r, const Nodes *t, intp_t node, intp_t row
+) noexcept nogil:
+    """The leaf below a node that a row comes to."""
+    while t.column[node] >= 0:
+        node = t.left[node] if goes_left(r, t, node, row) else t.right[node]
+    return node
+
+
+cdef inline double loss(const Rows *r, const Nodes *t, intp_t leaf, intp_t row) noexcept nogil:
+    """What a row loses by the answer of a leaf, without its weight."""
+    cdef double total = 0.0, difference
+    cdef intp_t k
+    if r.label != NULL:
+        return 0.0 if r.label[row] == t.label[leaf] else 1.0
+    for k in range(r.n_outputs):
+        difference = r.value[row * r.n_outputs + k] - t.value[leaf * r.n_outputs + k]
+        total += difference * difference
+    return total
+
+
+cdef intp_t divide(const Rows *r, const Nodes *t, Part part, Room &room) noexcept nogil:
+    """Put the rows of a node that go left before the others, and return where these begin."""
+    cdef intp_t i, middle = part.begin, n_right = 0
+    cdef int32_t row
+    for i in range(part.begin, part.end):
+        row = room.rows[i]
+        if goes_left(r, t, part.node, row):
+            room.rows[middle] = row
+            middle += 1
+        else:
+            room.spare[n_right] = row
+            n_right += 1
+    for i in range(n_right):
+        room.rows[middle + i] = room.spare[i]
+    return middle
+
+
+cdef void push_children(const Rows *r, const Nodes *t, Part part, Room &room) noexcept nogil:
+    cdef intp_t middle = divide(r, t, part, room)
+    cdef Part child
+    child.node, child.begin, child.end = t.right[part.node], middle, part.end
+    room.stack.push_back(child)
+    child.node, child.begin, child.end = t.left[part.node], part.begin, middle
+    room.stack.push_back(child)
+
+
+cdef inline void add_row(const Rows *r, double *sums, intp_t row) noexcept nogil:
+    """Add a row to the sums of a side: the weight of each label or of the values, and its own."""
+    cdef intp_t k
+    cdef double weight = r.weight[row]
+    if r.label != NULL:
+        sums[r.label[row]] += weight
+    else:
+        for k in range(r.n_outputs):
+            sums[k] += weight * r.value[row * r.n_outputs + k]
+    sums[r.n_outputs] += weight
+
+
+cdef void add_rows(const Rows *r, Part part, Room &room) noexcept nogil:
+    cdef intp_t i
+    room.sums.assign(r.n_outputs + 1, 0.0)
+    for i in range(part.begin, part.end):
+        add_row(r, room.sums.data(), room.rows[i])
+
+
+cdef bint set_answer(const Rows *r, const Nodes *t, Part part, Room &room) noexcept nogil:
+    """Give a leaf the answer that costs its rows least; tells whether it is another one.
+
+    The label that it has stays where labels tie.
+    """
+    cdef intp_t k, best = t.label[part.node]
+    cdef bint is_new = False
+    cdef double value
+    if part.begin == part.end:
+        return False
+    add_rows(r, part, room)
+    if r.label != NULL:
+        for k in range(r.n_outputs):
+            if room.sums[k] > room.sums[best] + TIE * room.sums[r.n_outputs]:
+                best = k
+        is_new = best != t.label[part.node]
+        t.label[part.node] = best
+        return is_new
+    for k in range(r.n_outputs):
+        value = room.sums[k] / room.sums[r.n_outputs]
+        is_new |= value != t.value[part.node * r.n_outputs + k]
+        t.value[part.node * r.n_outputs + k] = value
+    return is_new
+
+
+cdef double cost_of(const Rows *r, const Nodes *t) noexcept nogil:
+    cdef double total = 0.0
+    cdef intp_t row
+    for row in range(r.n_rows):
+        total += r.weight[row] * loss(r, t, leaf_of(r, t, 0, row), row)
+    return total
+
+
+# --------------------------------------------------------------------- one split
+
+cdef inline void take(
+    Split *best, double score, double scale, intp_t column, intp_t cut, bint missing_left,
+    bint is_swapped,
+) noexcept nogil:
+    if score > best.score + TIE * scale:
+        best.score, best.column, best.cut = score, <int32_t>column, <int32_t>cut
+        best.missing_left, best.is_swapped = missing_left, is_swapped
+
+
+cdef void find_between(const Rows *r, const Nodes *t, Part part, Room &room, Split *best) noexcept nogil:
+    """The split that costs least, with the two branches below it as they are.
+
+    `best` is the present split, with a score of 0; the score is what is gained over it.
+    """
+    cdef intp_t i, j, b, n_differ = 0, row
+    cdef double gain, now = 0.0, scale = 0.0, left, present, missing, before
+    for i in range(part.begin, part.end):
+        row = room.rows[i]
+        gain = r.weight[row] * (
+            loss(r, t, leaf_of(r, t, t.right[part.node], row), row)
+            - loss(r, t, leaf_of(r, t, t.left[part.node], row), row)
+        )
+        if gain == 0.0:
+            continue
+        room.differ[n_differ], room.gain[n_differ] = <int32_t>row, gain
+        n_differ += 1
+        scale += abs(gain)
+        if goes_left(r, t, part.node, row):
+            now += gain
+    for j in range(r.n_columns):
+        room.bins.assign(r.n_cuts[j] + 2, 0.0)
+        for i in range(n_differ):
+            room.bins[r.codes[j * r.n_rows + room.differ[i]]] += room.gain[i]
+        present = 0.0
+        for b in range(r.n_cuts[j] + 1):
+            present += room.bins[b]
+        missing = room.bins[r.n_cuts[j] + 1]
+        left = 0.0
+        before = max(missing, 0.0) - now
+        for b in range(r.n_cuts[j] + 1):
+            left += room.bins[b]
+            take(best, left + before, scale, j, b, missing > 0.0, False)
+            take(best, present - left + before, scale, j, b, missing > 0.0, True)
+    room.n_read += r.n_columns * n_differ
+
+
+cdef inline double score_side(
+    const double *sums, intp_t n_outputs, int criterion
+) noexcept nogil:
+    """How good a side is, times its weight, up to what is the same for all splits of a node."""
+    cdef double score = 0.0, weight = sums[n_outputs]
+    cdef intp_t k
+    if weight <= 0.0:
+        return 0.0
+    if criterion == ERROR:
+        for k in range(n_outputs):
+            score = max(score, sums[k])
+        return score
+    if criterion == SQUARES:
+        for k in range(n_outputs):
+            score += sums[k] * sums[k]
+        return score / weight
+    for k in range(n_outputs):
+        if sums[k] > 0.0:
+            score += sums[k] * log(sums[k] / weight)
+    return score
+
+
+cdef inline double score_both(
+    const double *left, double *right, const double *sums, intp_t n_outputs, int criterion
+) noexcept nogil:
+    """The score of a left side and of the rest of the sums; -inf if a side is empty."""
+    cdef intp_t k
+    for k in range(n_outputs + 1):
+        right[k] = sums[k] - left[k]
+    if left[n_outputs] <= TIE * sums[n_outputs] or right[n_outputs] <= TIE * sums[n_outputs]:
+        return -INFINITY
+    return (
+        score_side(left, n_outputs, criterion) + score_side(right, n_outputs, criterion)
+    )
+
+
+cdef void find_stump(const Rows *r, Part part, int criterion, Room &room, Split *best) noexcept nogil:
+    """The split into two leaves whose answers are free; its score must be above that of `best`."""
+    cdef intp_t i, j, b, k, width = r.n_outputs + 1
+    cdef double scale
+    cdef double *bins
+    cdef double *missing
+    cdef double *left = room.left.data()
+    cdef double *right = room.right.data()
+    cdef const double *sums
+    add_rows(r, part, room)
+    sums = room.sums.data()
+    scale = sums[r.n_outputs] if r.label != NULL else max(abs(best.score), 1e-300)
+    for j in range(r.n_columns):
+        if r.n_cuts[j] == 0:
+            continue
+        room.bins.assign((r.n_cuts[j] + 2) * width, 0.0)
+        bins = room.bins.data()
+        for i in range(part.begin, part.end):
+            add_row(
+                r, bins + r.codes[j * r.n_rows + room.rows[i]] * width, room.rows[i]
+            )
+        missing = bins + (r.n_cuts[j] + 1) * width
+        for k in range(width):
+            left[k] = 0.0
+        for b in range(r.n_cuts[j] + 1):
+            if bins[b * width + r.n_outputs] == 0.0:
+                continue
+            for k in range(width):
+                left[k] += bins[b * width + k]
+            take(best, score_both(left, right, sums, r.n_outputs, criterion), scale, j, b, False,
+                 False)
+            if missing[r.n_outputs] > 0.0:
+                for k in range(width):
+                    left[k] += missing[k]
+                take(best, score_both(left, right, sums, r.n_outputs, criterion), scale, j, b,
+                     True, False)
+                for k in range(width):
+                    left[k] -= missing[k]
+    room.n_read += r.n_columns * (part.end - part.begin)
+
+
+cdef bint improve(const Rows *r, const Nodes *t, Part part, Room &room) noexcept nogil:
+    """Put the best split into a node; tells whether it is another one."""
+    cdef intp_t node = part.node, left = t.left[node], right = t.right[node], middle
+    cdef Split best
+    cdef Part side
+    cdef double score
+    best.score, best.column, best.is_swapped = 0.0, -1, False
+    if t.column[left] < 0 and t.column[right] < 0:
+        middle = divide(r, t, part, room)
+        side.node, side.begin, side.end = left, part.begin, middle
+        add_rows(r, side, room)
+        score = score_side(room.sums.data(), r.n_outputs, ERROR if r.label != NULL else SQUARES)
+        side.begin, side.end = middle, part.end
+        add_rows(r, side, room)
+        best.score = score + score_side(
+            room.sums.data(), r.n_outputs, ERROR if r.label != NULL else SQUARES
+        )
+        find_stump(r, part, ERROR if r.label != NULL else SQUARES, room, &best)
+    else:
+        find_between(r, t, part, room, &best)
+    if best.column < 0:
+        return False
+    t.column[node], t.cut[node] = best.column, best.cut
+    t.missing_left[node] = best.missing_left
+    if best.is_swapped:
+        t.left[node], t.right[node] = <int32_t>right, <int32_t>left
+        t.missing_left[node] = not best.missing_left
+    return True
+
+
+# --------------------------------------------------------------------- called from Python
+
+def code_columns(
+    const float64_t[:, ::1] X,              # (n_rows, n_columns), compared in float32
+    intp_t most,                            # bins of a column
+    uint16_t[:, ::1] codes,                 # OUT (n_columns, n_rows)
+):
+    """Put every column into bins of about equally many rows; the cuts of each, ascending.
+
+    Cuts stand halfway between neighbouring values. A column of fewer values than bins has a cut
+    between any two. A row's code is the number of cuts below it; that of a missing value is one
+    more than there are cuts.
+    """
+    cdef intp_t n_rows = X.shape[0], n_columns = X.shape[1], j, i, k, n_values, last
+    cdef vector[uint64_t] keys, spare
+    cdef vector[intp_t] present
+    cdef vector[double] cuts
+    found = []
+    for j in range(n_columns):
+        with nogil:
+            present.clear()
+            for i in range(n_rows):
+                if not isnan(X[i, j]):
+                    present.push_back(i)
+            cuts.clear()
+            if present.size():
+                sort_column(&X[0, j], n_columns, present.data(), present.size(), keys, spare)
+            else:
+                keys.clear()
+            n_values = 0
+            for i in range(1, <intp_t>keys.size()):
+                n_values += not same_value(keys[i - 1], keys[i])
+            last = 0
+            for i in range(1, <intp_t>keys.size()):
+                if same_value(keys[i - 1], keys[i]):
+                    continue
+                k = i * most // <intp_t>keys.size()
+                if n_values < most or k > last:
+                    last = k
+                    cuts.push_back(middle(keys[i - 1], keys[i]))
+            k = 0
+            for i in range(n_rows):
+                codes[j, i] = <uint16_t>(cuts.size() + 1)
+            for i in range(<intp_t>keys.size()):
+                while k < <intp_t>cuts.size() and value_of(keys[i]) > cuts[k]:
+                    k += 1
+                codes[j, present[place_of(keys[i])]] = <uint16_t>k
+            should_stop(INFINITY)
+        found.append(np.array(cuts))
+    return found
+
+
+cdef class Alternating:
+    """Rows as codes, with what is known of them, on which trees are optimised.
+
+    Parameters
+    ----------
+    codes : uint16 array of shape (n_columns, n_rows)
+    n_cuts : int32 array of shape (n_columns,)
+    label : int32 array of shape (n_rows,), or (0,) for values
+    value : float64 array of shape (n_rows, n_outputs), or (0, n_outputs) for labels
+    weight : float64 array of shape (n_rows,)
+    """
+
+    cdef const uint16_t[:, ::1] codes
+    cdef const int32_t[::1] n_cuts
+    cdef const int32_t[::1] label
+    cdef const float64_t[:, ::1] value
+    cdef const float64_t[::1] weight
+    cdef Rows rows
+    cdef Room room
+
+    def __init__(
+        self,
+        const uint16_t[:, ::1] codes,
+        const int32_t[::1] n_cuts,
+        const int32_t[::1] label,
+        const float64_t[:, ::1] value,
+        const float64_t[::1] weight,
+    ):
+        cdef Rows *r = &self.rows
+        self.codes, self.n_cuts, self.weight = codes, n_cuts, weight
+        self.label, self.value = label, value
+        r.n_columns, r.n_rows, r.n_outputs = codes.shape[0], codes.shape[1], value.shape[1]
+        r.codes = &codes[0, 0]
+        r.n_cuts = &n_cuts[0]
+        r.weight = &weight[0]
+        r.label = NULL
+        r.value = NULL
+        if label.shape[0]:
+            r.label = &label[0]
+        else:
+            r.value = &value[0, 0]
+        self.room.rows.resize(r.n_rows)
+        self.room.spare.resize(r.n_rows)
+        self.room.differ.resize(r.n_rows)
+        self.room.gain.resize(r.n_rows)
+        self.room.sums.resize(r.n_outputs + 1)
+        self.room.left.resize(r.n_outputs + 1)
+        self.room.right.resize(r.n_outputs + 1)
+        self.room.n_read = 0
+
+    cdef Part everything(self) noexcept nogil:
+        cdef Part part
+        cdef intp_t row
+        for row in range(self.rows.n_rows):
+            self.room.rows[row] = <int32_t>row
+        part.node, part.begin, part.end = 0, 0, self.rows.n_rows
+        return part
+
+    cdef int poll(self) except -1 nogil:
+        if self.room.n_read > POLL:
+            self.room.n_read = 0
+            should_stop(INFINITY)
+        return 0
+
+    def optimise(
+        self,
+        int32_t[::1] column,                # (n_nodes,), of splits; -1: a leaf
+        int32_t[::1] cut,
+        uint8_t[::1] missing_left,
+        int32_t[::1] left,                  # (n_nodes,): children
+        int32_t[::1] right,
+        int32_t[::1] label,                 # (n_nodes,), of leaves
+        float64_t[:, ::1] value,            # (n_nodes, n_outputs), of leaves
+        intp_t most,                        # passes
+        double enough,                      # a pass must lower the cost by this share
+    ):
+        """Optimise each split and each answer in turn, in place; returns the cost.
+
+        The cost never rises. Two leaves below a split are chosen with it. A branch that no row
+        comes to stays as it is.
+        """
+        cdef Rows *r = &self.rows
+        cdef Nodes t
+        cdef Part part
+        cdef intp_t k
+        cdef bint is_new
+        cdef double cost, before
+        t.column, t.cut, t.missing_left = &column[0], &cut[0], &missing_left[0]
+        t.left, t.right, t.label, t.value = &left[0], &right[0], &label[0], &value[0, 0]
+        with nogil:
+            cost = cost_of(r, &t)
+            for k in range(most):
+                is_new = False
+                self.room.stack.clear()
+                self.room.stack.push_back(self.everything())
+                while self.room.stack.size():
+                    part = self.room.stack.back()
+                    self.room.stack.pop_back()
+                    if part.begin == part.end:
+                        continue
+                    if t.column[part.node] < 0:
+                        is_new |= set_answer(r, &t, part, self.room)
+                        continue
+                    is_new |= improve(r, &t, part, self.room)
+                    self.poll()
+                    push_children(r, &t, part, self.room)
+                before = cost
+                cost = cost_of(r, &t)
+                if not is_new or before - cost <= enough * before:
+                    break
+        return cost
+
+    def grow(
+        self,
+        int32_t[::1] column,                # (n_nodes,), as above, with room for further nodes
+        int32_t[::1] cut,
+        uint8_t[::1] missing_left,
+        int32_t[::1] left,
+        int32_t[::1] right,
+        int32_t[::1] label,
+        float64_t[:, ::1] value,
+        intp_t n_nodes,                     # that are there
+        bint by_entropy,                    # of labels; otherwise by the variance
+        intp_t max_depth,                   # of leaves; the root is at 0
+    ):
+        """Split leaves, the one whose split lowers the impurity most first, while there is room.
+
+        Returns the number of nodes.
+        """
+        cdef Rows *r = &self.rows
+        cdef Nodes t
+        cdef Part part
+        cdef Split best
+        cdef intp_t k, node, leaf
+        cdef int criterion = ENTROPY if by_entropy else SQUARES
+        cdef double score
+        cdef vector[Split] splits
+        cdef vector[Part] parts
+        cdef vector[intp_t] depth
+        cdef vector[pair[double, intp_t]] heap
+        t.column, t.cut, t.missing_left = &column[0], &cut[0], &missing_left[0]
+        t.left, t.right, t.label, t.value = &left[0], &right[0], &label[0], &value[0, 0]
+        with nogil:
+            depth.assign(column.shape[0], 0)
+            splits.resize(column.shape[0])
+            parts.resize(column.shape[0])
+            self.room.stack.clear()
+            self.room.stack.push_back(self.everything())
+            while True:
+                while self.room.stack.size():
+                    part = self.room.stack.back()
+                    self.room.stack.pop_back()
+                    node = part.node
+                    if t.column[node] >= 0:
+                        depth[t.left[node]] = depth[t.right[node]] = depth[node] + 1
+                        push_children(r, &t, part, self.room)
+                        continue
+                    if part.begin == part.end:
+                        continue
+                    set_answer(r, &t, part, self.room)
+                    if depth[node] >= max_depth:
+                        continue
+                    add_rows(r, part, self.room)
+                    score = score_side(self.room.sums.data(), r.n_outputs, criterion)
+                    best.score, best.column = score, -1
+                    find_stump(r, part, criterion, self.room, &best)
+                    self.poll()
+                    if best.column >= 0:
+                        parts[node], splits[node] = part, best
+                        # of equal leaves, the first
+                        heap.push_back(pair[double, intp_t](best.score - score, -node))
+                        push_heap(heap.begin(), heap.end())
+                if heap.empty() or n_nodes + 2 > column.shape[0]:
+                    break
+                node = -heap[0].second
+                pop_heap(heap.begin(), heap.end())
+                heap.pop_back()
+                best = splits[node]
+                t.column[node], t.cut[node] = best.column, best.cut
+                t.missing_left[node] = best.missing_left
+                t.left[node], t.right[node] = <int32_t>n_nodes, <int32_t>(n_nodes + 1)
+                for leaf in range(n_nodes, n_nodes + 2):
+                    t.column[leaf], t.label[leaf] = -1, t.label[node]
+                    for k in range(r.n_outputs):
+                        t.value[leaf * r.n_outputs + k] = t.value[node * r.n_outputs + k]
+                n_nodes += 2
+                self.room.stack.push_back(parts[node])
+        return n_nodes
+
+    def leaves(
+        self,
+        int32_t[::1] column,
+        int32_t[::1] cut,
+        uint8_t[::1] missing_left,
+        int32_t[::1] left,
+        int32_t[::1] right,
+        int32_t[::1] leaf,                  # OUT (n_rows,)
+    ):
+        """The leaf of each row."""
+        cdef Nodes t
+        cdef intp_t row
+        t.column, t.cut, t.missing_left = &column[0], &cut[0], &missing_left[0]
+        t.left, t.right = &left[0], &right[0]
+        with nogil:
+            for row in range(self.rows.n_rows):
+                leaf[row] = <int32_t>leaf_of(&self.rows, &t, 0, row)

@@ -1,0 +1,188 @@
+"""Trees that are optimised split by split on one sample, from several starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from ensemble_simplify.grid import sized_nodes
+from ensemble_simplify.representer._alternating import Alternating, code_columns
+from ensemble_simplify.representer._grown_tree import GrownTree
+from ensemble_simplify.representer._law import ColumnSplit
+from ensemble_simplify.writing import gini
+
+# Bins of a column; one of fewer values is swept at every threshold.
+_BINS = 1024
+
+# Passes over a tree, at most, and the share of the cost that a further pass must save.
+_MOST_PASSES, _ENOUGH = 20, 1e-4
+
+# A tree that is pruned has so many times the leaves that it is pruned to, before; and how often, at
+# most, an optimised one is grown on to spend free leaves.
+OVERGROWN, _MOST_REGROWN = 3, 4
+
+# A lower cost is lower by more than this share of the root's.
+_ROUNDING = 1e-12
+
+
+@dataclass(eq=False)
+class _Branches:
+    """A tree as the kernel has it, with room for further nodes."""
+
+    column: np.ndarray  # -1: a leaf
+    cut: np.ndarray
+    missing_left: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    label: np.ndarray
+    value: np.ndarray
+
+    @classmethod
+    def room_for(cls, n_leaves, n_outputs):
+        """A leaf alone."""
+        size = 2 * n_leaves - 1
+        ints = [np.full(size, fill, dtype=np.int32) for fill in (-1, 0, -1, -1, 0)]
+        column, cut, left, right, label = ints
+        missing_left = np.zeros(size, dtype=np.uint8)
+        return cls(column, cut, missing_left, left, right, label, np.zeros((size, n_outputs)))
+
+    @property
+    def arrays(self):
+        return [getattr(self, field.name) for field in fields(self)]
+
+    def children(self, t):
+        return self.left[t], self.right[t]
+
+
+class Alternation:
+    """Rows of a sample on which trees are grown and optimised.
+
+    Every split in turn gets the column and the threshold that cost the rows least, with all others
+    fixed. The cost is the share of wrong labels, or the squared error; it never rises.
+    """
+
+    def __init__(self, rows, is_label, max_depth=None):
+        self.rows, self.is_label = rows, is_label
+        self.max_depth = len(rows.X) if max_depth is None else max_depth
+        n_rows, n_columns = rows.X.shape
+        codes = np.empty((n_columns, n_rows), dtype=np.uint16)
+        self._cuts = code_columns(rows.X, _BINS, codes)
+        self._centre = np.average(rows.answers, axis=0, weights=rows.weight)
+        n_outputs = rows.answers.shape[1]
+        label, value = np.empty(0, dtype=np.int32), np.empty((0, n_outputs))
+        if is_label:
+            label = rows.answers.argmax(axis=1).astype(np.int32)
+        else:
+            value = rows.answers - self._centre
+        n_cuts = np.array([cuts.size for cuts in self._cuts], dtype=np.int32)
+        self._kernel = Alternating(codes, n_cuts, label, value, rows.weight)
+
+    def grown(self, n_leaves, *, by_entropy=False, above=None):
+        """A tree of so many leaves, grown best first; below the leaves of another, if one is given.
+
+        It is grown by the variance of the answers, or by the entropy of the labels.
+        """
+        nodes, n_nodes = self._branches(above, n_leaves), 1 if above is None else len(above.nodes)
+        self._kernel.grow(*nodes.arrays, n_nodes, by_entropy, self.max_depth)
+        return self._as_grown(nodes)
+
+    def optimised(self, tree):
+        """A tree after alternating optimisation; a branch that no row comes to is cut off."""
+        nodes = self._branches(tree, tree.n_leaves)
+        self._kernel.optimise(*nodes.arrays, _MOST_PASSES, _ENOUGH)
+        return self._as_grown(nodes)
+
+    def best(self, starts, n_leaves):
+        """The least costly tree of at most so many leaves, from some larger trees.
+
+        Each is pruned and optimised. Leaves that are free then are spent: the best tree is grown on
+        and pruned again, as long as that lowers its cost.
+        """
+        trees = [self.optimised(start.pruned(n_leaves)) for start in starts]
+        best = min(trees, key=lambda tree: tree.loss)
+        for _ in range(_MOST_REGROWN):
+            larger = self.grown(OVERGROWN * n_leaves, above=best)
+            tree = self.optimised(larger.pruned(n_leaves))
+            if tree.loss >= best.loss - _ROUNDING * tree.cost[0]:
+                break
+            best = tree
+        return best
+
+    def _branches(self, tree, n_leaves):
+        if tree is None:
+            return _Branches.room_for(n_leaves, self.rows.answers.shape[1])
+        nodes = _Branches.room_for(max(n_leaves, tree.n_leaves), self.rows.answers.shape[1])
+        n_nodes = len(tree.nodes)
+        nodes.label[:n_nodes] = tree.mean.argmax(axis=1)
+        nodes.value[:n_nodes] = tree.mean - self._centre
+        for t in np.flatnonzero(~tree.is_leaf):
+            split = tree.splits[t]
+            nodes.column[t], nodes.missing_left[t] = split.column, split.missing_left
+            nodes.cut[t] = np.searchsorted(self._cuts[split.column], split.threshold)
+            nodes.left[t], nodes.right[t] = tree.children(t)
+        return nodes
+
+    def _as_grown(self, nodes):
+        """The tree of the kernel's nodes, those that no row comes to left out."""
+        rows, size = self.rows, len(nodes.column)
+        leaf = np.empty(len(rows.X), dtype=np.int32)
+        self._kernel.leaves(*nodes.arrays[:5], leaf)
+        n_outputs = rows.answers.shape[1]
+        weight = np.bincount(leaf, rows.weight, size)
+        if self.is_label:
+            place = leaf * n_outputs + rows.answers.argmax(axis=1)
+            sums = np.bincount(place, rows.weight, size * n_outputs).reshape(size, n_outputs)
+            squares = weight
+        else:
+            centred = rows.answers - self._centre
+            sums = np.stack([np.bincount(leaf, rows.weight * x, size) for x in centred.T], axis=1)
+            squares = np.bincount(leaf, rows.weight * np.square(centred).sum(axis=1), size)
+        order, stack = [], [0]
+        while stack:
+            t = stack.pop()
+            order.append(t)
+            if nodes.column[t] >= 0:
+                stack += nodes.children(t)[::-1]
+        for t in order[::-1]:
+            if nodes.column[t] >= 0:
+                for totals in (weight, sums, squares):
+                    totals[t] = sum(totals[child] for child in nodes.children(t))
+        kept, stack = [], [0]
+        while stack:
+            t = stack.pop()
+            while nodes.column[t] >= 0 and min(weight[child] for child in nodes.children(t)) == 0:
+                t = max(nodes.children(t), key=weight.__getitem__)
+            kept.append(t)
+            if nodes.column[t] >= 0:
+                stack += nodes.children(t)[::-1]
+        mean = sums[kept] / weight[kept, None]
+        probability = weight[kept] / rows.weight.sum()
+        if self.is_label:
+            cost, impurity = probability * (1.0 - mean.max(axis=1)), probability * gini(mean)
+        else:
+            cost = squares[kept] / rows.weight.sum() - probability * np.square(mean).sum(axis=1)
+            cost = impurity = np.maximum(cost, 0.0)
+            mean = mean + self._centre
+        tree = GrownTree(
+            nodes=sized_nodes(nodes.column[kept]),
+            splits=[self._split(nodes, t) for t in kept],
+            mean=mean,
+            cost=cost,
+            probability=probability,
+            impurity=impurity,
+            is_label=self.is_label,
+            is_complete=rows.is_complete,
+        )
+        if rows.gaps is not None:
+            tree.send_gaps(rows.X, rows.gaps.seen)
+        return tree
+
+    def _split(self, nodes, t):
+        column, cuts = int(nodes.column[t]), self._cuts[nodes.column[t]]
+        if column < 0:
+            return None
+        threshold = np.inf if nodes.cut[t] == cuts.size else float(cuts[nodes.cut[t]])
+        gaps = self.rows.gaps
+        seen = gaps is not None and bool(gaps.seen[column])
+        return ColumnSplit(column, threshold, missing_left=seen and bool(nodes.missing_left[t]))
