@@ -154,17 +154,16 @@ class Gosdt:
 
 
 class Streed:
-    """An optimal tree of depth three, whose size STreeD tunes itself unless told not to."""
+    """An optimal tree of depth three, whose size STreeD tunes itself."""
 
-    def __init__(self, seed, tune=True):
+    def __init__(self, seed):
         self.seed = seed
-        self.tune = tune
 
     def fit(self, X, y):
         from pystreed import STreeDClassifier
 
         self.model_ = STreeDClassifier(
-            "accuracy", max_depth=3, n_thresholds=5, hyper_tune=self.tune, time_limit=60,
+            "accuracy", max_depth=3, n_thresholds=5, hyper_tune=True, time_limit=60,
             random_seed=self.seed,
         ).fit(X, y)  # fmt: skip
         self.n_leaves_ = self.model_.get_n_leaves()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from time import monotonic
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -20,6 +21,8 @@ _LAST_PENALTY = 3e-3
 _SAYS_L1_RATIO = getattr(LogisticRegression(), "penalty", "deprecated") == "deprecated"
 _L1 = {"l1_ratio": 1.0} if _SAYS_L1_RATIO else {"penalty": "l1"}
 
+# Share of the features after which the others are left out.
+_ENOUGH = 0.7
 # Columns whose spread is below this share of their mean are constant.
 _ROUNDING = 1e-10
 
@@ -68,11 +71,12 @@ def within_price(prices, kept, value, goal):
     return filled_up(prices, smaller, np.setdiff1d(kept, smaller), value, goal)
 
 
-def sparse_worth(X, y, weight, *, classification):
+def sparse_worth(X, y, weight, *, classification, deadline=np.inf):
     """The strongest penalty under which each feature has a coefficient; 0: none.
 
     Coefficients are those of a lasso, or for classes of a logistic regression of each class with
-    an L1 penalty. Columns have unit variance, and missing values are their mean.
+    an L1 penalty. Columns have unit variance, and missing values are their mean. The last few that
+    would join are left at 0, which takes much of the time, and so are more where time is up.
     """
     X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
     worth = np.zeros(X.shape[1])
@@ -96,28 +100,38 @@ def sparse_worth(X, y, weight, *, classification):
         if slope == 0:
             continue
         penalties = slope * np.geomspace(1, _LAST_PENALTY, _N_PENALTIES)
-        with warnings.catch_warnings():
-            # The order in which features join is sure long before the last digits are.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            if classification:
-                paths = [_logistic(columns, side, share, penalty) for penalty in penalties]
-            else:
-                root = np.sqrt(share * len(X))
-                target = root * (side - share @ side)
-                paths = lasso_path(columns * root[:, None], target, alphas=penalties, tol=1e-6)[1].T
-        for penalty, coefficients in zip(penalties, np.abs(paths), strict=True):
+        path = _logistic_path if classification else _linear_path
+        for penalty, coefficients in zip(
+            penalties, path(columns, side, share, penalties), strict=True
+        ):
             # Those with the largest coefficients joined first since the level before.
-            part = coefficients / max(coefficients.max(), np.finfo(float).tiny)
-            joined = np.where(part > 0, penalty * (1 + part * _BETWEEN), 0)
-            worth = np.maximum(worth, joined)
+            size = np.abs(coefficients)
+            part = size / max(size.max(), np.finfo(float).tiny)
+            worth = np.maximum(worth, np.where(part > 0, penalty * (1 + part * _BETWEEN), 0))
+            if np.count_nonzero(part) >= _ENOUGH * len(part) or monotonic() >= deadline:
+                break
     return worth
 
 
-def _logistic(X, y, share, penalty):
-    """Coefficients of a logistic regression; `penalty` is of the mean loss of the rows."""
-    strength = 1 / (penalty * len(X))
-    model = LogisticRegression(solver="liblinear", C=strength, random_state=0, **_L1)
-    return model.fit(X, y, sample_weight=share * len(X)).coef_[0]
+def _linear_path(X, y, share, penalties):
+    """Coefficients of a lasso at each of the penalties of the mean loss of the rows."""
+    root = np.sqrt(share * len(X))
+    target = root * (y - share @ y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return lasso_path(X * root[:, None], target, alphas=penalties, tol=1e-6)[1].T
+
+
+def _logistic_path(X, y, share, penalties):
+    """The same of a logistic regression, one after the other."""
+    for penalty in penalties:
+        strength = 1 / (penalty * len(X))
+        model = LogisticRegression(solver="liblinear", C=strength, random_state=0, **_L1)
+        with warnings.catch_warnings():
+            # The order in which features join is sure long before the last digits are.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y, sample_weight=share * len(X))
+        yield model.coef_[0]
 
 
 def without_the_least(prices, kept, value):

@@ -367,7 +367,11 @@ class CandidateSearch:
             return
         rows, is_classifier = sampled_rows(len(self.X)), own.forest.classes is not None
         value = sparse_worth(
-            self.X[rows], own.target[rows], self.weight[rows], classification=is_classifier
+            self.X[rows],
+            own.target[rows],
+            self.weight[rows],
+            classification=is_classifier,
+            deadline=self.deadline,
         )
         known = {tuple(features) for features in sets}
         for features in sets[1:]:
