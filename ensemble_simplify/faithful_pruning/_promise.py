@@ -275,6 +275,26 @@ class NearRows:
         leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)
         return self.votes.value[leaves].reshape(len(trees), -1)
 
+    def least_lead(self, weights):
+        """By how much the answers to the rows lead at least, with trees of these weights."""
+        trees, votes = self.whole.trees, self.votes
+        n_classes = votes.value.shape[1]
+        if n_classes == 1:
+            return np.inf
+        least = np.inf
+        step = max(HELD // (len(trees) * n_classes), 1)
+        for i in range(0, len(self.cells), step):
+            cells = self.cells[i : i + step]
+            leaves = np.empty((len(trees), len(cells)), dtype=np.intp)
+            leaves_of_cells(trees.nodes, trees.offsets, cells, leaves)
+            answer = votes.forest.decide_at(leaves)[:, None]
+            total = product(weights, votes.value[leaves].reshape(len(trees), -1))
+            total = total.reshape(len(cells), n_classes) + votes.start
+            own = np.take_along_axis(total, answer, axis=1)[:, 0]
+            np.put_along_axis(total, answer, -np.inf, axis=1)
+            least = min(least, float((own - total.max(axis=1)).min()))
+        return least
+
     def _spread(self, n_rows, n_votes):
         """Some of many rows, evenly spread, at which trees have so many votes."""
         most = max(n_votes // (len(self.whole.trees) * self.votes.value.shape[1]), 1)

@@ -421,9 +421,8 @@ class WeightSearch:
         found = found * (np.count_nonzero(kept) / found.sum())
         for share in EVEN:
             weights = share * kept + (1.0 - share) * found
-            least = product(alone.demands.leads[:, :-1], weights).min()
-            clear = least > LEAST_SHARE_OF_FEWER * weights.sum() * self.largest
-            if clear and not self.promise.worst(weights, BATCH, self.rng, self.deadline)[1]:
+            lead = self.promise.least_lead(weights)
+            if lead > LEAST_SHARE_OF_FEWER * weights.sum() * self.largest:
                 self.weights = weights
                 return
 

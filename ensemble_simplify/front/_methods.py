@@ -42,13 +42,6 @@ BUDGET = "50%"
 NEAR_ROWS = 2_000
 
 
-# With more columns, the default law is taken, and as many synthetic rows as have so many entries,
-# but so many rows at least.
-WIDE, SYNTHETIC_ENTRIES, LEAST_SYNTHETIC = 200, 8_000_000, 2_000
-# Folds on which a law of synthetic rows is chosen, where none are given.
-FOLDS_OF_LAWS = 5
-
-
 class NotTried(Exception):
     """A method does not go with the model, the data or the time; the text says why."""
 
@@ -257,16 +250,11 @@ def plain_tree_on_y(task, seconds):
 
 def representer(task, seconds):
     """A tree grown on synthetic rows, too."""
-    n_rows, n_columns = task.X.shape
-    fewer = max(SYNTHETIC_ENTRIES // n_columns, LEAST_SYNTHETIC)
-    is_wide = n_columns > WIDE
     fitted = RepresenterTree(
         FrozenEstimator(task.model),
-        sampler="copula" if is_wide else "auto",
         max_leaf_nodes=task.max_leaves,
+        sampling="one_shot",
         validation_fraction=0.0,
-        n_folds=FOLDS_OF_LAWS,
-        n_samples=min(fewer, 40 * n_rows) if is_wide else None,
         time_limit=seconds,
         random_state=task.seed,
     )

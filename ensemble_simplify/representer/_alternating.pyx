@@ -9,7 +9,7 @@ squared difference of the values. A column is swept by a histogram over its code
 import numpy as np
 
 from libc.math cimport INFINITY, isnan, log
-from libcpp.algorithm cimport pop_heap, push_heap
+from libcpp.algorithm cimport pop_heap, push_heap, sort
 from libcpp.utility cimport pair
 from libcpp.vector cimport vector
 
@@ -24,6 +24,7 @@ cdef enum:
     ERROR = 0               # what the best answer of each side loses
     SQUARES = 1             # the variance; for labels the Gini impurity
     ENTROPY = 2
+    FEW = 8                 # rows are few if there are so many times as many codes
     POLL = 1 << 22          # entries of columns read between two looks for an interruption
 
 
@@ -69,9 +70,14 @@ cdef cppclass Room:
     vector[int32_t] spare
     vector[int32_t] differ      # rows whose answer depends on the split
     vector[double] gain         # of each of these, by going left
-    vector[double] bins
+    vector[double] bins         # sums of the rows of each code of a column; all 0 between columns
+    vector[uint8_t] is_met      # which codes rows have; all 0 between columns
+    vector[int32_t] met         # these
     vector[double] sums, left, right
     vector[Part] stack
+    vector[intp_t] visited      # nodes of a pass, parents first
+    vector[uint8_t] is_moved    # nodes whose rows are others than in the last pass
+    vector[uint8_t] is_new      # nodes that have changed, or a node below, in this or the last pass
     intp_t n_read
 
 
@@ -184,6 +190,37 @@ cdef double cost_of(const Rows *r, const Nodes *t) noexcept nogil:
 
 # --------------------------------------------------------------------- one split
 
+cdef inline void meet(Room &room, intp_t code) noexcept nogil:
+    if not room.is_met[code]:
+        room.is_met[code] = True
+        room.met.push_back(<int32_t>code)
+
+
+cdef void meet_codes(
+    const uint16_t *codes, const int32_t *rows, intp_t n_rows, intp_t n_codes, Room &room
+) noexcept nogil:
+    """List the codes that some rows have, ascending: all codes where there are many rows."""
+    cdef intp_t i
+    if n_rows * FEW < n_codes:
+        for i in range(n_rows):
+            meet(room, codes[rows[i]])
+        sort(room.met.begin(), room.met.end())
+    else:
+        for i in range(n_codes):
+            room.met.push_back(<int32_t>i)
+
+
+cdef void forget_codes(Room &room, intp_t width) noexcept nogil:
+    """Make the bins empty again."""
+    cdef size_t i
+    cdef intp_t k
+    for i in range(room.met.size()):
+        room.is_met[room.met[i]] = False
+        for k in range(room.met[i] * width, (room.met[i] + 1) * width):
+            room.bins[k] = 0.0
+    room.met.clear()
+
+
 cdef inline void take(
     Split *best, double score, double scale, intp_t column, intp_t cut, bint missing_left,
     bint is_swapped,
@@ -200,6 +237,7 @@ cdef void find_between(const Rows *r, const Nodes *t, Part part, Room &room, Spl
     """
     cdef intp_t i, j, b, n_differ = 0, row
     cdef double gain, now = 0.0, scale = 0.0, left, present, missing, before
+    cdef const uint16_t *codes
     for i in range(part.begin, part.end):
         row = room.rows[i]
         gain = r.weight[row] * (
@@ -214,19 +252,24 @@ cdef void find_between(const Rows *r, const Nodes *t, Part part, Room &room, Spl
         if goes_left(r, t, part.node, row):
             now += gain
     for j in range(r.n_columns):
-        room.bins.assign(r.n_cuts[j] + 2, 0.0)
-        for i in range(n_differ):
-            room.bins[r.codes[j * r.n_rows + room.differ[i]]] += room.gain[i]
+        codes = r.codes + j * r.n_rows
+        meet_codes(codes, room.differ.data(), n_differ, r.n_cuts[j] + 2, room)
         present = 0.0
-        for b in range(r.n_cuts[j] + 1):
-            present += room.bins[b]
+        for i in range(n_differ):
+            room.bins[codes[room.differ[i]]] += room.gain[i]
+            present += room.gain[i]
         missing = room.bins[r.n_cuts[j] + 1]
+        present -= missing
         left = 0.0
         before = max(missing, 0.0) - now
-        for b in range(r.n_cuts[j] + 1):
+        for i in range(<intp_t>room.met.size()):
+            b = room.met[i]
+            if b > r.n_cuts[j]:
+                break
             left += room.bins[b]
             take(best, left + before, scale, j, b, missing > 0.0, False)
             take(best, present - left + before, scale, j, b, missing > 0.0, True)
+        forget_codes(room, 1)
     room.n_read += r.n_columns * n_differ
 
 
@@ -270,7 +313,8 @@ cdef void find_stump(const Rows *r, Part part, int criterion, Room &room, Split 
     """The split into two leaves whose answers are free; its score must be above that of `best`."""
     cdef intp_t i, j, b, k, width = r.n_outputs + 1
     cdef double scale
-    cdef double *bins
+    cdef const uint16_t *codes
+    cdef double *bins = room.bins.data()
     cdef double *missing
     cdef double *left = room.left.data()
     cdef double *right = room.right.data()
@@ -281,16 +325,19 @@ cdef void find_stump(const Rows *r, Part part, int criterion, Room &room, Split 
     for j in range(r.n_columns):
         if r.n_cuts[j] == 0:
             continue
-        room.bins.assign((r.n_cuts[j] + 2) * width, 0.0)
-        bins = room.bins.data()
+        codes = r.codes + j * r.n_rows
+        meet_codes(
+            codes, room.rows.data() + part.begin, part.end - part.begin, r.n_cuts[j] + 2, room
+        )
         for i in range(part.begin, part.end):
-            add_row(
-                r, bins + r.codes[j * r.n_rows + room.rows[i]] * width, room.rows[i]
-            )
+            add_row(r, bins + codes[room.rows[i]] * width, room.rows[i])
         missing = bins + (r.n_cuts[j] + 1) * width
         for k in range(width):
             left[k] = 0.0
-        for b in range(r.n_cuts[j] + 1):
+        for i in range(<intp_t>room.met.size()):
+            b = room.met[i]
+            if b > r.n_cuts[j]:
+                break
             if bins[b * width + r.n_outputs] == 0.0:
                 continue
             for k in range(width):
@@ -304,6 +351,7 @@ cdef void find_stump(const Rows *r, Part part, int criterion, Room &room, Split 
                      True, False)
                 for k in range(width):
                     left[k] -= missing[k]
+        forget_codes(room, width)
     room.n_read += r.n_columns * (part.end - part.begin)
 
 
@@ -418,6 +466,7 @@ cdef class Alternating:
         const float64_t[::1] weight,
     ):
         cdef Rows *r = &self.rows
+        cdef intp_t n_codes = 0, j
         self.codes, self.n_cuts, self.weight = codes, n_cuts, weight
         self.label, self.value = label, value
         r.n_columns, r.n_rows, r.n_outputs = codes.shape[0], codes.shape[1], value.shape[1]
@@ -434,6 +483,11 @@ cdef class Alternating:
         self.room.spare.resize(r.n_rows)
         self.room.differ.resize(r.n_rows)
         self.room.gain.resize(r.n_rows)
+        for j in range(r.n_columns):
+            n_codes = max(n_codes, <intp_t>n_cuts[j] + 2)
+        self.room.bins.assign(n_codes * (r.n_outputs + 1), 0.0)
+        self.room.is_met.assign(n_codes, False)
+        self.room.met.reserve(n_codes)
         self.room.sums.resize(r.n_outputs + 1)
         self.room.left.resize(r.n_outputs + 1)
         self.room.right.resize(r.n_outputs + 1)
@@ -452,6 +506,47 @@ cdef class Alternating:
             self.room.n_read = 0
             should_stop(INFINITY)
         return 0
+
+    cdef bint visit(self, Nodes *t) except -1 nogil:
+        """Optimise each split and answer once, parents first; tells whether anything is new.
+
+        Where neither the rows of a node nor what is below it are new since the last pass, there is
+        nothing to find.
+        """
+        cdef Rows *r = &self.rows
+        cdef Part part
+        cdef intp_t i, node
+        cdef bint is_split_new
+        self.room.visited.clear()
+        self.room.stack.clear()
+        self.room.stack.push_back(self.everything())
+        while self.room.stack.size():
+            part = self.room.stack.back()
+            node = part.node
+            self.room.stack.pop_back()
+            if not self.room.is_moved[node] and not self.room.is_new[node]:
+                continue
+            self.room.visited.push_back(node)
+            if part.begin == part.end:
+                self.room.is_new[node] = False
+                continue
+            if t.column[node] < 0:
+                self.room.is_new[node] = set_answer(r, t, part, self.room)
+                continue
+            is_split_new = improve(r, t, part, self.room)
+            self.room.is_new[node] = is_split_new
+            self.room.is_moved[t.left[node]] = is_split_new or self.room.is_moved[node]
+            self.room.is_moved[t.right[node]] = is_split_new or self.room.is_moved[node]
+            self.poll()
+            push_children(r, t, part, self.room)
+        for i in range(<intp_t>self.room.visited.size() - 1, -1, -1):
+            node = self.room.visited[i]
+            self.room.is_moved[node] = False
+            if t.column[node] >= 0 and (
+                self.room.is_new[t.left[node]] or self.room.is_new[t.right[node]]
+            ):
+                self.room.is_new[node] = True
+        return self.room.is_new[0]
 
     def optimise(
         self,
@@ -472,32 +567,20 @@ cdef class Alternating:
         """
         cdef Rows *r = &self.rows
         cdef Nodes t
-        cdef Part part
         cdef intp_t k
-        cdef bint is_new
         cdef double cost, before
         t.column, t.cut, t.missing_left = &column[0], &cut[0], &missing_left[0]
         t.left, t.right, t.label, t.value = &left[0], &right[0], &label[0], &value[0, 0]
         with nogil:
+            self.room.is_moved.assign(column.shape[0], True)
+            self.room.is_new.assign(column.shape[0], True)
             cost = cost_of(r, &t)
             for k in range(most):
-                is_new = False
-                self.room.stack.clear()
-                self.room.stack.push_back(self.everything())
-                while self.room.stack.size():
-                    part = self.room.stack.back()
-                    self.room.stack.pop_back()
-                    if part.begin == part.end:
-                        continue
-                    if t.column[part.node] < 0:
-                        is_new |= set_answer(r, &t, part, self.room)
-                        continue
-                    is_new |= improve(r, &t, part, self.room)
-                    self.poll()
-                    push_children(r, &t, part, self.room)
+                if not self.visit(&t):
+                    break
                 before = cost
                 cost = cost_of(r, &t)
-                if not is_new or before - cost <= enough * before:
+                if before - cost <= enough * before:
                     break
         return cost
 

@@ -7,9 +7,9 @@ A box limits the scores of some columns. The score of a column is
 where the noise is normal with unit variances and the correlation of the columns. A row that falls
 outside in one column is outside, so the chance of a base row's copies is at most that of the column
 in which it is least. Base rows are drawn by that bound, and the noise of that column inside its
-limits, by inversion in the tail that is precise. The noise of the others follows given those before:
-either drawn freely and the row thrown away where a score falls outside, which is exact; or drawn
-inside, too, with the probability of these limits as the row's weight.
+limits, by inversion in the tail that is precise. The noise of the others follows given those
+before: either drawn freely and the row thrown away where a score falls outside, which is exact; or
+drawn inside, too, with the probability of these limits as the row's weight.
 """
 
 from cython cimport final
@@ -24,8 +24,46 @@ from ensemble_simplify._typedefs cimport (
 cdef enum:
     POLL = 16384    # rows between two looks at the keyboard
 
-cdef double FARTHEST = 38.0     # normal numbers beyond have no probability in float64
-cdef double HALF_STEP = 1.0 / 18014398509481984.0   # of random_unit
+cdef extern from *:
+    """
+    /* Algorithm AS 241: quotients of polynomials, near the middle and in the tails. */
+    static const double es_middle[8] = {
+        2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4,
+        4.5921953931549871457e4, 1.3731693765509461125e4, 1.9715909503065514427e3,
+        1.3314166789178437745e2, 3.3871328727963666080e0};
+    static const double es_under_middle[8] = {
+        5.2264952788528545610e3, 2.8729085735721942674e4, 3.9307895800092710610e4,
+        2.1213794301586595867e4, 5.3941960214247511077e3, 6.8718700749205790830e2,
+        4.2313330701600911252e1, 1.0};
+    static const double es_tail[8] = {
+        7.74545014278341407640e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1,
+        1.27045825245236838258e0, 3.64784832476320460504e0, 5.76949722146069140550e0,
+        4.63033784615654529590e0, 1.42343711074968357734e0};
+    static const double es_under_tail[8] = {
+        1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2,
+        1.48103976427480074590e-1, 6.89767334985100004550e-1, 1.67638483018380384940e0,
+        2.05319162663775882187e0, 1.0};
+    static const double es_far[8] = {
+        2.01033439929228813265e-7, 2.71155556874348757815e-5, 1.24266094738807843860e-3,
+        2.65321895265761230930e-2, 2.96560571828504891230e-1, 1.78482653991729133580e0,
+        5.46378491116411436990e0, 6.65790464350110377720e0};
+    static const double es_under_far[8] = {
+        2.04426310338993978564e-15, 1.42151175831644588870e-7, 1.84631831751005468180e-5,
+        7.86869131145613259100e-4, 1.48753612908506148525e-2, 1.36929880922735805310e-1,
+        5.99832206555887937690e-1, 1.0};
+    #define ES_FARTHEST 38.0
+    #define ES_HALF_STEP (1.0 / 18014398509481984.0)
+    """
+    const double *MIDDLE "es_middle"
+    const double *UNDER_MIDDLE "es_under_middle"
+    const double *TAIL "es_tail"
+    const double *UNDER_TAIL "es_under_tail"
+    const double *FAR "es_far"
+    const double *UNDER_FAR "es_under_far"
+    # Normal numbers beyond have no probability in float64.
+    const double FARTHEST "ES_FARTHEST"
+    # Of `random_unit`: it is never 0 with this added.
+    const double HALF_STEP "ES_HALF_STEP"
 
 
 # --------------------------------------------------------------------- the normal distribution
@@ -35,52 +73,25 @@ cdef inline double below(double x) noexcept nogil:
     return 0.5 * erfc(-x * 0.70710678118654752440)
 
 
+cdef inline double ratio(const double *over, const double *under, double r) noexcept nogil:
+    """Quotient of two polynomials of degree 7, the highest power first."""
+    cdef double a = over[0], b = under[0]
+    cdef intp_t i
+    for i in range(1, 8):
+        a, b = a * r + over[i], b * r + under[i]
+    return a / b
+
+
 cdef inline double quantile(double p) noexcept nogil:
     """Standard normal number with probability p below it, to 16 digits (Wichura, AS 241)."""
     cdef double q = p - 0.5, r, x
     if fabs(q) <= 0.425:
-        r = 0.180625 - q * q
-        return q * (
-            ((((((2.5090809287301226727e3 * r + 3.3430575583588128105e4) * r
-            + 6.7265770927008700853e4) * r + 4.5921953931549871457e4) * r
-            + 1.3731693765509461125e4) * r + 1.9715909503065514427e3) * r
-            + 1.3314166789178437745e2) * r + 3.3871328727963666080e0
-        ) / (
-            ((((((5.2264952788528545610e3 * r + 2.8729085735721942674e4) * r
-            + 3.9307895800092710610e4) * r + 2.1213794301586595867e4) * r
-            + 5.3941960214247511077e3) * r + 6.8718700749205790830e2) * r
-            + 4.2313330701600911252e1) * r + 1.0
-        )
+        return q * ratio(MIDDLE, UNDER_MIDDLE, 0.180625 - q * q)
     r = p if q < 0.0 else 1.0 - p
     if r <= 0.0:
         return -FARTHEST if q < 0.0 else FARTHEST
     r = sqrt(-log(r))
-    if r <= 5.0:
-        r -= 1.6
-        x = (
-            ((((((7.74545014278341407640e-4 * r + 2.27238449892691845833e-2) * r
-            + 2.41780725177450611770e-1) * r + 1.27045825245236838258e0) * r
-            + 3.64784832476320460504e0) * r + 5.76949722146069140550e0) * r
-            + 4.63033784615654529590e0) * r + 1.42343711074968357734e0
-        ) / (
-            ((((((1.05075007164441684324e-9 * r + 5.47593808499534494600e-4) * r
-            + 1.51986665636164571966e-2) * r + 1.48103976427480074590e-1) * r
-            + 6.89767334985100004550e-1) * r + 1.67638483018380384940e0) * r
-            + 2.05319162663775882187e0) * r + 1.0
-        )
-    else:
-        r -= 5.0
-        x = (
-            ((((((2.01033439929228813265e-7 * r + 2.71155556874348757815e-5) * r
-            + 1.24266094738807843860e-3) * r + 2.65321895265761230930e-2) * r
-            + 2.96560571828504891230e-1) * r + 1.78482653991729133580e0) * r
-            + 5.46378491116411436990e0) * r + 6.65790464350110377720e0
-        ) / (
-            ((((((2.04426310338993978564e-15 * r + 1.42151175831644588870e-7) * r
-            + 1.84631831751005468180e-5) * r + 7.86869131145613259100e-4) * r
-            + 1.48753612908506148525e-2) * r + 1.36929880922735805310e-1) * r
-            + 5.99832206555887937690e-1) * r + 1.0
-        )
+    x = ratio(TAIL, UNDER_TAIL, r - 1.6) if r <= 5.0 else ratio(FAR, UNDER_FAR, r - 5.0)
     return -x if q < 0.0 else x
 
 
@@ -226,7 +237,8 @@ cdef class Box:
                 for k in range(1, self.n_columns):
                     own[k] = random_normal(&random)
                     column = self.order[f, k]
-                    score = self.mean(n, f, k, own.data()) + self.scale * self.roots[f, k, k] * own[k]
+                    score = self.mean(n, f, k, own.data())
+                    score += self.scale * self.roots[f, k, k] * own[k]
                     if not self.ends[column, 0] < score <= self.ends[column, 1]:
                         break
                 else:

@@ -52,6 +52,7 @@ from ensemble_simplify.reading import (
     Table,
     is_plain,
     level_orders,
+    out_of_bag,
     table_of,
     unwrap,
 )
@@ -64,11 +65,14 @@ from ensemble_simplify.representer._fidelity import (
     warn_of_lost_classes,
 )
 from ensemble_simplify.representer._folds import (
-    LAWS,
+    KEEP_ROWS,
     N_FOLDS,
+    SMEARING,
     choose_law,
     draw_folds,
+    laws_to_try,
     sizes,
+    trial_sizes,
     unseen_agreement,
     unseen_answers,
 )
@@ -88,6 +92,9 @@ from ensemble_simplify.representer._samplers import make_law
 _ONE_SHOT = 40
 # but at most so many manufactured and so many training rows.
 _MOST_ONE_SHOT = 40_000
+# Of tables with more columns than `_WIDE`, a sample has so many entries, but so many rows at least,
+# and no law is chosen.
+_WIDE, _MOST_ENTRIES, _LEAST_SAMPLE = 200, 8_000_000, 2_000
 
 # Rows a node, at most.
 _MOST_PER_NODE = 2_000
@@ -127,7 +134,8 @@ _MEANINGLESS = {
     ("sampling", "one_shot"): _PER_NODE_ONLY,
     ("sampler", "copula"): ("n_neighbors", "neighbor_weights"),
     ("sampler", "smear"): ("n_neighbors", "neighbor_weights"),
-    ("sampler", "auto"): ("smearing", "keep_rows", "n_neighbors", "neighbor_weights"),
+    ("sampler", "auto"): ("n_neighbors", "neighbor_weights"),
+    ("sampler", "leaves"): ("smearing", "n_neighbors", "neighbor_weights"),
     ("sampler", "kernel"): ("smearing", "n_neighbors", "neighbor_weights"),
 }
 
@@ -136,10 +144,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     """One decision tree that answers as any predictor does.
 
     The tree is grown on training rows and on synthetic rows, all labelled by the predictor. As
-    many rows can be drawn as are needed, so the tree does not run out of data. By default,
-    synthetic rows lie near the training rows, and related columns move together, and the tree is
-    grown on one big sample; it can draw fresh rows in every node, too. The method of Breiman and
-    Shang [1]_ is a choice of parameters; see Notes.
+    many rows can be drawn as are needed, so the tree does not run out of data. The training rows
+    choose how they are drawn: such that small trees agree most with the predictor on rows that
+    they were not grown on. The tree is grown on one big sample; it can draw fresh rows in every
+    node, too. The method of Breiman and Shang [1]_ is a choice of parameters; see Notes.
 
     It is a classifier if `estimator` is one, and a regressor if `estimator` is one.
 
@@ -157,26 +165,33 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         What the tree represents: a classifier's labels or its probabilities, or a regressor's
         values. "auto" is "label" for a classifier, "value" for a regressor, and an error for a
         callable.
-    sampler : {"auto", "copula", "smear", "kernel", "neighbors"}, default="copula"
-        How rows are drawn. "copula" moves a training row: the ranks of its values, as
-        normal scores, are shrunk and given normal noise that is correlated as the columns are.
-        "smear" keeps each value of a training row, or with probability `smearing` takes the value
-        of another training row in that column. "kernel" draws every numeric column from a Gaussian
-        kernel estimate of its density, independently of the others. "neighbors" draws from the
-        `n_neighbors` nearest values of the column in the training rows. Categorical columns and
-        groups are always smeared, with probability 1 under "kernel". "auto" tries three of them on
-        folds of the rows: the default; "neighbors"; and "copula" with ``smearing=0.5,
-        keep_rows=0.25``. It takes the one whose trees agree most with the predictor on rows that
-        they were not grown on, the default in doubt; see `sampler_`. It needs one sample and
-        `max_leaf_nodes`, and sets `smearing` and `keep_rows` itself.
-    smearing : float in [0, 1], default=0.25
+    sampler : {"auto", "leaves", "copula", "smear", "kernel", "neighbors"}, default="auto"
+        How rows are drawn. "leaves" gives each column the value of a training row that shares a
+        leaf of a random tree with a training row; trees are grown such that rows in a leaf are
+        alike. "copula" moves a training row: the ranks of its values, as normal scores, are shrunk
+        and given normal noise that is correlated as the columns are. "smear" keeps each value of a
+        training row, or with probability `smearing` takes the value of another training row in that
+        column. "kernel" draws every numeric column from a Gaussian kernel estimate of its density,
+        independently of the others. "neighbors" draws from the `n_neighbors` nearest values of the
+        column in the training rows. Categorical columns and groups are always smeared, with
+        probability 1 under "kernel", but for "leaves", which draws them like others. "auto" tries
+        "leaves", "copula", and "copula" with more noise (``smearing=0.5``) on folds of the rows. It
+        takes the one whose small trees agree most with the predictor on rows that they were not
+        grown on; in doubt "leaves", or "copula" where some answer is rare; see `sampler_` and
+        `folds_`. A forest that was fitted on these rows knows them by heart, so its out-of-bag
+        answers are used to judge. Nothing is tried for tables of more than 200 columns, which take
+        "copula", or with ``keep_rows=1``.
+    smearing : float in [0, 1] or "auto", default="auto"
         How far synthetic rows lie from training rows. For "copula", the share of the noise in
         the variance of the scores; 1 is the Gaussian copula of the columns alone. For "smear", 0
         leaves the training rows as they are, and 1 makes columns independent of each other. It has
-        no meaning for "kernel". For "neighbors" it applies to categories and groups only.
-    keep_rows : float in [0, 1], default=0.5
+        no meaning for "leaves" and "kernel". For "neighbors" it applies to categories and groups
+        only. "auto": 0.25, or what ``sampler="auto"`` chooses. A number is kept in every law that
+        it tries.
+    keep_rows : float in [0, 1] or "auto", default="auto"
         Share of training rows among the rows that the tree is grown on; the others are
-        drawn. With 1 the tree is grown on the training rows alone.
+        drawn. With 1 the tree is grown on the training rows alone. "auto": 0.3 in the laws that
+        ``sampler="auto"`` tries, else 0.5.
     n_neighbors : int, default=20
         For ``sampler="neighbors"`` only; the base row's own value is one of them.
     neighbor_weights : {"uniform", "decaying"}, default="uniform"
@@ -196,7 +211,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         error with "one_shot".
     n_samples : int or None, default=None
         Rows in each node, or synthetic rows in all for "one_shot". None: as many as training
-        rows, but at most 2000; for "one_shot" 40 times as many, but at most 40,000.
+        rows, but at most 2000; for "one_shot" 40 times as many, but at most 40,000, and of more
+        than 200 columns fewer.
     batch_size : int, default=65536
         Rows in one question to the predictor, at most.
     reuse : bool, default=False
@@ -244,7 +260,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     n_folds : int, default=0
         With a number, trees of several sizes are grown without each fold of the rows and asked
         about it, all from the one sample that the tree is grown on: see `folds_`. It needs one
-        sample and `max_leaf_nodes`. 0: none, or 5 for ``sampler="auto"``.
+        sample and `max_leaf_nodes`. 0: none, but for the five on which ``sampler="auto"`` chooses.
     n_stability : int, default=0
         Further trees that are grown on other synthetic rows to compare their first splits: see
         `stability_`. Each takes as long as the tree itself.
@@ -300,18 +316,24 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         where the column alone is compared, and ``n_trees``.
     sampling_ : {"per_node", "one_shot"}
         How rows were drawn.
-    sampler_ : {"copula", "smear", "kernel", "neighbors", "heavy_copula"}
-        How rows were drawn; ``"heavy_copula"`` is "copula" with ``smearing=0.5, keep_rows=0.25``.
+    sampler_ : {"leaves", "copula", "heavy_copula", "smear", "kernel", "neighbors"}
+        How rows were drawn; ``"heavy_copula"`` is "copula" with more noise, chosen by "auto".
+    smearing_ : float
+        The `smearing` of it.
+    keep_rows_ : float
+        The share of training rows.
     folds_ : Bunch or None
-        With folds: ``fold_of``, the fold of each row, -1 for none; ``n_leaves``, sizes of trees
-        (4, 8, 16, ... and `max_leaf_nodes`, not below the number of classes that the predictor
-        gives); ``answers`` of shape (n_sizes, n_rows), the answer to each row of the tree of that
-        size that was grown without the row's fold and without the synthetic rows made from it, or
-        of the tree itself for a row of no fold; ``agreement`` of shape (n_sizes,), of these answers
-        with the predictor's, or with those given as `answers`, on the training rows in folds, as
-        `fidelity_` is measured; ``law``, which is `sampler_`; and
-        ``laws``, for ``sampler="auto"`` the agreement of smaller trials of each law, by name, else
-        None.
+        With `n_folds`, `fold_of`, or where a law was chosen: ``fold_of``, the fold of each row, -1
+        for none; ``n_leaves``, sizes of trees (4, 8, 16, ... and the largest, not below the number
+        of classes that the predictor gives); ``answers`` of shape (n_sizes, n_rows), the answer to
+        each row of the tree of that size that was grown without the row's fold and without the
+        synthetic rows made from it, or of the tree itself for a row of no fold; ``agreement`` of
+        shape (n_sizes,), of these answers with the predictor's, on the training rows in folds, as
+        `fidelity_` is measured (with those given as `answers`, or out-of-bag answers where the
+        predictor is a forest that was fitted on the training rows); ``law``, which is `sampler_`;
+        ``laws``, where one was chosen, the agreement of smaller trials of each law, by name, else
+        None. Without `n_folds` and `fold_of`, all of it is of the trial of the law chosen: of
+        trees of at most 32 leaves (16 without `max_leaf_nodes`), grown on fewer rows.
     n_queries_ : int
         Rows that the predictor was asked about for growing, pruning and measuring the tree, and to
         learn whether it takes missing values.
@@ -338,7 +360,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     With one sample, more rows are drawn from training rows with rare answers, and they weigh
     less.
 
-    The training rows (at most 20,000 of them for ``sampler="copula"``) are kept, for
+    The training rows (at most 20,000 of them for "leaves" and "copula") are kept, for
     :meth:`sample`.
 
     References
@@ -368,9 +390,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods(["fit", "predict"]), callable, None],
         "target": [StrOptions({"auto", "label", "proba", "value"})],
-        "sampler": [StrOptions({"auto", "copula", "smear", "kernel", "neighbors"})],
-        "smearing": [Interval(Real, 0, 1, closed="both")],
-        "keep_rows": [Interval(Real, 0, 1, closed="both")],
+        "sampler": [StrOptions({"auto", "leaves", "copula", "smear", "kernel", "neighbors"})],
+        "smearing": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+        "keep_rows": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "neighbor_weights": [StrOptions({"uniform", "decaying"})],
         "sampling": [StrOptions({"auto", "per_node", "one_shot"})],
@@ -400,9 +422,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         estimator: Any = None,
         *,
         target: str = "auto",
-        sampler: str = "copula",
-        smearing: float = 0.25,
-        keep_rows: float = 0.5,
+        sampler: str = "auto",
+        smearing: float | str = "auto",
+        keep_rows: float | str = "auto",
         n_neighbors: int = 20,
         neighbor_weights: str = "uniform",
         sampling: str = "auto",
@@ -552,9 +574,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             The fold of each row, in place of `n_folds` random ones; negative: in no fold. Rows of
             no fold are grown on in every fold.
         answers : array-like of shape (n_rows,), or None, default=None
-            Labels or values by which trees are judged on folds, in place of the predictor's own:
-            for a forest that was fitted on these rows, its out-of-bag answers, since it knows these
-            rows by heart. Trees are grown on the predictor's own answers all the same.
+            Labels or values by which trees are judged on folds, in place of the predictor's own.
+            None: the out-of-bag answers of a forest that was fitted on just these rows, since it
+            knows them by heart; otherwise the predictor's own. Trees are grown on the predictor's
+            own answers all the same.
 
         {fitted}
         """
@@ -575,7 +598,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         law_seed = int(np.random.SeedSequence(seeds).generate_state(1)[0])
         held_out = self._set_aside(y, weight, target, random)
         kept = ~held_out & (weight > 0)
-        told = None if answers is None else _of_rows("answers", answers, X)[kept]
+        told = None if answers is None else _of_rows("answers", answers, X)
 
         rows = X if is_table else named_rows(given, X)
         self.estimator_ = self._fit_estimator(
@@ -593,13 +616,23 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if predictor.classes is not None:
             self.classes_ = predictor.classes
 
-        told = answers if told is None else predictor.told(told)
+        if told is None:
+            told = self._out_of_bag(rows, ~held_out)
+        told = answers if told is None else predictor.told(told[kept])
+        self._are_folds_asked = fold_of is not None or self.n_folds > 0
         fold_of = self._resolve_folds(fold_of, kept, told, law_seed)
         training = Bunch(
             X=X[kept], weight=weight[kept], answers=answers, told=told, fold=fold_of[kept]
         )
-        self.sampler_, laws = self._choose_law(training, columns, gaps, law_seed, deadline)
-        law, base = self._make_law(self.sampler_, training, columns, gaps, law_seed, deadline)
+        trial = self._choose_law(training, columns, gaps, law_seed, deadline)
+        self.sampler_ = trial.law
+        if trial.made is None:
+            law, base = self._make_law(trial.options, training, columns, gaps, law_seed, deadline)
+        else:
+            (law, base), self._law_arguments = trial.made
+        self.smearing_, self.keep_rows_ = (
+            self._law_arguments[name] for name in ("smearing", "keep_rows")
+        )
         begin, n_before = time.monotonic(), predictor.n_queries
         growing = deadline
         if self.time_limit is not None:
@@ -638,7 +671,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         on_rows = self._set_size(which, is_split)
         if target != "value":
             warn_of_lost_classes(self._known["training"].decisions, on_rows, self.classes_)
-        self.folds_ = self._ask_folds(sample, training, fold_of, X, kept, laws, seeds)
+        self.folds_ = self._ask_folds(sample, training, fold_of, X, kept, trial, seeds)
         self.stability_ = None
         if self.n_stability:
             others = [trees]
@@ -667,10 +700,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                         f"{parameter}={value!r}. Leave it at its default, {default!r}, or change "
                         f"{parameter}."
                     )
-        if self.sampler == "copula" and self.smearing == 0.0:
+        if self.sampler in ("auto", "copula") and self.smearing == 0.0:
             raise ValueError(
-                "smearing=0.0 leaves sampler='copula' nothing to draw. Use keep_rows=1.0 for "
-                "training rows only, or sampler='smear'."
+                f"smearing=0.0 leaves sampler={self.sampler!r} a copula with nothing to draw. Use "
+                "keep_rows=1.0 for training rows only, or sampler='smear'."
             )
 
     def _resolve_sampling(self):
@@ -790,6 +823,19 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             random=None if self.random_state is None else random,
         )
 
+    def _out_of_bag(self, rows, seen):
+        """The out-of-bag answers of a forest that was fitted on just these rows; None of others."""
+        if self._is_function():
+            return None
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        seen = np.ones(seen.size, dtype=bool) if frozen else seen
+        known = out_of_bag(self.estimator_, safe_indexing(rows, np.flatnonzero(seen)))
+        if known is None:
+            return None
+        answers = np.zeros(seen.size, dtype=known[0].dtype)
+        answers[seen] = known[0]
+        return answers
+
     def _make_predictor(self, target):
         model = self.estimator_
         # a model that was fitted elsewhere, on rows of numbers without names, is asked so
@@ -803,18 +849,15 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             Model(model, table), target, name=_name_of(model), batch_size=self.batch_size
         )
 
-    def _make_law(self, name, training, columns, gaps, seed, deadline):
-        """The law of a name, kept for `sample`, and the rows that it is made of."""
-        own = {"sampler": name, "smearing": self.smearing, "keep_rows": self.keep_rows}
-        if self.sampler == "auto":
-            own = LAWS[name]
+    def _make_law(self, options, training, columns, gaps, seed, deadline):
+        """The law of some options, kept for `sample`, and the rows that it is made of."""
         most = np.inf
-        if own["sampler"] == "copula":
+        if options["sampler"] in ("copula", "leaves"):
             a_row = _LAW_SECONDS * training.X.shape[1]
             most = _share_of_time(_MOST_BASE_ROWS, _LAW_SHARE, deadline, a_row)
         base = _taken(training, some_rows(len(training.X), most, [seed, 5]))
         self._law_arguments = {
-            **own,
+            **options,
             "X": gaps.fill(base.X) if gaps.seen.any() else base.X,
             "gaps": gaps if gaps.seen.any() else None,
             "weight": base.weight,
@@ -831,7 +874,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         if self.sampling_ == "one_shot":
             n_samples = self.n_samples
             if n_samples is None:
-                n_samples = min(_ONE_SHOT * n_rows, _MOST_ONE_SHOT)
+                most = max(_MOST_ENTRIES // law.X.shape[1], _LEAST_SAMPLE)
+                n_samples = min(_ONE_SHOT * n_rows, _MOST_ONE_SHOT, most)
             is_free = self.max_leaf_nodes is None and law.keep_rows < 1.0
             is_free &= self.select is not None
             sample_deadline = deadline
@@ -911,11 +955,7 @@ class RepresenterTree(HoldsTree, BaseEstimator):
 
     def _refuse_folds(self, fold_of):
         """Raise an error where folds are asked for and there can be none."""
-        asked = {
-            f"n_folds={self.n_folds}": self.n_folds,
-            "fold_of": fold_of is not None,
-            "sampler='auto'": self.sampler == "auto",
-        }
+        asked = {f"n_folds={self.n_folds}": self.n_folds, "fold_of": fold_of is not None}
         for name in (name for name, is_set in asked.items() if is_set):
             if self.sampling_ != "one_shot":
                 raise ValueError(
@@ -941,11 +981,6 @@ class RepresenterTree(HoldsTree, BaseEstimator):
                     "fold_of puts all rows into one fold, which leaves none to grow a tree on. "
                     "Use at least two folds, or -1 for rows to grow on only."
                 )
-            if self.sampler == "auto" and (of_kept < 0).all():
-                raise ValueError(
-                    "fold_of puts no row into a fold, but sampler='auto' chooses by rows of folds. "
-                    "Leave fold_of out, or set sampler='copula'."
-                )
             return fold_of
         fold_of = np.full(kept.size, -1)
         n_folds = self.n_folds
@@ -961,40 +996,75 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         return fold_of
 
     def _choose_law(self, training, columns, gaps, seed, deadline):
-        """The name of the law, and the agreement of those that it is chosen from."""
-        if self.sampler != "auto":
-            return self.sampler, None
-        if (training.fold < 0).all():  # there is one row
-            return next(iter(LAWS)), None
-        rows = _taken(training, some_rows(len(training.X), _MOST_CHOOSING, [seed, 9]))
-        laws = {name: self._make_law(name, rows, columns, gaps, seed, deadline) for name in LAWS}
-        return choose_law(
-            {name: law for name, (law, _) in laws.items()},
+        """The law, its options, and what its trial told; the first one where there is none."""
+        laws = {self.sampler: {"sampler": self.sampler}}
+        if self.sampler == "auto":
+            laws = laws_to_try(self.smearing)
+            if training.X.shape[1] > _WIDE:
+                laws = {"copula": laws["copula"]}
+            elif self._class_weight(training) is not None:
+                # rows with rare answers can be too few to fill leaves of their own
+                laws = {"copula": laws["copula"], **laws}
+
+        given = {"smearing": self.smearing, "keep_rows": self.keep_rows}
+        given = {name: value for name, value in given.items() if value != "auto"}
+        usual = {"smearing": SMEARING, "keep_rows": KEEP_ROWS}
+        options = {name: usual | law | given for name, law in laws.items()}
+        if len(laws) == 1 or self.keep_rows == 1.0 or (training.fold < 0).all():
+            name = next(iter(laws))
+            return Bunch(law=name, options=options[name], made=None)
+        places = some_rows(len(training.X), _MOST_CHOOSING, [seed, 9])
+        rows = _taken(training, places)
+        made = {}
+        for name, own in options.items():
+            law = self._make_law(own, rows, columns, gaps, seed, deadline)
+            made[name] = law, self._law_arguments
+        trial = choose_law(
+            {name: law for name, (law, _) in made.items()},
             rows,
-            {name: base for name, (_, base) in laws.items()},
             self._predictor,
-            self._fold_sizes(training),
+            trial_sizes(self.max_leaf_nodes, self._n_classes(training)),
             seed=seed,
             deadline=deadline,
             max_depth=self.max_depth,
         )
+        return Bunch(
+            **trial,
+            options=options[trial.law],
+            places=places,
+            made=made[trial.law] if len(places) == len(training.X) else None,
+        )
+
+    def _n_classes(self, training):
+        if self._predictor.target == "value":
+            return 0
+        return np.unique(training.answers.argmax(axis=1)).size
 
     def _fold_sizes(self, training):
-        n_classes = 0
-        if self._predictor.target != "value":
-            n_classes = np.unique(training.answers.argmax(axis=1)).size
-        return sizes(self.max_leaf_nodes, n_classes)
+        return sizes(self.max_leaf_nodes, self._n_classes(training))
 
-    def _ask_folds(self, sample, training, fold_of, X, kept, laws, seeds):
-        """The answers of trees of all sizes to rows that they were not grown on."""
-        if (fold_of < 0).all():
+    def _ask_folds(self, sample, training, fold_of, X, kept, trial, seeds):
+        """The answers of trees of some sizes to rows that they were not grown on.
+
+        They are grown on the sample where folds are asked for; else those of the trial tell.
+        """
+        predictor, own = self._predictor, trial.get("answers")
+        if (fold_of < 0).all() or (own is None and not self._are_folds_asked):
             return None
-        predictor, n_leaves = self._predictor, self._fold_sizes(training)
-        how = {"max_depth": self.max_depth, "seed": seeds[3], "sizes": n_leaves}
-        found = unseen_answers(sample, X, fold_of, n_leaves, predictor.target, **how)
+        if self._are_folds_asked:
+            n_leaves = self._fold_sizes(training)
+            how = {"max_depth": self.max_depth, "seed": seeds[3], "sizes": n_leaves}
+            found = unseen_answers(sample, X, fold_of, n_leaves, predictor.target, **how)
+            agreement = unseen_agreement(found[:, kept], training, predictor)
+        else:
+            n_leaves, agreement = trial.n_leaves, trial.agreement
+            tried = np.flatnonzero(kept)[trial.places]
+            fold_of = np.where(np.isin(np.arange(len(X)), tried), fold_of, -1)
+            found = np.zeros((len(n_leaves), len(X), own.shape[2]))
+            found[:, tried] = own
         outside = np.flatnonzero(fold_of < 0)
         trees = self._grown.trees
-        prunings = ExactPrunings([each.tree for each in trees], self.max_leaf_nodes)
+        prunings = ExactPrunings([each.tree for each in trees], int(max(n_leaves)))
         for k, n in enumerate(n_leaves):
             which, is_split = prunings.best(n)
             tree = trees[which]
@@ -1003,9 +1073,9 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             fold_of=fold_of,
             n_leaves=n_leaves,
             answers=np.array([predictor.decode(answers) for answers in found]),
-            agreement=unseen_agreement(found[:, kept], training, predictor),
+            agreement=agreement,
             law=self.sampler_,
-            laws=laws,
+            laws=trial.get("laws"),
         )
 
     def _least_cost(self):

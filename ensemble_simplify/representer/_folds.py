@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from sklearn.utils import Bunch
 
 from ensemble_simplify.representer._fidelity import agreement
 from ensemble_simplify.representer._grower import Sample, grow_trees
@@ -18,8 +19,11 @@ _MOST_GROWN, _MOST_TRIED = 24_000, 6_000
 # Entries of these rows, at most, of tables with many columns; so many rows are grown on anyway.
 _MOST_ENTRIES, _LEAST_GROWN = 2_000_000, 500
 
-# Synthetic rows of each law, where one is chosen.
-_TRIED = 4_000
+# Synthetic rows of each law, where one is chosen: so many times the training rows, and at most;
+# and leaves of the largest trees, at most.
+_TRIED, _MOST_TRIALS, _MOST_TRIED_LEAVES = 10, 4_000, 32
+# Leaves of the largest trees that choose where no size is asked for.
+_USUAL_LEAVES = 16
 
 # Share of the time left for the rows of each law.
 _TRIAL_SHARE = 0.1
@@ -27,15 +31,34 @@ _TRIAL_SHARE = 0.1
 # Folds where nobody says how many.
 N_FOLDS = 5
 
-# Another law than the first must agree better by so many standard errors of the difference.
-_CLEARLY = 0.5
+# Another law than the first must agree better by so many standard errors of the difference: small
+# trials are noisy, and so are answers of a model to rows that it knows by heart.
+_CLEARLY = 1.0
 
 # The laws that `sampler="auto"` chooses from, the default first.
 LAWS = {
-    "copula": {"sampler": "copula", "smearing": 0.25, "keep_rows": 0.5},
-    "neighbors": {"sampler": "neighbors", "smearing": 0.25, "keep_rows": 0.5},
-    "heavy_copula": {"sampler": "copula", "smearing": 0.5, "keep_rows": 0.25},
+    "leaves": {"sampler": "leaves", "keep_rows": 0.3},
+    "copula": {"sampler": "copula", "smearing": 0.25, "keep_rows": 0.3},
+    "heavy_copula": {"sampler": "copula", "smearing": 0.5, "keep_rows": 0.3},
 }
+# What smearing and keep_rows are where a sampler is named.
+SMEARING, KEEP_ROWS = 0.25, 0.5
+
+
+def laws_to_try(smearing):
+    """The laws to choose from, one of each sampler if `smearing` is a number; by name."""
+    laws = {}
+    for name, law in LAWS.items():
+        if smearing == "auto" or law["sampler"] not in (own["sampler"] for own in laws.values()):
+            laws[name] = law
+    return laws
+
+
+def trial_sizes(max_leaf_nodes, n_classes):
+    """Sizes of trees that choose a law."""
+    if max_leaf_nodes is None:
+        return sizes(max(_USUAL_LEAVES, n_classes), n_classes)
+    return sizes(min(max_leaf_nodes, _MOST_TRIED_LEAVES), n_classes)
 
 
 def sizes(max_leaf_nodes, n_classes):
@@ -95,32 +118,41 @@ def unseen_agreement(found, rows, predictor):
     )
 
 
-def choose_law(laws, rows, base_of, predictor, n_leaves, *, seed, deadline, **limits):
+def choose_law(laws, rows, predictor, n_leaves, *, seed, deadline, max_depth):
     """The law whose small trees agree best with what is known of rows that they did not see.
 
-    Returns its name, and the agreement of each law's trees, by name.
+    `laws` are laws and the rows that they are made of, by name. Returns a Bunch: the ``law`` and
+    the ``laws``, the agreement of each one's trees, and, of the one chosen, the ``agreement`` of
+    trees of ``n_leaves``, and their ``answers`` to rows that they did not see.
     """
     judged = rows.fold >= 0
-    n_samples = min(_TRIED, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_GROWN))
-    scores, found = {}, {}
-    for name, law in laws.items():
+    most = min(_MOST_TRIALS, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_GROWN))
+    n_samples = min(_TRIED * len(rows.X), most)
+    scores, answers, found = {}, {}, {}
+    for name, (law, base) in laws.items():
         now = time.monotonic() if deadline < np.inf else 0.0
         until = now + _TRIAL_SHARE * max(deadline - now, 0.0)
-        base, least = base_of[name], n_samples // 10
-        sample = Sample(law, predictor, rows, base, n_samples, seed, until, least)
-        answers = unseen_answers(
+        sample = Sample(law, predictor, rows, base, n_samples, seed, until, n_samples // 10)
+        answers[name] = unseen_answers(
             sample,
             rows.X,
             rows.fold,
             n_leaves,
             predictor.target,
             most=_MOST_TRIED,
+            max_depth=max_depth,
             seed=seed,
-            **limits,
         )
-        found[name] = unseen_agreement(answers, rows, predictor)
-        scores[name] = _score(answers[:, judged], rows.told[judged], predictor.target)
-    return clearly_best(scores, rows.weight[judged]), found
+        found[name] = unseen_agreement(answers[name], rows, predictor)
+        scores[name] = _score(answers[name][:, judged], rows.told[judged], predictor.target)
+    best = clearly_best(scores, rows.weight[judged])
+    return Bunch(
+        law=best,
+        laws=found,
+        n_leaves=n_leaves,
+        agreement=found[best],
+        answers=answers[best],
+    )
 
 
 def clearly_best(scores, weight):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ensemble_simplify.representer._copula import CopulaLaw
 from ensemble_simplify.representer._law import KernelLaw, Law
+from ensemble_simplify.representer._leaves import LeafLaw
 
 
 def make_law(*, sampler, gaps=None, **options):
@@ -17,6 +18,8 @@ def _law(sampler, *, smearing, n_neighbors, decaying, seed, **common):
     """The law; `common` are the rows, weights and columns, and `keep_rows`."""
     if sampler == "kernel":
         return KernelLaw(**common)
+    if sampler == "leaves":
+        return LeafLaw(**common, seed=seed)
     if sampler == "copula":
         return CopulaLaw(**common, smearing=smearing, seed=seed)
     if sampler == "neighbors":

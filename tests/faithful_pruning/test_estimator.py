@@ -199,8 +199,14 @@ def test_fewest_trees_are_those_that_trying_all_finds(seed, max_changes, objecti
         60, 3, n_informative=3, n_redundant=0, n_classes=2, random_state=seed
     )
     pruner = FaithfulPruner(
-        kind, max_changes=max_changes, objective=objective, method="exact", random_state=0
-    ).fit(X, y)
+        FrozenEstimator(kind.fit(X, y)),
+        max_changes=max_changes,
+        objective=objective,
+        method="exact",
+        random_state=0,
+    )
+    # in another order, so that no out-of-bag answers are followed
+    pruner.fit(X[::-1], y[::-1])
     axes = Axes.of(read_forest(pruner.estimator_))
     cells = all_cells(axes)
     if max_changes is not None:
@@ -510,6 +516,7 @@ def test_no_time_for_the_demands_of_all_rows(monkeypatch):
     forest = RandomForestClassifier(8, max_depth=3, random_state=0).fit(X, y)
     monkeypatch.setattr(_promise, "DEMAND_SECONDS", 1e9)
     options = {"max_changes": 0, "method": "heuristic", "random_state": 0, "time_limit": 1e6}
-    pruner = FaithfulPruner(FrozenEstimator(forest), **options).fit(X, y)
+    # in another order, so that no out-of-bag answers are followed
+    pruner = FaithfulPruner(FrozenEstimator(forest), **options).fit(X[::-1], y[::-1])
     np.testing.assert_array_equal(pruner.predict(X), forest.predict(X))
     assert pruner.n_trees_ < 8

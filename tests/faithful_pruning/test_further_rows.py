@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
 from oracles import seconds, with_later_thresholds
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from scipy.optimize import linprog
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -177,6 +180,46 @@ def test_guides_ask_for_the_out_of_bag_answers(model):
         np.testing.assert_allclose(promise.guides.leads[:, :-1] @ w, lead[clear], atol=1e-9)
     assert not promise.guides.may_tie.any()
     assert not promise.guides.leads[:, -1].any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_fewest_trees_that_can_keep_the_out_of_bag_answers(seed):
+    X, y = make_classification(
+        60,
+        3,
+        n_informative=3,
+        n_redundant=0,
+        n_classes=3,
+        n_clusters_per_class=1,
+        random_state=seed,
+    )
+    forest = RandomForestClassifier(8, random_state=seed).fit(X, y)
+    pruner = FaithfulPruner(
+        FrozenEstimator(forest), max_changes=0, method="exact", random_state=0
+    ).fit(X, y)
+    votes = np.array([tree.predict_proba(X) for tree in forest.estimators_])
+    mask = held_out(forest, X)
+    demands = []
+    # tied answers of the forest are to lead, too; tied out-of-bag answers ask for nothing
+    for said, least in ((votes, -1.0), (votes * mask[:, :, None], 1e-4)):
+        total = said.sum(axis=0)
+        answer = total.argmax(axis=1)
+        for row in range(len(X)):
+            for other in {0, 1, 2} - {answer[row]}:
+                if total[row, answer[row]] - total[row, other] > least:
+                    demands.append(said[:, row, answer[row]] - said[:, row, other])
+    demands = np.array(demands)
+
+    def can_keep(chosen):
+        return linprog(
+            np.zeros(len(chosen)), A_ub=-demands[:, chosen], b_ub=-np.ones(len(demands))
+        ).success
+
+    sizes = (some for n in range(1, 9) for some in combinations(range(8), n))
+    fewest = next(len(some) for some in sizes if can_keep(list(some)))
+    assert pruner.n_trees_ == pruner.n_trees_lower_bound_ == fewest
+    np.testing.assert_array_equal(pruner.predict(X), forest.predict(X))
+    assert pruner.verify()
 
 
 def _members(model, X):

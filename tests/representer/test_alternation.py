@@ -89,7 +89,7 @@ def test_no_other_split_costs_less_in_the_end(seed, gaps, labels, monkeypatch):
     monkeypatch.setattr(_alternation, "_ENOUGH", 0.0)
     rows = random_rows(seed, 30, 5, labels=labels, gaps=gaps)
     found = Alternation(rows, labels)
-    tree = found.optimised(found.grown(12).pruned(5))
+    tree = found.optimised(found.grown(12).prunings(5).pruned(5))
     total = rows.weight.sum()
     for t, places in tree._rows_of_nodes(rows.X):
         if tree.splits[t] is None:
@@ -117,7 +117,7 @@ def test_the_cost_never_rises(seed, labels, monkeypatch):
     monkeypatch.setattr(_alternation, "_ENOUGH", 0.0)
     rows = random_rows(seed, 200, 12, labels=labels, gaps=seed % 2 == 1)
     found = Alternation(rows, labels, max_depth=5 if seed % 3 == 0 else None)
-    start = found.grown(30).pruned(9)
+    start = found.grown(30).prunings(9).pruned(9)
     losses = [loss_of_tree(start, rows, labels)]
     for passes in range(1, 6):
         monkeypatch.setattr(_alternation, "_MOST_PASSES", passes)
@@ -126,7 +126,7 @@ def test_the_cost_never_rises(seed, labels, monkeypatch):
         assert tree.loss == pytest.approx(losses[-1], abs=1e-12)
         assert tree.n_leaves <= 9
     assert (np.diff(losses) <= 1e-12).all()
-    best = found.best([start], 9)
+    best = found.best([start.prunings(9)], 9)
     assert best.loss <= losses[-1] + 1e-12
     assert best.n_leaves <= 9
 
@@ -140,7 +140,7 @@ def test_optimising_lowers_the_cost_where_greedy_growth_fails():
         X=X, answers=np.eye(2)[labels.astype(int)], weight=np.ones(400), gaps=None, is_complete=True
     )
     found = Alternation(rows, True)
-    start = found.grown(12)
+    start = found.grown(12).prunings(4)
     best = found.best([start], 4)
     assert best.loss < start.pruned(4).loss
 
@@ -205,7 +205,7 @@ def test_trees_of_all_sizes_are_optimised_without_asking_again(sampler):
     for n in range(2, 17):
         which, is_split = prunings.best(n)
         chosen = trees[which].collapsed(is_split)[0]
-        gains.append(trees[0].pruned(n).loss - chosen.loss)
+        gains.append(trees[0].prunings(n).pruned(n).loss - chosen.loss)
         smaller = representer.at(n)
         assert smaller.n_leaves_ == chosen.n_leaves <= n
         assert smaller.n_queries_ == asked

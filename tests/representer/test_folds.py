@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch
 
 from ensemble_simplify import RepresenterTree, export_tree
-from ensemble_simplify.reading import Model
+from ensemble_simplify.reading import Model, out_of_bag
 from ensemble_simplify.representer._coordinates import Coordinates
 from ensemble_simplify.representer._copula import CopulaLaw
 from ensemble_simplify.representer._folds import LAWS, clearly_best, draw_folds, sizes
@@ -199,9 +199,13 @@ def by_heart(function, X, answers):
     return knows
 
 
+@pytest.mark.parametrize("sampler", ["leaves", "copula"])
 @pytest.mark.parametrize("kind", ["labels", "rare", "values"])
-def test_answers_of_a_fold_do_not_depend_on_its_own(kind, labels, values):
-    """Other answers to its rows, other answers of the other folds' trees alone."""
+def test_answers_of_a_fold_do_not_depend_on_its_own(kind, sampler, labels, values):
+    """Other answers to its rows, other answers of the other folds' trees alone.
+
+    So it is with one law; to choose it, all folds are looked at.
+    """
     X, _, model = values if kind == "values" else labels
     target = "value" if kind == "values" else "label"
     rng = np.random.default_rng(0)
@@ -213,7 +217,7 @@ def test_answers_of_a_fold_do_not_depend_on_its_own(kind, labels, values):
     changed[fold_of == 1] = 1 - changed[fold_of == 1] if target == "label" else -9.0
 
     def answers(function):
-        tree = representer(function, target, validation_fraction=0)
+        tree = representer(function, target, validation_fraction=0, sampler=sampler, keep_rows=0.5)
         return tree.fit(X, sample_weight=weight, fold_of=fold_of).folds_.answers
 
     first, second = answers(function), answers(by_heart(function, X, changed))
@@ -257,9 +261,9 @@ def test_rows_of_a_fold_are_not_learned():
     def function(rows):  # knows each row's answer by heart
         return answers[np.argmin(((rows[:, None] - X) ** 2).sum(axis=2), axis=1)]
 
-    tree = representer(
-        function, max_leaf_nodes=64, n_folds=5, smearing=0.02, validation_fraction=0
-    ).fit(X)
+    # other laws make rows near those left out, and the function tells their answers
+    law = {"sampler": "copula", "smearing": 0.02}
+    tree = representer(function, max_leaf_nodes=64, n_folds=5, validation_fraction=0, **law).fit(X)
     assert tree.train_fidelity_ > 0.75
     assert tree.folds_.agreement[-1] < 0.6
 
@@ -269,7 +273,9 @@ def test_what_folds_tell(target, labels, values):
     X, _, model = values if target == "value" else labels
     function = Counting(model.predict_proba if target == "proba" else model.predict)
     fold_of = np.random.default_rng(0).integers(-3, 2, len(X))
-    tree = representer(function, target, max_leaf_nodes=12, validation_fraction=0.2)
+    tree = representer(
+        function, target, max_leaf_nodes=12, validation_fraction=0.2, sampler="copula"
+    )
     n_before = tree.fit(X).n_queries_
     assert tree.folds_ is None
     path = tree.path_
@@ -310,10 +316,10 @@ def test_folds_are_alike_in_answers():
         assert (np.diff(np.flatnonzero(fold_of == k)) < 8).all()
 
 
-@pytest.mark.parametrize("asked", ["n_folds", "fold_of", "sampler"])
+@pytest.mark.parametrize("asked", ["n_folds", "fold_of"])
 def test_large_trees_have_folds(asked, labels):
     X, _, forest = labels
-    options = {"n_folds": {"n_folds": 2}, "sampler": {"sampler": "auto"}}.get(asked, {})
+    options = {"n_folds": 2} if asked == "n_folds" else {}
     given = {"fold_of": np.arange(400) % 2} if asked == "fold_of" else {}
     tree = representer(forest.predict, max_leaf_nodes=70, **options).fit(X, **given)
     assert tree.sampling_ == "one_shot"
@@ -329,7 +335,7 @@ def test_no_size_below_the_number_of_classes():
 
 def test_batches_and_threads_do_not_change_folds(labels):
     X, _, forest = labels
-    options = {"n_folds": 3, "sampler": "auto"}
+    options = {"n_folds": 3}
     whole = representer(forest.predict, **options).fit(X)
     for other in ({"batch_size": 37}, {"n_jobs": 2}):
         again = representer(forest.predict, **options, **other).fit(X)
@@ -348,13 +354,11 @@ def test_folds_that_cannot_be(labels):
             representer(estimator, **options).fit(X, **given)
 
     fails("n_folds=5 needs one sample.*sampling='one_shot'", n_folds=5, sampling="per_node")
-    fails("sampler='auto' needs one sample", sampler="auto", min_train_samples=3)
     fails("fold_of needs one sample", fold_of=np.zeros(400, int), reuse=True)
     fails("n_folds=5 needs a largest size.*max_leaf_nodes", n_folds=5, max_leaf_nodes=None,
           max_depth=3)  # fmt: skip
     fails("n_folds=1 leaves no rows", n_folds=1)
     fails("n_folds=500, but there are 360 rows", n_folds=500)
-    fails("fold_of puts no row into a fold", fold_of=np.full(400, -1), sampler="auto")
     fails("fold_of puts all rows into one fold", fold_of=np.zeros(400, int))
     fails(r"fold_of has shape \(3,\).*400 rows", fold_of=[0, 1, 2])
     fails("fold_of has shape.*float64", fold_of=np.zeros(400))
@@ -362,7 +366,9 @@ def test_folds_that_cannot_be(labels):
     fails("answers= holds the label 7, which is none of the classes", answers=np.full(400, 7),
           estimator=FrozenEstimator(forest), target="auto")  # fmt: skip
     fails(r"answers= holds.*shape \(360, 2\)", answers=np.zeros((400, 2)))
-    fails("smearing=0.5 has no meaning with sampler='auto'", sampler="auto", smearing=0.5)
+    fails("n_neighbors=5 has no meaning with sampler='auto'", n_neighbors=5)
+    fails("smearing=0.5 has no meaning with sampler='leaves'", sampler="leaves", smearing=0.5)
+    fails("smearing=0.0 leaves sampler='auto'", smearing=0.0)
 
 
 # ---------------------------------------------------------------------- answers given
@@ -375,9 +381,10 @@ def test_answers_that_are_given_judge(target, labels, values):
     if target != "value":
         y = np.where(y == 1, "up", "down")
         model = RandomForestClassifier(20, random_state=0).fit(X, y)
-    frozen = FrozenEstimator(model)
+    # a forest itself would be judged by its out-of-bag answers
+    function = model.predict_proba if target == "proba" else model.predict
     fold_of = np.arange(len(X)) % 3 - 1
-    tree = representer(frozen, target, validation_fraction=0)
+    tree = representer(function, target, validation_fraction=0, sampler="copula")
     usual = clone(tree).fit(X, y, fold_of=fold_of)
     tree.fit(X, y, fold_of=fold_of, answers=y)
     assert same(tree.decision_tree_, usual.decision_tree_)
@@ -396,21 +403,108 @@ def test_answers_that_are_given_judge(target, labels, values):
 # ---------------------------------------------------------------------- laws
 
 
-def test_the_law_is_chosen_by_rows_left_out(labels):
+@pytest.mark.parametrize("asked", [0, 4])
+def test_the_law_is_chosen_by_rows_left_out(asked, labels):
     """Its figures are those of trees of which each row was left out."""
     X, _, forest = labels
-    tree = representer(forest.predict, sampler="auto", validation_fraction=0).fit(X)
-    assert tree.folds_.law == tree.sampler_ in LAWS
-    assert list(tree.folds_.laws) == list(LAWS)
-    assert all(agreement.shape == (3,) for agreement in tree.folds_.laws.values())
+    tree = representer(forest.predict, n_folds=asked, validation_fraction=0).fit(X)
+    folds = tree.folds_
+    assert folds.law == tree.sampler_ in LAWS
+    assert list(folds.laws) == list(LAWS)
+    assert all(agreement.shape == (3,) for agreement in folds.laws.values())
     law = LAWS[tree.sampler_]
     assert {name: tree._law_arguments[name] for name in law} == law
-    assert np.bincount(tree.folds_.fold_of).tolist() == [80] * 5
+    assert (tree.smearing_, tree.keep_rows_) == (law.get("smearing", 0.25), law["keep_rows"])
+    n_folds = asked or 5
+    assert np.bincount(folds.fold_of).tolist() == [400 // n_folds] * n_folds
+    right = [accuracy_score(forest.predict(X), answers) for answers in folds.answers]
+    np.testing.assert_allclose(folds.agreement, right)
     # the same law alone, on the same folds
     alone = representer(forest.predict, validation_fraction=0, **law)
-    alone.fit(X, fold_of=tree.folds_.fold_of)
-    np.testing.assert_array_equal(alone.folds_.answers, tree.folds_.answers)
+    alone.fit(X, fold_of=folds.fold_of)
     assert same(alone.decision_tree_, tree.decision_tree_)
+    if asked:
+        np.testing.assert_array_equal(alone.folds_.answers, folds.answers)
+    else:
+        np.testing.assert_array_equal(folds.agreement, folds.laws[tree.sampler_])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_leaf_nodes": None},
+        {"max_leaf_nodes": None, "max_depth": 3},
+        {"max_leaf_nodes": 70},
+        {"sampling": "per_node"},
+        {"feature_groups": [[0, 1]]},
+        {"categorical_features": [5]},
+        {"target": "proba"},
+        {"target": "value"},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_a_law_is_chosen_whatever_is_asked_for(options, labels, values):
+    """By trees of at most 16 leaves where no size is given, and of 32 at most."""
+    options = {"target": "label", "n_samples": 500, "random_state": 1} | options
+    X, _, model = values if options["target"] == "value" else labels
+    X = X.copy()
+    X[:, 5] = np.round(X[:, 5])
+    function = model.predict_proba if options["target"] == "proba" else model.predict
+    tree = RepresenterTree(function, **{"max_leaf_nodes": 20} | options).fit(X)
+    folds = tree.folds_
+    assert tree.sampler_ in folds.laws
+    sizes = {None: [4, 8, 16], 20: [4, 8, 16, 20], 70: [4, 8, 16, 32]}
+    assert folds.n_leaves.tolist() == sizes[options.get("max_leaf_nodes", 20)]
+    assert folds.answers.shape == (len(folds.n_leaves), len(X))
+    outside = folds.fold_of < 0
+    assert outside.sum() == len(X) // 10
+    n = min(tree._grown.most, folds.n_leaves[-1])
+    if n == folds.n_leaves[-1]:
+        np.testing.assert_array_equal(tree.at(n).predict(X[outside]), folds.answers[-1, outside])
+
+
+def test_what_is_given_is_kept_in_every_law(labels):
+    X, _, forest = labels
+    tree = representer(forest.predict, smearing=0.4).fit(X)
+    assert list(tree.folds_.laws) == ["leaves", "copula"]
+    assert tree.sampler_ == "leaves" or tree.smearing_ == 0.4
+    tree = representer(forest.predict, keep_rows=0.2).fit(X)
+    assert list(tree.folds_.laws) == list(LAWS)
+    assert tree.keep_rows_ == 0.2
+    # the training rows alone, rows of no fold, and a named sampler: there is nothing to choose
+    assert representer(forest.predict, keep_rows=1.0).fit(X).folds_ is None
+    tree = representer(forest.predict).fit(X, fold_of=np.full(400, -1))
+    assert (tree.sampler_, tree.folds_) == ("leaves", None)
+    tree = representer(forest.predict, sampler="smear").fit(X)
+    assert (tree.sampler_, tree.smearing_, tree.keep_rows_) == ("smear", 0.25, 0.5)
+    assert tree.folds_ is None
+
+
+@pytest.mark.parametrize("kind", ["label", "proba", "value"])
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_forest_is_judged_by_its_out_of_bag_answers(kind, frozen, labels, values):
+    """They are those of `out_of_bag`, of the rows that the forest was fitted on."""
+    X, y, model = values if kind == "value" else labels
+    estimator = FrozenEstimator(model) if frozen else clone(model)
+    tree = RepresenterTree(
+        estimator, target=kind, max_leaf_nodes=8, n_samples=800, random_state=0
+    ).fit(X, y)
+    folds = tree.folds_
+    judged = folds.fold_of >= 0
+    seen = np.ones(len(X), dtype=bool) if frozen else judged
+    truth = np.empty(len(X))
+    truth[seen] = out_of_bag(tree.estimator_, X[seen])[0]
+    right = r2_score if kind == "value" else accuracy_score
+    found = [right(truth[judged], answers[judged]) for answers in folds.answers]
+    np.testing.assert_allclose(folds.agreement, found)
+    assert (truth[judged] != model.predict(X)[judged]).any()
+    # other rows than it was fitted on, or in another order: its own answers
+    if frozen:
+        tree.fit(X[::-1], y[::-1])
+        judged = tree.folds_.fold_of >= 0
+        truth = model.predict(X[::-1])[judged]
+        found = [right(truth, answers[judged]) for answers in tree.folds_.answers]
+        np.testing.assert_allclose(tree.folds_.agreement, found)
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 7])
@@ -418,8 +512,8 @@ def test_the_law_is_chosen_by_rows_left_out(labels):
 def test_few_rows_and_one_answer(n_rows, target):
     """Every law ties; the default is taken."""
     X = np.random.default_rng(0).random((n_rows, 2))
-    tree = representer(lambda rows: np.full(len(rows), 1.0), target, sampler="auto").fit(X)
-    assert tree.sampler_ == "copula"
+    tree = representer(lambda rows: np.full(len(rows), 1.0), target).fit(X)
+    assert (tree.sampler_, tree.keep_rows_) == ("leaves", 0.3)
     assert tree.at(2).n_leaves_ == tree.n_leaves_ == 1
     assert (tree.predict(X) == 1.0).all()
     if n_rows > 1:
@@ -428,7 +522,7 @@ def test_few_rows_and_one_answer(n_rows, target):
 
 
 def test_another_law_must_be_clearly_better():
-    """By half a standard error of the difference, over rows by their weights."""
+    """By a standard error of the difference, over rows by their weights."""
     n = 400
     default = np.zeros(n)
     better = np.zeros(n)

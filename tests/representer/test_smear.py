@@ -85,6 +85,7 @@ def manufacture(
     out = np.empty((n, X.shape[1]))
     if sampler == "copula":
         out[:, law.column_of] = from_copula(X, weight, law, base, smearing, rng)
+    tree = rng.integers(30, size=n)
     for members in columns.coordinates:
         source = rng.choice(len(X), n, p=weight / weight.sum())
         nominal = members.size > 1 or columns.categorical[members[0]]
@@ -102,6 +103,12 @@ def manufacture(
             noise = bandwidth(X[:, members[0]], weight) * rng.standard_normal(n)
             out[:, members[0]] = X[source, members[0]] + noise
             continue
+        elif sampler == "leaves":
+            for m, t in np.ndindex(len(X), 30):
+                mine = (base == m) & (tree == t)
+                mates = np.flatnonzero(law.cell_of[:, t] == law.cell_of[m, t])
+                p = weight[mates] / weight[mates].sum()
+                source[mine] = rng.choice(mates, mine.sum(), p=p)
         elif sampler != "kernel":
             source = np.where(rng.random(n) < smearing, source, base)
         out[:, members] = X[np.ix_(source, members)]
@@ -141,6 +148,8 @@ LAWS = [
     {"sampler": "copula", "smearing": 0.5},
     {"sampler": "copula", "smearing": 1.0, "keep_rows": 0.5},
     {"sampler": "copula", "smearing": 0.2, "keep_rows": 0.3},
+    {"sampler": "leaves"},
+    {"sampler": "leaves", "keep_rows": 0.3},
 ]
 
 
@@ -273,7 +282,30 @@ def test_no_smearing_gives_training_rows_of_the_region():
         assert {row.tobytes() for row in drawn} == known
 
 
-@pytest.mark.parametrize("sampler", ["smear", "copula"])
+def test_leaves_are_of_rows_that_are_alike():
+    """Every leaf holds rows enough, a tree's leaves all rows, and a bent relation is kept."""
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(-1, 1, (2, 600))
+    X = np.column_stack([a, a**2, b])
+    law = make_law(X, sampler="leaves")
+    for cells in law.cell_of.T:
+        counts = np.unique(cells, return_counts=True)[1]
+        assert counts.sum() == 600
+        assert counts.min() >= 20
+    drawn = law.draw(law.everywhere(), 5000, 0)
+    assert all(set(drawn[:, j]) <= set(X[:, j]) for j in range(3))
+    apart = make_law(X, sampler="smear", smearing=1.0)
+    other = apart.draw(apart.everywhere(), 5000, 0)
+    errors = [np.abs(rows[:, 1] - rows[:, 0] ** 2).mean() for rows in (drawn, other)]
+    assert errors[0] < 0.75 * errors[1]
+    # the same law, the same rows; another, others
+    again = make_law(X, sampler="leaves")
+    np.testing.assert_array_equal(again.draw(again.everywhere(), 5000, 0), drawn)
+    other = make_law(X, sampler="leaves", seed=6)
+    assert (other.draw(other.everywhere(), 5000, 0) != drawn).any()
+
+
+@pytest.mark.parametrize("sampler", ["smear", "copula", "leaves"])
 def test_groups_move_together(sampler):
     X, columns = data()
     law = make_law(X, columns=columns, sampler=sampler, smearing=1.0)
@@ -290,7 +322,7 @@ def test_levels_are_never_invented():
         assert set(law.draw(law.everywhere(), 3000, 3)[:, 3]) == set(X[:, 3])
 
 
-@pytest.mark.parametrize("sampler", ["smear", "neighbors", "kernel", "copula"])
+@pytest.mark.parametrize("sampler", ["smear", "neighbors", "kernel", "copula", "leaves"])
 def test_kept_rows_are_told(sampler):
     """As many training rows as the law says, each named; the others are manufactured."""
     X, columns = data()
