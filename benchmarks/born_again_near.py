@@ -1,6 +1,7 @@
 """Trees that answer as a default forest near its training rows (``max_changes``).
 
-    python -m benchmarks.born_again_near --data DIR [faithful] [path] [--sets iris ...]
+    python -m benchmarks.born_again_near --data DIR [faithful] [path] [new] [--sets iris ...]
+        [--cache FILE]
 
 faithful
     ``RandomForestClassifier()`` as it comes, fitted on 70 % of the rows; ``max_changes`` 0 and 1
@@ -12,11 +13,17 @@ path
     ``max_changes=1``: weight of exceptions, in percent of all, at 8, 16, 32 and 64 leaves; beside
     it scikit-learn's tree of that size on the same points with the same weights, best first, and
     on the rows labelled by the forest (the plain surrogate).
+new
+    Agreement with the forest on the other 30 % of the rows: the whole tree of ``max_changes=0``;
+    ``at(8)``, ``at(16)``, ``at(32)`` and the whole tree of ``max_changes=1``; each minus a plain
+    surrogate of as many leaves, in points, means over sets and standard errors. Each set is kept
+    in ``--cache``, one line of JSON a set.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from pathlib import Path
 
@@ -148,7 +155,51 @@ def path(options):
     )
 
 
-PARTS = {"faithful": faithful, "path": path}
+def agreements(name, options):
+    """Leaves, agreement on new rows, and that of a plain surrogate, by what is compared."""
+    forest, X, y, other = split(name, options.data)
+    answers, wanted = forest.predict(X), forest.predict(other)
+    trees = {}
+    for max_changes in (0, 1):
+        model = BornAgainClassifier(
+            FrozenEstimator(forest), max_changes=max_changes, random_state=SEED
+        ).fit(X, y)
+        trees[f"{max_changes} change{'s' * (not max_changes)}, whole"] = model
+    trees |= {f"1 change, at({n})": model.at(n_leaves=n) for n in NEW_SIZES}
+    found = {}
+    for what, tree in trees.items():
+        size = int(what.split("(")[1][:-1]) if "(" in what else tree.n_leaves_
+        plain = DecisionTreeClassifier(max_leaf_nodes=max(size, 2), random_state=SEED)
+        plain.fit(X, answers)
+        same = [float(np.mean(m.predict(other) == wanted)) for m in (tree, plain)]
+        found[what] = [int(tree.n_leaves_), *same]
+    return found
+
+
+def new(options):
+    """Agreement on new rows beside that of surrogates of the same size."""
+    known = {}
+    if options.cache and options.cache.exists():
+        lines = options.cache.read_text(encoding="utf-8").splitlines()
+        known = dict(json.loads(entry) for entry in lines)
+    for name in options.sets:
+        if name not in known:
+            known[name] = agreements(name, options)
+            if options.cache:
+                with open(options.cache, "a", encoding="utf-8") as file:
+                    print(json.dumps([name, known[name]]), file=file)
+    print(f"{', '.join(options.sets)}\n\n| tree | leaves | agreement | minus a plain surrogate |")
+    print("|---|---|---|---|")
+    for what in known[options.sets[0]]:
+        leaves, ours, others = np.array([known[name][what] for name in options.sets]).T
+        gain = 100 * (ours - others)
+        error = gain.std(ddof=1) / len(gain) ** 0.5 if len(gain) > 1 else np.nan
+        shown = f"{leaves.mean():.0f} | {ours.mean():.3f} | {gain.mean():+.1f} ± {error:.1f}"
+        print(f"| {what} | {shown} |")
+
+
+NEW_SIZES = (8, 16, 32)
+PARTS = {"faithful": faithful, "path": path, "new": new}
 
 
 def main():
@@ -156,11 +207,12 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", default=list(PARTS), choices=[*PARTS, []])
+    parser.add_argument("parts", nargs="*", default=["faithful", "path"], choices=[*PARTS, []])
     parser.add_argument(
         "--data", required=True, help="directory of CSV files, last column `target`"
     )
     parser.add_argument("--sets", nargs="+", default=SETS)
+    parser.add_argument("--cache", type=Path, help="for new: the sets that are done")
     options = parser.parse_args()
     print(environment() + "\n")
     for part in options.parts:

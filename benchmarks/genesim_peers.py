@@ -34,7 +34,8 @@ measured again.
 - ``genesim``, and ``genesim, raw`` with ``shrinkage=0``; ``cart``, tuned as above.
 - ``cart, shrunk``: hierarchical shrinkage of that tree; ``hstree``: of a CART tree with as many
   leaves as GENESIM's. Its strength is chosen out of `STRENGTHS` by the log loss of 3 folds, as
-  imodels' ``HSTreeClassifierCV`` does, and its values are that of ``HSTreeClassifier``.
+  imodels' ``HSTreeClassifierCV`` does, and its values are that of ``HSTreeClassifier``. The seconds
+  are those of shrinking: add CART's to the former.
 """
 
 from __future__ import annotations
@@ -153,17 +154,16 @@ class Gosdt:
 
 
 class Streed:
-    """An optimal tree of depth three, whose size STreeD tunes itself unless told not to."""
+    """An optimal tree of depth three, whose size STreeD tunes itself."""
 
-    def __init__(self, seed, tune=True):
+    def __init__(self, seed):
         self.seed = seed
-        self.tune = tune
 
     def fit(self, X, y):
         from pystreed import STreeDClassifier
 
         self.model_ = STreeDClassifier(
-            "accuracy", max_depth=3, n_thresholds=5, hyper_tune=self.tune, time_limit=60,
+            "accuracy", max_depth=3, n_thresholds=5, hyper_tune=True, time_limit=60,
             random_seed=self.seed,
         ).fit(X, y)  # fmt: skip
         self.n_leaves_ = self.model_.get_n_leaves()
@@ -352,7 +352,8 @@ def judge(options):
                     with open(options.store, "a", encoding="utf-8") as file:
                         file.write(json.dumps(cell) + "\n")
     known = {name for name, _ in tables}
-    print("\n".join(judged([cell for cell in cells.values() if cell["table"] in known])))
+    cells = [cell for cell in cells.values() if cell["table"] in known]
+    print("\n".join(judged(cells)) if cells else "No cells.")
 
 
 def judged(cells):

@@ -168,7 +168,10 @@ def serve(pipe, path, name, split, tasks, seconds, package):
         sys.path.insert(0, package)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if any(CONTESTANTS[title].ours or title in (PRUNED, "GOSDT") for title, _ in tasks):
+    if any(
+        CONTESTANTS[title].ours or title.endswith("pruned") or title == "GOSDT"
+        for title, _ in tasks
+    ):
         import ensemble_simplify.representer  # noqa: F401 - its time is that of nobody
     cell = Cell(path, name, split)
     for title, size in tasks:
@@ -282,8 +285,8 @@ def run(store, options):
 
 # The order of the tables: methods of this package first.
 SIZED = (
-    "representer", "simplify", "born-again", "GENESIM", "cultivated",
-    BASE, PRUNED, "plain tree on out-of-bag answers",
+    "representer", "simplify", "born-again", "GENESIM", "cultivated", BASE, PRUNED,
+    "plain tree on out-of-bag answers", "plain tree on out-of-bag answers, pruned",
     "plain tree on y", "plain tree on y, tuned", "HSTree", "FIGS", "C5.0", "SIRUS", "SPLIT",
     "STreeD", "ConTree", "GOSDT",
 )  # fmt: skip
@@ -292,7 +295,7 @@ OWN_SIZE = (
     "feature-budget pruning", "forest of 10 trees", "linear model", "EBM",
     "plain tree on y, tuned, any size", "C5.0",
 )  # fmt: skip
-FRONT = tuple(title for title in SIZED if title not in ("GOSDT", "plain tree on y"))
+FRONT = tuple(title for title in SIZED if title not in ("GOSDT", "SIRUS", "plain tree on y"))
 # One less the other: what is said of the first.
 PAIRS = (
     *(("representer", other) for other in SIZED[1:]),
@@ -306,7 +309,7 @@ PAIRS = (
 )
 CAPTION = (
     "Agreement with a default forest, and accuracy, on test rows, of trees of at most 8, 16 and 32 "
-    "leaves (rules of SIRUS): points more than a plain tree on the forest's answers, ± the "
+    "leaves: points more than a plain tree on the forest's answers, ± the "
     "standard error over {sets} data sets ({new} of them new here, {splits} splits each). The "
     "plain tree: agreement {agreement}, accuracy {accuracy}. Seconds of CPU are those of 8 leaves. "
     "Methods of this package in bold."
@@ -625,8 +628,8 @@ def report(store, options):
         show(f"Regression, {size} leaves: R² x 100", (
             "Method", "Leaves", "Against y", "Against forest",
         ), absolute(results, values, size, regression=True))  # fmt: skip
-    if options.before:
-        found = [row["version"] for row in rows if row["version"].startswith(options.before)]
+    found = [version for version in own if options.before and version.startswith(options.before)]
+    if found:
         before = Figures(rows, found[-1])
         show(f"Seconds of {before.release} and {results.release}", (
             "Method", "Setting", "Leaves", "Cells", "Before", "Now", "Ratio", "Largest",

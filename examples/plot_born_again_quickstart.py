@@ -119,4 +119,6 @@ plt.show()
 # --------------
 # The smallest equal tree of a default forest usually has far more leaves than anyone can store.
 # For such a forest set ``max_changes=1``: the tree is then equal to the forest on all training rows
-# and wherever one feature of a training row takes another value. See :ref:`born_again_near`.
+# and wherever one feature of a training row takes another value. It is still large;
+# ``at(n_leaves=8)`` to ``at(n_leaves=32)`` give trees to read, with counted exceptions. See
+# :ref:`born_again_near`.

@@ -4,9 +4,9 @@
 own arithmetic, and writes the rest. `_promise` and `_everywhere` find points that are still
 answered otherwise, near rows and in all of a domain; `_weights` finds weights for them by linear
 programs (`_lazy`). How few trees can be enough is told by pairs of points (`_pairs`) and by
-programs (`_shares`). `_ties` puts weights on a grid where ties have to be exact; `_path` gives up
-exceptions for fewer trees, with weights by the kernel `_fit`; `_display` (FaithfulPathDisplay)
-draws that.
+programs (`_shares`). `_nearest` takes trees by their votes; `_ties` puts weights on a grid where
+ties have to be exact; `_path` gives up exceptions for fewer trees, with weights by the kernel
+`_fit`; `_display` (FaithfulPathDisplay) draws that.
 """
 
 from ensemble_simplify.faithful_pruning._display import FaithfulPathDisplay

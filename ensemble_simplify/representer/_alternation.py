@@ -51,9 +51,6 @@ class _Branches:
     def arrays(self):
         return [getattr(self, field.name) for field in fields(self)]
 
-    def children(self, t):
-        return self.left[t], self.right[t]
-
 
 class Alternation:
     """Rows of a sample on which trees are grown and optimised.
@@ -70,13 +67,14 @@ class Alternation:
         self._cuts = code_columns(rows.X, _BINS, codes)
         self._centre = np.average(rows.answers, axis=0, weights=rows.weight)
         n_outputs = rows.answers.shape[1]
-        label, value = np.empty(0, dtype=np.int32), np.empty((0, n_outputs))
+        self._label, value = np.empty(0, dtype=np.int32), np.empty((0, n_outputs))
         if is_label:
-            label = rows.answers.argmax(axis=1).astype(np.int32)
+            self._label = rows.answers.argmax(axis=1).astype(np.int32)
         else:
             value = rows.answers - self._centre
+            value[np.abs(value) <= _ROUNDING * np.abs(rows.answers)] = 0.0
         n_cuts = np.array([cuts.size for cuts in self._cuts], dtype=np.int32)
-        self._kernel = Alternating(codes, n_cuts, label, value, rows.weight)
+        self._kernel = Alternating(codes, n_cuts, self._label, value, rows.weight)
 
     def grown(self, n_leaves, *, by_entropy=False, above=None):
         """A tree of so many leaves, grown best first; below the leaves of another, if one is given.
@@ -94,7 +92,7 @@ class Alternation:
         return self._as_grown(nodes)
 
     def best(self, starts, n_leaves):
-        """The least costly tree of at most so many leaves, from some larger trees.
+        """The least costly tree of at most so many leaves, from the prunings of some larger trees.
 
         Each is pruned and optimised. Leaves that are free then are spent: the best tree is grown on
         and pruned again, as long as that lowers its cost.
@@ -103,7 +101,7 @@ class Alternation:
         best = min(trees, key=lambda tree: tree.loss)
         for _ in range(_MOST_REGROWN):
             larger = self.grown(OVERGROWN * n_leaves, above=best)
-            tree = self.optimised(larger.pruned(n_leaves))
+            tree = self.optimised(larger.prunings(n_leaves).pruned(n_leaves))
             if tree.loss >= best.loss - _ROUNDING * tree.cost[0]:
                 break
             best = tree
@@ -129,39 +127,42 @@ class Alternation:
         leaf = np.empty(len(rows.X), dtype=np.int32)
         self._kernel.leaves(*nodes.arrays[:5], leaf)
         n_outputs = rows.answers.shape[1]
-        weight = np.bincount(leaf, rows.weight, size)
+        totals = np.empty((size, n_outputs + 2))  # of answers, of their squares, and of weights
         if self.is_label:
-            place = leaf * n_outputs + rows.answers.argmax(axis=1)
+            place = leaf * n_outputs + self._label
             sums = np.bincount(place, rows.weight, size * n_outputs).reshape(size, n_outputs)
-            squares = weight
+            totals[:, :-2], totals[:, -2] = sums, sums.sum(axis=1)
         else:
             centred = rows.answers - self._centre
-            sums = np.stack([np.bincount(leaf, rows.weight * x, size) for x in centred.T], axis=1)
-            squares = np.bincount(leaf, rows.weight * np.square(centred).sum(axis=1), size)
+            for k, x in enumerate(centred.T):
+                totals[:, k] = np.bincount(leaf, rows.weight * x, size)
+            totals[:, -2] = np.bincount(leaf, rows.weight * np.square(centred).sum(axis=1), size)
+        totals[:, -1] = np.bincount(leaf, rows.weight, size)
+        column, left, right = (each.tolist() for each in (nodes.column, nodes.left, nodes.right))
         order, stack = [], [0]
         while stack:
             t = stack.pop()
             order.append(t)
-            if nodes.column[t] >= 0:
-                stack += nodes.children(t)[::-1]
+            if column[t] >= 0:
+                stack += [right[t], left[t]]
         for t in order[::-1]:
-            if nodes.column[t] >= 0:
-                for totals in (weight, sums, squares):
-                    totals[t] = sum(totals[child] for child in nodes.children(t))
+            if column[t] >= 0:
+                totals[t] = totals[left[t]] + totals[right[t]]
+        is_empty = (totals[:, -1] == 0.0).tolist()
         kept, stack = [], [0]
         while stack:
             t = stack.pop()
-            while nodes.column[t] >= 0 and min(weight[child] for child in nodes.children(t)) == 0:
-                t = max(nodes.children(t), key=weight.__getitem__)
+            while column[t] >= 0 and (is_empty[left[t]] or is_empty[right[t]]):
+                t = right[t] if is_empty[left[t]] else left[t]
             kept.append(t)
-            if nodes.column[t] >= 0:
-                stack += nodes.children(t)[::-1]
-        mean = sums[kept] / weight[kept, None]
-        probability = weight[kept] / rows.weight.sum()
+            if column[t] >= 0:
+                stack += [right[t], left[t]]
+        totals = totals[kept]
+        mean, probability = totals[:, :-2] / totals[:, -1:], totals[:, -1] / rows.weight.sum()
         if self.is_label:
             cost, impurity = probability * (1.0 - mean.max(axis=1)), probability * gini(mean)
         else:
-            cost = squares[kept] / rows.weight.sum() - probability * np.square(mean).sum(axis=1)
+            cost = totals[:, -2] / rows.weight.sum() - probability * np.square(mean).sum(axis=1)
             cost = impurity = np.maximum(cost, 0.0)
             mean = mean + self._centre
         tree = GrownTree(

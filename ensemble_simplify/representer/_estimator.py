@@ -190,8 +190,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         it tries.
     keep_rows : float in [0, 1] or "auto", default="auto"
         Share of training rows among the rows that the tree is grown on; the others are
-        drawn. With 1 the tree is grown on the training rows alone. "auto": 0.5, or 0.3 or 0.1 as
-        ``sampler="auto"`` chooses. A number is kept in every law that it tries.
+        drawn. With 1 the tree is grown on the training rows alone. "auto": 0.3 in the laws that
+        ``sampler="auto"`` tries, else 0.5.
     n_neighbors : int, default=20
         For ``sampler="neighbors"`` only; the base row's own value is one of them.
     neighbor_weights : {"uniform", "decaying"}, default="uniform"
@@ -331,9 +331,8 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         shape (n_sizes,), of these answers with the predictor's, on the training rows in folds, as
         `fidelity_` is measured (with those given as `answers`, or out-of-bag answers where the
         predictor is a forest that was fitted on the training rows); ``law``, which is `sampler_`;
-        ``laws``, where one was chosen, the agreement of smaller trials of each law, by name, and
-        ``keep_rows``, the same by the share of training rows that was tried with the law chosen,
-        else None. Without `n_folds` and `fold_of`, all of it is of the trial of the law chosen: of
+        ``laws``, where one was chosen, the agreement of smaller trials of each law, by name, else
+        None. Without `n_folds` and `fold_of`, all of it is of the trial of the law chosen: of
         trees of at most 32 leaves (16 without `max_leaf_nodes`), grown on fewer rows.
     n_queries_ : int
         Rows that the predictor was asked about for growing, pruning and measuring the tree, and to
@@ -627,7 +626,10 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         )
         trial = self._choose_law(training, columns, gaps, law_seed, deadline)
         self.sampler_ = trial.law
-        law, base = self._make_law(trial.options, training, columns, gaps, law_seed, deadline)
+        if trial.made is None:
+            law, base = self._make_law(trial.options, training, columns, gaps, law_seed, deadline)
+        else:
+            (law, base), self._law_arguments = trial.made
         self.smearing_, self.keep_rows_ = (
             self._law_arguments[name] for name in ("smearing", "keep_rows")
         )
@@ -997,35 +999,28 @@ class RepresenterTree(HoldsTree, BaseEstimator):
         """The law, its options, and what its trial told; the first one where there is none."""
         laws = {self.sampler: {"sampler": self.sampler}}
         if self.sampler == "auto":
-            laws = laws_to_try(self.smearing, self.keep_rows)
+            laws = laws_to_try(self.smearing)
             if training.X.shape[1] > _WIDE:
                 laws = {"copula": laws["copula"]}
             elif self._class_weight(training) is not None:
                 # rows with rare answers can be too few to fill leaves of their own
                 laws = {"copula": laws["copula"], **laws}
 
-        def options(law, keep_rows=None):
-            given = {"smearing": self.smearing, "keep_rows": self.keep_rows}
-            usual = {"smearing": SMEARING, "keep_rows": KEEP_ROWS, **law}
-            if keep_rows is not None:
-                usual["keep_rows"] = keep_rows
-            return usual | {k: v for k, v in given.items() if v != "auto"}
-
+        given = {"smearing": self.smearing, "keep_rows": self.keep_rows}
+        given = {name: value for name, value in given.items() if value != "auto"}
+        usual = {"smearing": SMEARING, "keep_rows": KEEP_ROWS}
+        options = {name: usual | law | given for name, law in laws.items()}
         if len(laws) == 1 or self.keep_rows == 1.0 or (training.fold < 0).all():
-            name, law = next(iter(laws.items()))
-            own = options(law, law["keep_rows"][0] if "keep_rows" in law else None)
-            return Bunch(law=name, options=own)
+            name = next(iter(laws))
+            return Bunch(law=name, options=options[name], made=None)
         places = some_rows(len(training.X), _MOST_CHOOSING, [seed, 9])
         rows = _taken(training, places)
-        made = {
-            name: self._make_law(
-                options(law, law["keep_rows"][0]), rows, columns, gaps, seed, deadline
-            )
-            for name, law in laws.items()
-        }
+        made = {}
+        for name, own in options.items():
+            law = self._make_law(own, rows, columns, gaps, seed, deadline)
+            made[name] = law, self._law_arguments
         trial = choose_law(
-            laws,
-            made,
+            {name: law for name, (law, _) in made.items()},
             rows,
             self._predictor,
             trial_sizes(self.max_leaf_nodes, self._n_classes(training)),
@@ -1033,7 +1028,12 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             deadline=deadline,
             max_depth=self.max_depth,
         )
-        return Bunch(**trial, options=options(laws[trial.law], trial.keep_rows), places=places)
+        return Bunch(
+            **trial,
+            options=options[trial.law],
+            places=places,
+            made=made[trial.law] if len(places) == len(training.X) else None,
+        )
 
     def _n_classes(self, training):
         if self._predictor.target == "value":
@@ -1076,7 +1076,6 @@ class RepresenterTree(HoldsTree, BaseEstimator):
             agreement=agreement,
             law=self.sampler_,
             laws=trial.get("laws"),
-            keep_rows=trial.get("shares"),
         )
 
     def _least_cost(self):

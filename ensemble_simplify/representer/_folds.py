@@ -19,41 +19,37 @@ _MOST_GROWN, _MOST_TRIED = 24_000, 6_000
 # Entries of these rows, at most, of tables with many columns; so many rows are grown on anyway.
 _MOST_ENTRIES, _LEAST_GROWN = 2_000_000, 500
 
-# Synthetic rows of each law, where one is chosen, and leaves of the largest trees, at most.
-_TRIED, _MOST_TRIED_LEAVES = 4_000, 32
+# Synthetic rows of each law, where one is chosen: so many times the training rows, and at most;
+# and leaves of the largest trees, at most.
+_TRIED, _MOST_TRIALS, _MOST_TRIED_LEAVES = 10, 4_000, 32
 # Leaves of the largest trees that choose where no size is asked for.
 _USUAL_LEAVES = 16
 
 # Share of the time left for the rows of each law.
-_TRIAL_SHARE = 0.05
+_TRIAL_SHARE = 0.1
 
 # Folds where nobody says how many.
 N_FOLDS = 5
 
-# Another law than the first must agree better by so many standard errors of the difference.
-_CLEARLY = 0.5
+# Another law than the first must agree better by so many standard errors of the difference: small
+# trials are noisy, and so are answers of a model to rows that it knows by heart.
+_CLEARLY = 1.0
 
-# The laws that `sampler="auto"` chooses from, the default first; the shares of training rows that
-# are tried with each, the first one before the law is chosen.
+# The laws that `sampler="auto"` chooses from, the default first.
 LAWS = {
-    "leaves": {"sampler": "leaves", "keep_rows": (0.3, 0.1)},
-    "copula": {"sampler": "copula", "smearing": 0.25, "keep_rows": (0.3, 0.1)},
-    "heavy_copula": {"sampler": "copula", "smearing": 0.5, "keep_rows": (0.3, 0.1)},
+    "leaves": {"sampler": "leaves", "keep_rows": 0.3},
+    "copula": {"sampler": "copula", "smearing": 0.25, "keep_rows": 0.3},
+    "heavy_copula": {"sampler": "copula", "smearing": 0.5, "keep_rows": 0.3},
 }
 # What smearing and keep_rows are where a sampler is named.
 SMEARING, KEEP_ROWS = 0.25, 0.5
 
 
-def laws_to_try(smearing, keep_rows):
-    """The laws to choose from, with what a user gives in place of their own; by name."""
+def laws_to_try(smearing):
+    """The laws to choose from, one of each sampler if `smearing` is a number; by name."""
     laws = {}
     for name, law in LAWS.items():
-        law = dict(law)
-        if smearing != "auto" and "smearing" in law:
-            law["smearing"] = float(smearing)
-        if keep_rows != "auto":
-            law["keep_rows"] = (float(keep_rows),)
-        if law not in laws.values():
+        if smearing == "auto" or law["sampler"] not in (own["sampler"] for own in laws.values()):
             laws[name] = law
     return laws
 
@@ -122,21 +118,22 @@ def unseen_agreement(found, rows, predictor):
     )
 
 
-def choose_law(laws, made, rows, predictor, n_leaves, *, seed, deadline, max_depth):
-    """The law, and share of training rows, whose small trees agree best with rows left out.
+def choose_law(laws, rows, predictor, n_leaves, *, seed, deadline, max_depth):
+    """The law whose small trees agree best with what is known of rows that they did not see.
 
-    `laws` are of `laws_to_try`, `made` the same as laws and the rows that they are made of. The
-    laws are compared at their first shares, then the shares of the best. Returns a Bunch: the
-    ``law`` and its ``keep_rows``; ``laws`` and ``shares``, the agreement of each law's and of each
-    share's trees; and, of the choice, the ``agreement`` of trees of ``n_leaves`` and their
-    ``answers`` to rows that they did not see.
+    `laws` are laws and the rows that they are made of, by name. Returns a Bunch: the ``law`` and
+    the ``laws``, the agreement of each one's trees, and, of the one chosen, the ``agreement`` of
+    trees of ``n_leaves``, and their ``answers`` to rows that they did not see.
     """
     judged = rows.fold >= 0
-    n_samples = min(_TRIED, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_GROWN))
-
-    def tried(sample, share):
-        sample.keep_rows = share
-        answers = unseen_answers(
+    most = min(_MOST_TRIALS, max(_MOST_ENTRIES // rows.X.shape[1], _LEAST_GROWN))
+    n_samples = min(_TRIED * len(rows.X), most)
+    scores, answers, found = {}, {}, {}
+    for name, (law, base) in laws.items():
+        now = time.monotonic() if deadline < np.inf else 0.0
+        until = now + _TRIAL_SHARE * max(deadline - now, 0.0)
+        sample = Sample(law, predictor, rows, base, n_samples, seed, until, n_samples // 10)
+        answers[name] = unseen_answers(
             sample,
             rows.X,
             rows.fold,
@@ -146,31 +143,15 @@ def choose_law(laws, made, rows, predictor, n_leaves, *, seed, deadline, max_dep
             max_depth=max_depth,
             seed=seed,
         )
-        score = _score(answers[:, judged], rows.told[judged], predictor.target)
-        return Bunch(
-            answers=answers, score=score, agreement=unseen_agreement(answers, rows, predictor)
-        )
-
-    samples, of_laws = {}, {}
-    for name, (law, base) in made.items():
-        now = time.monotonic() if deadline < np.inf else 0.0
-        until = now + _TRIAL_SHARE * max(deadline - now, 0.0)
-        samples[name] = Sample(law, predictor, rows, base, n_samples, seed, until, n_samples // 10)
-        of_laws[name] = tried(samples[name], laws[name]["keep_rows"][0])
-    name = clearly_best({k: v.score for k, v in of_laws.items()}, rows.weight[judged])
-    first, *others = laws[name]["keep_rows"]
-    of_shares = {first: of_laws[name]}
-    for share in others:
-        of_shares[share] = tried(samples[name], share)
-    share = clearly_best({k: v.score for k, v in of_shares.items()}, rows.weight[judged])
+        found[name] = unseen_agreement(answers[name], rows, predictor)
+        scores[name] = _score(answers[name][:, judged], rows.told[judged], predictor.target)
+    best = clearly_best(scores, rows.weight[judged])
     return Bunch(
-        law=name,
-        keep_rows=share,
-        laws={k: v.agreement for k, v in of_laws.items()},
-        shares={k: v.agreement for k, v in of_shares.items()},
+        law=best,
+        laws=found,
         n_leaves=n_leaves,
-        agreement=of_shares[share].agreement,
-        answers=of_shares[share].answers,
+        agreement=found[best],
+        answers=answers[best],
     )
 
 

@@ -392,15 +392,17 @@ def grow_trees(rows, target, *, max_depth, max_leaf_nodes, seed, sizes=()):
     grown, limit = None, OVERGROWN * max_leaf_nodes
     while True:
         grown = alternation.grown(limit, above=grown)
+        prunings = grown.prunings(max_leaf_nodes)
         if grown.n_leaves < limit or limit >= _MOST_OVERGROWN * max_leaf_nodes:
             break
-        if grown.pruned(max_leaf_nodes).n_leaves == max_leaf_nodes:
+        if prunings.pruned(max_leaf_nodes).n_leaves == max_leaf_nodes:
             break
         limit *= 4
-    trees, starts = [grown], [grown]
+    trees, starts = [grown], [prunings]
     sizes = [size for size in sizes if size <= _MOST_OPTIMISED]
     if sizes and is_label:
-        starts.append(alternation.grown(grown.n_leaves, by_entropy=True))
+        other = alternation.grown(grown.n_leaves, by_entropy=True)
+        starts.append(other.prunings(max(sizes)))
     trees += [alternation.best(starts, size) for size in sizes]
     for tree in trees:
         tree.centre_thresholds(rows.X)

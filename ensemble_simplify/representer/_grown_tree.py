@@ -124,10 +124,6 @@ class GrownTree:
         """The best trees of this one with each number of leaves up to `most`."""
         return ExactPruning(self, most)
 
-    def pruned(self, n_leaves):
-        """The best tree of at most so many leaves."""
-        return self.collapsed(self.prunings(n_leaves).best(n_leaves))[0]
-
     def collapsed(self, is_split):
         """This tree without some splits, and the nodes of this tree that are left."""
         kept = np.ones(len(self.nodes), dtype=bool)
@@ -236,6 +232,10 @@ class ExactPruning:
                 of_left = int(self._left[t][n - 1])
                 stack += [(left, of_left), (right, n - of_left)]
         return is_split
+
+    def pruned(self, n_leaves):
+        """The best tree of at most so many leaves."""
+        return self.tree.collapsed(self.best(n_leaves))[0]
 
 
 class ExactPrunings:

@@ -68,10 +68,9 @@ plt.show()
 # ---------------------------------------------
 # The rows that are made up should be people who could exist: a network was never taught what to
 # predict for others. The six blood values s1 to s6 depend on each other: total cholesterol (s1) is
-# nearly the sum of its parts, of which s2 is the largest. There are three ways to make up rows:
+# nearly the sum of its parts, of which s2 is the largest. Some ways to make up rows:
 #
-# - ``sampler="copula"``, the default: all values of a person are moved together, as they vary
-#   together in the data;
+# - by default, the rows choose a law, by small trees on folds; ``sampler_`` names it;
 # - ``sampler="smear"``: each value is moved on its own, so the blood values lose their relation;
 # - ``feature_groups``: the blood values of a person stay as they are, all six together.
 
@@ -87,7 +86,7 @@ for name, options in ways.items():
         FrozenEstimator(network), max_leaf_nodes=12, random_state=0, **options
     ).fit(X_train, y_train)
     rows = tree.sample(2000, random_state=0)
-    print(f"made-up rows, {name}: {rows['s1'].corr(rows['s2']):.2f}")
+    print(f"made-up rows, {name} ({tree.sampler_}): {rows['s1'].corr(rows['s2']):.2f}")
 
 # %%
 # Is it better than a plain tree?

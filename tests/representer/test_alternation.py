@@ -89,7 +89,7 @@ def test_no_other_split_costs_less_in_the_end(seed, gaps, labels, monkeypatch):
     monkeypatch.setattr(_alternation, "_ENOUGH", 0.0)
     rows = random_rows(seed, 30, 5, labels=labels, gaps=gaps)
     found = Alternation(rows, labels)
-    tree = found.optimised(found.grown(12).pruned(5))
+    tree = found.optimised(found.grown(12).prunings(5).pruned(5))
     total = rows.weight.sum()
     for t, places in tree._rows_of_nodes(rows.X):
         if tree.splits[t] is None:
@@ -117,7 +117,7 @@ def test_the_cost_never_rises(seed, labels, monkeypatch):
     monkeypatch.setattr(_alternation, "_ENOUGH", 0.0)
     rows = random_rows(seed, 200, 12, labels=labels, gaps=seed % 2 == 1)
     found = Alternation(rows, labels, max_depth=5 if seed % 3 == 0 else None)
-    start = found.grown(30).pruned(9)
+    start = found.grown(30).prunings(9).pruned(9)
     losses = [loss_of_tree(start, rows, labels)]
     for passes in range(1, 6):
         monkeypatch.setattr(_alternation, "_MOST_PASSES", passes)
@@ -126,7 +126,7 @@ def test_the_cost_never_rises(seed, labels, monkeypatch):
         assert tree.loss == pytest.approx(losses[-1], abs=1e-12)
         assert tree.n_leaves <= 9
     assert (np.diff(losses) <= 1e-12).all()
-    best = found.best([start], 9)
+    best = found.best([start.prunings(9)], 9)
     assert best.loss <= losses[-1] + 1e-12
     assert best.n_leaves <= 9
 
@@ -140,7 +140,7 @@ def test_optimising_lowers_the_cost_where_greedy_growth_fails():
         X=X, answers=np.eye(2)[labels.astype(int)], weight=np.ones(400), gaps=None, is_complete=True
     )
     found = Alternation(rows, True)
-    start = found.grown(12)
+    start = found.grown(12).prunings(4)
     best = found.best([start], 4)
     assert best.loss < start.pruned(4).loss
 
@@ -205,7 +205,7 @@ def test_trees_of_all_sizes_are_optimised_without_asking_again(sampler):
     for n in range(2, 17):
         which, is_split = prunings.best(n)
         chosen = trees[which].collapsed(is_split)[0]
-        gains.append(trees[0].pruned(n).loss - chosen.loss)
+        gains.append(trees[0].prunings(n).pruned(n).loss - chosen.loss)
         smaller = representer.at(n)
         assert smaller.n_leaves_ == chosen.n_leaves <= n
         assert smaller.n_queries_ == asked
@@ -225,3 +225,34 @@ def test_large_trees_stay_as_they_are_grown():
     ).fit(X)
     assert len(representer._grown.trees) == 1 + 5  # up to 64
     assert replace(representer._grown.trees[0].tree).n_leaves == 240
+
+
+def test_a_predictor_that_is_constant_up_to_rounding_gives_a_leaf():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    values = [1e6 / 3, np.nextafter(1e6 / 3, np.inf)]
+    representer = RepresenterTree(
+        lambda rows: np.where(rows[:, 0] > 0, *values),
+        target="value",
+        max_leaf_nodes=8,
+        sampler="copula",
+    ).fit(X)
+    assert representer.n_leaves_ == 1
+
+
+@pytest.mark.parametrize("labels", [True, False])
+def test_gaps_alone_can_be_split_off(labels):
+    X = np.where(np.arange(40) % 4 == 0, np.nan, 1.0)[:, None]
+    answers = np.where(np.isnan(X), [0.0, 1.0], [1.0, 0.0])
+    rows = Bunch(
+        X=X,
+        answers=answers,
+        weight=np.ones(40),
+        gaps=Bunch(seen=np.array([True])),
+        is_complete=True,
+    )
+    found = Alternation(rows, labels)
+    tree = found.grown(4)
+    assert tree.n_leaves == 2
+    np.testing.assert_array_equal(tree.mean[tree.leaves(X)], answers)
+    same = found.optimised(tree)
+    np.testing.assert_array_equal(same.mean[same.leaves(X)], answers)
